@@ -266,7 +266,7 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 	if err != nil {
 		return err
 	}
-	raw, err := a.readLimited(f.patch, rules.Policy)
+	raw, err := a.readLimited(f.patch, rules.Policy.Limits.Bytes)
 	if err != nil {
 		return inFile(f.patch, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -109,12 +110,9 @@ const maxSession = 64 << 20
 // readTrace reads a trace that has as many bytes as the Policy allows, once it is steps,
 // and says what it was read as. clean takes the secrets out of a text.
 func (a *App) readTrace(name string, p policy.Policy, clean func(string) string) (steps []any, format string, err error) {
-	raw, err := a.readInput(name, max(maxSession, p.Limits.Bytes))
+	raw, err := a.readLimited(name, max(maxSession, p.Limits.Bytes))
 	if err != nil {
 		return nil, "", err
-	}
-	if have := int64(len(raw)); have > max(maxSession, p.Limits.Bytes) {
-		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
 	steps, format, err = input.ReadTrace(raw, clean)
 	var unread *input.UnreadError
@@ -138,14 +136,46 @@ func (a *App) readTrace(name string, p policy.Policy, clean func(string) string)
 	return steps, format, err
 }
 
-// readLimited reads a file that may have as many bytes as the Policy allows. What
-// is longer is cut off, and what a parser would say of it is beside the point.
-func (a *App) readLimited(name string, p policy.Policy) ([]byte, error) {
-	raw, err := a.readInput(name, p.Limits.Bytes)
-	if have := int64(len(raw)); err == nil && have > p.Limits.Bytes {
-		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
+// readLimited reads a file that may have so many bytes. What is longer is cut off, and
+// what a parser would say of it is beside the point.
+func (a *App) readLimited(name string, limit int64) ([]byte, error) {
+	raw, err := a.readInput(name, limit)
+	return limited(raw, limit, err)
+}
+
+func limited(raw []byte, limit int64, err error) ([]byte, error) {
+	if have := int64(len(raw)); err == nil && have > limit {
+		return nil, &pipeline.LimitError{What: "bytes", Have: have, Max: limit}
 	}
 	return raw, err
+}
+
+// readInside reads a file of a directory that somebody else filled: a link there may lead
+// to any file, and a pipe never ends.
+func (a *App) readInside(dir, name string, limit int64) ([]byte, error) {
+	full := filepath.Join(dir, name)
+	root, err := os.OpenRoot(a.path(dir))
+	if err != nil {
+		return nil, fileError(full, err)
+	}
+	defer root.Close()
+	there, err := root.Lstat(name)
+	if err != nil {
+		return nil, fileError(full, err)
+	}
+	if !there.Mode().IsRegular() {
+		return nil, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: not a regular file", full)}
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
+	if err != nil {
+		return nil, fileError(full, err)
+	}
+	defer f.Close()
+	if opened, err := f.Stat(); err != nil || !os.SameFile(there, opened) {
+		return nil, fileError(full, cmp.Or(err, errors.New("it is another file than it was before")))
+	}
+	raw, err := readUpTo(f, full, limit)
+	return limited(raw, limit, err)
 }
 
 // give returns a Runner that has a patch which the ledger has only without its
@@ -162,7 +192,7 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	if err != nil {
 		return r, err
 	}
-	raw, err := a.readLimited(file, rules.Policy)
+	raw, err := a.readLimited(file, rules.Policy.Limits.Bytes)
 	if err != nil {
 		return r, inFile(file, err)
 	}
@@ -209,9 +239,15 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		}
 		return in, name, err
 	}
-	raw, err := a.readLimited(name, p)
+	limit := p.Limits.Bytes
 	if f.from == input.FormatClaudeAction { // of a session's messages the change is a small part
-		raw, err = a.readInput(name, max(maxSession, p.Limits.Bytes))
+		limit = max(maxSession, limit)
+	}
+	var raw []byte
+	if f.pack != "" {
+		raw, err = a.readInside(f.pack, "patch.json", limit)
+	} else {
+		raw, err = a.readLimited(name, limit)
 	}
 	if err != nil {
 		return in, name, err
@@ -244,7 +280,7 @@ func (a *App) isDir(name string) bool {
 
 // agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.
 func (a *App) agentsOutput(ctx context.Context, r *pipeline.Runner, f reviewFlags, dir string, p policy.Policy) (in input.Change, err error) {
-	output, err := a.readLimited(filepath.Join(dir, input.GHAWOutput), p)
+	output, err := a.readInside(dir, input.GHAWOutput, p.Limits.Bytes)
 	if err != nil {
 		return in, err
 	}
@@ -271,13 +307,17 @@ func (a *App) agentsOutput(ctx context.Context, r *pipeline.Runner, f reviewFlag
 	}
 	var diff []byte
 	if diffName != "" {
-		if diff, err = a.readLimited(filepath.Join(dir, diffName), p); err != nil {
+		if diff, err = a.readInside(dir, diffName, p.Limits.Bytes); err != nil {
 			return in, err
 		}
 	}
 	var commits *input.Commits
 	if bundleName != "" {
-		if commits, err = a.commits(ctx, r, f.pr, filepath.Join(dir, bundleName), p); err != nil {
+		raw, err := a.readInside(dir, bundleName, p.Limits.Bytes)
+		if err != nil {
+			return in, err
+		}
+		if commits, err = a.commits(ctx, r, f.pr, raw); err != nil {
 			return in, err
 		}
 	}
@@ -286,11 +326,7 @@ func (a *App) agentsOutput(ctx context.Context, r *pipeline.Runner, f reviewFlag
 
 // commits reads a bundle of new commits. One for a pull request is made on its head, which
 // is fetched first.
-func (a *App) commits(ctx context.Context, r *pipeline.Runner, pr int, name string, p policy.Policy) (*input.Commits, error) {
-	raw, err := a.readLimited(name, p)
-	if err != nil {
-		return nil, err
-	}
+func (a *App) commits(ctx context.Context, r *pipeline.Runner, pr int, raw []byte) (*input.Commits, error) {
 	if pr > 0 && r.Forge != nil {
 		if _, err := r.Code.Head(ctx, pr); err != nil {
 			return nil, err

@@ -196,6 +196,10 @@ func (a *App) readInput(name string, limit int64) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
+	return readUpTo(in, name, limit)
+}
+
+func readUpTo(in io.Reader, name string, limit int64) ([]byte, error) {
 	// One byte more than the limit is enough for the limit to be reported.
 	raw, err := io.ReadAll(bufio.NewReader(io.LimitReader(in, limit+1)))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -139,7 +140,7 @@ func (t *Tree) see(dir *os.Root, f patch.Change, gone map[string]bool, buf []byt
 	if !before.same && !after.same {
 		return sight{state: Other}
 	}
-	file, err := dir.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	file, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may just have taken its place
 	if err != nil {
 		return sight{err: err}
 	}

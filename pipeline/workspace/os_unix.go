@@ -4,14 +4,9 @@ package workspace
 
 import (
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// nonblock keeps open from waiting for ever when a pipe has just taken the
-// place of a regular file.
-const nonblock = syscall.O_NONBLOCK
 
 // rmdir removes an empty directory and, unlike os.Root.Remove, nothing else: not
 // the link or file that has just taken its place.
