@@ -72,7 +72,7 @@ func TestMCPWaits(t *testing.T) {
 }
 
 // TestMCPCancelled: what a client cancels, or goes away from, makes room for others: so many waits
-// as there is room for are cancelled, and the next one is answered.
+// as there is room for are cancelled, and the next one is answered. They are not.
 func TestMCPCancelled(t *testing.T) {
 	waits := func(t *testing.T, c *mcpClient, id string, wait func(ctx context.Context)) {
 		t.Helper()
@@ -100,6 +100,12 @@ func TestMCPCancelled(t *testing.T) {
 					t.Errorf("it was answered: %v", r)
 				}
 			})
+			for line := range strings.Lines(s.said.String()) {
+				if strings.HasPrefix(line, "read: ") && strings.Contains(line, `"isError":true`) {
+					t.Errorf("the server answers to what is cancelled: %s", line)
+					break
+				}
+			}
 		})
 	}
 	t.Run("an older client over http", func(t *testing.T) { // which only hangs up

@@ -79,7 +79,7 @@ func (s *served) mcp() *mcpClient {
 	s.t.Helper()
 	cmd := s.command(append([]string{"mcp"}, s.flags...)...)
 	cmd.Stderr = s.t.Output()
-	return s.connect(&sdk.CommandTransport{Command: cmd}, cmd)
+	return s.connect(&sdk.LoggingTransport{Transport: &sdk.CommandTransport{Command: cmd}, Writer: &s.said}, cmd)
 }
 
 // An mcpHTTP is a process that answers over HTTP.

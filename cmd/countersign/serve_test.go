@@ -31,8 +31,9 @@ type served struct {
 	ended   chan int
 	errs    *lockedBuffer
 	n       int
-	events  []string // notifications, as canonical JSON
-	restart bool     // before each call
+	events  []string     // notifications, as canonical JSON
+	restart bool         // before each call
+	said    lockedBuffer // over MCP and stdio
 }
 
 type lockedBuffer struct {

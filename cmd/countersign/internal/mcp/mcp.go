@@ -124,13 +124,8 @@ func Serve(ctx context.Context, p Program, version string, in io.Reader, out io.
 	if err != nil {
 		return err
 	}
-	return s.server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: kept{out}, MaxLineLength: MaxMessage})
+	return s.server.Run(ctx, streams{in, out})
 }
-
-// kept is a stream that stays open.
-type kept struct{ io.Writer }
-
-func (kept) Close() error { return nil }
 
 // A call is one request at work. It is a run of the program of its own: it knows no other
 // call.
