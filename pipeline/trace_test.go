@@ -55,13 +55,15 @@ func TestReadTrace(t *testing.T) {
 		{`{"tool":"a","started_at":"yesterday"}`, `"started_at" must be a time as in RFC 3339`},
 		{`{"tool":"a","ended_at":5}`, `"ended_at" must be a time as in RFC 3339`},
 		{`{"tool":"a","started_at":"2026-01-05T00:00:01Z","ended_at":"2026-01-05T00:00:00Z"}`, `"ended_at" is before "started_at"`},
-		{`{"type":"think","tool":"a"}`, `no step has the type "think": it is tool, plan, reasoning, message or claim`},
-		{`{"type":null,"tool":"a"}`, `no step has the type "null": it is tool, plan, reasoning, message or claim`},
-		{`{"type":7}`, `no step has the type "7": it is tool, plan, reasoning, message or claim`},
+		{`{"type":"think","tool":"a"}`, `no step has the type "think": it is tool, plan, reasoning, message, claim or unread`},
+		{`{"type":null,"tool":"a"}`, `no step has the type "null": it is tool, plan, reasoning, message, claim or unread`},
+		{`{"type":7}`, `no step has the type "7": it is tool, plan, reasoning, message, claim or unread`},
 		{`{"type":"plan"}`, `a step of the type plan needs "steps"`},
 		{`{"type":"plan","steps":{}}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
 		{`{"type":"plan","steps":["read"]}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
 		{`{"type":"plan","steps":[{"title":"a","status":1}]}`, `"steps" must be a list of objects, each with a title and perhaps a status`},
+		{`{"type":"unread","lines":3}`, `"lines" must be a text`},
+		{`{"type":"unread"}`, `a step of the type unread needs "lines"`},
 		{`{"type":"reasoning"}`, `a step of the type reasoning needs "summary"`},
 		{`{"type":"message","content":{}}`, `"content" must be a text`},
 	} {
@@ -94,7 +96,7 @@ func TestTraceSample(t *testing.T) {
 			break
 		}
 	}
-	if steps, err := input.ReadSteps([]byte(sample.String())); err != nil || len(steps) != 7 {
+	if steps, err := input.ReadSteps([]byte(sample.String())); err != nil || len(steps) != 8 {
 		t.Errorf("%v, %d steps", err, len(steps))
 	}
 }

@@ -115,10 +115,8 @@ func (a *App) readTrace(name string, p policy.Policy, clean func(string) string)
 		return nil, "", err
 	}
 	steps, format, err = input.ReadTrace(raw, clean)
-	var unread *input.UnreadError
-	if errors.As(err, &unread) {
-		a.say("%s: %s", inputName(name), unread)
-		err = nil
+	if unread := input.Unread(steps); unread != "" {
+		a.say("%s: %s", inputName(name), report.Clean(unread))
 	}
 	if have := int64(len(raw)); have > p.Limits.Bytes && format == "" {
 		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}

@@ -3,6 +3,7 @@ package input
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -72,29 +73,18 @@ func sessionOf(raw []byte) *session {
 	return nil
 }
 
-// An UnreadError says which lines of a log were passed over: the steps beside it are those of the
-// others.
-type UnreadError struct{ Lines []int }
-
-func (e *UnreadError) Error() string {
-	told := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Lines[:min(10, len(e.Lines))]), " ", ", "), "[]")
-	if len(e.Lines) > 10 {
-		told += fmt.Sprintf(" and %d others", len(e.Lines)-10)
-	}
-	return "what is in these lines of it could not be read: " + told
-}
-
-// all reads a whole log. Its last line may be cut off, as in a session that goes on.
+// all reads a whole log. Its last line may be cut off, as in a session that goes on. Lines that cannot be
+// read are passed over, and the first step says which.
 func (s *session) all(raw []byte) ([]any, error) {
-	var unread UnreadError
+	var unread []int
 	for r := range records(raw) {
 		if r.object == nil && r.cut {
 			break
 		}
 		if had := len(s.steps); r.object == nil || s.read(s, r.object) != nil {
-			s.steps, unread.Lines = s.steps[:had], append(unread.Lines, r.line)
+			s.steps, unread = s.steps[:had], append(unread, r.line)
 		}
-		if len(s.steps) > maxSteps {
+		if len(s.steps)+min(1, len(unread)) > maxSteps {
 			return nil, tooMany(r.line)
 		}
 	}
@@ -103,10 +93,24 @@ func (s *session) all(raw []byte) ([]any, error) {
 			return nil, &patch.Error{Message: "the session: " + why}
 		}
 	}
-	if len(unread.Lines) > 0 {
-		return s.steps, &unread
+	if len(unread) > 0 {
+		lines := strings.Trim(strings.ReplaceAll(fmt.Sprint(unread[:min(10, len(unread))]), " ", ", "), "[]")
+		if len(unread) > 10 {
+			lines += fmt.Sprintf(" and %d others", len(unread)-10)
+		}
+		s.steps = slices.Insert(s.steps, 0, any(map[string]any{"type": stepUnread, "lines": lines}))
 	}
 	return s.steps, nil
+}
+
+// Unread says which lines of a log the steps made of it lack, "" for none.
+func Unread(steps []any) string {
+	for _, step := range steps[:min(1, len(steps))] {
+		if object, _ := step.(map[string]any); stepType(object) == stepUnread {
+			return "what is in these lines of the log could not be read: " + said(object, "lines")
+		}
+	}
+	return ""
 }
 
 // say adds a step that is words alone, if there are any.

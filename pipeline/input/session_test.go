@@ -72,10 +72,16 @@ func TestSessionLimits(t *testing.T) {
 	}
 	record := `{"version":"0.1.0","id":"x","timestamp":"x","files":[{"path":"a","conversations":[` + strings.Repeat(`{"ranges":[{"start_line":1,"end_line":1}]},`, 10_000) + `{"ranges":[{"start_line":1,"end_line":1}]}]}]}`
 	note := "a\n" + strings.Repeat("  k 1\n", 10_001) + "---\n" + `{"schema_version":"authorship/3.0.0"}`
-	for name, log := range map[string]string{"lines": strings.Repeat(line, 10_001), "record": record, "note": note} {
-		if _, _, err := input.ReadTrace([]byte(log), plain); err == nil || !saysOne(err, "at most 10000 steps|could not be read: 1") {
+	for name, log := range map[string]string{"lines": strings.Repeat(line, 10_001), "note": note, "a line that cannot be read": strings.Repeat(line, 10_000) + "{}\n{]\n" + line} {
+		if _, _, err := input.ReadTrace([]byte(log), plain); err == nil || !saysOne(err, "at most 10000 steps") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if steps, _, err := input.ReadTrace([]byte(record), plain); err != nil || len(steps) != 1 || !strings.HasSuffix(input.Unread(steps), ": 1") {
+		t.Errorf("a record of too many: %v, %v", steps, err)
+	}
+	if steps, _, err := input.ReadTrace([]byte(line+strings.Repeat("{]\n", 12)+line), plain); err != nil || len(steps) != 3 || !strings.HasSuffix(input.Unread(steps), ": 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 others") {
+		t.Errorf("%v, %v", steps, err)
 	}
 	many := `{"version":"0.1.0","id":"x","timestamp":"x","files":[{"path":"a","conversations":[{"ranges":[` + strings.Repeat(`{"start_line":1,"end_line":1},`, 100_000) + `{"start_line":1,"end_line":1}]}]}]}`
 	if steps, _, err := input.ReadTrace([]byte(many), plain); err != nil || len(steps) != 1 {
@@ -96,8 +102,13 @@ func TestNotATrace(t *testing.T) {
 		"[1,2]":                                                              "line 1: not a JSON object", "[]": "line 1: not a JSON object", "text": "line 1: not a JSON object", "": "",
 		"a\n  k 1\n---\n{}": "line 1: not a JSON object", "  k 1\n---\n" + `{"schema_version":"authorship/3.0.0"}`: "line 1: neither a file",
 	} {
-		if _, _, err := input.ReadTrace([]byte(text), plain); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: %v, want %s", text, err, want)
+		steps, _, err := input.ReadTrace([]byte(text), plain)
+		got := input.Unread(steps)
+		if err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%.60q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -19,10 +19,11 @@ const (
 	stepReasoning = "reasoning"
 	stepMessage   = "message"
 	stepClaim     = "claim"
+	stepUnread    = "unread"
 )
 
 // stepNeeds is the member that a step of each type must have.
-var stepNeeds = map[string]string{stepTool: "tool", stepPlan: "steps", stepReasoning: "summary", stepMessage: "content", stepClaim: "path"}
+var stepNeeds = map[string]string{stepTool: "tool", stepPlan: "steps", stepReasoning: "summary", stepMessage: "content", stepClaim: "path", stepUnread: "lines"}
 
 // A member is what a known member of a step must be, in words and in code.
 type member struct {
@@ -48,7 +49,7 @@ var stepMembers = map[string]member{
 	"output_bytes": {"a whole number", isWhole},
 }
 
-// claimMembers are those of a claim, beside the tool.
+// claimMembers are those of a claim, and lines of what is unread as well.
 var claimMembers = []string{"path", "lines", "contributor", "agent", "model", "conversation", "revision"}
 
 // maxSteps is how many steps a trace may have, maxTold of how many of them there
@@ -61,8 +62,7 @@ const (
 // ReadTrace reads what a proposer gives as a trace (docs/formats.md, Trace): steps as
 // JSON Lines, or one of TraceFormats, which it tells by the text and returns; the format
 // is "" for steps. clean takes the secrets out of a text: what is cut is cut after that,
-// as half a secret is not recognised. The error is a *patch.Error that names the line, or an *UnreadError
-// beside the steps of a log that has lines which cannot be read.
+// as half a secret is not recognised. The error is a *patch.Error that names the line.
 func ReadTrace(raw []byte, clean func(string) string) (steps []any, format string, err error) {
 	if isNote(raw) {
 		steps, err = readNote(raw, clean)
@@ -121,7 +121,7 @@ func WriteTrace(steps []any) ([]byte, error) {
 // checkStep says what is wrong with a step, "" if nothing is.
 func checkStep(step map[string]any) string {
 	if t, given := step["type"]; given && stepNeeds[stepType(step)] == "" {
-		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning, message or claim", ledger.OneLine(canon.String(t, true), 40))
+		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning, message, claim or unread", ledger.OneLine(canon.String(t, true), 40))
 	}
 	if need := stepNeeds[stepType(step)]; step[need] == nil {
 		return fmt.Sprintf("a step of the type %s needs %q", stepType(step), need)
@@ -132,7 +132,7 @@ func checkStep(step map[string]any) string {
 		}
 	}
 	for _, name := range claimMembers {
-		if value, given := step[name]; given && stepType(step) == stepClaim && !isText(value) {
+		if value, given := step[name]; given && (stepType(step) == stepClaim || stepType(step) == stepUnread) && !isText(value) {
 			return fmt.Sprintf("%q must be a text", name)
 		}
 	}

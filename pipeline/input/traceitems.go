@@ -45,7 +45,7 @@ func (in Change) RecordTrace(s *ledger.Stage, clean func(string) string) {
 		if size, cut := step["output_bytes"].(float64); cut && size > 0 {
 			item.Metadata.OutputBytes = int(size)
 		}
-		if stepType(step) == stepClaim {
+		if kind := stepType(step); kind == stepClaim || kind == stepUnread {
 			item.Metadata.Source = ledger.SourceClaimed
 		}
 		s.Event(&ledger.TraceItem{TransactionID: s.Log.Transaction().TransactionID, TurnID: "turn_1", Item: item})
@@ -66,6 +66,9 @@ func (r teller) stepItem(step map[string]any) ledger.TraceStep {
 		return ledger.TraceStep{Type: "agentMessage", Content: &content}
 	case stepClaim:
 		content := r.claim(step)
+		return ledger.TraceStep{Type: "agentMessage", Content: &content}
+	case stepUnread:
+		content := r.line(Unread([]any{step}), 500)
 		return ledger.TraceStep{Type: "agentMessage", Content: &content}
 	}
 	value, isCommand := step["exit_code"]

@@ -158,7 +158,7 @@ func FuzzTrace(f *testing.F) {
 			lines = append(lines, strings.TrimSpace(line))
 			objects = append(objects, "\n{\n"+strings.TrimSpace(line)[1:])
 		}
-		if format == "" || format == input.TraceGitAI || len(lines) == 0 || !strings.HasPrefix(strings.TrimLeft(log, " \t\r\n"), lines[0]) {
+		if input.Unread(steps) != "" || format == "" || format == input.TraceGitAI || len(lines) == 0 || !strings.HasPrefix(strings.TrimLeft(log, " \t\r\n"), lines[0]) {
 			return // no log of lines
 		}
 		want, err := input.WriteTrace(steps)

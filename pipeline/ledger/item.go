@@ -239,7 +239,7 @@ type ArtifactRef struct {
 
 // What an item that is the proposer's word was taken from: nothing here ran it, or saw it.
 // SourceTrace is a log of what an agent did, SourceClaimed a record that only says who wrote
-// which lines.
+// which lines, or which lines of a log could not be read.
 const (
 	SourceTrace   = "trace"
 	SourceClaimed = "claimed"

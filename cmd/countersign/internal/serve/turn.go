@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -302,7 +301,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
 	if p.Trace != "" {
-		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil && !errors.As(err, new(*input.UnreadError)) {
+		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil {
 			return in, fmt.Errorf("params.trace: %w", err)
 		}
 	}
