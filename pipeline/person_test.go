@@ -45,6 +45,16 @@ func TestT72OnePersonOneVote(t *testing.T) {
 			func(v votes) { v.decides(atHome, &adaKey); v.comments(adaThere, &bobKey) }, again},
 		"an account and another's address": {[]string{"bob,bob@example.org " + bobKey.Public, "ada@example.org " + adaKey.Public},
 			func(v votes) { v.comments(bobThere, &bobKey); v.decides(atHome, &adaKey) }, mayBe},
+		"a line that cannot be read, of neither": {[]string{"ada " + adaKey.Public, "eve ssh-ed25519", "bob " + bobKey.Public},
+			func(v votes) { v.comments(adaThere, &adaKey); v.comments(bobThere, &bobKey) }, mayBe},
+		"a line that cannot be read, of both": {[]string{"ada " + adaKey.Public, "bob " + bobKey.Public, `"ada,github:bob ` + mallory.Public},
+			func(v votes) { v.comments(adaThere, &adaKey); v.comments(bobThere, &bobKey) }, again},
+		"a line that cannot be read, of the second": {[]string{"ada " + adaKey.Public, "bob " + bobKey.Public, "Bob ssh-ed25519"},
+			func(v votes) { v.comments(adaThere, &adaKey); v.comments(bobThere, &bobKey) }, again},
+		"a line that cannot be read, of the first": {[]string{"ada " + adaKey.Public, "bob " + bobKey.Public, "\ufeffada ssh-ed25519"},
+			func(v votes) { v.comments(adaThere, &adaKey); v.comments(bobThere, &bobKey) }, again},
+		"no line that can be read": {[]string{"ada,bob ssh-ed25519"},
+			func(v votes) { v.comments(adaThere, nil); v.comments(bobThere, nil) }, again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(newWorld(t))
@@ -121,6 +131,8 @@ func TestT72SelfApproval(t *testing.T) {
 		"in a clone": {[]string{"bob,bob@example.org " + bobKey.Public}, func(v votes) {
 			v.decides(ledger.Actor{Kind: "user", ID: "local:bob@example.org", Login: "Bob"}, &bobKey)
 		}, own},
+		"the author on a line that cannot be read":    {[]string{"bob ssh-ed25519", "ada " + adaKey.Public}, func(v votes) { v.comments(adaThere, &adaKey) }, own},
+		"somebody else on a line that cannot be read": {[]string{"eve ssh-ed25519", "ada " + adaKey.Public}, func(v votes) { v.comments(adaThere, &adaKey) }, ""},
 		"somebody else": {[]string{"bob " + bobKey.Public, "ada " + adaKey.Public}, func(v votes) { v.comments(adaThere, &adaKey) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -276,10 +276,19 @@ func TestT73Pull(t *testing.T) {
 		"edited":  {func(x world) { x.says(adaThere, sign(x, adaKey, nil)).Edited = true }, "edited after posting"},
 		"no keys": {func(x world) { x.w.policy.Approvals.Keys = ""; x.says(adaThere, sign(x, adaKey, nil)) }, "names no file of keys"},
 		"no file": {func(x world) { x.w.policy.Approvals.Keys = "gone"; x.says(adaThere, sign(x, adaKey, nil)) }, "there is no file gone"},
-		"a file with an error": {func(x world) {
-			x.w.keys += "bob\n"
+		"a file with a line that cannot be read": {func(x world) {
+			x.w.keys += "eve\n"
 			x.says(adaThere, sign(x, adaKey, nil))
-		}, "line 3: there is no key"},
+		}, ""},
+		"a key on a line that cannot be read": {func(x world) {
+			x.w.lists("bob "+bobKey.Public, "ada namespaces "+adaKey.Public)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, `do not list, of which line 2 cannot be read: option "namespaces" has no value`},
+		"a key of the forge beside a line that cannot be read": {func(x world) {
+			x.registers("ada", adaKey)
+			x.w.keys, x.w.policy.Approvals.Keys = "bob "+bobKey.Public+"\nada namespaces "+adaKey.Public+"\n", "keys"
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, "line 2 cannot be read"},
 		"a key of other uses": {func(x world) {
 			x.w.lists(`ada namespaces="git" ` + adaKey.Public)
 			x.says(adaThere, sign(x, adaKey, nil))

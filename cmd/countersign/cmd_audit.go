@@ -246,14 +246,17 @@ func (a *App) allowedSigners(name string) (*sshsig.Allowed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return signersIn(name, raw)
+	return a.signersIn(name, raw)
 }
 
-// signersIn are the signers that a file allows.
-func signersIn(name string, raw []byte) (*sshsig.Allowed, error) {
+// signersIn are the signers that a file allows. A line that cannot be read allows nobody, and is told.
+func (a *App) signersIn(name string, raw []byte) (*sshsig.Allowed, error) {
 	signers, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
 		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
+	}
+	if unread := signers.Unread(); unread != nil {
+		a.say("%s: passed over: %s", report.Clean(name), report.Clean(strings.ReplaceAll(unread.Error(), "\n", "; ")))
 	}
 	return &signers, nil
 }

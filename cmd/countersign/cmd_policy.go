@@ -86,8 +86,12 @@ func (a *App) policyNow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rules.Policy.Approvals.Keys != "" && rules.Keys.Err != nil {
-		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("in commit %.12s: %w", rules.Commit, rules.Keys.Err)}
+	err = rules.Keys.Err
+	if unread := rules.Keys.Listed.Unread(); err == nil && unread != nil {
+		err = fmt.Errorf("approvals.keys: %s: %w", rules.Policy.Approvals.Keys, unread)
+	}
+	if rules.Policy.Approvals.Keys != "" && err != nil {
+		return &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("in commit %.12s: %w", rules.Commit, err)}
 	}
 	file := policy.Path
 	if !rules.Found {

@@ -75,7 +75,7 @@ func (a *App) holdTo(ctx context.Context, signers string, f *auditFlags) error {
 		if !slices.ContainsFunc(p.Needs([]string{signers}, false), func(n policy.Need) bool { return n.Kind == policy.KindProtected }) {
 			return &cli.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
 		}
-		if f.keys, err = signersIn(signers, raw); err != nil {
+		if f.keys, err = a.signersIn(signers, raw); err != nil {
 			return err
 		}
 	}

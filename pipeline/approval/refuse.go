@@ -155,9 +155,11 @@ func (c Case) wrote(s ledger.Source) bool {
 	return slices.ContainsFunc(all, func(a ledger.Actor) bool { return c.is(s, a) })
 }
 
-// is reports whether the author of an approval is somebody.
+// is reports whether the author of an approval is somebody. The names of both are asked
+// for: of two people, the list may tell the one apart from nobody.
 func (c Case) is(s ledger.Source, a ledger.Actor) bool {
-	return same(s.Author, a) || c.People != nil && slices.Contains(c.names(s.Author, s.Signature), listedAs(a))
+	return same(s.Author, a) || c.People != nil &&
+		(slices.Contains(c.names(s.Author, s.Signature), listedAs(a)) || slices.Contains(c.names(a, nil), listedAs(s.Author)))
 }
 
 // names are all that the lists of keys have for the author of an approval, and the key

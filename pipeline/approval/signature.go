@@ -60,7 +60,7 @@ func ReadKeys(tree fs.FS, p policy.Policy) signed.Keys {
 	}
 	allowed, err := sshsig.ParseAllowedSigners(raw)
 	if err != nil {
-		return signed.Keys{Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
+		return signed.Keys{Listed: allowed, Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
 	}
 	return signed.Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}
 }

@@ -49,9 +49,13 @@ type Registered struct {
 
 // With adds the keys that accounts, by their login, had registered at some time, as lines
 // of the list: for this account, these decisions, and from when they were registered. Of
-// a key that the list has it says everything itself. What is no key is none.
+// a key that the list has it says everything itself, so a list with a line that cannot be
+// read takes none of them. What is no key is none.
 func (k Keys) With(registered map[string][]Registered, at time.Time) Keys {
 	list := k.Allowed
+	if list.Unread() != nil {
+		return k
+	}
 	for _, login := range slices.Sorted(maps.Keys(registered)) {
 		for _, r := range registered[login][:min(len(registered[login]), mostRegistered)] {
 			fields := strings.Fields(r.Key)

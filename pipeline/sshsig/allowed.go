@@ -15,7 +15,9 @@ import (
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
 // nobody. It is safe for use by several goroutines.
 type Allowed struct {
-	keys map[string][]signerLine // by the public key's bytes, in the file's order
+	keys   map[string][]signerLine // by the public key's bytes, in the file's order
+	unread []*LineError            // the lines that were passed over
+	doubts []string                // what may be a name on one of these
 }
 
 // A LineError is what is wrong with one line of a file of allowed signers.
@@ -30,12 +32,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 func (e *LineError) Unwrap() error { return e.Err }
 
 // ParseAllowedSigners reads a file of allowed signers (ssh-keygen(1), ALLOWED
-// SIGNERS). It is stricter than ssh-keygen, which passes over lines that it
-// cannot read: every such line is a [LineError], and all of them are joined.
-// See the package comment for the form of a line.
+// SIGNERS). Like ssh-keygen it passes over lines that it cannot read, for which
+// [Allowed.Unread] has a [LineError] each; where it can read no other, that is
+// the error. See the package comment for the form of a line.
 func ParseAllowedSigners(data []byte) (Allowed, error) {
 	a := Allowed{keys: map[string][]signerLine{}}
-	var errs []error
 	number := 0
 	for text := range bytes.SplitSeq(data, []byte("\n")) {
 		number++
@@ -48,17 +49,38 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			continue // it lists no signer's own key, and no certificate is taken
 		}
 		if err != nil {
-			errs = append(errs, &LineError{number, err})
+			a.unread = append(a.unread, &LineError{number, err})
+			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !unicode.IsPrint(r) }) {
+				a.doubts = append(a.doubts, named(word))
+			}
 			continue
 		}
 		line.number, line.text = number, trimmed
 		blob := string(line.key.blob)
 		a.keys[blob] = append(a.keys[blob], line)
 	}
-	if len(errs) > 0 {
-		return Allowed{}, errors.Join(errs...)
+	if len(a.keys) == 0 {
+		return a, a.Unread()
 	}
 	return a, nil
+}
+
+// Unread says which lines were passed over and why, nil for none.
+func (a Allowed) Unread() error {
+	var errs []error
+	for _, line := range a.unread {
+		errs = append(errs, line)
+	}
+	return errors.Join(errs...)
+}
+
+// unlisted is the error of a signature of a key that is on no line.
+func (a Allowed) unlisted(key []byte) error {
+	err := fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(key))
+	if len(a.unread) > 0 {
+		err = fmt.Errorf("%w, of which line %d cannot be read: %w", err, a.unread[0].Line, a.unread[0].Err)
+	}
+	return err
 }
 
 // A signerLine is one line of the file.
@@ -338,7 +360,7 @@ func match(pattern, name string) bool {
 
 // With is the list with the lines of another behind its own.
 func (a Allowed) With(more Allowed) Allowed {
-	all := Allowed{keys: maps.Clone(a.keys)}
+	all := Allowed{maps.Clone(a.keys), slices.Concat(a.unread, more.unread), slices.Concat(a.doubts, more.doubts)}
 	if all.keys == nil {
 		all.keys = map[string][]signerLine{}
 	}
@@ -378,7 +400,8 @@ func Name(principal string) string {
 // Person returns the names and the fingerprints of keys that some lists have for one
 // person, of whom some of them are given: a line is one person's, with all of its names,
 // and so are other lines with the same key or one of these names. A pattern names
-// nobody. What is given is among them, as [Name] has it.
+// nobody. What is given is among them, as [Name] has it. Whose name may be on a line that
+// cannot be read is told apart from nobody on these lists.
 func Person(known []string, lists ...Allowed) []string {
 	person := map[string]bool{}
 	for _, name := range known {
@@ -389,6 +412,21 @@ func Person(known []string, lists ...Allowed) []string {
 		for _, list := range lists {
 			for _, lines := range list.keys {
 				grown = joins(person, lines) || grown
+			}
+		}
+	}
+	inDoubt := func(a Allowed) bool {
+		return slices.ContainsFunc(a.doubts, func(name string) bool { return person[name] })
+	}
+	if slices.ContainsFunc(lists, inDoubt) {
+		for _, list := range lists {
+			for _, name := range list.doubts {
+				person[name] = true
+			}
+			for _, lines := range list.keys {
+				for _, name := range everyName(lines) {
+					person[name] = true
+				}
 			}
 		}
 	}
@@ -403,6 +441,18 @@ func Person(known []string, lists ...Allowed) []string {
 // joins adds what the lines of one key have, if any of it is the person's, and reports
 // whether that is more than was known.
 func joins(person map[string]bool, lines []signerLine) bool {
+	all := everyName(lines)
+	before := len(person)
+	if slices.ContainsFunc(all, func(name string) bool { return person[name] }) {
+		for _, name := range all {
+			person[name] = true
+		}
+	}
+	return len(person) > before
+}
+
+// everyName are the fingerprint of one key and the names that its lines have.
+func everyName(lines []signerLine) []string {
 	all := []string{lines[0].key.fingerprint()}
 	for _, line := range lines {
 		for _, name := range line.principals {
@@ -411,13 +461,7 @@ func joins(person map[string]bool, lines []signerLine) bool {
 			}
 		}
 	}
-	before := len(person)
-	if slices.ContainsFunc(all, func(name string) bool { return person[name] }) {
-		for _, name := range all {
-			person[name] = true
-		}
-	}
-	return len(person) > before
+	return all
 }
 
 // named is Name, but for fingerprints.

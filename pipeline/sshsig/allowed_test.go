@@ -43,6 +43,7 @@ func TestAllowedSigners(t *testing.T) {
 		{"*@x cert-authority RSA\na@b KEY", "a@b"},
 		{"*@x CERT-authority,namespaces=\"git\" KEY\na@b KEY", "a@b"},
 		{`a@b valid-after="20260104",valid-before="20260106" KEY`, "a@b"},
+		{"c@d\na@b KEY\na@b namespaces RSA\n", "a@b"},
 		{`a@b valid-after="202601041200",valid-before="20260105140001" KEY`, "a@b"},
 	} {
 		principal, _, err := allow(t, expand(t, c.list)).Verify([]byte(message), signature, at)
@@ -106,13 +107,17 @@ func TestAllowedSignersRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &line) {
 			t.Errorf("%q: error %v, want %q", c.list, err, c.want)
 		}
-		if a.keys != nil {
+		if len(a.keys) > 0 {
 			t.Errorf("%q: keys beside an error", c.list)
 		}
 	}
-	_, err := ParseAllowedSigners([]byte(expand(t, "x\na@b KEY\ny\n")))
-	if want := "line 1: there is no key\nline 3: there is no key"; err == nil || err.Error() != want {
-		t.Errorf("two lines: %v", err)
+	a, err := ParseAllowedSigners([]byte(expand(t, "x\na@b KEY\ny\n")))
+	const want = "line 1: there is no key\nline 3: there is no key"
+	if unread := a.Unread(); err != nil || unread == nil || unread.Error() != want {
+		t.Errorf("two lines: %v, %v", err, unread)
+	}
+	if unread := (Allowed{}).With(a).Unread(); unread == nil || unread.Error() != want {
+		t.Errorf("joined to another list: %v", unread)
 	}
 }
 
@@ -152,6 +157,7 @@ func TestReasons(t *testing.T) {
 		{`a@b valid-after="20260104120001" KEY`, at, []error{ErrExpired}, "is before"},
 		{`a@b valid-before="20260105135959" KEY`, at, []error{ErrExpired}, "is after"},
 		{"a@b cert-authority KEY", at, []error{ErrUnknownKey}, "SHA256:"},
+		{"a@b RSA\na@b namespaces KEY", at, []error{ErrUnknownKey}, "line 2 cannot be read"},
 		{"\na@b namespaces=\"file,x\" KEY", at, []error{ErrNamespace}, "line 2 of the allowed signers allows the key only for file,x"},
 		{"a@b namespaces=\"file\" KEY\na@b valid-before=\"20200101Z\" KEY", at, []error{ErrNamespace, ErrExpired}, "line 2"},
 	} {

@@ -85,10 +85,10 @@
 //	key           its type, and its bytes in base64
 //	comment       may be left out
 //
-// A key may be on several lines, of which any allows it. Refused, with the
-// line's number, is what ssh-keygen would read otherwise or not at all, and
-// what is not supported: certificates, DSA and RSA below 2048 bits. A line with
-// cert-authority is passed over: it lists no signer's own key.
+// A key may be on several lines, of which any allows it. Passed over and told,
+// with its number, is a line that ssh-keygen would read otherwise or not at all,
+// and what is not supported: certificates, DSA and RSA below 2048 bits. One with
+// cert-authority is passed over too: it lists no signer's own key.
 package sshsig
 
 import (
@@ -118,7 +118,7 @@ func (a Allowed) VerifyFor(namespace string, message []byte, armored string, at 
 	}
 	lines := a.keys[string(e.PublicKey)]
 	if len(lines) == 0 {
-		return "", "", fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
+		return "", "", a.unlisted(e.PublicKey)
 	}
 	fingerprint = lines[0].key.fingerprint()
 	if _, err := e.verify(lines[0].key, message); err != nil {
@@ -181,7 +181,7 @@ func (a Allowed) Prove(namespace string, message []byte, armored string, names [
 	}
 	lines := a.keys[string(e.PublicKey)]
 	if len(lines) == 0 {
-		return Proof{}, fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(e.PublicKey))
+		return Proof{}, a.unlisted(e.PublicKey)
 	}
 	proof := Proof{Fingerprint: lines[0].key.fingerprint(), Hardware: lines[0].key.hardware()}
 	flags, err := e.verify(lines[0].key, message)

@@ -247,6 +247,8 @@ func TestBothRefuse(t *testing.T) {
 		{"not yet valid", `a@example.org valid-after="20260105000001Z" ` + key, commit, ErrExpired, false},
 		{name: "at the first second", list: `a@example.org valid-after="202601050000Z" ` + key, commit: commit, gitTakes: true},
 		{name: "again on a later line", list: `b@example.org valid-before="20250101Z" ` + key + "a@example.org " + key, commit: commit, gitTakes: true},
+		{name: "beside lines that cannot be read", list: "x\n" + `"a@example.org ` + key + "b@example.org namespaces=git " + key + list, commit: commit, gitTakes: true},
+		{"on a line that cannot be read", "b@example.org " + other.section(t, "key.pub") + "a@example.org namespaces= " + key, commit, ErrUnknownKey, false},
 		{"other line lengths", list, with(rewrap(signature, 64)), ErrMalformed, true},
 		{"a blank line after the armor", list, with(signature + "\n"), ErrMalformed, true},
 		{"text after the armor", list, with(signature + "more\n"), ErrMalformed, true},
