@@ -142,8 +142,8 @@ func (p Prompt) Question(kinds []string, s Style) string {
 			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
-	const answers = "  [y]es  [l]ook again  [d]eny for good  [Enter] later:"
-	question := fmt.Sprintf("Deny these bytes (%.12s) for good? Nobody can apply them again here.  [y]es  [l]ook again  [Enter] later:", p.PatchID)
+	const answers = " [y]es [l]ook again [d]eny [Enter] later:"
+	question := fmt.Sprintf("Deny these bytes (%.12s) for good? [y]es [l]ook again [Enter] later:", p.PatchID)
 	switch {
 	case len(kinds) == 1 && kinds[0] == policy.KindFileChange:
 		question = fmt.Sprintf("Approve these bytes (%.12s)?", p.PatchID) + answers

@@ -123,7 +123,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 			i++
 		case "d", "deny":
 			return a.deniesFor(person, ruling)
-		case "":
+		case "", "n", "no":
 			i++
 		case "l", "look":
 			if err := look(); err != nil {
@@ -203,6 +203,7 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		p.Commands, err = g.Commands()
 	}
 	p.Columns, p.Rows = terminal.Size(person)
+	p.First = a.firstTime("local-decision")
 	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,14 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+	"github.com/countersign-dev/countersign/report"
 )
 
 // Questions, by what an approval is asked for.
 const (
 	secretQuestion    = "Approve that these secrets are added?"
 	protectedQuestion = "Approve that these protected paths change?"
-	denyQuestion      = "Deny exactly these bytes for good?"
+	denyQuestion      = "Deny these bytes ("
 )
 
 // proposes records a patch, as somebody else than who decides.
@@ -61,16 +63,16 @@ func TestAskByKind(t *testing.T) {
 		exit    int
 		said    string // decisions, then the last of the output
 	}{
-		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "y\n"}, 0, "3 approved"},
-		{[]string{"approve", "TX"}, []string{question, "n\n", secretQuestion, "yes\n", protectedQuestion, "\n"}, 0, "1 pending"},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "y\n"}, 0, "3 Approved"},
+		{[]string{"approve", "TX"}, []string{question, "n\n", secretQuestion, "yes\n", protectedQuestion, "\n"}, 0, "1 still waits"},
 		{[]string{"approve"}, []string{question, "\n", secretQuestion, "\n", protectedQuestion, "\n"}, cli.ExitPending, "0 "},
 		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "y\n", protectedQuestion, "\x04"}, cli.ExitPending, "0 "},
-		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "d\n"}, 0, "1 denied"},
-		{[]string{"approve", "--all"}, []string{"Approve all of this?", "y\n"}, 0, "3 approved"},
-		{[]string{"approve", "--fingerprint", "protected"}, []string{protectedQuestion, "y\n"}, 0, "1 pending"},
-		{[]string{"deny", "--reason", "no"}, []string{denyQuestion, "y\n"}, 0, "1 denied by tester: no"},
+		{[]string{"approve"}, []string{question, "y\n", secretQuestion, "d\n", "Why? ", "no\n"}, 0, "1 Denied"},
+		{[]string{"approve", "--all"}, []string{"Approve all of this (", "y\n"}, 0, "3 Approved"},
+		{[]string{"approve", "--fingerprint", "protected"}, []string{protectedQuestion, "y\n"}, 0, "1 still waits"},
+		{[]string{"deny", "--reason", "no"}, []string{denyQuestion, "y\n"}, 0, "1 for good as tester: no"},
 		{[]string{"deny"}, []string{denyQuestion, "n\n"}, cli.ExitPending, "0 "},
-		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, cli.ExitPending, "2 pending"},
+		{[]string{"run", "TX"}, []string{question, "y\n", secretQuestion, "n\n", protectedQuestion, "y\n"}, cli.ExitPending, "2 still waits"},
 	} {
 		s, _ := asked(t)
 		id := s.proposes("add them", workflow)
@@ -86,12 +88,12 @@ func TestAskByKind(t *testing.T) {
 			t.Errorf("%v %q: exit %d, want %d; %s decisions, want %s\n%s\n%s", c.args, c.answers, code, c.exit, got, c.said, out, p.text())
 		}
 		shown := p.text()
-		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell made it", "docs/decisions.md", ", masked in 1 place", `agent says: "add them"`} {
-			if c.args[0] == "approve" && len(c.answers) == 6 && !strings.Contains(strings.ReplaceAll(shown, "\r\n… ", ""), reason) {
+		for _, reason := range []string{"config.env:2", ".github/workflows/x.yml (built-in /.github/workflows)", "somebody with this shell did", "docs/decisions.md", ", masked in 1 place", `"add them"  by agent`} {
+			if c.args[0] == "approve" && slices.Contains(c.answers, protectedQuestion) && c.args[len(c.args)-1] != "protected" && !strings.Contains(strings.ReplaceAll(shown, "\r\n… ", ""), reason) {
 				t.Errorf("%v: %q is not shown\n%s", c.args, reason, shown)
 			}
 		}
-		if first, diff := strings.Index(shown, "Risks, the most dangerous first"), strings.Index(shown, "+on: push"); first < 0 || diff < first || strings.Contains(shown, token) {
+		if first, diff := strings.Index(shown, "risks, the most dangerous first"), strings.Index(shown, "+on: push"); first < 0 || diff < first || strings.Contains(shown, token) {
 			t.Errorf("%v: the risks do not come first, or the secret is shown\n%s", c.args, shown)
 		}
 	}
@@ -135,7 +137,7 @@ func TestNothingToDecide(t *testing.T) {
 		if code != 0 || s.decisions(id) != 1 {
 			t.Fatalf("%v: exit %d\n%s\n%s", args, code, out, p.text())
 		}
-		p.awaits("nothing recorded: " + id + " is approved already")
+		p.awaits("nothing recorded: this was decided already")
 		if strings.Contains(p.text(), "[y]es") {
 			t.Errorf("%v: asked\n%s", args, p.text())
 		}
@@ -146,7 +148,7 @@ func TestNothingToDecide(t *testing.T) {
 // one beside it by then, and nothing is recorded; it is shown again.
 func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 	first, second := addition("read.txt", "read\n"), addition("unread.txt", "unread\n")
-	for _, args := range [][]string{{"approve"}, {"deny"}, {"run"}} {
+	for _, args := range [][]string{{"approve"}, {"deny", "--reason", "no"}, {"run"}} {
 		ask := question
 		if args[0] == "deny" {
 			ask = denyQuestion
@@ -161,7 +163,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		p.types("y\n")
 		p.awaits("nothing was recorded; this is how it is now")
 		p.awaits("+unread")
-		p.awaits(b)
+		p.awaits(report.ShortID(b))
 		for strings.Count(p.text(), ask) < 2 {
 			<-p.more
 		}
@@ -180,7 +182,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		}
 
 		p = newTerminal(t) // named, and closed meanwhile
-		ended = p.starts(s.repo, nil, args[0], b)
+		ended = p.starts(s.repo, nil, append([]string{args[0], b}, args[1:]...)...)
 		p.awaits(ask)
 		s.run(0, "close", b)
 		p.types("y\n")
@@ -189,7 +191,7 @@ func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
 		}
 
 		p = newTerminal(t) // another Policy
-		ended = p.starts(s.repo, nil, args[0], c)
+		ended = p.starts(s.repo, nil, append([]string{args[0], c}, args[1:]...)...)
 		p.awaits(ask)
 		s.write(".github/countersign.yml", "version: 1\nprotected:\n  - paths: [read.txt]\n")
 		s.commit()
@@ -237,7 +239,7 @@ func TestT69BaitAndSwitch(t *testing.T) {
 		p.awaits(question)
 		shown := p.text()
 		at := 0
-		for _, want := range []string{b + ", proposed by agent", `agent says: "B, which nobody read"`, "+unread", question} {
+		for _, want := range []string{report.ShortID(b), `  "B, which nobody read"  by agent`, "+unread", question} {
 			i := strings.Index(shown[at:], want)
 			if i < 0 {
 				t.Fatalf("%v: %q is not shown in its place\n%s", args, want, shown)
@@ -310,7 +312,7 @@ func TestT71PromptImitated(t *testing.T) {
 	p := newTerminal(t)
 	check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
 	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "approve")
-	p.awaits("[d]eny for good")
+	p.awaits("[d]eny")
 	p.types("\n")
 	ended()
 	begins := 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,10 +28,15 @@ func (s playground) asNobody(want int, args ...string) (stdout, stderr string) {
 	return s.runCmd(want, cmd)
 }
 
-func (s playground) giveAway() {
+func (s playground) giveAway() { s.t.Helper(); s.belongsTo(nobody) }
+
+// takeBack makes it our own again: git opens nobody else's.
+func (s playground) takeBack() { s.t.Helper(); s.belongsTo(0) }
+
+func (s playground) belongsTo(user int) {
 	s.t.Helper()
 	if os.Geteuid() == 0 {
-		check(s.t, exec.Command("chown", "-R", "65534:65534", s.repo).Run())
+		check(s.t, exec.Command("chown", "-R", fmt.Sprintf("%d:%d", user, user), s.repo).Run())
 	}
 }
 
@@ -49,10 +55,10 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 	s.asNobody(0, "review", "--patch", patch)
 	s.asNobody(0, "approve", s.newest())
 	out, errs := s.asNobody(1, "run")
-	if !strings.Contains(out, "create  locked/c.txt  error cannot write: permission denied") {
+	if !strings.Contains(out, "A locked/c.txt  error: cannot write: permission denied") {
 		t.Errorf("the report does not say which file:\n%s", out)
 	}
-	if !strings.Contains(errs, "countersign: error: apply: 1 operations failed") {
+	if !strings.Contains(errs, "countersign: hint: fix what it says about the files") {
 		t.Errorf("stderr: %s", errs)
 	}
 	if got := s.read("a.txt"); got != "a\n" {
@@ -66,6 +72,7 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 	if got := s.read("a.txt") + s.read("locked/c.txt"); got != "A\nc\n" {
 		t.Errorf("after the second run: %q", got)
 	}
+	s.takeBack()
 	s.validLedger()
 }
 
@@ -85,6 +92,7 @@ func TestLedgerThatMayNotBeWritten(t *testing.T) {
 	}
 	check(t, exec.Command("chmod", "-R", "u+w", filepath.Join(s.repo, ".git")).Run())
 	s.asNobody(0, "review", "--patch", patch)
+	s.takeBack()
 	s.validLedger()
 }
 
@@ -107,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 	s.run(0, "approve", s.newest())
 	s.write("filler", strings.Repeat("x", 200<<10))
 	out, _ := s.run(1, "run")
-	if !strings.Contains(out, "create  big.txt  error cannot write: no space left on device") {
+	if !strings.Contains(out, "A big.txt  error: cannot write: no space left on device") {
 		t.Errorf("the report does not say which file:\n%s", out)
 	}
 	if got := s.read("a.txt"); got != "a\n" {
@@ -118,6 +126,7 @@ func TestFullDisk(t *testing.T) {
 	if got := s.read("a.txt"); got != "A\n" {
 		t.Errorf("a.txt is %q", got)
 	}
+	s.takeBack()
 	s.validLedger()
 }
 
@@ -140,5 +149,6 @@ func TestFullDiskUnderTheLedger(t *testing.T) {
 	}
 	check(t, os.Remove(filepath.Join(s.repo, "filler")))
 	s.run(0, "review", "--patch", patch)
+	s.takeBack()
 	s.validLedger()
 }

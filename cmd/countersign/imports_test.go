@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 		"pipeline/proposal", "pipeline/result", "pipeline/rule",
 	},
 	"pipeline": {
+		"pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
 		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/signed", "pipeline/sshsig", "pipeline/secret", "pipeline/checks", "pipeline/effect", "pipeline/reviewed", "pipeline/workspace",
 	},
@@ -98,13 +99,15 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
+		"pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
+		"pipeline/risk", "pipeline/state",
 		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
 	"report/verifier":                        {"report/html"},
-	"report/site":                            {"pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "report/html"},
+	"report/site":                            {"pipeline/state", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "report/html"},
 	"cmd/countersign/internal/pages":         {"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/bundle", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},
@@ -137,6 +140,7 @@ var mayImport = map[string][]string{
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/audit"},
 	"cmd/verify":                 {"cmd/verify/internal/worker"},
 	"cmd/countersign": {
+		"pipeline/risk", "pipeline/state",
 		"gitstore/lineage", "gitstore/verdict", "gitstore/attributes", "gitstore/git", "cmd/countersign/internal/gitcredential", "cmd/countersign/internal/ghtoken", "pipeline/lazyregexp", "cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/documents", "cmd/countersign/internal/github", "cmd/countersign/internal/gitea", "cmd/countersign/internal/mcp", "cmd/countersign/internal/pages", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/serve", "cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "pipeline/signed", "pipeline/sshsig", "gitstore/wire", "report", "report/html",
 		"pipeline", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/batch", "pipeline/watch", "pipeline/explain", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/pull",
 		"pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/workspace", "pipeline/witness", "cmd/countersign/internal/witnesses", "pipeline/online", "cmd/countersign/internal/rest",

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -127,6 +129,15 @@ func (a *App) person() io.WriteCloser {
 		return nil
 	}
 	return tty
+}
+
+// firstTime reports whether this clone is told something for the first time, which it then was.
+func (a *App) firstTime(what string) bool {
+	f, err := os.OpenFile(filepath.Join(a.repo.StateDir(), "told-"+what), os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		_ = f.Close()
+	}
+	return !errors.Is(err, os.ErrExist)
 }
 
 // somebody reports whether there is a person to ask.

@@ -76,7 +76,7 @@ func TestServeDemoClient(t *testing.T) {
 		t.Errorf("tx/close: %v", got)
 	}
 	s.refused(codeParams, "can only be interrupted", "tx/close", obj{"transactionId": id, "status": "failed"})
-	s.refused(codeParams, "is closed (completed)", "turn/interrupt", obj{"turnId": started["turnId"]})
+	s.refused(codeParams, "is closed: applied", "turn/interrupt", obj{"turnId": started["turnId"]})
 }
 
 // What is interrupted is never applied; another server knows the turn by its id.
@@ -93,7 +93,7 @@ func TestServeInterrupt(t *testing.T) {
 	if got := s.must("turn/get", obj{"turnId": started["turnId"]}); got["status"] != "interrupted" {
 		t.Errorf("turn/get: %v", got)
 	}
-	s.refused(codeInternal, "is closed (interrupted)", "apply/execute", obj{"transactionId": started["transactionId"]})
+	s.refused(codeInternal, "is closed", "apply/execute", obj{"transactionId": started["transactionId"]})
 }
 
 // The parameters of that client loosen nothing.

@@ -34,7 +34,7 @@ func TestServeDenySticks(t *testing.T) {
 	}
 	for range 2 {
 		s.refused(codeInternal, "Apply failed: "+id+" was denied", "apply/execute", obj{"transactionId": id})
-		s.refused(codeParams, "is closed (denied)", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
+		s.refused(codeParams, "is closed: denied", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
 		s.refused(codeParams, "denied by Ada", "turn/start", proposal)
 		if exit := s.ask("turn/start", proposal).Err.Data.Exit; exit != cli.ExitDenied {
 			t.Errorf("data.exit is %d", exit)
@@ -57,9 +57,9 @@ func TestServeClosed(t *testing.T) {
 		t.Errorf("closed as %v", got)
 	}
 	tip := s.tip()
-	s.refused(codeInternal, "Apply failed: "+id+" is closed (interrupted)", "apply/execute", obj{"transactionId": id})
-	s.refused(codeParams, "is closed (interrupted)", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
-	s.refused(codeParams, "is closed (interrupted)", "tx/close", obj{"transactionId": id})
+	s.refused(codeInternal, "Apply failed: "+id+" is closed", "apply/execute", obj{"transactionId": id})
+	s.refused(codeParams, "is closed", "approval/respond", obj{"transactionId": id, "approvalRequestId": request, "decision": "approve"})
+	s.refused(codeParams, "is closed", "tx/close", obj{"transactionId": id})
 	got := s.must("transaction/resume", obj{"transactionId": id})
 	if fmt.Sprint(got["pendingApprovals"]) != "[]" || s.tip() != tip {
 		t.Errorf("%v is pending, the ledger is at %s", got["pendingApprovals"], s.tip())

@@ -118,7 +118,7 @@ func (p *pseudoTerminal) starts(dir string, env map[string]string, args ...strin
 	}
 }
 
-const question = "Approve exactly these bytes?"
+const question = "Approve these bytes ("
 
 // asked is a repository with a patch to it that waits to be asked about.
 func asked(t *testing.T) (s playground, file string) {
@@ -142,11 +142,11 @@ func TestAsk(t *testing.T) {
 		greet   string
 		verdict string
 	}{
-		{"hm\n", map[string]string{"NO_COLOR": "1"}, cli.ExitPending, "hello\n", "pending"},
-		{"\n", nil, cli.ExitPending, "hello\n", "pending"},
-		{"\x04", nil, cli.ExitPending, "hello\n", "pending"}, // the end of the input
-		{"y\x04\x04", nil, cli.ExitPending, "hello\n", "pending"},
-		{"Yes\n", nil, 0, "hello, world\n", "approved"},
+		{"No\n", map[string]string{"NO_COLOR": "1"}, cli.ExitPending, "hello\n", "waits for approval"},
+		{"\n", nil, cli.ExitPending, "hello\n", "waits for approval"},
+		{"\x04", nil, cli.ExitPending, "hello\n", "waits for approval"}, // the end of the input
+		{"y\x04\x04", nil, cli.ExitPending, "hello\n", "waits for approval"},
+		{"Yes\n", nil, 0, "hello, world\n", "Applied"},
 	} {
 		p := newTerminal(t)
 		ended := p.starts(s.repo, c.env, "run", "--patch", file)
@@ -165,8 +165,25 @@ func TestAsk(t *testing.T) {
 	p := newTerminal(t)
 	ended := p.starts(s.repo, nil, "run", "--patch", file)
 	p.awaits(question)
+	for _, word := range []string{"approve\n", "cleay\n", "l\n"} { // no answers: it is asked again
+		asked := strings.Count(p.text(), question)
+		p.types(word)
+		for strings.Count(p.text(), question) == asked {
+			<-p.more
+		}
+	}
+	if n := strings.Count(p.text(), "+x"); n != 2 {
+		t.Errorf("shown %d times\n%s", n, p.text())
+	}
 	p.types("d\n")
-	if code, out := ended(); code != cli.ExitDenied || !strings.Contains(out, "denied") {
+	p.answers("Why? (empty: do not deny) > ", "\n")
+	if code, out := ended(); code != cli.ExitPending {
+		t.Errorf("a denial without a reason: exit %d\n%s", code, out)
+	}
+	p = newTerminal(t)
+	ended = p.starts(s.repo, nil, "run")
+	p.answers(question, "d\n", "Why? (empty: do not deny) > ", "no\n")
+	if code, out := ended(); code != cli.ExitDenied || !strings.Contains(out, "Denied") {
 		t.Errorf("a denial: exit %d\n%s", code, out)
 	}
 }
@@ -202,10 +219,9 @@ func TestT70NotEmptied(t *testing.T) {
 	p := newTerminal(t)
 	p.cannotEmpty = true
 	p.types("y\n")
-	code, _ := p.starts(s.repo, nil, "run", "--patch", file)()
-	p.awaits(" approve tx_")
-	p.awaits("(in a terminal it shows the change and asks; elsewhere read ")
-	if code != cli.ExitPending || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
+	code, out := p.starts(s.repo, nil, "run", "--patch", file)()
+	p.awaits("not asked")
+	if code != cli.ExitPending || !strings.Contains(out, " approve ") || s.read("greet.txt") != "hello\n" || !strings.Contains(p.text(), "not asked") || strings.Contains(p.text(), question) {
 		t.Errorf("exit %d\n%s", code, p.text())
 	}
 
