@@ -56,11 +56,7 @@ func (l Listed) About() string {
 	if l.Notes != "" {
 		return Quoted(l.Notes)
 	}
-	text := "(" + Clean(strings.Join(l.Files[:min(len(l.Files), 2)], ", "))
-	if n := len(l.Files) - 2; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text + ")"
+	return "(" + Clean(l.Does()) + ")"
 }
 
 // List has a line for each transaction, for programs and logs: the id, where it stands, the

@@ -225,7 +225,7 @@ func commitOf(c Change, host string) (code.Commit, error) {
 func Subject(tx ledger.Transaction) string { return message.Line(subject(tx)) }
 
 func subject(tx ledger.Transaction) string {
-	return ledger.OneLine(cmp.Or(tx.Notes, "Apply patch "+tx.PatchID()[:12]), 200)
+	return ledger.OneLine(cmp.Or(tx.Notes, tx.Does(), "Apply patch "+tx.PatchID()[:12]), 200)
 }
 
 // approvedBy is the trailer for an approval: the account, or the local identity, with an address that is

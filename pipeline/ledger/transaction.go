@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // transitions lists where each status may go. A status without an entry ends
@@ -54,6 +56,38 @@ func (t Transaction) PatchID() string {
 		return ""
 	}
 	return t.Pointers.Proposal.PatchID
+}
+
+// Does is what the transaction's patch does to which files, the first few: "update doc.go, add NEW.md".
+// It stands where the proposer does not say what the patch is for.
+func (t Transaction) Does() string {
+	if t.Pointers.Proposal == nil {
+		return ""
+	}
+	before, after := t.Pointers.Proposal.BaseSHA256, t.Pointers.Proposal.AfterSHA256
+	names := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		verb := "update"
+		if after[name] == nil {
+			verb = "delete"
+		} else if before[name] == nil {
+			verb = "add"
+		}
+		names[verb] = append(names[verb], name)
+	}
+	const most = 3
+	var said []string
+	named := 0
+	for _, verb := range []string{"update", "add", "delete"} {
+		if shown := names[verb][:min(len(names[verb]), most-named)]; len(shown) > 0 {
+			said, named = append(said, verb+" "+strings.Join(shown, ", ")), named+len(shown)
+		}
+	}
+	text := strings.Join(said, ", ")
+	if len(after) > named {
+		text += fmt.Sprintf(" and %d more", len(after)-named)
+	}
+	return text
 }
 
 // KindPullRequest is the kind of a proposal that is a pull request's own diff:
