@@ -88,7 +88,7 @@ func TestAttestationsGrow(t *testing.T) {
 	}
 	w := r.clone()
 	mine := r.share(w, gitstore.LedgerOptions{})
-	if _, err := mine.Sync(t.Context(), false); err != nil {
+	if _, err := mine.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
@@ -122,7 +122,7 @@ func TestAttestationsGrow(t *testing.T) {
 	keep(s, more)
 	fresh := r.clone()
 	late := r.share(fresh, gitstore.LedgerOptions{})
-	if _, err := late.Sync(t.Context(), false); err != nil {
+	if _, err := late.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	keep(late, more)

@@ -152,7 +152,7 @@ func TestSyncCheckpoints(t *testing.T) {
 	}
 	w := r.clone()
 	mine := r.share(w, gitstore.LedgerOptions{})
-	if _, err := mine.Sync(t.Context(), false); err != nil {
+	if _, err := mine.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := mine.SyncBeside(t.Context(), gitstore.Checkpoints, someTime); there || err != nil {

@@ -177,7 +177,7 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 // Snapshot returns the remote ledger as it stands.
 func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
 	if s.partial == nil {
-		done, err := s.Sync(ctx, false)
+		done, err := s.Sync(ctx, false, nil)
 		if err != nil {
 			return ledger.Snapshot{}, err
 		}

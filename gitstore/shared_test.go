@@ -67,7 +67,7 @@ func (r remote) clone() work { return newWork(r.t, map[string]string{"a": "1\n"}
 func (r remote) Open() ledger.Store {
 	s := r.share(r.clone(), gitstore.LedgerOptions{})
 	if r.full {
-		if _, err := s.Sync(r.t.Context(), false); err != nil {
+		if _, err := s.Sync(r.t.Context(), false, nil); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -354,7 +354,7 @@ func TestT51Rewritten(t *testing.T) {
 			open := func() *gitstore.Shared {
 				s := r.share(w, gitstore.LedgerOptions{})
 				if full {
-					if _, err := s.Sync(t.Context(), false); err != nil {
+					if _, err := s.Sync(t.Context(), false, nil); err != nil {
 						t.Log(err)
 					}
 				}
@@ -490,7 +490,7 @@ func TestSharedTransports(t *testing.T) {
 				t.Fatal(err)
 			}
 			add(t, s, "line"+shortOf(w.dir))
-			if done, err := s.Sync(t.Context(), false); err != nil || done.Tip != w.tip() {
+			if done, err := s.Sync(t.Context(), false, nil); err != nil || done.Tip != w.tip() {
 				t.Errorf("%s: %+v %v", url, done, err)
 			}
 		}

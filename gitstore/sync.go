@@ -19,10 +19,12 @@ import (
 )
 
 // A Joined is what a sync did: how many commits came, how many of ours went, of
-// which Replayed were made again on the remote's tip. SetAside is where the
+// which Replayed were made again on the remote's tip. Former was the clone's tip before, and
+// Begins says that the remote had no ledger. SetAside is where the
 // clone's former ledger is kept when transactions were left out.
 type Joined struct {
-	Tip                     string
+	Tip, Former             string
+	Begins                  bool
 	Fetched, Sent, Replayed int
 	LeftOut                 []string
 	SetAside                string
@@ -50,11 +52,12 @@ func (e *ConflictError) Error() string {
 // new there, makes the commits that only the clone has again on that tip, and
 // pushes them. With leaveOut, transactions in conflict are left out, and the
 // clone's former tip is kept under refs/agent/set-aside/; without, they are a
-// *ConflictError.
-func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
+// *ConflictError. Agree, if it is not nil, is told what is about to be done before anything is
+// pushed or the clone's ledger moves, and its error ends it.
+func (s *Shared) Sync(ctx context.Context, leaveOut bool, agree func(Joined) error) (Joined, error) {
 	s.partial = nil // from here on the clone has it itself
 	for attempt := 1; ; attempt++ {
-		done, err := s.joinOnce(ctx, leaveOut)
+		done, err := s.joinOnce(ctx, leaveOut, agree)
 		if !errors.Is(err, ledger.ErrMoved) || attempt == maxJoins {
 			return done, err
 		}
@@ -66,7 +69,7 @@ func (s *Shared) Sync(ctx context.Context, leaveOut bool) (Joined, error) {
 // writers.
 const maxJoins = 50
 
-func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
+func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined) error) (Joined, error) {
 	seen, err := s.seen.read()
 	if err != nil {
 		return Joined{}, err
@@ -74,13 +77,13 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 	ours, theirs, held, err := s.fetchBoth(ctx, seen)
 	defer s.local.repo.objects.Release(held...)
 	if err != nil || theirs == ours {
-		return Joined{Tip: hexOf(theirs)}, err
+		return Joined{Tip: hexOf(theirs), Former: hexOf(ours)}, err
 	}
 	base, mine, fetched, err := fork(s.local.repo.objects, seen, ours, theirs)
 	if err != nil {
 		return Joined{}, err
 	}
-	done, batch := Joined{Fetched: len(fetched), Sent: len(mine)}, &packfile.Batch{}
+	done, batch := Joined{Former: hexOf(ours), Begins: theirs.IsZero(), Fetched: len(fetched), Sent: len(mine)}, &packfile.Batch{}
 	next := ours
 	switch {
 	case len(mine) == 0:
@@ -89,6 +92,9 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool) (Joined, error) {
 		err = collect(s.local.repo.objects, batch, mine)
 	default:
 		next, err = s.replay(&replay{source: s.local.repo.objects, base: base, theirs: theirs, mine: mine, sign: s.local.sign}, batch, &done, leaveOut)
+	}
+	if err == nil && agree != nil {
+		err = agree(done)
 	}
 	if err == nil && next != theirs {
 		err = s.push(ctx, theirs, next, batch)

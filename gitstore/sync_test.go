@@ -69,7 +69,7 @@ func (r remote) events(name string) string {
 }
 
 func (r remote) sync(w work, o gitstore.LedgerOptions, leaveOut bool) (gitstore.Joined, error) {
-	return r.share(w, o).Sync(r.t.Context(), leaveOut)
+	return r.share(w, o).Sync(r.t.Context(), leaveOut, nil)
 }
 
 // TestSync: work that was recorded offline, on both sides, is joined; nothing

@@ -143,5 +143,8 @@ func Counted(n int, noun string) string {
 	if noun == "person" {
 		return fmt.Sprintf("%d people", n)
 	}
+	if strings.HasSuffix(noun, "h") || strings.HasSuffix(noun, "s") {
+		noun += "e"
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -10,12 +12,13 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
 func (a *App) syncCommand() *cobra.Command {
-	var setAside bool
+	var setAside, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Fetch, join and push the ledger",
@@ -25,21 +28,39 @@ and pushes the result. It touches no other ref.
 Requests, approvals and denials of both sides are joined, and a denial stands whichever side has it.
 A transaction that both sides advanced in ways that contradict each other is a conflict: nothing is
 changed then, and the denials that were fetched count all the same.
-With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.`,
+With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.
+
+Where the remote has no ledger yet, sync says what it publishes and, in a terminal, asks.`,
 		Example: "  countersign sync\n  countersign sync --remote upstream",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.sync(cmd.Context(), setAside) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.sync(cmd.Context(), setAside, dryRun) },
 	}
 	cmd.Flags().BoolVar(&setAside, "set-aside", false, "leave out transactions that are in conflict")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "fetch, say what would be joined and sent, and do neither")
 	return cmd
 }
 
-func (a *App) sync(ctx context.Context, setAside bool) error {
-	shared, _, err := a.openShared()
+// errDryRun ends a sync that is to do nothing.
+var errDryRun = errors.New("nothing is sent")
+
+func (a *App) sync(ctx context.Context, setAside, dryRun bool) error {
+	shared, settings, err := a.openShared()
 	if err != nil {
 		return err
 	}
-	done, err := shared.Sync(ctx, setAside)
+	var planned gitstore.Joined
+	done, err := shared.Sync(ctx, setAside, func(next gitstore.Joined) (err error) {
+		if planned = next; next.Begins {
+			err = a.publishes(ctx, shared, settings, next, dryRun)
+		}
+		if dryRun && err == nil {
+			err = errDryRun
+		}
+		return err
+	})
+	if dryRun && (err == nil || errors.Is(err, errDryRun)) {
+		return a.result(syncDocument(a.flags.ledgerRef, planned), fmt.Sprintf("%s: %d to get, %d to send; nothing was joined or sent\n", report.Clean(a.flags.remote), planned.Fetched, planned.Sent))
+	}
 	if err != nil {
 		return err
 	}
@@ -53,7 +74,12 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 		a.say("the attestations could not be brought: %s", oneLine(err))
 		attested = false
 	}
-	text := fmt.Sprintf("%s %.12s  %s fetched, %s sent\n", a.flags.ledgerRef, done.Tip, report.Counted(done.Fetched, "commit"), report.Counted(done.Sent, "commit"))
+	text := fmt.Sprintf("%s: got %d, sent %d.\n", report.Clean(a.flags.remote), done.Fetched, done.Sent)
+	denied, err := deniedThere(ctx, shared, done)
+	if err != nil {
+		return err
+	}
+	text += denied
 	if done.Tip == "" {
 		text = "there is no ledger yet, here or there\n"
 	}
@@ -66,11 +92,90 @@ func (a *App) sync(ctx context.Context, setAside bool) error {
 	if len(done.LeftOut) > 0 && !a.flags.json {
 		a.say("left out: %s; what was here is kept on %s", strings.Join(done.LeftOut, ", "), done.SetAside)
 	}
-	return a.result(document{
-		"ledger_ref": a.flags.ledgerRef, "ledger_commit": done.Tip, "fetched": done.Fetched, "sent": done.Sent,
-		"left_out": append([]string{}, done.LeftOut...), "set_aside": done.SetAside,
-		"witnessed": witnessed, "attested": attested,
-	}, text)
+	doc := syncDocument(a.flags.ledgerRef, done)
+	doc["witnessed"], doc["attested"] = witnessed, attested
+	return a.result(doc, text)
+}
+
+func syncDocument(ref string, done gitstore.Joined) document {
+	return document{
+		"ledger_ref": ref, "ledger_commit": cmp.Or(done.Tip, done.Former), "fetched": done.Fetched, "sent": done.Sent,
+		"left_out": append([]string{}, done.LeftOut...), "set_aside": done.SetAside, "witnessed": false, "attested": false,
+	}
+}
+
+// mailAddress is what may be one in a record.
+var mailAddress = lazyregexp.New(`[^\s"<>:;,()\\@]+@[^\s"<>:;,()\\@]+`)
+
+// publishes says what a first sync shows to all who may read the repository, and asks the person
+// at the terminal.
+func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings gitstore.Settings, next gitstore.Joined, dryRun bool) error {
+	snap, err := shared.At(ctx, next.Former)
+	if err != nil {
+		return err
+	}
+	patches, addresses := map[string]bool{}, map[string]bool{}
+	for id, err := range ledger.Backward(snap.Tree) {
+		if err != nil {
+			return err
+		}
+		log, err := ledger.Read(snap.Tree, id)
+		if err != nil {
+			return err
+		}
+		patches[log.Transaction().PatchID()] = true
+		for _, one := range mailAddress().FindAllString(string(log.Bytes()), -1) {
+			addresses[strings.ToLower(one)] = true
+		}
+	}
+	says := fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", a.flags.ledgerRef, report.Clean(cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote)),
+		report.Counted(len(patches), "patch"), report.Counted(len(addresses), "e-mail address"))
+	person := a.person()
+	if person == nil || dryRun {
+		a.say("%s", says)
+		return nil
+	}
+	defer person.Close()
+	typed, err := a.answer(person, says+" Go on? [y/N] ")
+	if word := strings.ToLower(strings.TrimSpace(typed)); err == nil && word != "y" && word != "yes" {
+		err = &cli.UsageError{Message: "nothing was sent", Hint: ""}
+	}
+	return err
+}
+
+// deniedThere says, a line each, which of the transactions that were open here a sync found denied.
+func deniedThere(ctx context.Context, shared *gitstore.Shared, done gitstore.Joined) (text string, err error) {
+	if done.Fetched == 0 || done.Former == "" {
+		return "", nil
+	}
+	before, err := shared.At(ctx, done.Former)
+	if err != nil {
+		return "", err
+	}
+	after, err := shared.At(ctx, done.Tip)
+	if err != nil {
+		return "", err
+	}
+	open, err := ledger.Open(before.Tree)
+	for _, tx := range open {
+		id := tx.TransactionID
+		was, wasErr := ledger.Read(before.Tree, id)
+		is, isErr := ledger.Read(after.Tree, id)
+		if err := errors.Join(wasErr, isErr); err != nil {
+			return "", err
+		}
+		for _, p := range is.Payloads() {
+			if d, ok := p.(*ledger.ApprovalDecision); ok && d.Decision == ledger.Deny && is.Transaction().Status == ledger.Denied {
+				text += fmt.Sprintf("denied there: %s %s by %s: %s", id[len(id)-7:], report.Quoted(tx.Notes), report.Clean(d.Source.Author.Login), report.Clean(d.Reason))
+				if said := ledger.Last[*ledger.ApprovalDecision](was); said != nil && said.Decision == ledger.Approve {
+					text += " (the approval here does not count any more)"
+				}
+				text += "\n"
+				break
+			}
+		}
+	}
+	return text, err
 }
 
 func (a *App) ledgerCommand() *cobra.Command {

@@ -65,7 +65,7 @@ func (a *App) openWhole(ctx context.Context) (w whole, err error) {
 			if err != nil {
 				return w, err
 			}
-			if _, err := remote.Sync(ctx, false); err != nil {
+			if _, err := remote.Sync(ctx, false, nil); err != nil {
 				return w, err
 			}
 		}
