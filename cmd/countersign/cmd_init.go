@@ -3,9 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -496,6 +501,12 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 			return err
 		}
 	}
+	if f.doctor {
+		facts.Here.Alone = remote == ""
+		if err := a.readWritten(ctx, repo, &facts); err != nil {
+			return err
+		}
+	}
 	if name := facts.Policy.Ledger.Repository; name != "" {
 		facts.Place = a.lookElsewhere(ctx, repo, settings, name)
 	}
@@ -587,4 +598,40 @@ func (a *App) readBranch(ctx context.Context, repo *gitstore.Repo, f *scaffold.F
 		return err
 	}
 	return f.ReadTree(tree)
+}
+
+// readWritten notes which files of init the default branch does not have, and HEAD or the working tree does.
+func (a *App) readWritten(ctx context.Context, repo *gitstore.Repo, f *scaffold.Facts) error {
+	dir, err := repo.Worktree()
+	if err != nil || dir == "" {
+		return err
+	}
+	head, err := repo.Head(ctx)
+	if errors.Is(err, gitstore.ErrNoCommits) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := repo.Tree(ctx, head)
+	if err != nil {
+		return err
+	}
+	missing := *f
+	if f.Branch == "" {
+		if err := missing.ReadTree(tree); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing.Files)) {
+		if missing.Files[name] != scaffold.Missing {
+			continue
+		}
+		if _, err := fs.Stat(tree, name); err == nil {
+			f.Here.Committed = append(f.Here.Committed, name)
+		} else if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			f.Here.Written = append(f.Here.Written, name)
+		}
+	}
+	return nil
 }

@@ -63,7 +63,10 @@ type Here struct {
 	Denied     []online.Finding
 	MoreDenied int
 	DeniedErr  error
-	Remote     *online.Finding // how the remote's ledger compares, nil where that was not asked
+	// Written are files of init that the default branch does not have and that are here, Committed those in HEAD.
+	Written, Committed []string
+	Alone              bool            // whether there is no remote
+	Remote             *online.Finding // how the remote's ledger compares, nil where that was not asked
 }
 
 // The levels of a finding.
@@ -94,7 +97,7 @@ func (f Facts) Findings() []Finding {
 		all = append(all, f.fileFindings()...)
 		all = append(all, f.usesFindings()...)
 		all = append(all, f.attestFindings()...)
-	} else {
+	} else if !f.alone() {
 		all = append(all, note("countersign init, push, and git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
 	}
 	all = append(all, f.placeFindings()...)
@@ -113,6 +116,8 @@ func (f Facts) Findings() []Finding {
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token of an account that administers the repository", "the server was not asked: there is no token, or no repository to ask about"))
 	case f.Unknown:
 		all = append(all, note("--forge gitea, forgejo or github; git config countersign.forge says it once for this clone", "the server was not asked: it is not known what it is, or COUNTERSIGN_TOKEN is for another host"))
+	case f.alone():
+		all = append(all, ok("there is no remote: everything here works in this clone alone"))
 	case f.Here != nil:
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token that may read the repository", "GitHub was not asked: there is no token, or no repository to ask about"))
 	default:
@@ -123,11 +128,33 @@ func (f Facts) Findings() []Finding {
 	return all
 }
 
+// shellWords are names as a shell takes them.
+func shellWords(names []string) string {
+	var out []string
+	for _, name := range names {
+		out = append(out, report.ShellQuote(name))
+	}
+	return strings.Join(out, " ")
+}
+
+func (f Facts) alone() bool { return f.Here != nil && f.Here.Alone }
+
+// isHere reports whether a file that the default branch does not have is in the working tree or in HEAD.
+func (f Facts) isHere(name string) bool {
+	return f.Here != nil && (slices.Contains(f.Here.Written, name) || slices.Contains(f.Here.Committed, name))
+}
+
 func (f Facts) hereFindings() []Finding {
 	if f.Here == nil {
 		return nil
 	}
 	var out []Finding
+	if names := f.Here.Written; len(names) > 0 {
+		out = append(out, note("git add "+shellWords(names)+" && git commit", "written, not committed yet: %s", report.Clean(strings.Join(names, ", "))))
+	}
+	if names := f.Here.Committed; len(names) > 0 && f.Branch != "" {
+		out = append(out, note("git push", "committed here, not on %s yet: %s", report.Clean(f.Branch), report.Clean(strings.Join(names, ", "))))
+	}
 	if f.Here.Email == "" {
 		out = append(out, fails("git config --global user.email YOU@EXAMPLE.ORG", "Git does not know who you are: you can approve and deny nothing here"))
 	} else {
@@ -186,6 +213,8 @@ func (f Facts) policyFindings() []Finding {
 	switch {
 	case f.PolicyErr != nil:
 		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), report.Clean(strings.ReplaceAll(f.PolicyErr.Error(), "\n", "; ")))}
+	case f.isHere(policy.Path):
+		return nil
 	case f.Files[policy.Path] == Missing:
 		return []Finding{note("countersign init", "there is no %s on %s: the defaults hold", policy.Path, report.Clean(f.Branch))}
 	}
@@ -198,8 +227,14 @@ func (f Facts) fileFindings() []Finding {
 	if f.Gitea != nil {
 		list, writes = giteaFiles(f.Folder), "countersign init, commit and push"
 	}
+	if f.Here != nil && !f.Asked && !slices.ContainsFunc(list, func(file File) bool {
+		return f.isHere(file.Path) || f.Files[file.Path] != Missing && f.Files[file.Path] != ""
+	}) {
+		return []Finding{note("countersign init", "%s has no workflows of countersign: patches are taken through in a clone alone", report.Clean(f.Branch))}
+	}
 	for _, file := range list[1:] {
 		switch state := f.Files[file.Path]; {
+		case f.isHere(file.Path): // said already
 		case state == Missing && file.theirs:
 			out = append(out, fails(writes, "%s is missing on %s: nothing tells of proposals and reviews", file.Path, report.Clean(f.Branch)))
 		case state == Missing && file.Path == watchWorkflow:
