@@ -61,6 +61,23 @@ func (f File) name() string {
 	return Clean(f.Path)
 }
 
+// Stat is the changed files, a line each: their names alone, or with the lines that each changes.
+func Stat(r Report, namesOnly bool) string {
+	var b strings.Builder
+	for _, f := range r.Files {
+		if namesOnly {
+			b.WriteString(Clean(f.Path) + "\n")
+			continue
+		}
+		added, deleted, note := r.lineCounts(f)
+		fmt.Fprintf(&b, " %s | %s\n", f.name(), strings.TrimSpace(added+" "+deleted+note))
+	}
+	if !namesOnly {
+		b.WriteString(" " + r.filesLine() + "\n")
+	}
+	return b.String()
+}
+
 func (r Report) filesLine() string {
 	added, deleted := r.Lines()
 	return fmt.Sprintf("%s, +%d −%d", Counted(len(r.Files), "file"), added, deleted)

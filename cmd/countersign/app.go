@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +72,7 @@ type App struct {
 type globalFlags struct {
 	dir       string
 	json      bool
+	fields    []string // of the document, nil for all
 	ledgerRef string
 	quiet     bool
 	verbose   bool
@@ -97,7 +99,10 @@ func (a *App) Main() int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := root.ExecuteContext(context.Background())
+	cmd, err := root.ExecuteContextC(context.Background())
+	if err == nil {
+		err = unknownCommand(cmd)
+	}
 	a.line.End()
 	if a.repo != nil {
 		_ = a.repo.Close() // `git gc` may have what was built for nothing
@@ -109,20 +114,16 @@ func (a *App) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "countersign",
 		Short: "A human countersigns the exact bytes of a patch; a ledger in the repository proves it",
-		Long: `countersign takes a patch from an agent, a bot or a colleague through four stages:
-
-  review    records what is proposed, and writes nothing else
-  gate      waits until a human has approved the SHA-256 of exactly those bytes
-  apply     writes these bytes and nothing else, and reads them back
-  validate  proves the result
-
-Every stage is a commit on refs/agent/ledger in the repository itself.`,
-		Example: `  countersign demo
-  countersign run --patch fix.patch
-  countersign approve
-  git log refs/agent/ledger`,
-		SilenceErrors: true, SilenceUsage: true,
-		Version: version(), Args: cli.NoCommand,
+		Long: `Writes a patch of an agent, a bot or a colleague once a human has approved exactly these bytes,
+and keeps the proof in the repository, on refs/agent/ledger. See it at work: countersign demo`,
+		SilenceErrors: true, SilenceUsage: true, Version: version(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			err := cli.NoCommand(cmd, args)
+			if err != nil && a.isFile(args[0]) {
+				return a.fileNamed(args[0])
+			}
+			return err
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := a.status(cmd.Context())
 			if errors.Is(err, gitstore.ErrNotRepository) {
@@ -140,7 +141,13 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	}
 	f := root.PersistentFlags()
 	f.StringVarP(&a.flags.dir, "directory", "C", ".", "run as if started in `DIR`")
-	f.BoolVar(&a.flags.json, "json", false, "print one canonical JSON document on stdout")
+	f.BoolFunc("json", "print one canonical JSON document on stdout; --json=a,b: of its members, or of those in its list, only these", func(is string) error {
+		on, err := strconv.ParseBool(is)
+		if a.flags.json, a.flags.fields = on || err != nil, nil; err != nil {
+			a.flags.fields = strings.Split(is, ",")
+		}
+		return nil
+	})
 	f.StringVar(&a.flags.ledgerRef, "ledger-ref", gitstore.LedgerRef, "keep the ledger on this `REF`")
 	f.StringVar(&a.flags.remote, "remote", defaultRemote, "the `REMOTE`, by name or address, whose ledger is shared")
 	f.StringVar(&a.flags.forge, "forge", "", "what the remote is: `NAME` github, gitea or forgejo; found out where it is not given")
@@ -155,8 +162,8 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	f.StringVar(&a.flags.color, "color", "auto", "colour what is printed: `WHEN` auto (on a terminal), always or never")
 	f.BoolVar(&a.flags.noPager, "no-pager", false, "show long output without a pager")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		a.flags.json = a.flags.json || slices.Contains(a.Args, "--json") // it may stand after the bad one
-		message, _, _ := strings.Cut(err.Error(), ": strconv.")          // what Go calls it says nothing to a person
+		a.flags.json = a.flags.json || slices.ContainsFunc(a.Args, func(arg string) bool { return strings.HasPrefix(arg, "--json") }) // it may stand after the bad one
+		message, _, _ := strings.Cut(err.Error(), ": strconv.")                                                                       // what Go calls it says nothing to a person
 		return &cli.UsageError{Message: message, Hint: completion.NearFlag(cmd, err.Error()) + cli.SeeHelp(cmd)}
 	})
 	root.AddCommand(
@@ -167,6 +174,7 @@ Every stage is a commit on refs/agent/ledger in the repository itself.`,
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	root.AddCommand(a.pagesCommands()...)
+	addHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() }) // cobra keeps it for as long as the process lives
 	}
@@ -255,7 +263,7 @@ func (a *App) again(args ...string) string {
 	if a.flags.ledgerRef != gitstore.LedgerRef {
 		words = append(words, "--ledger-ref", report.ShellQuote(a.flags.ledgerRef))
 	}
-	if a.flags.push {
+	if a.flags.push && args[0] != "sync" { // which works on the remote's anyway
 		words = append(words, "--push")
 	}
 	if a.flags.noPush {

@@ -20,7 +20,7 @@ import (
 type targetFlags struct{ to, branch string }
 
 func (f *targetFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.to, "to", "", "where to apply: `worktree`, branch, or ref (refs/agent/applied/TX); default: what the Policy says, or worktree")
+	cmd.Flags().StringVar(&f.to, "to", "", "where to apply, `PLACE`: worktree, branch, or ref (refs/agent/applied/TX); default: what the Policy says, or worktree")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "with --to branch: its `NAME`; it must not be checked out (default: countersign/ and the end of the id)")
 }
 

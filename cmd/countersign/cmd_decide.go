@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,9 +54,9 @@ the Policy can demand a person's own key.`,
 			return a.decide(cmd.Context(), args, ruling, f)
 		},
 	}
-	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or a `patchset:…` in full; refused if it is not the transaction's")
+	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "what is meant: secret, protected, or patchset:… in full: `WHAT`; refused if it is not the transaction's")
 	cmd.Flags().BoolVar(&ruling.All, "all", false, "answer everything that the transaction asks about at once")
-	cmd.Flags().StringVar(&ruling.Reason, "reason", "", "why, recorded with the decision")
+	cmd.Flags().StringVarP(&ruling.Reason, "reason", "m", "", "why, recorded with the decision: `TEXT`")
 	cmd.Flags().BoolVar(&f.sign, "sign", false, "sign the decision with your own SSH key")
 	f.add(cmd)
 	return cmd
@@ -372,10 +373,25 @@ of gate: 0 approved, 5 denied; 4 when the time is over and approvals are still p
 			return a.wait(cmd.Context(), r, id, timeout, every)
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `TIME`, such as 90s or 2h (default: never)")
-	cmd.Flags().DurationVar(&every, "every", 0, "look again after this `TIME` (default: 1s, of a pull request 30s)")
+	cmd.Flags().Var((*seconds)(&timeout), "timeout", "give up after this `TIME`, in seconds or such as 90s or 2h (default: never)")
+	cmd.Flags().Var((*seconds)(&every), "every", "look again after this `TIME` (default: 1s, of a pull request 30s)")
 	return cmd
 }
+
+// seconds is a flag's duration, whose number alone is one of seconds.
+type seconds time.Duration
+
+func (s *seconds) Set(text string) error {
+	if _, err := strconv.ParseUint(text, 10, 32); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	*s = seconds(d)
+	return err
+}
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+func (*seconds) Type() string     { return "duration" }
 
 // wait looks until there is a verdict. What could not be read this time is
 // looked at again: it is no verdict.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ import (
 type listFlags struct {
 	open, all, mine bool
 	limit           int
-	status          string
+	status, since   string
 }
 
 // newestShown is how many transactions list shows without --limit or --all.
@@ -64,11 +65,16 @@ func (a *App) listCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all of them")
 	cmd.Flags().BoolVar(&f.mine, "mine", false, "only those that you proposed")
 	cmd.Flags().StringVar(&f.status, "status", "", "only those with this `STATUS`, such as awaiting_approval")
+	cmd.Flags().StringVar(&f.since, "since", "", "only those proposed since a `TIME`: 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z")
 	m.add(cmd)
 	return cmd
 }
 
 func (a *App) list(ctx context.Context, f listFlags) error {
+	since, err := a.since(f.since)
+	if err != nil {
+		return err
+	}
 	r, err := a.open()
 	if err != nil {
 		return err
@@ -81,7 +87,8 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		f.limit = math.MaxInt
 	}
 	latest, more, err := ledger.Latest(snap.Tree, f.limit, func(t ledger.Transaction) bool {
-		return (!f.open || !t.Closed) && (!f.mine || t.Proposer.ID == r.Actor.ID) && (f.status == "" || string(t.Status) == f.status)
+		created, err := time.Parse(ledger.TimeFormat, t.CreatedAt)
+		return (err != nil || !created.Before(since)) && (!f.open || !t.Closed) && (!f.mine || t.Proposer.ID == r.Actor.ID) && (f.status == "" || string(t.Status) == f.status)
 	})
 	if err != nil {
 		return err
@@ -214,7 +221,8 @@ func (a *App) openBrowser(address string) error {
 }
 
 func (a *App) diffCommand() *cobra.Command {
-	return a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	var stat, names bool
+	cmd := a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
@@ -224,6 +232,12 @@ func (a *App) diffCommand() *cobra.Command {
 			return err
 		}
 		shown := a.redactDiff(diff)
+		if stat || names {
+			if a.flags.json {
+				return &cli.UsageError{Message: "--stat and --name-only print no JSON", Hint: a.again("show", id, "--json=files")}
+			}
+			return a.long(a.redact(report.Stat(report.New(log, diff), names)))
+		}
 		switch {
 		case a.flags.json:
 			return a.printJSON(report.DiffDocument(id, shown.String()))
@@ -234,6 +248,10 @@ func (a *App) diffCommand() *cobra.Command {
 		}
 		return a.long(shown) // a file or a pipe gets the bytes as they are
 	})
+	cmd.Flags().BoolVar(&stat, "stat", false, "print the files and how many lines of each change, in place of the bytes")
+	cmd.Flags().BoolVar(&names, "name-only", false, "print the files alone, one a line")
+	cmd.MarkFlagsMutuallyExclusive("stat", "name-only")
+	return cmd
 }
 
 // redactDiff is a stored diff as it is shown. It was stored without secrets, so
@@ -248,20 +266,26 @@ func (a *App) redactDiff(diff []byte) secret.Redacted {
 }
 
 func (a *App) logCommand() *cobra.Command {
-	return a.lookCommand("log", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	var newest uint
+	cmd := a.lookCommand("log", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
-		events := []json.RawMessage{}
+		events, lines := []json.RawMessage{}, slices.Collect(strings.Lines(report.Events(log)))
 		for line := range strings.Lines(string(log.Bytes())) {
 			events = append(events, json.RawMessage(line))
+		}
+		if older := len(events) - int(newest); newest > 0 && older > 0 {
+			events, lines = events[older:], lines[older:]
 		}
 		if a.flags.json {
 			return a.printJSON(document{"transaction_id": id, "events": events})
 		}
-		return a.long(a.redact(report.Events(log)))
+		return a.long(a.redact(strings.Join(lines, "")))
 	})
+	cmd.Flags().UintVarP(&newest, "limit", "n", 0, "print the newest, up to this `NUMBER` (default: all)")
+	return cmd
 }
 
 // lookCommand is a command that only reads: without an argument it takes the

@@ -38,8 +38,8 @@ type reviewFlags struct {
 func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
-	flags.StringVar(&f.from, "from", "", "what --patch is: `auto` finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
-	flags.StringVar(&f.as, "as", "", "several patches in one file are `one` change, or, with review, each a transaction of its own")
+	flags.StringVar(&f.from, "from", "", "what --patch is, `FORMAT`: auto finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
+	flags.StringVar(&f.as, "as", "", "what several patches in one file are, `HOW`: one change, or, with review, each a transaction of its own")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
 	flags.StringVar(&f.bundle, "bundle", "", "check that the Proposal comes from this bundle, `FILE`")
@@ -89,15 +89,15 @@ func (f *reviewFlags) patchOf(args []string) (file string, err error) {
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
-		Use:   "review --patch FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME",
+		Use:   "review FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME",
 		Short: "Record a proposal; writes nothing but the ledger",
-		Example: `  countersign review --patch fix.patch --summary "close the file"
+		Example: `  countersign review fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -
   countersign review --from auto answer.md
   countersign review --suggestion https://github.com/OWNER/NAME/pull/7#discussion_r12
   countersign review --recipe remove-todo --needle "TODO(bot)"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.from == "" || f.patch != "" {
+			if len(f.given()) > 0 {
 				return cli.NoArgs(cmd, args)
 			}
 			return cli.UpToOne(cmd, args)
@@ -113,7 +113,7 @@ func (a *App) reviewCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "propose it for the pull request with this `NUMBER`, on its head")
 	cmd.Flags().BoolVar(&f.prDiff, "pr-diff", false, "with --pr: the pull request's own diff, which is approved and never applied")
-	cmd.Flags().StringVar((*string)(&f.to), "to", "", "worktree, branch or ref: where it is to be applied; for a `branch` or ref the working tree is not looked at")
+	cmd.Flags().StringVar((*string)(&f.to), "to", "", "where it is to be applied, `PLACE`: worktree, branch or ref; for a branch or ref the working tree is not looked at")
 	cmd.Flags().StringVar(&f.bundleOut, "bundle-out", "", "record nothing; write what is proposed to `FILE`, for \"settle --bundle\" elsewhere")
 	return cmd
 }
@@ -125,16 +125,20 @@ func (a *App) proposeCommand() *cobra.Command {
 	var f reviewFlags
 	var to string
 	cmd := &cobra.Command{
-		Use:   "propose [TX [--patch FILE]] | propose --patch FILE [--to pull-request]",
+		Use:   "propose FILE | TX [--patch FILE]",
 		Short: "Record a proposal, and make a pull request of it",
 		Long: `propose records a proposal, as review does. With --to pull-request, or where the Policy says
 "apply.to: pull_request", it pushes a branch with exactly these bytes and opens a pull request
 from it. A review there that approves it approves the change (docs/pull-requests.md).
 
 It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`,
-		Example: "  countersign propose --patch fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
+		Example: "  countersign propose fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
 		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := a.takeFile(cmd.Context(), &f, args)
+			if err != nil {
+				return err
+			}
 			if _, err := f.patchOf(args); err != nil {
 				return err
 			}
@@ -163,7 +167,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
-	cmd.Flags().StringVar(&to, "to", "", "`pull-request`: make one of it; or where it is to be applied: worktree, branch or ref")
+	cmd.Flags().StringVar(&to, "to", "", "`PLACE`: pull-request makes one of it; or where it is to be applied, worktree, branch or ref")
 	return cmd
 }
 
@@ -309,14 +313,6 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 		return err
 	}
 	rep.Verdict, rep.InputSHA256 = nil, done.InputSHA256
-	switch {
-	case done.Again == pipeline.AgainRecorded:
-		a.say("this patch is known already: that it was proposed once more was recorded")
-	case done.Again == pipeline.AgainFull:
-		a.say("this patch is known already: nothing was recorded, as %d further proposals of it are", ledger.MaxAgain)
-	case done.Known:
-		a.say("this patch is known already: nothing was recorded")
-	}
 	if !a.flags.json {
 		rep.Verdict = &g.Verdict
 	}

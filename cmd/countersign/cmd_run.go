@@ -18,20 +18,24 @@ func (a *App) runCommand() *cobra.Command {
 	var c checkFlags
 	var all allFlags
 	cmd := &cobra.Command{
-		Use:   "run [TX [--patch FILE]] | run --patch FILE | run --all",
+		Use:   "run [FILE | TX [--patch FILE] | --all]",
 		Short: "Take a patch through review, gate, apply and validate",
-		Long: `run takes a patch, or a transaction that is under way, as far as its approvals allow.
+		Long: `run takes the patch in a file, or a transaction that is under way, as far as its approvals allow.
 In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at
 the gate with exit code 4 and says which command records the approval. A transaction with --patch is
 that one, whose patch the ledger has only without its secrets.
 
 With --all every open transaction goes as far as its approvals allow; nothing is asked. A
 failure of one does not stop the others, and the exit code is that of the worst.`,
-		Example: `  countersign run --patch fix.patch
+		Example: `  countersign run fix.patch
   countersign run tx_01J --json
   countersign run --all --since 7d`,
 		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := a.takeFile(cmd.Context(), &f, args)
+			if err != nil {
+				return err
+			}
 			file, err := f.patchOf(args)
 			if err != nil {
 				return err

@@ -54,11 +54,20 @@ func (f *allFlags) check(given []string) error {
 	return nil
 }
 
+// since is the time that --since names.
+func (a *App) since(text string) (time.Time, error) {
+	at, err := batch.ParseSince(text, a.Now())
+	if err != nil {
+		err = &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+	}
+	return at, err
+}
+
 // runAll takes every open transaction as far as its approvals allow.
 func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.ApplyOptions) error {
-	since, err := batch.ParseSince(f.since, a.Now())
+	since, err := a.since(f.since)
 	if err != nil {
-		return &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+		return err
 	}
 	if f.pr > 0 {
 		a.shareLedger()

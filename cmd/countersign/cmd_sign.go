@@ -100,7 +100,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 	cmd.Flags().BoolVar(&post, "post", false, "post it on the pull request")
 	cmd.Flags().BoolVar(&f.block, "block", false, "a fenced block in which the signed statement can be read, not one line")
 	cmd.Flags().BoolVar(&all, "all", false, "answer everything that the transaction asks about at once")
-	cmd.Flags().StringSliceVar(&fingerprints, "fingerprint", nil, "what is meant: secret, protected, or a `patchset:…` in full")
+	cmd.Flags().StringSliceVar(&fingerprints, "fingerprint", nil, "what is meant: secret, protected, or patchset:… in full: `WHAT`")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, signed with the decision")
 	cmd.Flags().StringVar(&repository, "repo", "", "work without a clone, on the repository `OWNER/NAME` or one with this address")
 	f.add(cmd)

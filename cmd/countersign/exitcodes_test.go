@@ -160,7 +160,7 @@ evidence
 
 	for _, c := range (&App{}).rootCommand().Commands() {
 		switch name := c.Name(); name {
-		case "demo", "version", "help", "completion": // read nothing of a user's
+		case "demo", "version", "help", "flags", "completion": // read nothing of a user's
 		case "action", "plan", "fleet": // of workflows
 		default:
 			if !covered[name] {

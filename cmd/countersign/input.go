@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -47,7 +48,33 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID
-	return done, inFile(name, err)
+	if err != nil || f.dryRun {
+		return done, inFile(name, err)
+	}
+	return done, a.sayKnown(done, f)
+}
+
+// sayKnown says that a patch was proposed before, and once in a repository's life where Git shows the ledger.
+func (a *App) sayKnown(done pipeline.Reviewed, f reviewFlags) error {
+	kept := ""
+	if f.summary != "" {
+		kept = ", and its summary stays as it is"
+	}
+	switch {
+	case done.Again == pipeline.AgainRecorded:
+		a.say("this patch is known already: that it was proposed once more was recorded%s", kept)
+	case done.Again == pipeline.AgainFull:
+		a.say("this patch is known already: nothing was recorded, as %d further proposals of it are", ledger.MaxAgain)
+	case done.Known:
+		a.say("this patch is known already: nothing was recorded%s", kept)
+	case !a.flags.push:
+		latest, more, err := ledger.Latest(done.Ledger.Tree, 1, func(ledger.Transaction) bool { return true })
+		if err == nil && len(latest) == 1 && !more {
+			a.say("git log --all shows the ledger as well, from now on; without it: git log --exclude=%s --all", a.flags.ledgerRef)
+		}
+		return err
+	}
+	return nil
 }
 
 // writeBundle hands what is proposed to another job, and records nothing.
@@ -268,6 +295,42 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		in, err = input.One(raw, f.as == "one", f.summary)
 	}
 	return in, name, err
+}
+
+// isFile reports whether a word of the command line names a file.
+func (a *App) isFile(name string) bool {
+	info, err := os.Stat(a.path(name))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// takeFile is the arguments without a file that is named where a transaction could be: that is the
+// patch that is proposed. A transaction that is called so goes first.
+func (a *App) takeFile(ctx context.Context, f *reviewFlags, args []string) ([]string, error) {
+	if len(args) != 1 || len(f.given()) > 0 || !a.isFile(args[0]) {
+		return args, nil
+	}
+	r, err := a.open()
+	if err != nil {
+		return args, err
+	}
+	switch _, id, err := r.Find(ctx, args[0], false); {
+	case isNone(err):
+		f.patch = args[0]
+		return nil, nil
+	case err == nil:
+		a.say("%s is taken for transaction %s, and there is a file of that name: --patch FILE proposes it", report.Clean(args[0]), id)
+	}
+	return args, nil
+}
+
+// isNone reports whether an error says that no transaction has a name.
+func isNone(err error) bool {
+	return errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrNoTransactions)
+}
+
+// fileNamed is the error of a file that is named where a command or a transaction is.
+func (a *App) fileNamed(name string) error {
+	return &cli.UsageError{Message: report.Clean(name) + " is a file", Hint: a.again("run", report.ShellQuote(name))}
 }
 
 // isDir reports whether a file is a directory.

@@ -172,6 +172,9 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 		}
 	}
 	snap, id, err := r.Find(ctx, name, look)
+	if isNone(err) && name != "" && a.isFile(name) {
+		err = a.fileNamed(name)
+	}
 	a.transaction = id
 	return snap, id, err
 }

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -59,6 +63,12 @@ func (a *App) learn(k pipeline.Known) {
 // show is written with JSON's own escapes (T71): the same document, in which
 // nothing moves the cursor.
 func (a *App) printJSON(doc any) error {
+	if a.flags.fields != nil {
+		var err error
+		if doc, err = pick(doc, a.flags.fields); err != nil {
+			return err
+		}
+	}
 	line, err := a.redactJSON(doc)
 	if err != nil {
 		return err
@@ -67,6 +77,57 @@ func (a *App) printJSON(doc any) error {
 		line = line.Show(report.EscapeJSON)
 	}
 	return emit(a.Stdout, line)
+}
+
+// pick is a document with those of its members alone that are named or, where not all of them are
+// its own and it has one list, that list with its elements so. What can be there and is not is left out.
+func pick(doc any, names []string) (any, error) {
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := canon.Parse(raw)
+	whole, _ := parsed.(document)
+	known, inner, elements := document{}, document{}, []any{}
+	maps.Copy(known, whole)
+	if t := reflect.TypeOf(doc); t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			known[name] = nil
+		}
+	}
+	lists := slices.DeleteFunc(slices.Sorted(maps.Keys(whole)), func(name string) bool { _, is := whole[name].([]any); return !is })
+	if len(lists) == 1 {
+		elements = whole[lists[0]].([]any)
+	}
+	for _, e := range elements {
+		e, _ := e.(document)
+		maps.Copy(inner, e)
+	}
+	lacks := func(known document) bool {
+		return slices.ContainsFunc(names, func(name string) bool { _, is := known[name]; return !is })
+	}
+	only := func(of any) document {
+		kept, _ := of.(document)
+		maps.DeleteFunc(kept, func(name string, _ any) bool { return !slices.Contains(names, name) })
+		return kept
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !lacks(known):
+		return only(whole), nil
+	case len(lists) == 1 && (len(elements) == 0 || !lacks(inner)): // of an empty list nobody knows
+		for i, e := range elements {
+			elements[i] = only(e)
+		}
+		return document{lists[0]: elements}, nil
+	}
+	has := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+	if len(inner) > 0 {
+		has += "; each of its " + lists[0] + ": " + strings.Join(slices.Sorted(maps.Keys(inner)), ", ")
+	}
+	return nil, &cli.UsageError{Message: fmt.Sprintf("--json=%s: not all of these are members of the document", strings.Join(names, ",")), Hint: "the document has " + has}
 }
 
 // redactJSON is a document's canonical JSON and one LF. Its strings are looked

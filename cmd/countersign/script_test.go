@@ -22,6 +22,7 @@ import (
 	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
@@ -316,9 +317,13 @@ func ledgerOK(ts *testscript.TestScript, neg bool, args []string) {
 // program says nothing on stderr when all is well.
 func TestHelp(t *testing.T) {
 	app := App{}
-	for _, c := range app.rootCommand().Commands() {
+	root := app.rootCommand()
+	for _, c := range root.Commands() {
 		if !c.Hidden && c.Example == "" {
 			t.Errorf("%s has no example", c.Name())
+		}
+		if !c.Hidden && c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
 		}
 		if c.Short == "" {
 			t.Errorf("%s has no short description", c.Name())
@@ -329,6 +334,34 @@ func TestHelp(t *testing.T) {
 	if code := app.Main(); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "demo") {
 		t.Errorf("--help: exit %d, stderr %q", code, &errs)
 	}
+	if lines := strings.Count(out.String(), "\n"); lines > 45 {
+		t.Errorf("the root's help has %d lines:\n%s", lines, &out)
+	}
+	for _, g := range groups {
+		for _, name := range strings.Fields(g.common + " " + g.rare) {
+			if c, _, err := root.Find([]string{name}); name != "completion" && (err != nil || c.Name() != name || c.GroupID != g.title) {
+				t.Errorf("%s has %s, which is no command of it", g.title, name)
+			}
+		}
+	}
+}
+
+// TestPlaceholders: what stands for a flag's value does not read as one.
+func TestPlaceholders(t *testing.T) {
+	var all func(c *cobra.Command)
+	all = func(c *cobra.Command) {
+		look := func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); strings.Contains(f.Usage, "`") && name != strings.ToUpper(name) {
+				t.Errorf("%s --%s %s", c.CommandPath(), f.Name, name)
+			}
+		}
+		c.LocalFlags().VisitAll(look)
+		for _, below := range c.Commands() {
+			all(below)
+		}
+	}
+	var app App
+	all(app.rootCommand())
 }
 
 // TestArguments: whichever command has too few or too many arguments, that is a
