@@ -513,3 +513,25 @@ func TestAskSeveral(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstSyncAsks: nothing of a ledger goes to a remote that has none before somebody at the terminal says so.
+func TestFirstSyncAsks(t *testing.T) {
+	s, _ := asked(t)
+	s.proposes("first", addition("new.txt", "x\n"))
+	hub := filepath.Join(s.dir, "hub.git")
+	s.git("init", "-q", "--bare", hub)
+	s.git("remote", "add", "origin", hub)
+	for _, c := range []struct {
+		answer string
+		exit   int
+	}{{"n\n", cli.ExitRefused}, {"\n", cli.ExitRefused}, {"\x04", cli.ExitRefused}, {"y\n", 0}} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "sync")
+		p.awaits("readable by all readers of the repository: 1 patch, 1 e-mail address. Go on? [y/N] ")
+		p.types(c.answer)
+		code, out := ended()
+		if sent := s.git("ls-remote", hub) != ""; code != c.exit || sent != (c.exit == 0) {
+			t.Errorf("%q: exit %d, sent %v\n%s\n%s", c.answer, code, sent, out, p.text())
+		}
+	}
+}

@@ -137,10 +137,10 @@ func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings g
 	}
 	defer person.Close()
 	typed, err := a.answer(person, says+" Go on? [y/N] ")
-	if word := strings.ToLower(strings.TrimSpace(typed)); err == nil && word != "y" && word != "yes" {
-		err = &cli.UsageError{Message: "nothing was sent", Hint: ""}
+	if word := strings.ToLower(strings.TrimSpace(typed)); err != nil || word != "y" && word != "yes" {
+		return &cli.UsageError{Message: "nothing was sent", Hint: ""}
 	}
-	return err
+	return nil
 }
 
 // deniedThere says, a line each, which of the transactions that were open here a sync found denied.
