@@ -101,7 +101,7 @@ func (a *App) Main() int {
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err == nil {
-		err = unknownCommand(cmd)
+		err = cli.UnknownCommand(cmd)
 	}
 	a.line.End()
 	if a.repo != nil {
@@ -114,8 +114,8 @@ func (a *App) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "countersign",
 		Short: "A human countersigns the exact bytes of a patch; a ledger in the repository proves it",
-		Long: `Writes a patch of an agent, a bot or a colleague once a human has approved exactly these bytes,
-and keeps the proof in the repository, on refs/agent/ledger. See it at work: countersign demo`,
+		Long: `Writes a patch of an agent, a bot or a colleague once a human has approved
+exactly these bytes, and proves it in the repository. See it: countersign demo`,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			err := cli.NoCommand(cmd, args)
@@ -157,7 +157,7 @@ and keeps the proof in the repository, on refs/agent/ledger. See it at work: cou
 	f.StringVar(&a.flags.tipFile, "tip-file", "", "keep the last tip seen in `FILE`, and refuse a ledger that does not descend from it")
 	f.StringVar(&a.flags.signKey, "sign-key", "", "sign the ledger's commits with the SSH key in `FILE`")
 	f.StringVar(&a.flags.policyRef, "policy-ref", "", "read the Policy from this `REF` (refs/heads/…, refs/tags/… or refs/remotes/…), not from HEAD (in a workflow: the default branch)")
-	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "print no hints and no progress, and of a transaction its id alone")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say what is being done")
 	f.StringVar(&a.flags.color, "color", "auto", "colour what is printed: `WHEN` auto (on a terminal), always or never")
 	f.BoolVar(&a.flags.noPager, "no-pager", false, "show long output without a pager")
@@ -174,7 +174,7 @@ and keeps the proof in the repository, on refs/agent/ledger. See it at work: cou
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	root.AddCommand(a.pagesCommands()...)
-	addHelp(root)
+	cli.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		completion.Add(root, a.openLocal, func(line string) string { return a.redact(line).String() }) // cobra keeps it for as long as the process lives
 	}

@@ -44,7 +44,7 @@ func (a *App) applyCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "apply [TX]",
-		Short: "Write the approved bytes, and nothing else, to the working tree or a branch",
+		Short: "Write the approved bytes to the working tree or a branch",
 		Long: `apply checks the approvals, the patch and the files once more, records its intent, writes,
 reads back what it wrote, and records the outcome. Applying twice is harmless.
 
@@ -145,7 +145,7 @@ func (a *App) validateCommand() *cobra.Command {
 	var c checkFlags
 	cmd := &cobra.Command{
 		Use:   "validate [TX] | validate --dir DIR",
-		Short: "Prove a transaction: its record, its result, and the files on disk",
+		Short: "Prove a transaction: its record, its result, the files",
 		Long: `validate checks every rule of docs/formats.md on a transaction. An applied transaction
 without a finding is completed and closed; a closed one is only checked again.
 With --dir it checks a transaction directory that was exported or sent.`,

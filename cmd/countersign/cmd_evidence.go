@@ -36,7 +36,7 @@ func (a *App) evidenceCommand() *cobra.Command {
 	var f evidenceFlags
 	cmd := &cobra.Command{
 		Use:   "evidence",
-		Short: "List each change of a period: who proposed, who approved, which checks",
+		Short: "List the changes of a period: who proposed, who approved",
 		Long: `evidence lists each change that came to a branch in a period, as an auditor asks for it: who
 proposed it, who approved it, whether these were others, and which checks ran. What is not as it should be
 stands first. It audits the ledger before; of one that does not verify it says nothing else.

@@ -36,7 +36,7 @@ func (a *App) mcpCommand() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve an agent over the Model Context Protocol: it proposes, looks and waits",
+		Short: "Serve an agent over MCP: it proposes, looks and waits",
 		Long: `mcp answers a client of the Model Context Protocol, such as a coding agent, on stdin and
 stdout, until stdin ends. "countersign init --mcp" tells clients of it. Its tools propose changes,
 say what became of them, and wait. None approves, denies or applies: a person does, on the pull

@@ -337,10 +337,15 @@ func TestHelp(t *testing.T) {
 	if lines := strings.Count(out.String(), "\n"); lines > 45 {
 		t.Errorf("the root's help has %d lines:\n%s", lines, &out)
 	}
-	for _, g := range groups {
-		for _, name := range strings.Fields(g.common + " " + g.rare) {
-			if c, _, err := root.Find([]string{name}); name != "completion" && (err != nil || c.Name() != name || c.GroupID != g.title) {
-				t.Errorf("%s has %s, which is no command of it", g.title, name)
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 81 {
+			t.Errorf("wider than a terminal: %s", line)
+		}
+	}
+	for _, g := range cli.Groups {
+		for _, name := range strings.Fields(g.Common + " " + g.Rare) {
+			if c, _, err := root.Find([]string{name}); name != "completion" && (err != nil || c.Name() != name || c.GroupID != g.Title) {
+				t.Errorf("%s has %s, which is no command of it", g.Title, name)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
 // Package cli has what all commands share, in whatever room they are: the exit codes, the
-// errors that carry a hint or a code, and checks of a command's arguments.
+// errors that carry a hint or a code, checks of a command's arguments, and help.
 package cli
 
 import (

@@ -153,7 +153,10 @@ func (s shell) add(cmd *cobra.Command) {
 	}
 	if takes, open := Takes(cmd.Name()); takes && !(cmd.HasParent() && cmd.Parent().HasParent()) {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			const only = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+			only := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+			if cmd.Name() == "run" { // which takes a patch's file as well
+				only = cobra.ShellCompDirectiveKeepOrder
+			}
 			tree, err := s.unverified(cmd)
 			if err != nil || len(args) > 0 {
 				return nil, only

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,13 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
-// groups are the commands as help lists them, by what people want to do. The rare ones are
+// Groups are the commands as help lists them, by what people want to do. The rare ones are
 // listed by help --all alone.
-var groups = []struct{ title, common, rare string }{
+var Groups = []struct{ Title, Common, Rare string }{
 	{"Change", "run review propose apply", "close"},
 	{"Decide", "approve deny wait", "gate sign"},
 	{"Look", "list show diff log", "browse export"},
@@ -22,9 +20,9 @@ var groups = []struct{ title, common, rare string }{
 	{"For programs", "mcp serve", "checks settle fleet canon pack patch proposal result"},
 }
 
-// addHelp puts the commands into their groups, and the flags that all of them take into a
+// AddHelp puts the commands into their groups, and the flags that all of them take into a
 // topic of their own.
-func addHelp(root *cobra.Command) {
+func AddHelp(root *cobra.Command) {
 	all, show := false, root.HelpFunc()
 	root.SetCompletionCommandGroupID("Set up")
 	root.InitDefaultHelpCmd()
@@ -33,28 +31,28 @@ func addHelp(root *cobra.Command) {
 	help.Args = func(_ *cobra.Command, args []string) error {
 		asked, rest, err := root.Find(args)
 		if err == nil {
-			err = cli.NoCommand(asked, rest)
+			err = NoCommand(asked, rest)
 		}
 		return err
 	}
 	help.Flags().BoolVar(&all, "all", false, "list the rare commands as well")
 	var rare []string
-	for _, g := range groups {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+	for _, g := range Groups {
+		root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title + ":"})
 		for _, c := range root.Commands() {
-			if slices.Contains(strings.Fields(g.common+" "+g.rare), c.Name()) {
-				c.GroupID = g.title
+			if slices.Contains(strings.Fields(g.Common+" "+g.Rare), c.Name()) {
+				c.GroupID = g.Title
 			}
 		}
-		rare = append(rare, strings.Fields(g.rare)...)
+		rare = append(rare, strings.Fields(g.Rare)...)
 	}
 	root.AddCommand(&cobra.Command{
-		Use: "flags", Hidden: true, Short: "The flags that every command takes", Args: cli.NoArgs,
+		Use: "flags", Hidden: true, Short: "The flags that every command takes", Args: NoArgs,
 		Long: "Every command takes these flags:\n\n" + root.PersistentFlags().FlagUsages(),
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if unknownCommand(cmd) != nil {
-			return // Main says so
+		if UnknownCommand(cmd) != nil {
+			return // who executes it says so
 		}
 		hide := func(f *pflag.Flag) { f.Hidden = true }
 		root.PersistentFlags().VisitAll(hide)
@@ -75,9 +73,9 @@ func addHelp(root *cobra.Command) {
 	})
 }
 
-// unknownCommand is the error of a command line that names a command which there is not, and asks for
+// UnknownCommand is the error of a command line that names a command which there is not, and asks for
 // its help: cobra shows that of the command above.
-func unknownCommand(cmd *cobra.Command) error {
+func UnknownCommand(cmd *cobra.Command) error {
 	if !cmd.HasSubCommands() {
 		return nil
 	}
