@@ -135,6 +135,11 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 			if err := cli.NoEmptyFlag(cmd); err != nil {
 				return err
 			}
+			if name := cmd.Name(); a.flags.fields != nil && (name == "approve" || name == "deny" || name == "close") { // before it is done
+				if _, err := pick(report.Report{}, a.flags.fields); err != nil {
+					return err
+				}
+			}
 			a.watch(cmd)
 			return a.habits(cmd)
 		},
