@@ -27,7 +27,6 @@ type Listed struct {
 	State   state.State
 	Verdict approval.State // "" of one that has ended
 	By      []string       // who approved, as far as their approvals count
-	Files   []string
 }
 
 // Document is what --json has of it (docs/schema/listed.json).

@@ -16,11 +16,11 @@ func TestScreen(t *testing.T) {
 	list := []report.Listed{
 		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE", CreatedAt: "2026-11-20T23:30:00.5Z", Notes: "Bump \x1b[2Jlodash", Proposer: ledger.Actor{Login: "renovate"}}, State: state.Waits},
 		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF", CreatedAt: "2026-11-23T00:29:30Z", Notes: strings.Repeat("名前を変える ", 30), Proposer: ledger.Actor{Login: strings.Repeat("長", 30)}}, State: state.Approved, By: []string{"ada"}},
-		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never"}, State: state.Denied, Files: []string{"a\x1b", "b", "c"}},
+		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never", Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"a\x1b": nil, "b": nil, "c": nil, "d": nil}}}}, State: state.Denied},
 	}
 	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.FixedZone("CET", 3600))
 	want := `ID       STATE                    AGE      BY              SUMMARY
-x        denied                                            (a\x1b, b and 1 mor…
+x        denied                                            (delete a\x1b, b, c…
 3CJ76HF  approved, not applied    now      長長長長長長…   "名前を変える 名前…
 3CJ76HE  waits for approval       2 days   renovate        "Bump \x1b[2Jlodash"
 `

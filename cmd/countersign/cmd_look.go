@@ -125,9 +125,6 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 // listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
 func (a *App) listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
 	one := report.Listed{Transaction: t}
-	if p := t.Pointers.Proposal; p != nil {
-		one.Files = p.TargetFiles
-	}
 	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
 		one.State = state.Of(t.Status, "", t.GateOnly(), false)
 		return one, nil
