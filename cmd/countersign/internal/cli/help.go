@@ -14,7 +14,7 @@ import (
 var Groups = []struct{ Title, Common, Rare string }{
 	{"Change", "run review propose apply", "close"},
 	{"Decide", "approve deny wait", "gate sign"},
-	{"Look", "list show diff log", "browse export"},
+	{"Look", "status list show diff log", "browse export"},
 	{"Prove", "validate audit evidence", "report attest verify site witness ledger"},
 	{"Set up", "demo init doctor sync help", "policy completion version"},
 	{"For programs", "mcp serve", "checks settle fleet canon pack patch proposal result"},
