@@ -188,6 +188,9 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 	if out.Applied != nil {
 		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit
 	}
+	if as[*ledger.CorruptError](err) {
+		row.State = state.Damaged
+	}
 	if err != nil {
 		row.ExitCode, _ = outcome(err, all.again)
 		var pending *pipeline.PendingError

@@ -127,7 +127,7 @@ var transactionID = regexp.MustCompile(`tx_[0-9A-HJKMNP-TV-Z]{26}`)
 func (s playground) wholeLife(n, writer int) error {
 	var tx string
 	where := [][]string{{"--to", "branch", "--branch", "fixes"}, {"--to", "ref"}, {"--to", "branch"}, {"--to", "branch"}}[writer%4]
-	for _, args := range [][]string{{"review", "--patch", s.newFile(fmt.Sprint("n", n))}, {"approve"}, append([]string{"apply"}, where...), {"validate"}} {
+	for _, args := range [][]string{{"review", "-q", "--patch", s.newFile(fmt.Sprint("n", n))}, {"approve"}, append([]string{"apply"}, where...), {"validate"}} {
 		args = append(args, map[bool]string{true: "--push", false: "--no-push"}[writer%4 == 3])
 		if tx != "" {
 			args = append(args, tx)

@@ -239,7 +239,7 @@ func TestT52Gitea(t *testing.T) {
 // pushesLife takes one transaction to its end, with the ledger on the server.
 func (m member) pushesLife(name string) error {
 	tx := ""
-	for _, args := range [][]string{{"review", "--patch", m.newFile(name)}, {"approve"}, {"apply", "--to", "branch"}, {"validate"}} {
+	for _, args := range [][]string{{"review", "-q", "--patch", m.newFile(name)}, {"approve"}, {"apply", "--to", "branch"}, {"validate"}} {
 		args = append(args, "--push")
 		if tx != "" {
 			args = append(args, tx)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,8 @@ func (h *hour) round(i int) {
 	h.types(0, false, "policy check")
 	h.types(0, false, "policy explain --patch "+wanted)
 	h.types(0, false, "review --dry-run --patch "+wanted)
-	id := transactionID.FindString(h.types(0, true, "review --push --patch "+wanted))
+	waits := regexp.MustCompile(`[0-9A-Z]{7} waits for approval`)
+	id, _, _ := strings.Cut(waits.FindString(h.types(0, true, "review --push --patch "+wanted)), " ")
 	h.types(0, true, "sync")
 	for _, look := range []string{"diff", "show", "list", "log"} {
 		h.types(0, false, look)
@@ -110,7 +112,7 @@ func (h *hour) round(i int) {
 	h.types(0, false, "apply "+id)
 	h.types(0, false, "validate "+id)
 	h.types(0, true, "sync")
-	not := transactionID.FindString(h.types(0, false, "review --patch "+unwanted+""))
+	not, _, _ := strings.Cut(waits.FindString(h.types(0, false, "review --patch "+unwanted)), " ")
 	h.types(0, false, "deny "+not+" --reason no", denyQuestion, "y\n")
 	h.types(0, false, "audit")
 	h.types(0, false, "export --out "+filepath.Join(h.dir, fmt.Sprint("out", i))+" "+id)

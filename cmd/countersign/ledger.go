@@ -88,9 +88,11 @@ func (a *App) shares(settings gitstore.Settings) (bool, error) {
 	case a.flags.push:
 		return true, nil
 	}
-	ci := a.Getenv("CI") == "true" || a.Getenv("CI") == "1"
-	return ci && settings.RemoteURL(a.flags.remote) != "", nil
+	return a.inCI() && settings.RemoteURL(a.flags.remote) != "", nil
 }
+
+// inCI reports whether no person waits.
+func (a *App) inCI() bool { return a.Getenv("CI") == "true" || a.Getenv("CI") == "1" }
 
 // shareLedger works on the remote's ledger unless that was declined: what is for
 // a pull request is for everybody who looks at it.
@@ -175,13 +177,16 @@ func (a *App) tokenHost(settings gitstore.Settings) string {
 // where nothing is recorded that could hold them, its credential helpers. A token goes to one host alone: that of the workflow's server, else
 // the one that COUNTERSIGN_TOKEN_HOST or the remote "origin" names.
 func (a *App) credentials(address string, settings gitstore.Settings, first string) (wire.Options, error) {
-	o := wire.Options{Wait: a.pause, SSH: wire.SSH{
+	o := wire.Options{SSH: wire.SSH{
 		Command: cmp.Or(a.Getenv("GIT_SSH_COMMAND"), settings.SSHCommand),
 		Program: a.Getenv("GIT_SSH"),
 		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
 		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
 		Batch:   !terminal.Is(a.Stdin),
 	}}
+	if a.inCI() { // a person is told at once
+		o.Wait = a.pause
+	}
 	if file := a.Getenv("SSH_KNOWN_HOSTS"); file != "" {
 		o.SSH.KnownHosts = []string{file}
 	}

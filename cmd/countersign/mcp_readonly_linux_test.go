@@ -25,7 +25,7 @@ func TestMCPReadOnly(t *testing.T) {
 		check(t, exec.Command("chmod", "-R", "a-w", s.repo).Run())
 		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", s.repo).Run() })
 	}
-	cmd.Env = append(cmd.Env, "USER=nobody")
+	cmd.Env = append(cmd.Env, "USER=nobody", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	c := s.connect(&sdk.CommandTransport{Command: cmd}, cmd)
 	for _, look := range []struct {
 		tool string

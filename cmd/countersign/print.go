@@ -92,6 +92,9 @@ func pick(doc any, names []string) (any, error) {
 	maps.Copy(known, whole)
 	if t := reflect.TypeOf(doc); t.Kind() == reflect.Struct {
 		for _, f := range reflect.VisibleFields(t) {
+			if f.Tag.Get("json") == "-" {
+				continue
+			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			known[name] = nil
 		}
