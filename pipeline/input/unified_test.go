@@ -68,7 +68,7 @@ func TestUnified(t *testing.T) {
 		"--- a/end.txt\n+++ b/end.txt\n@@ -1,2 +1 @@\n-no end\n": "line 3: end.txt: hunk says 2 old and 1 new lines, but has 1 and 0", "--- a/end.txt\n+++ b/end.txt\n@@ what @@\n": "head of a hunk",
 		"--- a/z\n+++ b/z\n@@ -1 +1 @@\n-x\n+y\n": "does not exist", "--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-x\n+y\n": "neither",
 		"--- a/../z\n+++ b/../z\n@@ -1 +1 @@\n-x\n+y\n": "path", "--- a/end.txt\n+++ b/end.txt\n@@ -1 +1 @@\n-other\n+y\n": "does not apply",
-		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -5 +5 @@\n-k\n+y\n": "does not apply", "": "is empty",
+		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -5 +5 @@\n-j\n+y\n": "does not apply", "": "is empty",
 		"x.txt\n": "unexpected", "--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -1 +1,99999999999999999999 @@\n-k\n+y\n": "line 3: \"@@ -1 +1,99999999999999999999 @@\" is not the head of a hunk",
 		"--- a/d/keep.txt\n+++ b/d/keep.txt\n@@ -1 +1 @@\n-k\n+y\n\n--- a/gone.txt\n+++ b/gone.txt\n@@ -1 +99999999999999999999 @@\n-x\n+y\n": "line 9: \"@@ -1 +99999999999999999999 @@\" is not the head of a hunk",
 	} {

@@ -179,15 +179,8 @@ func (s section) checkWhole() error {
 func movesLines(hunks []hunk) bool {
 	more := map[string]int{} // added, less removed
 	for _, h := range hunks {
-		for rest := h.body; len(rest) > 0; {
-			var line []byte
-			line, rest = cutLine(rest)
-			mark, content := line[0], string(line[1:])
-			if len(rest) > 0 && rest[0] == '\\' {
-				content = strings.TrimSuffix(content, "\n")
-				_, rest = cutLine(rest)
-			}
-			switch mark {
+		for mark, content := range h.lines {
+			switch content := string(content); mark {
 			case '+':
 				more[content]++
 			case '-':

@@ -252,7 +252,7 @@ const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#
 func newPatchset(changes []Change) Patchset {
 	raw := sync.OnceValue(func() []byte { return encode(changes) })
 	id := sync.OnceValue(func() string { return canon.Hex(raw()) })
-	return Patchset{changes, &memo{raw, id}}
+	return Patchset{Changes: changes, memo: &memo{raw, id}}
 }
 
 // ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.

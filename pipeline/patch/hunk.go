@@ -216,7 +216,7 @@ func applyHunks(before []byte, hunks []hunk) ([]byte, error) {
 	t := text{rest: before, out: make([]byte, 0, max(size, 0))}
 	for _, h := range hunks {
 		if err := t.hunk(h); err != nil {
-			return nil, fmt.Errorf("%w%s", err, h.elsewhere(before))
+			return nil, h.misfit(before, err)
 		}
 	}
 	return t.out, t.emit(t.rest)
@@ -233,6 +233,16 @@ func (t *text) hunk(h hunk) error {
 	if err := t.skip(h); err != nil {
 		return err
 	}
+	for mark, content := range h.lines {
+		if err := t.apply(mark, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines calls yield with each line of a hunk: its mark, and the text with its LF, if it has one.
+func (h hunk) lines(yield func(mark byte, content []byte) bool) {
 	for rest := h.body; len(rest) > 0; {
 		var line []byte
 		line, rest = cutLine(rest)
@@ -244,11 +254,20 @@ func (t *text) hunk(h hunk) error {
 			content = content[:len(content)-1]
 			_, rest = cutLine(rest)
 		}
-		if err := t.apply(mark, content); err != nil {
-			return err
+		if !yield(mark, content) {
+			return
 		}
 	}
-	return nil
+}
+
+// without is what a hunk's file has there before ('+') or after it ('-'): all lines but those with a mark.
+func (h hunk) without(not byte) (out []byte) {
+	for mark, content := range h.lines {
+		if mark != not {
+			out = append(out, content...)
+		}
+	}
+	return out
 }
 
 // cutLine returns the first line with its LF, and what follows.
@@ -266,7 +285,7 @@ func (t *text) skip(h hunk) error {
 	for ; t.line < h.at; t.line++ {
 		line, _ := cutLine(t.rest[end:])
 		if len(line) == 0 {
-			return fmt.Errorf("hunk at line %d is past the end of the file", h.at+1)
+			return &Mismatch{Line: t.line + 1, past: h.at + 1}
 		}
 		end += len(line)
 	}
@@ -279,7 +298,8 @@ func (t *text) apply(mark byte, content []byte) error {
 	if mark != '+' {
 		rest, ok := bytes.CutPrefix(t.rest, content)
 		if !ok || len(content) == 0 || content[len(content)-1] != '\n' && len(rest) > 0 {
-			return t.unexpected(content)
+			line, _ := cutLine(t.rest)
+			return &Mismatch{Line: t.line + 1, Wants: content, Has: line}
 		}
 		t.rest = rest
 		t.line++
@@ -288,49 +308,6 @@ func (t *text) apply(mark byte, content []byte) error {
 		return t.emit(content)
 	}
 	return nil
-}
-
-func (t *text) unexpected(content []byte) error {
-	line, _ := cutLine(t.rest)
-	has, wants := string(bytes.TrimRight(line, "\r\n")), string(bytes.TrimRight(content, "\r\n"))
-	why := ""
-	switch {
-	case len(line) == 0:
-		why = " (the file ends before it)"
-	case has == wants:
-		why = " (only its line end differs)"
-	case len(has) > maxShown || len(wants) > maxShown: // a part of a secret is not known for one
-	case strings.Join(strings.Fields(has), "") == strings.Join(strings.Fields(wants), ""):
-		why = fmt.Sprintf(": it is %+q, and not %+q (only white space differs)", has, wants)
-	default:
-		why = fmt.Sprintf(": it is %+q, and not %+q", has, wants)
-	}
-	return fmt.Errorf("line %d is not what the patch expects%s", t.line+1, why)
-}
-
-// maxShown is how long a line may be that an error shows.
-const maxShown = 120
-
-// elsewhere says where in a file the lines are that a hunk is about, if they are there.
-func (h hunk) elsewhere(file []byte) string {
-	var old []byte
-	for line := range bytes.Lines(h.body) {
-		switch line[0] {
-		case ' ', '-':
-			old = append(old, line[1:]...)
-		case '\n':
-			old = append(old, line...)
-		}
-	}
-	at := bytes.Index(append([]byte("\n"), file...), append([]byte("\n"), old...))
-	line := 0
-	if at >= 0 {
-		line = bytes.Count(file[:at], []byte("\n"))
-	}
-	if len(old) == 0 || at < 0 || line == h.at {
-		return ""
-	}
-	return fmt.Sprintf("; the hunk's lines are at line %d", line+1)
 }
 
 // emit appends whole lines to the new content.

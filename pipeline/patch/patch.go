@@ -3,8 +3,8 @@
 // SHA-256 a human approves.
 //
 // A Diff is what somebody sent, read strictly but not yet believed. Resolve
-// puts it on a base, an fs.FS of the commit that is patched, without fuzz or
-// offset search. The canonical bytes are derived from the before and after
+// puts it on a base, an fs.FS of the commit that is patched, without fuzz. The
+// canonical bytes are derived from the before and after
 // bytes alone, so the same change has the same patch_id however it was written:
 //
 //	diff --git a/greet.txt b/greet.txt
@@ -95,6 +95,7 @@ type Change struct {
 // not be modified.
 type Patchset struct {
 	Changes []Change
+	Offsets []Offset // which hunks of the Diff were found at another line; no part of the change
 	memo    *memo
 }
 
@@ -140,11 +141,14 @@ func (p Patchset) Hashes() (before, after map[string]*string) {
 
 // An Error says what is wrong with a proposed change. Line counts from 1 in
 // the input, 0 where the fault has no line; Path is empty where it is not about
-// one file.
+// one file. Base says that it is about the base commit, and that the change may fit
+// another one; Mismatch is the line of a file that a hunk does not expect, if it is that.
 type Error struct {
-	Line    int
-	Path    string
-	Message string
+	Line     int
+	Path     string
+	Message  string
+	Base     bool
+	Mismatch *Mismatch
 }
 
 func (e *Error) Error() string {

@@ -12,7 +12,7 @@ import (
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every
-// hunk must apply exactly where it says. The error is an *Error for a diff that
+// hunk must apply exactly where it says, but for one that is Moved. The error is an *Error for a diff that
 // does not fit, and wraps fs errors where base could not be read; of several it
 // is the first in the diff's order.
 //
@@ -20,11 +20,12 @@ import (
 // is read from one goroutine.
 func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 	t := newTree(base)
-	after, err := d.after(t)
+	after, offsets, err := d.after(t)
 	if err != nil {
 		return Patchset{}, err
 	}
 	p, err := between(t, after)
+	p.Offsets = offsets
 	var e *Error
 	if !errors.As(err, &e) || e.Line != 0 || e.Path == "" {
 		return p, err
@@ -42,6 +43,7 @@ func (d Diff) Resolve(base fs.FS) (Patchset, error) {
 func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Diff, error)) (Patchset, error) {
 	t := newTree(base)
 	all := map[string]*File{}
+	var offsets []Offset
 	room := int64(maxMade)
 	for i, make := range diffs {
 		d, err := make(t.file)
@@ -49,8 +51,9 @@ func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Dif
 			return d.Resolve(base)
 		}
 		var after map[string]*File
+		var found []Offset
 		if err == nil {
-			after, err = d.after(t)
+			after, found, err = d.after(t)
 		}
 		if err != nil && len(diffs) > 1 {
 			err = fmt.Errorf("patch %d of %d: %w", i+1, len(diffs), err)
@@ -59,6 +62,7 @@ func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Dif
 			return Patchset{}, err
 		}
 		room += int64(d.size)
+		offsets = append(offsets, found...)
 		for path, f := range after {
 			if t.files[path], all[path] = f, f; f != nil {
 				room -= int64(len(f.Data))
@@ -68,14 +72,16 @@ func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Dif
 			return Patchset{}, &Error{Message: "the patches make too much content; give them one at a time"}
 		}
 	}
-	return Between(base, all)
+	p, err := Between(base, all)
+	p.Offsets = offsets
+	return p, err
 }
 
-// after is the content of each path afterwards.
-func (d Diff) after(t *tree) (map[string]*File, error) {
+// after is the content of each path afterwards, and which hunks were found elsewhere.
+func (d Diff) after(t *tree) (after map[string]*File, offsets []Offset, err error) {
 	jobs := d.jobs(t)
-	parallel.Do(len(jobs), func(i int) { jobs[i].apply() })
-	after := map[string]*File{}
+	parallel.Do(len(jobs), func(i int) { jobs[i].apply(maxSearched / len(jobs)) })
+	after = map[string]*File{}
 	// Paths that renames take away may be made anew by other sections (git diff -B -M).
 	leaving := map[string]bool{}
 	for _, s := range d.sections {
@@ -88,18 +94,20 @@ func (d Diff) after(t *tree) (map[string]*File, error) {
 			j.err = j.outcome(t, after, leaving)
 		}
 		if j.err != nil {
-			return nil, at(j.err, j.line, j.old)
+			return nil, nil, at(j.err, j.line, j.old)
 		}
+		offsets = append(offsets, j.offsets...)
 	}
-	return after, nil
+	return after, offsets, nil
 }
 
 // job is a section with the file that it changes.
 type job struct {
 	section
-	before *File
-	data   []byte // the content afterwards
-	err    error
+	before  *File
+	data    []byte // the content afterwards
+	offsets []Offset
+	err     error
 }
 
 // jobs reads the base. The last one has the error if there is one.
@@ -137,9 +145,9 @@ func (s section) find(t *tree) (*File, error) {
 	case err != nil:
 		return nil, err
 	case before == nil:
-		return nil, &Error{Path: s.old, Message: "does not exist in the base commit"}
+		return nil, &Error{Path: s.old, Message: "does not exist in the base commit", Base: true}
 	case s.oldMode != 0 && s.oldMode != before.Mode:
-		return nil, &Error{Path: s.old, Message: fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, s.oldMode)}
+		return nil, &Error{Path: s.old, Message: fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, s.oldMode), Base: true}
 	}
 	return before, nil
 }
@@ -151,10 +159,13 @@ func (s section) misfit(err error) error {
 	if err == errMade {
 		return &Error{Path: s.old, Message: err.Error()}
 	}
-	return &Error{Path: s.old, Message: "does not apply to the base commit: " + err.Error()}
+	e := &Error{Path: s.old, Message: "does not apply to the base commit: " + err.Error(), Base: true}
+	errors.As(err, &e.Mismatch)
+	return e
 }
 
-func (j *job) apply() {
+// apply makes the content afterwards; room is how many bytes may be searched for hunks that moved.
+func (j *job) apply(room int) {
 	if j.err != nil {
 		return
 	}
@@ -163,6 +174,12 @@ func (j *job) apply() {
 		j.data, err = j.applyBinary(j.before.Data)
 	} else {
 		j.data, err = applyHunks(j.before.Data, j.hunks)
+		if err != nil && j.moved {
+			if found, ok := find(j.before.Data, j.hunks, room); ok {
+				j.data, err = applyHunks(j.before.Data, found)
+				j.note(found)
+			}
+		}
 		if err == nil {
 			err = j.checkBlobs(j.before.Data, j.data)
 		}
@@ -170,11 +187,20 @@ func (j *job) apply() {
 	j.err = j.misfit(err)
 }
 
+// note notes which hunks were found elsewhere.
+func (j *job) note(found []hunk) {
+	for i, h := range j.hunks {
+		if by := found[i].at - h.at; by != 0 {
+			j.offsets = append(j.offsets, Offset{Path: j.new, Line: h.at + 1, By: by})
+		}
+	}
+}
+
 // outcome enters into after what the section leaves behind.
 func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) error {
 	if j.does == deletes {
 		if len(j.data) > 0 {
-			return &Error{Path: j.old, Message: "deletion leaves content behind"}
+			return &Error{Path: j.old, Message: "deletion leaves content behind", Base: true}
 		}
 		after[j.old] = nil
 		return nil
@@ -183,7 +209,7 @@ func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) 
 		if old, err := t.file(j.new); err != nil {
 			return err
 		} else if old != nil {
-			return &Error{Path: j.new, Message: "already exists in the base commit"}
+			return &Error{Path: j.new, Message: "already exists in the base commit", Base: true}
 		}
 	}
 	if _, done := after[j.old]; j.does == renames && !done {
@@ -198,7 +224,8 @@ func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) 
 }
 
 // Moved returns the diff as one of files that may have changed elsewhere since: of a text, its
-// hunks alone say what must be there, as for "git apply".
+// hunks alone say what must be there, as for "git apply", and are looked for where lines above them
+// came or went. Of a Patchset that is made so, Offsets says which were found elsewhere.
 func (d Diff) Moved() Diff {
 	d.sections = slices.Clone(d.sections)
 	for i := range d.sections {

@@ -103,19 +103,19 @@ func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commi
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return s.resolve(ctx, diff, commit)
-}
-
-func (s Source) resolve(ctx context.Context, diff []byte, commit string) (patch.Patchset, error) {
-	base, err := s.Repo.Tree(ctx, commit)
-	if err != nil {
-		return patch.Patchset{}, err
-	}
 	parsed, err := patch.Parse(diff)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return parsed.Resolve(base)
+	return s.resolve(ctx, parsed, commit)
+}
+
+func (s Source) resolve(ctx context.Context, diff patch.Diff, commit string) (patch.Patchset, error) {
+	base, err := s.Repo.Tree(ctx, commit)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return diff.Resolve(base)
 }
 
 // Check returns the canonical bytes of a patch that somebody gives for a
@@ -125,7 +125,11 @@ func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([
 	if tx.Pointers.Proposal == nil {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("it has no proposal")}
 	}
-	set, err := s.resolve(ctx, raw, tx.Pointers.Proposal.BaseCommit)
+	parsed, err := patch.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.resolve(ctx, parsed.Moved(), tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,208 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An Offset says that a hunk was found at another line than it names: so many lines lower,
+// or, where By is negative, higher.
+type Offset struct {
+	Path     string
+	Line, By int // Line is where the hunk says it is, in the file before the patch
+}
+
+// String says it for people; the path may hold anything.
+func (o Offset) String() string {
+	where, n := "lower", o.By
+	if n < 0 {
+		where, n = "higher", -n
+	}
+	lines := "lines"
+	if n == 1 {
+		lines = "line"
+	}
+	return fmt.Sprintf("%s: what the patch has at line %d was found %d %s %s", Quote(o.Path), o.Line, n, lines, where)
+}
+
+// maxSearched bounds how many bytes are searched for the hunks of one patch.
+const maxSearched = 1 << 30
+
+// find returns hunks as they fit a file in which lines above them came or went, each below the one
+// before. A hunk that is not where it says, and each below it, must be there exactly once: its context
+// and the lines that it removes. Like "git apply" it takes one from the first line on nowhere else, and
+// one that no context ends at the end of the file. What never moves is a hunk without such lines, and
+// one whose outcome is already where it says. room is how many bytes may be searched.
+func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
+	starts := lineStarts(file)
+	fits := func(lines []byte, at int) bool {
+		return at < len(starts) && bytes.HasPrefix(file[starts[at]:], lines) && (bytes.HasSuffix(lines, []byte("\n")) || starts[at]+len(lines) == len(file))
+	}
+	end, shift, moved := 0, 0, false
+	for _, h := range hunks {
+		old, after := h.without('+'), h.without('-')
+		if named := h.at; moved || !fits(old, h.at) {
+			room -= len(file)
+			if room < 0 || len(old) == 0 || len(after) > 0 && fits(after, h.at+shift) {
+				return nil, false
+			}
+			there := places(file, old)
+			if len(there) != 1 {
+				return nil, false
+			}
+			if h.at, _ = slices.BinarySearch(starts, there[0]); !fits(old, h.at) || named == 0 && h.at > 0 {
+				return nil, false
+			}
+			moved = moved || h.at != named
+		}
+		if h.at < end {
+			return nil, false
+		}
+		end, shift = h.at+h.oldLines, shift+h.newLines-h.oldLines
+		found = append(found, h)
+	}
+	for _, h := range found {
+		if h.last() != ' ' && h.at+h.oldLines < len(starts)-1 {
+			return nil, false
+		}
+	}
+	return found, moved
+}
+
+// lineStarts are where the lines of a file begin, and its end.
+func lineStarts(file []byte) (starts []int) {
+	at := 0
+	for line := range bytes.Lines(file) {
+		starts = append(starts, at)
+		at += len(line)
+	}
+	return append(starts, at)
+}
+
+// last is the mark of a hunk's last line.
+func (h hunk) last() (last byte) {
+	for mark := range h.lines {
+		last = mark
+	}
+	return last
+}
+
+// places are where whole lines begin in a file, of several the first two. A last line that has no end
+// counts wherever a line begins like it.
+func places(file, lines []byte) (at []int) {
+	if bytes.HasPrefix(file, lines) {
+		at = append(at, 0)
+	}
+	lines = append([]byte("\n"), lines...)
+	for from := 0; len(at) < 2; {
+		i := bytes.Index(file[from:], lines)
+		if i < 0 {
+			break
+		}
+		from += i + 1
+		at = append(at, from)
+	}
+	return at
+}
+
+// A Mismatch is the first line of a file that is not what a hunk expects. Both are as they stand
+// there, with their ends; Has is nil where the file ends before it.
+type Mismatch struct {
+	Line       int // of the file, from 1
+	Wants, Has []byte
+	past       int   // the line of a hunk that begins behind the end of the file
+	lines      []int // where all lines of the hunk are, of several places the first two
+}
+
+// maxShown is how long a line may be that an error shows.
+const maxShown = 120
+
+func (m *Mismatch) Error() string {
+	has, wants := strings.TrimRight(string(m.Has), "\r\n"), strings.TrimRight(string(m.Wants), "\r\n")
+	why := ""
+	switch {
+	case len(m.Has) == 0:
+		why = " (the file ends before it)"
+	case has == wants:
+		why = " (only its line end differs)"
+	case len(has) > maxShown || len(wants) > maxShown: // a part of a secret is not known for one
+	case strings.Join(strings.Fields(has), "") == strings.Join(strings.Fields(wants), ""):
+		why = fmt.Sprintf(": it is %+q, and not %+q (only white space differs)", has, wants)
+	default:
+		why = fmt.Sprintf(": it is %+q, and not %+q", has, wants)
+	}
+	text := fmt.Sprintf("line %d is not what the patch expects%s", m.Line, why)
+	if m.past > 0 {
+		text = fmt.Sprintf("hunk at line %d is past the end of the file", m.past)
+	}
+	switch len(m.lines) {
+	case 1:
+		text += fmt.Sprintf("; the hunk's lines are at line %d", m.lines[0])
+	case 2:
+		text += fmt.Sprintf("; the hunk's lines are at line %d and at line %d, and nothing says which are meant", m.lines[0], m.lines[1])
+	}
+	return text
+}
+
+// misfit says more of a hunk that does not fit where it says: where its lines are, or else which line
+// differs where the file is most like them.
+func (h hunk) misfit(file []byte, err error) error {
+	m, ok := err.(*Mismatch) //nolint:errorlint // it is not wrapped
+	old := h.without('+')
+	if !ok || len(old) == 0 {
+		return err
+	}
+	starts := lineStarts(file)
+	for _, at := range places(file, old) {
+		if line, _ := slices.BinarySearch(starts, at); line != h.at && bytes.HasSuffix(old, []byte("\n")) {
+			m.lines = append(m.lines, line+1)
+		}
+	}
+	if len(m.lines) > 0 {
+		return m
+	}
+	return nearest(file, starts, slices.Collect(bytes.Lines(old)), h.at, m)
+}
+
+// maxVotes bounds how many pairs of lines are looked at for where a file is most like a hunk.
+const maxVotes = 1 << 20
+
+// nearest finds where a file is most like lines, near the place that they name, and what differs
+// there first; m, where nothing is like them.
+func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) *Mismatch {
+	in := map[string][]int{}
+	for i, line := range lines {
+		if len(bytes.TrimSpace(line)) > 0 {
+			in[string(line)] = append(in[string(line)], i)
+		}
+	}
+	votes, left := map[int]int{}, maxVotes
+	number := 0
+	for line := range bytes.Lines(file) {
+		for _, i := range in[string(line)] {
+			if left--; left > 0 && number >= i {
+				votes[number-i]++
+			}
+		}
+		number++
+	}
+	best := -1
+	for _, at := range slices.Sorted(maps.Keys(votes)) {
+		if best < 0 || votes[at] > votes[best] || votes[at] == votes[best] && max(at-named, named-at) < max(best-named, named-best) {
+			best = at
+		}
+	}
+	for i := 0; best >= 0 && i < len(lines); i++ {
+		has := []byte(nil)
+		if at := best + i; at < len(starts)-1 {
+			has = file[starts[at]:starts[at+1]]
+		}
+		if !bytes.Equal(has, lines[i]) {
+			return &Mismatch{Line: best + i + 1, Wants: lines[i], Has: has}
+		}
+	}
+	return m
+}
