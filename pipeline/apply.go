@@ -149,7 +149,7 @@ func already(snap ledger.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 func ended(tx ledger.Transaction) error {
 	switch {
 	case tx.Status == ledger.Superseded:
-		return &SupersededError{ID: tx.TransactionID}
+		return &SupersededError{ID: tx.TransactionID, PullRequest: tx.PullRequest()}
 	case tx.Closed && tx.Status != ledger.Denied:
 		return &ClosedError{tx.TransactionID, tx.Status}
 	}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 
@@ -172,23 +171,14 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 	if err != nil {
 		return prepared{}, err
 	}
-	changed, err := reviewed.Changed(tree, *tx.Pointers.Proposal)
+	set, changed, err := reviewed.Fit(tree, parsed, tx)
 	if err != nil {
-		return prepared{}, err
+		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.Base, err)
 	}
 	if len(changed) > 0 {
 		return prepared{}, r.elsewhere(ctx, p.Base, tx, changed)
 	}
-	p.Set, err = parsed.Resolve(tree)
-	var unfit *patch.Error
-	switch {
-	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
-		return prepared{}, r.elsewhere(ctx, p.Base, tx, []string{unfit.Path})
-	case err != nil:
-		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.Base, err)
-	case p.Set.ID() != tx.PatchID():
-		return prepared{}, r.elsewhere(ctx, p.Base, tx, tx.Pointers.Proposal.TargetFiles)
-	}
+	p.Set = set
 	if p.known.Secrets, err = reviewed.Compare(tx, p.Set, r.Secrets); err != nil {
 		return p, err
 	}
@@ -198,7 +188,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 // elsewhere tells a base that has moved on, which supersedes a transaction for
 // good, from a HEAD on another branch, where nothing is to be recorded.
 func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transaction, changed []string) error {
-	superseded := &SupersededError{tx.TransactionID, changed}
+	superseded := &SupersededError{tx.TransactionID, changed, tx.PullRequest()}
 	if tx.PullRequest() > 0 {
 		return superseded // a pull request's branch may have been rewritten
 	}

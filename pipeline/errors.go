@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -19,9 +20,19 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.What == "bytes" {
-		return fmt.Sprintf("the patch or the content that it adds is larger than the limit of %d bytes", e.Max)
+		return fmt.Sprintf("the patch or the content that it adds is larger than the limit of %s", size(e.Max))
 	}
 	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := int64(1) << (30 - 10*i); n >= one {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(one)), ".0") + " " + unit
+		}
+	}
+	return fmt.Sprint(n, " bytes")
 }
 
 // A PendingError says that approvals are missing, on a pull request or, where
@@ -54,8 +65,9 @@ func (e *DeniedError) Error() string {
 
 // A SupersededError says that the base of an approved change is no more.
 type SupersededError struct {
-	ID    string
-	Files []string
+	ID          string
+	Files       []string
+	PullRequest int // 0 for none
 }
 
 func (e *SupersededError) Error() string {

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -37,6 +38,7 @@ type Gated struct {
 	unjoined  []ledger.Denial // fetched with a ledger that could not be joined with this one
 	patch     reviewed.Source // where the patch is to be had
 	secrets   *secret.Finder
+	offsets   []patch.Offset
 
 	talk     *conversation.Conversation // on its pull request, nil where that was not read
 	standing *approval.Standing         // recorded with the apply, once there is one
@@ -56,6 +58,19 @@ func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
 
 // Applying reports whether an apply was begun and has no end yet.
 func (g Gated) Applying() bool { return g.log.Applying() }
+
+// Offsets are the hunks that were found at another line than they name, where this command read them.
+func (g Gated) Offsets() []patch.Offset { return g.offsets }
+
+// Moved returns the files of an open transaction of no pull request that HEAD has not any more as the
+// review found them: applied there, it is superseded.
+func (g Gated) Moved(ctx context.Context) ([]string, error) {
+	tx := g.Transaction()
+	if tx.Closed || tx.PullRequest() > 0 || g.Applying() || tx.Status == ledger.Applied || g.head == "" || g.head == tx.Pointers.Proposal.BaseCommit {
+		return nil, nil
+	}
+	return g.patch.Moved(ctx, g.Ledger.Tree, tx, g.head)
+}
 
 // Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
 func (g Gated) Err() error {
@@ -136,7 +151,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.source(), secrets: r.Secrets}
+	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}

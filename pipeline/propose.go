@@ -26,6 +26,7 @@ type gathered struct {
 	known Known
 
 	proposer ledger.Actor
+	replaces string // the transaction whose place it takes; only of no pull request
 }
 
 // seal encrypts a patch that is stored redacted for those that the Policy names.

@@ -46,7 +46,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		return Reviewed{Learnt: p.known}, err
 	}
 	r = r.With(p.known)
-	p.pull, p.own, p.proposer = in.For, in.Kind == input.KindPullRequest, r.proposer(in)
+	p.pull, p.own, p.proposer, p.replaces = in.For, in.Kind == input.KindPullRequest, r.proposer(in), in.Replaces
 	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known, Risks: p.risks.Under(p.rules.Policy, p.Set.Paths())}
 	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.Redacted() == "" {
 		proposed.InputSHA256 = canon.Sum(in.Raw)
@@ -133,7 +133,7 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &LimitError{"bytes", limits.Bytes + 1, limits.Bytes})
 	}
 	if err != nil {
-		return gathered{}, err
+		return gathered{}, r.unfit(ctx, in, base, tree, err)
 	}
 	if size := set.Growth(); in.Kind != input.KindPullRequest && size > limits.Bytes {
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
@@ -146,7 +146,7 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
 	}
 	finder, found, err := r.secrets(rules.Policy, in, set)
-	known := Known{finder, r.patches, r.ran}.given(diff)
+	known := Known{finder, r.patches, r.offsets, r.ran}.given(diff, set.Offsets)
 	r = r.With(known) // from here on it knows what the patch holds
 	if err != nil {
 		return gathered{known: known}, err
@@ -301,7 +301,7 @@ func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (
 // rivals are what Review reads to know which transactions a proposal supersedes.
 func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
 	if p.pull == nil || p.own {
-		return nil, nil
+		return transaction(p.replaces), nil
 	}
 	all, _, err := r.TransactionsOn(ctx, p.pull.Repository, p.pull.Number)
 	paths := []string{ledger.PullDir(p.pull.Number)}
@@ -315,6 +315,16 @@ func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
 
 // superseded are the logs of the transactions that a proposal takes the place of.
 func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
+	if p.replaces != "" {
+		log, err := ledger.Read(tree, p.replaces)
+		if err != nil || log.Transaction().Closed {
+			return nil, err
+		}
+		if log.Applying() || log.Transaction().Status == ledger.Applied {
+			return nil, &ClosedError{p.replaces, log.Transaction().Status}
+		}
+		return []*ledger.Log{log}, nil
+	}
 	if p.pull == nil || p.own {
 		return nil, nil
 	}
@@ -351,7 +361,11 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 
 // succeed records a proposal, after the end of what it supersedes.
 func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
-	stage, err := r.propose(in, p, out.Supersedes)
+	supersedes, why := out.Supersedes, "the proposer proposed another change of its files for this pull request"
+	if p.pull == nil { // whose end alone says it
+		supersedes, why = nil, "its files changed, and its patch was proposed again on these"
+	}
+	stage, err := r.propose(in, p, supersedes)
 	if err != nil {
 		return nothing(out, err)
 	}
@@ -359,7 +373,7 @@ func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Rev
 	out.ID, out.Status = tx.TransactionID, tx.Status
 	var entries []ledger.Entry
 	for _, log := range old {
-		s, title := r.succeeded(log, tx.TransactionID, "the proposer proposed another change of its files for this pull request")
+		s, title := r.succeeded(log, tx.TransactionID, why)
 		e, err := s.Entry(title, false)
 		if err != nil {
 			return nothing(out, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -71,8 +72,9 @@ type Runner struct {
 	Witnessed   []approval.Statement
 	WitnessedOn int
 
-	patches map[string][]byte // by patch_id: what was given in this command
-	ran     checks.Ran        // by tree and command: what came of it in this command
+	patches map[string][]byte         // by patch_id: what was given in this command
+	offsets map[string][]patch.Offset // and which of its hunks were found elsewhere
+	ran     checks.Ran                // by tree and command: what came of it in this command
 }
 
 // Known is what a command knows of a patch beside the ledger: its secrets, its
@@ -81,6 +83,7 @@ type Runner struct {
 type Known struct {
 	Secrets *secret.Finder
 	patches map[string][]byte
+	offsets map[string][]patch.Offset
 	ran     checks.Ran
 }
 
@@ -88,20 +91,20 @@ type Known struct {
 func (r *Runner) With(k Known) *Runner {
 	copied := *r
 	if k.Secrets != nil {
-		copied.Secrets, copied.patches, copied.ran = k.Secrets, k.patches, k.ran
+		copied.Secrets, copied.patches, copied.offsets, copied.ran = k.Secrets, k.patches, k.offsets, k.ran
 	}
 	return &copied
 }
 
-func (r *Runner) known() Known { return Known{r.Secrets, r.patches, r.ran} }
+func (r *Runner) known() Known { return Known{r.Secrets, r.patches, r.offsets, r.ran} }
 
-// given adds a patch's bytes to what is known.
-func (k Known) given(diff []byte) Known {
-	k.patches = maps.Clone(k.patches)
-	if k.patches == nil {
-		k.patches = map[string][]byte{}
-	}
-	k.patches[canon.Hex(diff)] = diff
+// given adds to what is known a patch's bytes, and where its hunks were found.
+func (k Known) given(diff []byte, offsets []patch.Offset) Known {
+	patches, found := map[string][]byte{}, map[string][]patch.Offset{}
+	maps.Copy(patches, k.patches)
+	maps.Copy(found, k.offsets)
+	patches[canon.Hex(diff)], found[canon.Hex(diff)] = diff, offsets
+	k.patches, k.offsets = patches, found
 	return k
 }
 
@@ -128,7 +131,7 @@ func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw 
 	if err != nil {
 		return r, err
 	}
-	return r.With(r.known().given(diff)), nil
+	return r.With(r.known().given(diff, nil)), nil
 }
 
 // source is where patches are read.

@@ -121,6 +121,9 @@ func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, er
 	return commit == ancestor || c.parents[ancestor] == "" && commit > ancestor, nil
 }
 
+// Past is not known.
+func (c *commits) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }
+
 // Drift counts the ids between, and those beside the line.
 func (c *commits) Drift(ctx context.Context, a, b string) (n int, files []string, err error) {
 	var trees [2]fstest.MapFS

@@ -65,6 +65,12 @@ func (p Prompt) head(masks string, s Style) string {
 		on = p.BaseBranch + " " + on
 	}
 	fmt.Fprintf(&b, "%s  %s  by %s, on %s\n", s.paint(bold, ShortID(p.TransactionID)), about, by, Clean(on))
+	if text := p.found(); text != "" {
+		fmt.Fprintf(&b, "%s\n", cut("found "+text+" than the patch says", p.Columns))
+	}
+	if text := p.moved(); text != "" {
+		fmt.Fprintf(&b, "%s\n", s.paint(yellow, cut(text, p.Columns)))
+	}
 	if p.Author != nil {
 		fmt.Fprintf(&b, "Author: %s\n", p.author())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -47,6 +48,10 @@ type Report struct {
 	Repository  *ledger.Repository `json:"repository,omitempty"`
 	PullRequest int                `json:"pull_request,omitempty"`
 	HeadCommit  string             `json:"head_commit,omitempty"`
+
+	Offsets []patch.Offset `json:"offsets,omitempty"` // where the hunks of what was given were found, if not where they say
+
+	Moved []string `json:"moved,omitempty"` // files that HEAD has not any more as the review found them
 
 	Proposals []Proposed `json:"proposals,omitempty"` // where the patch came from, each time; the first first
 

@@ -36,12 +36,16 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 	case r.Redacted:
 		takes = append(takes, "--patch", "FILE")
 	}
+	var first []Step
+	if len(r.Moved) > 0 {
+		first, takes = []Step{{again("review", "--again", id), "proposes it on HEAD as it is"}}, append(takes, "--to", "branch")
+	}
 	approved := r.Verdict != nil && r.Verdict.State == approval.Approved
 	switch at := r.Stands(); {
 	case at == state.Unchecked:
 		return []Step{{again("validate", id), "checks it"}}
 	case at == state.Approved, approved && (at == state.CheckFailed || at == state.ApplyFailed):
-		return []Step{{again(takes...), "applies it"}}
+		return append(first, Step{again(takes...), "applies it"})
 	case r.Verdict == nil || at.Tone() != state.Open && at != state.CheckFailed && at != state.ApplyFailed || at == state.Mergeable:
 		return nil
 	case r.PullRequest > 0:
@@ -56,7 +60,7 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 			approve = append(approve, "--sign")
 		}
 	}
-	return []Step{{again(approve...), "shows it and asks"}, {again(takes...), "then applies it"}}
+	return append(first, Step{again(approve...), "shows it and asks"}, Step{again(takes...), "then applies it"})
 }
 
 func (r Report) stepsOnPull(id string, again func(args ...string) string) (out []Step) {
@@ -150,6 +154,12 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 		b.WriteString(Risks(r.list(), columns, 3, s))
 	default:
 		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, verb(state.State(r.standsIn(Clean)))))
+	}
+	if text := r.found(); text != "" && r.ApplyResult == nil {
+		fmt.Fprintf(&b, "    found %s than the patch says\n", text)
+	}
+	if text := r.moved(); text != "" {
+		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
 	}
 	if r.Validation != nil && !r.Validation.OK {
 		for _, v := range r.Validation.Violations[:min(len(r.Validation.Violations), maxReasons)] {
@@ -313,6 +323,12 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 			text += ", its own diff: nothing is applied"
 		}
 		row("pull", text)
+	}
+	if text := r.found(); text != "" {
+		row("found", text)
+	}
+	if text := r.moved(); text != "" {
+		row("moved", s.paint(yellow, text))
 	}
 	r.needsText(&b, s)
 	if text := Drift(r.drifts()); text != "" {

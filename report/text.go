@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -52,6 +54,25 @@ func (s Style) paint(code, text string) string {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// found says where the hunks of a patch were found, if that is not where they say, "" otherwise.
+func (r Report) found() string {
+	var all []string
+	for _, o := range r.Offsets {
+		if text := o.String(); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return Clean(strings.Join(all, ", "))
+}
+
+// moved says which files are not any more as the review found them, "" where none is.
+func (r Report) moved() string {
+	if len(r.Moved) == 0 {
+		return ""
+	}
+	return Clean(patch.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
 func (f File) name() string {
@@ -308,8 +329,8 @@ var patchHints = [][2]string{
 	{"submodules are refused", `only regular files can be proposed; "git diff --ignore-submodules=all" leaves them out`},
 	{"symbolic link or submodule", "only regular files can be proposed; \"git diff -- . ':(exclude)PATH'\" leaves one out"},
 	{"collides with", "rename one of the two: they are one file where core.ignoreCase or core.precomposeUnicode is needed"},
-	{"does not apply", `make the diff against the commit that HEAD is on; where it was: "git diff --no-textconv --no-ext-diff"`},
-	{"in the base commit", "make the diff against the commit that HEAD is on"},
+	{"not valid UTF-8", `rename it to a name that is UTF-8: "git mv"`},
+	{"the base commit", `make the diff against the commit that HEAD is on; where it was: "git diff --no-textconv --no-ext-diff"`},
 }
 
 // PatchHint knows what usually helps against a parser's message.

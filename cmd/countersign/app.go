@@ -202,7 +202,15 @@ func (a *App) finish(err error) int {
 	if waits && (a.shown != nil || a.flags.quiet) && !a.flags.json {
 		return code
 	}
-	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + message + "\n"
+	title, below := message, []string(nil)
+	var unfit *unfitError
+	if errors.As(err, &unfit) {
+		title, below = unfit.lines(a.finder().Text)
+	}
+	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + title + "\n"
+	for _, line := range below {
+		text += "  " + report.Clean(line) + "\n"
+	}
 	doc := map[string]any{"error": message, "exit": float64(code)}
 	var unnamed *unnamedError
 	if errors.As(err, &unnamed) {

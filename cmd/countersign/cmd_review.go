@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +35,8 @@ type reviewFlags struct {
 	bundleOut                     string
 	to                            policy.Target
 	as                            string
+	again                         string // a transaction that is proposed once more, on HEAD as it is
+	base, below                   string // the commit that it is put on, "" for HEAD, and the directory that its names are in
 }
 
 func (f *reviewFlags) add(cmd *cobra.Command) {
@@ -40,6 +44,8 @@ func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
 	flags.StringVar(&f.from, "from", "", "what --patch is, `FORMAT`: auto finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
 	flags.StringVar(&f.as, "as", "", "what several patches in one file are, `HOW`: one change, or, with review, each a transaction of its own")
+	flags.StringVar(&f.base, "base", "", "put it on this `COMMIT` and not on HEAD; with --to branch or ref")
+	flags.StringVar(&f.below, "below", "", "the names in the diff are below this `DIR`: it was made there, with --relative")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
 	flags.StringVar(&f.proposal, "proposal", "", "propose what a Proposal asks for, `FILE` or - for stdin")
 	flags.StringVar(&f.bundle, "bundle", "", "check that the Proposal comes from this bundle, `FILE`")
@@ -60,7 +66,7 @@ func (f *reviewFlags) given() []string {
 		set  bool
 	}{
 		{"--patch", f.patch != ""}, {"--pack", f.pack != ""}, {"--proposal", f.proposal != ""},
-		{"--suggestion", f.suggestion != ""}, {"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
+		{"--again", f.again != ""}, {"--suggestion", f.suggestion != ""}, {"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
 	} {
 		if in.set {
 			out = append(out, in.name)
@@ -80,8 +86,8 @@ func (f *reviewFlags) patchOf(args []string) (file string, err error) {
 	if given := other.given(); len(given) > 0 {
 		return "", &cli.UsageError{Message: "both a transaction and " + given[0] + " were given", Hint: "give one of them"}
 	}
-	if f.from != "" || f.summary != "" {
-		return "", &cli.UsageError{Message: "--from and --summary belong to a new proposal, and a transaction was given", Hint: "leave them out"}
+	if f.from != "" || f.summary != "" || f.base != "" || f.below != "" {
+		return "", &cli.UsageError{Message: "--from, --summary, --base and --below belong to a new proposal, and a transaction was given", Hint: "leave them out"}
 	}
 	return f.patch, nil
 }
@@ -111,6 +117,7 @@ func (a *App) reviewCommand() *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "check the patch and print its patch_id; record nothing")
+	cmd.Flags().StringVar(&f.again, "again", "", "propose what this `TX` does on HEAD as it is now, in its place, and show what is different")
 	cmd.Flags().IntVar(&f.pr, "pr", 0, "propose it for the pull request with this `NUMBER`, on its head")
 	cmd.Flags().BoolVar(&f.prDiff, "pr-diff", false, "with --pr: the pull request's own diff, which is approved and never applied")
 	cmd.Flags().StringVar((*string)(&f.to), "to", "", "where it is to be applied, `PLACE`: worktree, branch or ref; for a branch or ref the working tree is not looked at")
@@ -245,6 +252,9 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.again != "" {
+		return a.reviewAgain(ctx, r, f)
+	}
 	if f.bundleOut != "" {
 		return a.writeBundle(ctx, r, f)
 	}
@@ -258,6 +268,38 @@ func (a *App) review(ctx context.Context, f reviewFlags) error {
 		}
 	}
 	return a.reviewEach(ctx, r, f)
+}
+
+// reviewAgain proposes what a transaction does once more, on HEAD as it is.
+func (a *App) reviewAgain(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
+	switch given := f.given(); {
+	case len(given) > 1:
+		return &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
+	case f.base+f.below+f.summary+f.trace+f.bundleOut+f.from+f.as != "" || f.pr > 0:
+		return &cli.UsageError{Message: "--again proposes the same patch with the same words, on HEAD", Hint: "give no other flag than --dry-run beside it"}
+	}
+	_, id, err := a.find(ctx, r, []string{f.again}, false)
+	if err != nil {
+		return err
+	}
+	done, was, err := r.ReviewAgain(ctx, id, f.dryRun)
+	a.learn(done.Learnt)
+	a.transaction = cmp.Or(done.ID, id)
+	var unfit *pipeline.UnfitError
+	if f.again = id; errors.As(err, &unfit) {
+		return &unfitError{f, fmt.Errorf("%s: %w", id, err), unfit}
+	}
+	if err != nil {
+		return err
+	}
+	if !a.flags.json {
+		now := a.finder().RedactDiff(done.Patchset.Bytes())
+		old := a.finder().RedactDiff(was).String()
+		if err := emit(a.Stdout, now.Show(func(now string) string { return report.Between([]byte(old), []byte(now), a.style()) })); err != nil {
+			return err
+		}
+	}
+	return a.showReviewed(ctx, r, f, done)
 }
 
 // reviewEach proposes each patch of a file by itself: all of them, or none where one
@@ -281,10 +323,23 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 	for _, try := range []bool{true, f.dryRun} { // the first records nothing
 		for i, in := range each {
 			in.Target = f.to
+			in, err := a.placed(ctx, in, f)
+			if err != nil {
+				return err
+			}
 			done, err := r.Review(ctx, in, try)
 			a.learn(done.Learnt)
 			if err != nil {
-				return inFile(f.patch, fmt.Errorf("patch %d of %d, by itself: %w", i+1, len(each), err))
+				err = inFile(f.patch, fmt.Errorf("patch %d of %d, by itself: %w", i+1, len(each), err))
+			}
+			if one, e := input.One(raw, true, f.summary); e == nil && as[*pipeline.UnfitError](err) && i > 0 {
+				one.Target, one.Base = in.Target, in.Base
+				if _, e = r.Review(ctx, one, true); e == nil {
+					return &seriesError{err, f.patch}
+				}
+			}
+			if err != nil {
+				return err
 			}
 			if try == f.dryRun {
 				err = a.showReviewed(ctx, r, f, done)
@@ -300,6 +355,14 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 	return nil
 }
 
+// A seriesError is a patch that does not fit without those before it in its file.
+type seriesError struct {
+	error
+	file string
+}
+
+func (e *seriesError) Unwrap() error { return e.error }
+
 func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done pipeline.Reviewed) error {
 	if f.dryRun {
 		return a.showDryRun(done)
@@ -312,7 +375,7 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 	if err != nil {
 		return err
 	}
-	rep.Verdict, rep.InputSHA256 = nil, done.InputSHA256
+	rep.Verdict, rep.InputSHA256, rep.Offsets = nil, done.InputSHA256, done.Patchset.Offsets
 	if !a.flags.json {
 		rep.Verdict = &g.Verdict
 	}
@@ -330,6 +393,9 @@ func (a *App) showDryRun(done pipeline.Reviewed) error {
 		}
 		if len(done.Supersedes) > 0 {
 			doc["supersedes"] = done.Supersedes
+		}
+		if len(done.Patchset.Offsets) > 0 {
+			doc["offsets"] = done.Patchset.Offsets
 		}
 		return a.printJSON(doc)
 	}

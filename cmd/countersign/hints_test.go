@@ -31,7 +31,7 @@ var hintArguments = map[string]int{"always": 1, "when": 2, "ExactlyOne": 1, "not
 
 // handsOn are expressions that hand on a hint which is made elsewhere: an argument of hintArguments, a row of
 // patchHints. So is a field of hintFields.
-var handsOn = []string{"e.Obstacle.Instead", "h[1]"}
+var handsOn = []string{"e.Obstacle.Instead", "h[1]", "report.PatchHint()"}
 
 // A hintReader finds the hints of the program in its source.
 type hintReader struct {

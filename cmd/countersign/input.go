@@ -48,7 +48,11 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID
-	if err != nil || f.dryRun {
+	var unfit *pipeline.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		return done, &unfitError{f, inFile(name, err), unfit}
+	case err != nil || f.dryRun:
 		return done, inFile(name, err)
 	}
 	return done, a.sayKnown(done, f)
@@ -75,6 +79,55 @@ func (a *App) sayKnown(done pipeline.Reviewed, f reviewFlags) error {
 		return err
 	}
 	return nil
+}
+
+// An unfitError is a diff that does not fit, with the flags that proposed it.
+type unfitError struct {
+	given reviewFlags
+	error
+	why *pipeline.UnfitError
+}
+
+func (e *unfitError) Unwrap() error { return e.error }
+
+// hint is the command that takes the diff where it fits.
+func (e *unfitError) hint(again command) string {
+	words := []string{"run", report.ShellQuote(e.given.patch)}
+	for _, f := range []struct{ name, value string }{{"--from", e.given.from}, {"--as", e.given.as}, {"--summary", e.given.summary}} {
+		if f.value != "" {
+			words = append(words, f.name, report.ShellQuote(f.value))
+		}
+	}
+	switch {
+	case e.why.Done:
+		return ""
+	case e.given.again != "":
+		return again("run", e.given.again, "--to", "branch")
+	case e.why.Below != "":
+		return again(append(words, "--below", report.ShellQuote(e.why.Below))...)
+	case e.why.Fits != "" && e.given.pr == 0:
+		return again(append(words, "--base", e.why.Fits, "--to", "branch")...)
+	}
+	return report.PatchHint(e.why.Patch)
+}
+
+// lines are what stands below the error: both sides of what differs, and what the diff fits. clean takes the
+// secrets out of a line.
+func (e *unfitError) lines(clean func(string) string) (title string, below []string) {
+	title = e.Error()
+	if m := e.why.Differs(); m != nil {
+		title = fmt.Sprintf("%s: %s has changed since this patch was made: at line %d", inputName(cmp.Or(e.given.patch, e.given.again)), patch.Quote(e.why.Patch.Path), m.Line)
+		for _, side := range []struct {
+			who  string
+			line []byte
+		}{{"the patch expects  ", m.Wants}, {"the file has       ", m.Has}} {
+			below = append(below, side.who+ledger.OneLine(clean(string(side.line)), 100))
+		}
+	}
+	if e.why.Fits != "" {
+		below = append(below, fmt.Sprintf("it fits %.7s, %s before", e.why.Fits, report.Counted(e.why.Back, "commit")))
+	}
+	return title, below
 }
 
 // writeBundle hands what is proposed to another job, and records nothing.
@@ -124,11 +177,34 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	if err != nil {
 		return in, "", err
 	}
-	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil && f.trace != "" {
+	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil {
+		in, err = a.placed(ctx, in, f)
+	}
+	if err == nil && f.trace != "" {
 		name = f.trace
 		in.Trace, in.TraceFormat, err = a.readTrace(name, rules.Policy, r.Secrets.Text)
 	}
 	return in, name, inFile(name, err)
+}
+
+// placed is a change on the commit, and below the directory, that the flags name.
+func (a *App) placed(ctx context.Context, in input.Change, f reviewFlags) (_ input.Change, err error) {
+	if f.base != "" {
+		if in.Kind == input.KindWorktree || f.pr > 0 || f.suggestion != "" || f.to != policy.ToBranch && f.to != policy.ToRef {
+			return in, &cli.UsageError{Message: "--base is for a change that goes to a branch or a ref: the working tree is at HEAD, and a pull request at its head", Hint: "--to branch"}
+		}
+		if in.Base, err = codeCommit(ctx, a.repo, f.base); err != nil {
+			return in, err
+		}
+	}
+	if f.below != "" {
+		if dir := filepath.ToSlash(filepath.Clean(f.below)); !in.IsDiff() {
+			err = &cli.UsageError{Message: "--below is for the names in a diff", Hint: "leave them out"}
+		} else if err = patch.CheckPath(dir); err == nil {
+			in = in.Below(dir)
+		}
+	}
+	return in, err
 }
 
 // maxSession is how many bytes of a session's log are read: it has much that no step has.

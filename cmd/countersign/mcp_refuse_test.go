@@ -54,7 +54,7 @@ func TestMCPRefused(t *testing.T) {
 		{"propose_patch", obj{"patch": strings.Replace(change, "-c", "-d", 1)}, "", "patch", "c.txt", 1},
 		{"propose_patch", obj{"patch": strings.ReplaceAll(change, "c.txt", "../c.txt")}, "", "patch", "../c.txt", 1},
 		{"propose_patch", obj{"patch": strings.ReplaceAll(change, "c.txt", ".git/config")}, "", "patch", ".git/config", 1},
-		{"propose_patch", obj{"patch": addition("big.txt", strings.Repeat("0123456789\n", 200))}, "larger than the limit of 2000 bytes", "limits.bytes", "", 0},
+		{"propose_patch", obj{"patch": addition("big.txt", strings.Repeat("0123456789\n", 200))}, "larger than the limit of 2 KiB", "limits.bytes", "", 0},
 		{"propose_patch", obj{"patch": addition("1", "x\n") + addition("2", "x\n") + addition("3", "x\n")}, "3 files, the limit is 2", "limits.files", "", 0},
 		{"propose_patch", obj{"patch": addition("k.txt", planted+"\n")}, "what looks like a secret", "secrets", "k.txt", 1},
 		{"propose_edits", obj{"edits": []obj{}}, "arguments.edits is empty", "arguments", "", 0},

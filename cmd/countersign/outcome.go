@@ -132,7 +132,12 @@ var table = []row{
 	}),
 	always[*attributes.UnsupportedError](cli.ExitRefused, "apply without the working tree: --to branch"),
 	always[*effect.SparseError](cli.ExitRefused, "check them out, or apply without the working tree: --to branch"),
-	always[*pipeline.SupersededError](cli.ExitRefused, "make the patch again on the current commit, and review it"),
+	on(cli.ExitRefused, func(e *pipeline.SupersededError, again command) string {
+		if e.PullRequest > 0 {
+			return "make the patch again on the current commit, and review it"
+		}
+		return again("review", "--again", e.ID)
+	}),
 	on(cli.ExitRefused, func(e *effect.ElsewhereError, again command) string {
 		if e.Base == "" {
 			return "run the same command there; if it is gone: " + again("close", e.ID)
@@ -268,6 +273,16 @@ var table = []row{
 	always[*input.SeveralError](cli.ExitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
 	always[*input.FormatError](cli.ExitRefused, "--from is one of: "+strings.Join(input.Formats, ", ")),
 	always[*input.InvalidError](cli.ExitRefused, "countersign patch verify and countersign proposal verify list every violation"),
+	on(cli.ExitRefused, (*unfitError).hint),
+	on(cli.ExitRefused, func(e *pipeline.AnewError, again command) string {
+		if e.Stays {
+			return again("run", e.ID)
+		}
+		return again("show", e.ID)
+	}),
+	on(cli.ExitRefused, func(e *seriesError, again command) string {
+		return again("review", "--patch", report.ShellQuote(e.file), "--as", "one")
+	}),
 	{as[*patch.Error], cli.ExitRefused, func(err error, _ command) string { return report.PatchHint(err) }},
 	value(fs.ErrPermission, cli.ExitIO, say("check who owns the file and its directory")),
 }

@@ -249,7 +249,8 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 		return report.Report{}, err
 	}
 	rep := report.New(g.Log(), diff)
-	rep.Risks = &risks
+	rep.Risks, rep.Offsets = &risks, g.Offsets()
+	rep.Moved, _ = g.Moved(ctx) // of what is not here, as in a partial clone, nothing is told before it is applied
 	came, err := g.Provenances()
 	if err != nil {
 		return report.Report{}, err

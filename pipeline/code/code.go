@@ -31,6 +31,18 @@ type Repository interface {
 	// paths of the files in which their trees differ. What the repository does not
 	// have as far as it takes, as a shallow clone, is an error.
 	Drift(ctx context.Context, a, b string) (commits int, files []string, err error)
+	// Past returns what a commit and those before it, by first parents and as far back as is
+	// looked, have had at some paths, newest first.
+	Past(ctx context.Context, commit string, paths []string) ([]Run, error)
+}
+
+// A Run is commits in a row that have the same files. Oldest is "" where the history here, or as far
+// as it was looked at, does not tell; Back is how many commits Newest is before the first of all. Blobs
+// are the ids of the files, "" for none.
+type Run struct {
+	Newest, Oldest string
+	Back           int
+	Blobs          []string
 }
 
 // An IndexState says which files differ from the commit in the index, and which

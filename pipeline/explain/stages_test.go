@@ -78,6 +78,8 @@ var keys = map[string]signedtest.Signer{
 	"ada": signedtest.Ed25519(1), "bea": signedtest.Ed25519(2), "eve": signedtest.Ed25519(3), "bot": signedtest.Ed25519(4), "cyd": signedtest.SecurityKey("sk-ed25519", signedtest.Touched),
 }
 
+func (w *stages) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }
+
 // runner is for one person, a second later.
 func (w *stages) runner(who ledger.Actor) *pipeline.Runner {
 	w.now = w.now.Add(1001 * time.Millisecond)

@@ -52,6 +52,7 @@ type Change struct {
 	Source   *result.Source         // the document that the change comes from, if it has an id
 	Proposal *proposal.Proposal     // what else it asks for
 	Author   *ledger.Author         // whom a mail or a commit names, unverified; nil: nobody
+	diffs    []reader               // what Resolve puts on a tree, of a diff
 	Messages []string               // of its mails or commits, in their order; untrusted
 	Via      string                 // what it came through, ViaRPC or ViaMCP; "" for the command line
 	Trace    []any                  // what the proposer did before, as ReadTrace gives it; untrusted
@@ -63,6 +64,9 @@ type Change struct {
 	For      *forge.PullRequest
 	Base     string
 	Proposer *ledger.Actor // nil: whoever runs this
+
+	// Replaces is the transaction of no pull request whose place it takes, "" for none.
+	Replaces string
 
 	// Target is where it is to be applied, "" for what the Policy says. The working
 	// tree is looked at for changes to it alone. It is not recorded.

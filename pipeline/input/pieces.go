@@ -269,7 +269,7 @@ func Each(raw []byte, summary string) ([]Change, error) {
 
 // expandsLater is expands of diffs that can be read only beside the files. What cannot is told when it is
 // resolved.
-func expandsLater(diffs []func(look) (patch.Diff, error)) func(base fs.FS) int64 {
+func expandsLater(diffs []reader) func(base fs.FS) int64 {
 	return func(base fs.FS) int64 {
 		var read []patch.Diff
 		for _, diff := range diffs {
@@ -284,7 +284,7 @@ func expandsLater(diffs []func(look) (patch.Diff, error)) func(base fs.FS) int64
 // change proposes pieces as one change: each on what those before it leave. raw is
 // what they were found in.
 func change(raw []byte, pieces []Piece, summary string) (Change, error) {
-	diffs := make([]func(look) (patch.Diff, error), len(pieces))
+	diffs := make([]reader, len(pieces))
 	for i, p := range pieces {
 		var err error
 		if diffs[i], err = read(p.Diff); err != nil && len(pieces) > 1 {
@@ -296,9 +296,62 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 	if summary == "" && len(pieces) > 0 {
 		summary = pieces[0].Subject
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Expands: expandsLater(diffs), Resolve: func(base fs.FS) (patch.Patchset, error) {
-		return patch.Series(base, diffs)
-	}}, nil
+	in := Change{Kind: KindPatch, Summary: summary, Raw: raw, Author: oneAuthor(pieces), Messages: messages(pieces), Expands: expandsLater(diffs)}
+	return in.with(diffs), nil
+}
+
+// with is the change with other diffs, one on what the other makes.
+func (in Change) with(diffs []reader) Change {
+	in.diffs, in.Resolve = diffs, func(base fs.FS) (patch.Patchset, error) { return patch.Series(base, diffs) }
+	return in
+}
+
+// IsDiff reports whether the change was given as diffs.
+func (in Change) IsDiff() bool { return len(in.diffs) > 0 }
+
+// Parts are what the diffs of a change say of its files on a tree, nil where it is none, or they
+// cannot be read there.
+func (in Change) Parts(base fs.FS) (parts []patch.Part) {
+	for _, read := range in.diffs {
+		d, err := read(func(path string) (*patch.File, error) { return patch.Lookup(base, path) })
+		if err != nil {
+			return nil
+		}
+		parts = append(parts, d.Parts()...)
+	}
+	return parts
+}
+
+// Below is a change with each file below a directory.
+func (in Change) Below(dir string) Change {
+	diffs := make([]reader, len(in.diffs))
+	for i, read := range in.diffs {
+		diffs[i] = func(there look) (patch.Diff, error) {
+			d, err := read(func(path string) (*patch.File, error) { return there(dir + "/" + path) })
+			return d.Below(dir), err
+		}
+	}
+	return in.with(diffs)
+}
+
+// DoneIn reports whether a tree has what the change makes.
+func (in Change) DoneIn(base fs.FS) bool {
+	back := make([]reader, len(in.diffs))
+	for i, read := range in.diffs {
+		back[len(back)-1-i] = func(there look) (patch.Diff, error) {
+			d, err := read(there)
+			if err != nil {
+				return d, err
+			}
+			d, ok := d.Reverse()
+			if !ok {
+				err = &patch.Error{Message: "it cannot be taken back"}
+			}
+			return d, err
+		}
+	}
+	_, err := in.with(back).Resolve(base)
+	return err == nil && len(back) > 0
 }
 
 // messages are those of pieces that have one.

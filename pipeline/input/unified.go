@@ -15,6 +15,9 @@ import (
 // A look returns a file that a diff is put on, nil where there is none.
 type look = func(path string) (*patch.File, error)
 
+// A reader reads a diff, given the files that it is put on.
+type reader = func(look) (patch.Diff, error)
+
 // A file is what a diff says of one file.
 type file struct {
 	line        int
@@ -33,7 +36,7 @@ func (f *file) add(number int, line string) {
 }
 
 // read reads one diff: as patch.Parse does, else as "git apply" finds it in a text.
-func read(raw []byte) (func(look) (patch.Diff, error), error) {
+func read(raw []byte) (reader, error) {
 	d, err := patch.Parse(raw)
 	f := newFinder(raw)
 	if err == nil || f.first() == 0 {
@@ -321,11 +324,11 @@ func (f *file) find(level int, there look) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(names) == 2:
-		return "", &patch.Error{Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is)}
+		return "", &patch.Error{Path: is, Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is), Base: true}
 	case f.added || f.nil:
 		return names[0], nil
 	}
-	return "", &patch.Error{Path: names[0], Message: "does not exist in the base commit"}
+	return "", &patch.Error{Path: names[0], Message: "does not exist in the base commit", Base: true}
 }
 
 // strip is a name without its first directories, "" where it has not so many.
@@ -346,7 +349,7 @@ func find(files []*file, there look) (paths []string, err error) {
 				path, err = f.find(level, there)
 			}
 			if e, is := err.(*patch.Error); is { //nolint:errorlint // they are not wrapped
-				return nil, &patch.Error{Line: f.line, Path: e.Path, Message: e.Message}
+				return nil, &patch.Error{Line: f.line, Path: e.Path, Message: e.Message, Base: e.Base}
 			} else if err != nil {
 				return nil, err
 			}

@@ -9,27 +9,27 @@ import (
 )
 
 // An Offset says that a hunk was found at another line than it names: so many lines lower,
-// or, where By is negative, higher.
+// or, where By is negative, higher. Line is the one that it names, in the file before the patch.
 type Offset struct {
-	Path     string
-	Line, By int // Line is where the hunk says it is, in the file before the patch
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	By   int    `json:"by"`
 }
 
-// String says it for people; the path may hold anything.
+// String says it as "doc.go 4 lines lower".
 func (o Offset) String() string {
-	where, n := "lower", o.By
+	where, n, s := "lower", o.By, "s"
 	if n < 0 {
 		where, n = "higher", -n
 	}
-	lines := "lines"
 	if n == 1 {
-		lines = "line"
+		s = ""
 	}
-	return fmt.Sprintf("%s: what the patch has at line %d was found %d %s %s", Quote(o.Path), o.Line, n, lines, where)
+	return fmt.Sprintf("%s %d line%s %s", Quote(o.Path), n, s, where)
 }
 
 // maxSearched bounds how many bytes are searched for the hunks of one patch.
-const maxSearched = 1 << 30
+const maxSearched = 1 << 28
 
 // find returns hunks as they fit a file in which lines above them came or went, each below the one
 // before. A hunk that is not where it says, and each below it, must be there exactly once: its context
@@ -115,6 +115,11 @@ type Mismatch struct {
 	Wants, Has []byte
 	past       int   // the line of a hunk that begins behind the end of the file
 	lines      []int // where all lines of the hunk are, of several places the first two
+}
+
+// Whole reports whether the line is all that there is to say: the hunk's lines are nowhere, and both have some.
+func (m *Mismatch) Whole() bool {
+	return m.past == 0 && len(m.lines) == 0 && len(m.Has) > 0 && !bytes.Equal(bytes.TrimRight(m.Has, "\r\n"), bytes.TrimRight(m.Wants, "\r\n"))
 }
 
 // maxShown is how long a line may be that an error shows.

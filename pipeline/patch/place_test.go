@@ -166,12 +166,12 @@ func TestOffset(t *testing.T) {
 	lines := func(words string) string { return strings.Join(strings.Fields(words), "\n") + "\n" }
 	for _, c := range []struct{ name, file, diff, want, says string }{
 		{"lower", "x a b c d e", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "", "does not apply"}, // from the first line on
-		{"lower by one", "x 0 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "x 0 a B c d", "f: what the patch has at line 2 was found 1 line lower"},
-		{"higher", "a b c d", "@@ -4,3 +4,3 @@\n a\n-b\n+B\n c\n", "a B c d", "f: what the patch has at line 4 was found 3 lines higher"},
+		{"lower by one", "x 0 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "x 0 a B c d", "f 1 line lower"},
+		{"higher", "a b c d", "@@ -4,3 +4,3 @@\n a\n-b\n+B\n c\n", "a B c d", "f 3 lines higher"},
 		{"twice", "0 1 a b c 2 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "", "; the hunk's lines are at line 3 and at line 7, and nothing says which are meant"},
 		{"twice, and where it says", "0 a b c 2 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "0 a B c 2 a b c d", ""},
 		{"fuzz", "0 1 a b z d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "", `line 5 is not what the patch expects: it is "z", and not "c"`},
-		{"two, one moved", "0 a b c 1 2 e f g h", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n@@ -6,3 +6,3 @@\n e\n-f\n+F\n g\n", "0 a B c 1 2 e F g h", "f: what the patch has at line 6 was found 1 line lower"},
+		{"two, one moved", "0 a b c 1 2 e f g h", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n@@ -6,3 +6,3 @@\n e\n-f\n+F\n g\n", "0 a B c 1 2 e F g h", "f 1 line lower"},
 		{"below one that moved it must be once", "0 1 a b c e f g 2 e f g h", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n@@ -6,3 +6,3 @@\n e\n-f\n+F\n g\n", "", "does not apply"},
 		{"out of order", "0 e f g a b c 1", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n@@ -6,3 +6,3 @@\n e\n-f\n+F\n g\n", "", "does not apply"},
 		{"the end", "0 1 a b c d", "@@ -2,2 +2,2 @@\n b\n-c\n+C\n", "", "does not apply"},
@@ -197,5 +197,63 @@ func TestOffset(t *testing.T) {
 		if _, strict := d.Resolve(base); err == nil && len(p.Offsets) > 0 && strict == nil {
 			t.Errorf("%s: what is recorded moves", c.name)
 		}
+	}
+}
+
+// TestReverse: a diff taken back makes of what it made what was there, or says that it cannot be.
+func TestReverse(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		var old, now strings.Builder
+		for i := range r.IntN(30) {
+			fmt.Fprintf(&old, "%d\n", i)
+			if n := r.IntN(6); n > 0 {
+				now.WriteString(strings.Repeat(fmt.Sprintf("%d\n", i), 1+n/5))
+			}
+		}
+		cut := strings.Repeat("\n", r.IntN(2))
+		was, is := strings.TrimSuffix(old.String(), cut), now.String()
+		diff := unified(was, is, 3)
+		if diff == "" || is == "" {
+			continue
+		}
+		d, err := patch.Parse([]byte(diff))
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, ok := d.Reverse()
+		p, err := back.Resolve(fstest.MapFS{"f": file(is)})
+		if !ok || err != nil || string(p.Changes[0].After.Data) != was || len(p.Offsets) > 0 {
+			t.Errorf("%v, %v, %+v of\n%s", ok, err, p.Changes, diff)
+		}
+	}
+	for _, c := range []struct{ name, diff, want string }{
+		{"new", "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", "delete n "},
+		{"deleted", "diff --git a/g b/g\ndeleted file mode 100644\n--- a/g\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "add g "},
+		{"renamed", "diff --git a/g b/n\nsimilarity index 100%\nrename from g\nrename to n\n", "rename g n"},
+		{"mode", "diff --git a/s b/s\nold mode 100644\nnew mode 100755\n", "update s "},
+		{"deleted, and there", "diff --git a/n b/n\ndeleted file mode 100644\n--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "error"},
+		{"removed without context", "diff --git a/n b/n\n--- a/n\n+++ b/n\n@@ -2 +1,0 @@\n-y\n", "error"},
+		{"copied", "diff --git a/g b/n\nsimilarity index 100%\ncopy from g\ncopy to n\n", "error"},
+	} {
+		d, err := patch.Parse([]byte(c.diff))
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		got := "error"
+		if back, ok := d.Reverse(); ok {
+			script := file("s\n")
+			script.Mode = 0o755
+			if p, err := back.Resolve(fstest.MapFS{"n": file("x\n"), "s": script}); err == nil {
+				got = fmt.Sprintf("%s %s %s", p.Changes[0].Kind, p.Changes[0].Path, p.Changes[0].From)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := patch.Alike([]byte("a\nb\nc\nd\n"), []byte("a\nb\nx\nd\nd\n")); got != 60 {
+		t.Errorf("alike: %d", got)
 	}
 }

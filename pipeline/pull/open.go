@@ -291,7 +291,7 @@ func (s Settler) fits(ctx context.Context, refs code.Refs, tx ledger.Transaction
 	if err != nil || len(changed) == 0 {
 		return err
 	}
-	superseded := &pipeline.SupersededError{ID: tx.TransactionID, Files: changed}
+	superseded := &pipeline.SupersededError{ID: tx.TransactionID, Files: changed, PullRequest: tx.PullRequest()}
 	_, err = s.Runner.Interrupt(ctx, tx.TransactionID, "its files have changed on "+branch+" since")
 	return errors.Join(superseded, err)
 }

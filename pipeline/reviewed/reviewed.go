@@ -146,6 +146,45 @@ func Changed(base fs.FS, p ledger.Proposal) ([]string, error) {
 	return others(p.TargetFiles, p.BaseSHA256, read)
 }
 
+// Fit puts the patch of a transaction, as it is recorded, on a commit. changed are the files that this has
+// otherwise than the review found them: where there are some, an apply ends the transaction as superseded.
+func Fit(base fs.FS, diff patch.Diff, tx ledger.Transaction) (set patch.Patchset, changed []string, err error) {
+	changed, err = Changed(base, *tx.Pointers.Proposal)
+	if err != nil || len(changed) > 0 {
+		return set, changed, err
+	}
+	set, err = diff.Resolve(base)
+	var unfit *patch.Error
+	switch {
+	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
+		return set, []string{unfit.Path}, nil
+	case err == nil && set.ID() != tx.PatchID():
+		changed = tx.Pointers.Proposal.TargetFiles
+	}
+	return set, changed, err
+}
+
+// Moved returns the files of a transaction that are not any more, at a commit, as the review found them.
+func (s Source) Moved(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) ([]string, error) {
+	base, err := s.Repo.Tree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := s.Bytes(ctx, tree, tx)
+	if errors.As(err, new(*RedactedError)) {
+		return Changed(base, *tx.Pointers.Proposal)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := patch.Parse(diff)
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
+	}
+	_, changed, err := Fit(base, parsed, tx)
+	return changed, err
+}
+
 // ReadBack returns the files that are not as the patch leaves them.
 func ReadBack(set patch.Patchset, read checks.ReadFile) ([]rule.Violation, error) {
 	var changed []string

@@ -389,6 +389,9 @@ func (w *world) Descends(context.Context, string, string) (bool, error) { return
 // Drift is none.
 func (w *world) Drift(context.Context, string, string) (int, []string, error) { return 0, nil, nil }
 
+// Past is none.
+func (w *world) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }
+
 // Ref returns a ref.
 func (w *world) Ref(_ context.Context, name string) (string, error) { return w.refs[name], nil }
 

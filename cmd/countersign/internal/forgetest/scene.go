@@ -238,6 +238,8 @@ func (f *files) Drift(context.Context, string, string) (int, []string, error) {
 	return 0, nil, errors.New("nobody counted")
 }
 
+func (f *files) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }
+
 // fetched is files as pull requests are fetched from: the pull request's head is what was
 // pushed last.
 type fetched struct {
