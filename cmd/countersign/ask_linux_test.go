@@ -99,6 +99,26 @@ func TestAskByKind(t *testing.T) {
 	}
 }
 
+// Above the question it says where hunks were found, and that a file has changed since the review.
+func TestFoundAndMovedAreTold(t *testing.T) {
+	s, file := asked(t)
+	s.write("list.txt", "zero\n1\n2\n3\n4\n5\n6\n")
+	s.commit()
+	check(t, os.WriteFile(file, []byte("diff --git a/list.txt b/list.txt\n--- a/list.txt\n+++ b/list.txt\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"), 0o644))
+	told := func(said string, args ...string) {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, nil, args...)
+		p.answers("later:", "\n")
+		if code, out := ended(); code != cli.ExitPending || !strings.Contains(p.text(), said) {
+			t.Errorf("%v: exit %d, and %q is not said\n%s\n%s", args, code, said, p.text(), out)
+		}
+	}
+	told("found list.txt 1 line lower than the patch says", "run", "--patch", file)
+	s.write("list.txt", "zero\n1\n2\n3\n4\n5\n6\n7\n")
+	s.commit()
+	told("list.txt changed meanwhile", "approve")
+}
+
 // Nobody is asked for what would not count: who proposed a secret cannot excuse it.
 func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	s, file := asked(t)
