@@ -223,7 +223,8 @@ func TestAuditSigned(t *testing.T) {
 		"its Policy has others":   {file: storetest.KeyLine() + "\n", rules: "approvals: {keys: other}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
 		"its Policy takes others": {file: storetest.KeyLine() + "\n", rules: "approvals: {keys: keys, forge_keys: true}\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
 		"its Policy is broken":    {file: storetest.KeyLine() + "\n", rules: "approvals: 5\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
-		"its list is none":        {file: storetest.KeyLine() + "\nbob\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"its list is none":        {file: "bob\n", want: audit.SignedDecisions{Count: 2}, found: "L22"},
+		"a line is no key":        {file: storetest.KeyLine() + "\nbob\n", want: audit.SignedDecisions{Count: 2, Listed: 2}},
 	} {
 		read := map[string]int{}
 		var mu sync.Mutex

@@ -77,10 +77,10 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeIsShort: the README has at most 700 words.
+// TestReadmeIsShort: the README has at most 600 words.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
-	if words := len(strings.Fields(documentation(t)["README.md"])); words > 700 {
+	if words := len(strings.Fields(documentation(t)["README.md"])); words > 600 {
 		t.Errorf("the README has %d words", words)
 	}
 }

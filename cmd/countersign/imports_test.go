@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
 	"report": {
-		"pipeline/risk", "pipeline/state",
+		"pipeline/patch", "pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
