@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"gitstore/object":        {"github.com/go-git/go-git/v5"},
 	"gitstore/lineage":       {"gitstore/object", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/bundle":        {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
-	"gitstore/verdict/cheat": {"gitstore/lineage", "gitstore/object", "pipeline/canon", "pipeline/ledger", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
+	"gitstore/verdict/cheat": {"gitstore/lineage", "gitstore/object", "pipeline/ledger", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict":       {"gitstore/bundle", "gitstore/lineage", "pipeline/audit", "pipeline/audit/history", "pipeline/sshsig", "github.com/go-git/go-git/v5"},
 	"gitstore/packfile":      {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/git":           {},

@@ -31,9 +31,6 @@ func Ways() []Way { return slices.Clone(ways) }
 
 var ways = []Way{
 	{"patch", "Change one byte of a patch", false, (*cheat).patch},
-	{"byte", "Change one byte of a patch where it is stored, and nothing else", false, (*cheat).stored},
-	{"approver", "Change who approved", false, (*cheat).approver},
-	{"event", "Drop an event", false, (*cheat).event},
 	{"rewind", "Leave out the last commit", true, (*cheat).rewind},
 }
 

@@ -18,7 +18,6 @@ type cheat struct {
 	base    lineage.Objects
 	tip     plumbing.Hash
 	made    map[plumbing.Hash]made
-	damaged plumbing.Hash // an object whose bytes are no longer what its name says
 	changed string
 }
 
@@ -31,10 +30,6 @@ type made struct {
 func (c *cheat) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	if o, ok := c.made[id]; ok {
 		return o.kind, o.data, nil
-	}
-	if id == c.damaged && !id.IsZero() {
-		// Whoever reads objects names them by their content, as git does.
-		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", id, object.ErrMissing)
 	}
 	return c.base.Object(id)
 }
@@ -179,32 +174,6 @@ func (c *cheat) inTree(id plumbing.Hash, path string, to change, done map[string
 	next := c.put(plumbing.TreeObject, out)
 	done[key] = next
 	return next, nil
-}
-
-// file returns a file of a commit; nil where there is none.
-func (c *cheat) file(at commit, path string) ([]byte, plumbing.Hash, error) {
-	id := at.Tree
-	for {
-		name, below, nested := strings.Cut(path, "/")
-		raw, err := c.get(plumbing.TreeObject, id)
-		if err != nil {
-			return nil, id, err
-		}
-		found := false
-		for e, rest, ok := object.CutEntry(raw); ok && !found; e, rest, ok = object.CutEntry(rest) {
-			if found = string(e.Name) == name && e.IsDir() == nested; found {
-				id = e.ID()
-			}
-		}
-		if !found {
-			return nil, plumbing.ZeroHash, nil
-		}
-		if !nested {
-			data, err := c.get(plumbing.BlobObject, id)
-			return data, id, err
-		}
-		path = below
-	}
 }
 
 // added are the paths that a commit changes, in order.
