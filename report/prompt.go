@@ -207,19 +207,6 @@ func (p Prompt) reasons(kind string) (out []string, more int) {
 	return out, more
 }
 
-// Says is a proposer's summary in a line of ours: their words, in quotation marks that
-// they cannot end. It is safe to show on a terminal.
-func Says(login, summary string) string {
-	return quotation(Clean(login), Clean(summary), math.MaxInt)
-}
-
-func quotation(login, summary string, columns int) string {
-	if summary == "" {
-		return login + " says nothing about it"
-	}
-	return fmt.Sprintf(`%s says: "%s"`, login, cut(unquoted(summary), columns-utf8.RuneCountInString(login)-len(` says: ""`)))
-}
-
 // Quoted is somebody's words in quotation marks that they cannot end, "" for none. It is
 // safe to show on a terminal.
 func Quoted(text string) string {
