@@ -643,7 +643,7 @@ func (s *small) compared() (problem string) {
 			problem += s.named(fmt.Sprintf("c%d: explained %v: %+v %s\n", n, is, e, got.Unexplained[c.id].Reason))
 		}
 		if of := s.nodes[s.merge(n)].id; e.PartOf == "" && s.merge(n) > 0 && slices.Contains(got.Explained[of].Transactions(), e.Transaction) {
-			// what the program made for a transaction is told as that one's, whatever brought it
+			// what the program made for a transaction is reported as that transaction's, whatever brought it
 			e = got.Explained[of]
 			e.PartOf = of
 		}
