@@ -164,6 +164,10 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := r.CheckRef(ctx, name); err != nil {
 		return err
 	}
+	return r.moveTo(name, old, next)
+}
+
+func (r *Repo) moveTo(name, old, next string) error {
 	if err := r.gitCounts(plumbing.NewHash(next)); err != nil {
 		return err
 	}

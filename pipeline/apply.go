@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -20,11 +21,13 @@ import (
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
 // done it, and Result is that one's; Resumed that one was cut off, and this one
-// has finished it. Commit is the commit that was made, "" for a working tree.
+// has finished it. Commit is the commit that was made, "" for files that were not
+// committed; Branch has those that were.
 type ApplyOutcome struct {
 	Result  result.Result
 	Ledger  ledger.Snapshot // as the apply left it
 	Commit  string
+	Branch  string
 	Already bool
 	Resumed bool
 	Learnt  Known // of the patch, and what its checks came to
@@ -75,6 +78,10 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 				for _, start := range ledger.Of[*ledger.ApplyStart](log) {
 					err = errors.Join(err, to.End(*start))
 				}
+			}
+			if out.Already && o.Checkout != nil && out.Commit == "" {
+				start := ledger.Last[*ledger.ApplyStart](log)
+				err = errors.Join(err, &code.UncommittableError{Why: id + " is applied already, without --commit", Written: start.Files})
 			}
 			out.Learnt = r.known() // by a try before, perhaps
 			return out, err
@@ -238,5 +245,5 @@ func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Gated, p prep
 	if err == nil {
 		err = to.End(start)
 	}
-	return ApplyOutcome{Result: res, Ledger: after, Commit: done.After, Resumed: resumed, Learnt: p.known}, errors.Join(err, done.Moved)
+	return ApplyOutcome{Result: res, Ledger: after, Commit: done.After, Branch: done.Branch, Resumed: resumed, Learnt: p.known}, errors.Join(err, done.Moved)
 }

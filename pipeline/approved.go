@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -26,6 +27,8 @@ type ApplyOptions struct {
 	// Branch is the branch's short name for policy.ToBranch; "" makes one of the
 	// transaction's own.
 	Branch string
+	// Checkout, where there is one, is where files that were written are committed.
+	Checkout code.Checkout
 	// DryRun writes nothing, neither files nor ledger, and predicts the result.
 	DryRun bool
 	// Place waits, of many that are applied side by side, until none is at the
@@ -62,7 +65,9 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
 		}
-		return r.files(), nil
+		to := r.files()
+		to.Checkout, to.Builder = o.Checkout, r.builder()
+		return to, nil
 	case policy.ToBranch:
 		if err := r.keepableBranch(o.Branch); err != nil {
 			return nil, err

@@ -62,6 +62,7 @@ type Report struct {
 	Verdict       *approval.Verdict `json:"verdict,omitempty"`
 	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
 	AppliedCommit string            `json:"applied_commit,omitempty"`
+	AppliedBranch string            `json:"applied_branch,omitempty"` // in full: what run --commit committed on
 	Validation    *rule.Report      `json:"validation,omitempty"`
 	Next          string            `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string            `json:"ledger_ref"`

@@ -253,6 +253,9 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id st
 		where := ""
 		if r.AppliedCommit != "" {
 			where = " as commit " + r.AppliedCommit[:min(12, len(r.AppliedCommit))]
+			if branch, ok := strings.CutPrefix(r.AppliedBranch, "refs/heads/"); ok {
+				where += " on " + Clean(branch)
+			}
 		}
 		line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
 	default:

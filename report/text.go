@@ -238,6 +238,15 @@ func ShellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// ShellWords are some words for a shell, with a space between them.
+func ShellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = ShellQuote(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
 // Events are a transaction's events, a line each.
 func Events(log *ledger.Log) string {
 	var b strings.Builder

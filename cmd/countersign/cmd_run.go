@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
@@ -17,6 +18,7 @@ func (a *App) runCommand() *cobra.Command {
 	var to targetFlags
 	var c checkFlags
 	var all allFlags
+	var commit bool
 	cmd := &cobra.Command{
 		Use:   "run [FILE | TX [--patch FILE] | --all]",
 		Short: "Take a patch through review, gate, apply and validate",
@@ -47,6 +49,12 @@ failure of one does not stop the others, and the exit code is that of the worst.
 			if err != nil {
 				return err
 			}
+			switch {
+			case commit && (all.all || o.To != "" && o.To != policy.ToWorktree):
+				return &cli.UsageError{Message: "--commit commits what was applied to the working tree, of one change", Hint: "leave out --to and --all"}
+			case commit:
+				o.To = policy.ToWorktree
+			}
 			if err := all.check(append(f.given(), args...)); err != nil {
 				return err
 			}
@@ -60,6 +68,9 @@ failure of one does not stop the others, and the exit code is that of the worst.
 			if err != nil {
 				return err
 			}
+			if commit {
+				o.Checkout = a.repo
+			}
 			return a.run(cmd.Context(), r, f, o, args)
 		},
 	}
@@ -67,6 +78,7 @@ failure of one does not stop the others, and the exit code is that of the worst.
 	to.add(cmd)
 	c.add(cmd)
 	all.add(cmd)
+	cmd.Flags().BoolVar(&commit, "commit", false, "apply to the working tree, and commit exactly that on the branch that is checked out")
 	return cmd
 }
 

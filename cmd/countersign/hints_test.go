@@ -23,7 +23,7 @@ var hintFields = map[string]struct {
 	place int
 	room  string
 }{
-	"UsageError": {"Hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""}, "placeError": {"Hint", 2, ""},
+	"UsageError": {"Hint", 1, ""}, "RefusedError": {"Hint", 1, ""}, "OpenError": {"Hint", 2, ""}, "Obstacle": {"Instead", 2, ""}, "UnavailableError": {"Hint", 1, ""}, "placeError": {"Hint", 2, ""}, "UncommittableError": {"Hint", 1, ""},
 }
 
 // hintArguments are the functions that are given a hint, with its place.

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -130,6 +131,16 @@ var table = []row{
 		}
 		return "git stash"
 	}),
+	on(cli.ExitRefused, func(e *code.UncommittableError, _ command) string {
+		switch {
+		case len(e.Staged) > 0:
+			return "git restore --staged -- " + report.ShellWords(e.Staged)
+		case len(e.Written) > 0:
+			return "git add -- " + report.ShellWords(e.Written)
+		}
+		return e.Hint
+	}),
+	always[*effect.UncommittedError](cli.ExitFailed, "git status"),
 	always[*attributes.UnsupportedError](cli.ExitRefused, "apply without the working tree: --to branch"),
 	always[*effect.SparseError](cli.ExitRefused, "check them out, or apply without the working tree: --to branch"),
 	on(cli.ExitRefused, func(e *pipeline.SupersededError, again command) string {

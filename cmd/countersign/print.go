@@ -281,7 +281,7 @@ func (a *App) keptAt(tip string) (address string, elsewhere bool) {
 func (a *App) reportRun(ctx context.Context, o pipeline.Outcome) (report.Report, error) {
 	rep, err := a.report(ctx, o.Gated)
 	if done := o.Applied; done != nil && done.Result.Outcome != "" {
-		rep.ApplyResult, rep.AppliedCommit = &done.Result, done.Commit
+		rep.ApplyResult, rep.AppliedCommit, rep.AppliedBranch = &done.Result, done.Commit, done.Branch
 	}
 	if o.Validated != nil {
 		rep.Validation = &o.Validated.Report

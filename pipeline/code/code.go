@@ -62,6 +62,27 @@ type Commit struct {
 	Sign func(commit []byte) (string, error)
 }
 
+// A Checkout is the branch that is checked out, whose files are on disk.
+type Checkout interface {
+	// Branch returns its full name, or an *UncommittableError.
+	Branch(ctx context.Context) (string, error)
+	// MoveBranch sets it to next if it is still checked out and is old, else it returns
+	// ledger.ErrMoved. One that is next already stays.
+	MoveBranch(ctx context.Context, branch, old, next string) error
+	// Stage has these files in the index as they are after a change, and nothing else. It reads
+	// no file and runs no filter or hook.
+	Stage(ctx context.Context, files []patch.Change) error
+}
+
+// An UncommittableError says why no commit can be made on what is checked out. Hint is the command
+// that helps, unless files are staged or were written before.
+type UncommittableError struct {
+	Why, Hint       string
+	Staged, Written []string
+}
+
+func (e *UncommittableError) Error() string { return "no commit can be made: " + e.Why }
+
 // Refs makes commits and moves refs, without any working tree. Several goroutines
 // may use it.
 type Refs interface {

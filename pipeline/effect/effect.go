@@ -52,13 +52,15 @@ type Change struct {
 	Set     patch.Patchset
 	Base    string
 	Commit  string // the commit that was built, "" where none was needed
+	Branch  string // that the commit goes to, of files that are committed
 }
 
 // Written is what an Effect did. Moved is ErrMoved when a branch was not what
-// it had been.
+// it had been, and an *UncommittedError of files that were written and not committed.
 type Written struct {
 	Operations    []result.Operation
-	Before, After string // commits, "" for a working tree
+	Before, After string // commits, "" for files that are not committed
+	Branch        string // that has the commit of files
 	Moved         error
 }
 
@@ -77,6 +79,13 @@ type DirtyError struct{ Files, New []string }
 
 func (e *DirtyError) Error() string {
 	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + patch.QuoteList(e.Files)
+}
+
+// An UncommittedError says that files were written, and are not, or not wholly, committed.
+type UncommittedError struct{ Err error }
+
+func (e *UncommittedError) Error() string {
+	return "the files are written, and not committed: " + e.Err.Error()
 }
 
 // A SparseError names files that are not checked out.

@@ -44,10 +44,12 @@ type Tree interface {
 	Write(files []patch.Change) []result.Operation
 }
 
-// Files writes to the checked-out files.
+// Files writes to the checked-out files and, where there is a Checkout, commits them.
 type Files struct {
-	Tree Tree
-	Repo code.Repository
+	Tree     Tree
+	Repo     code.Repository
+	Checkout code.Checkout
+	Builder  Builder // with a Checkout
 }
 
 // Target is Worktree.
@@ -63,8 +65,30 @@ func (e Files) Base(ctx context.Context, _ ledger.Transaction) (string, error) {
 
 // Ready checks the files on disk: each as the change found it, or, where an
 // apply was cut off or the working tree is the proposal, as the change leaves
-// it.
-func (e Files) Ready(ctx context.Context, c *Change, _ string) error {
+// it. Where they are to be committed, nothing of them may be staged.
+func (e Files) Ready(ctx context.Context, c *Change, key string) error {
+	err := e.ready(ctx, c)
+	if err != nil || e.Checkout == nil {
+		return err
+	}
+	if c.Branch, err = e.Checkout.Branch(ctx); err != nil {
+		return err
+	}
+	if c.Commit, err = e.Builder.Build(ctx, *c, "", key); err != nil {
+		return err
+	}
+	head, err := e.Repo.Head(ctx)
+	if err != nil || head == c.Commit { // by an apply that was cut off
+		return err
+	}
+	index, err := e.Repo.Index(ctx, c.Set.Files())
+	if err == nil && len(index.Staged) > 0 {
+		err = &code.UncommittableError{Why: "staged already: " + patch.QuoteList(index.Staged), Staged: index.Staged}
+	}
+	return err
+}
+
+func (e Files) ready(ctx context.Context, c *Change) error {
 	tx := c.Log.Transaction()
 	open, resuming := c.Log.OpenApply()
 	if resuming {
@@ -229,7 +253,18 @@ func (e Files) Write(ctx context.Context, c Change) Written {
 			ops[i] = op
 		}
 	}
-	return Written{Operations: ops}
+	done := Written{Operations: ops}
+	if e.Checkout == nil || slices.ContainsFunc(ops, func(op result.Operation) bool { return op.Status != result.StatusSuccess }) {
+		return done
+	}
+	if err = e.Checkout.MoveBranch(ctx, c.Branch, c.Base, c.Commit); err == nil {
+		done.Before, done.After, done.Branch = c.Base, c.Commit, c.Branch
+		err = e.Checkout.Stage(ctx, files)
+	}
+	if err != nil {
+		done.Moved = &UncommittedError{err}
+	}
+	return done
 }
 
 // Found reports the files that are as the change leaves them as written.

@@ -67,11 +67,7 @@ func (d *demonstration) tell(text string) error {
 
 // run shows and runs a command line of this program.
 func (d *demonstration) run(want int, args ...string) error {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = report.ShellQuote(arg)
-	}
-	if err := d.Print(d.Bold("$ countersign "+strings.Join(words, " ")) + "\n"); err != nil {
+	if err := d.Print(d.Bold("$ countersign "+report.ShellWords(args)) + "\n"); err != nil {
 		return err
 	}
 	code, transaction := d.Run(append([]string{"-C", d.dir}, args...)...)

@@ -1,0 +1,72 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+var _ code.Checkout = (*Repo)(nil)
+
+// Branch returns the full name of the branch that HEAD is on, or a *code.UncommittableError
+// where HEAD is on none or something is under way that ends with a commit of its own.
+func (r *Repo) Branch(context.Context) (string, error) {
+	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		_, err := os.Lstat(filepath.Join(r.ownDir, name))
+		if err == nil {
+			err = &code.UncommittableError{Why: "a merge, a rebase or the like is under way (" + name + ")", Hint: "git status"}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	head, err := r.store.Reference(plumbing.HEAD)
+	if err != nil {
+		return "", fmt.Errorf("reading HEAD: %w", err)
+	}
+	if head.Type() != plumbing.SymbolicReference || !head.Target().IsBranch() {
+		return "", &code.UncommittableError{Why: "HEAD is on no branch", Hint: fmt.Sprintf("git switch -c at-%.7s", head.Hash())}
+	}
+	return head.Target().String(), nil
+}
+
+// MoveBranch is MoveRef for the branch that is checked out.
+func (r *Repo) MoveBranch(ctx context.Context, branch, old, next string) error {
+	if !r.IsCheckedOut(branch) {
+		return ledger.ErrMoved
+	}
+	tip, err := r.Ref(ctx, branch)
+	if err != nil || tip == next {
+		return err
+	}
+	return r.moveTo(branch, old, next)
+}
+
+// Stage has git write the index entries of these files alone.
+func (r *Repo) Stage(ctx context.Context, files []patch.Change) error {
+	for some := range slices.Chunk(files, 500) { // a command line has an end
+		args, gone := []string{"update-index", "--add", "--replace"}, []string{"--force-remove", "--"}
+		for _, f := range some {
+			if f.After == nil {
+				gone = append(gone, f.Path)
+				continue
+			}
+			args = append(args, "--cacheinfo", fmt.Sprintf("%o,%s,%s", uint32(f.After.Mode), f.After.BlobID(), f.Path))
+		}
+		if _, err := git.Run(ctx, r.worktree, append(args, gone...)...); err != nil {
+			return fmt.Errorf("writing the index: %w", err)
+		}
+	}
+	return nil
+}
