@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -215,6 +216,71 @@ func TestCommitWords(t *testing.T) {
 			if strings.Count(key, want) != 1 {
 				t.Errorf("the commit says %q", key)
 			}
+		}
+	}
+}
+
+// A checkout is the branch that is checked out, with an index.
+type checkout struct {
+	*refs
+	staged int
+}
+
+func (c *checkout) Branch(context.Context) (string, error) { return branch, nil }
+
+func (c *checkout) MoveBranch(ctx context.Context, name, old, next string) error {
+	if c.tips[name] == next {
+		return nil
+	}
+	return c.MoveRef(ctx, name, old, next)
+}
+
+func (c *checkout) Stage(context.Context, []patch.Change) error {
+	c.staged++
+	return nil
+}
+
+// T40 T41 Files are committed once, whatever crashes, and never onto a branch that has moved:
+// then they stay as they were written, and the record says that no commit was made.
+func TestT41CommitOfFiles(t *testing.T) {
+	for what, moved := range map[string]bool{"a crash": false, "it moved": true} {
+		w := newWorld(t)
+		w.repo.onLine = true
+		r, run, g := w.onBranch()
+		tx := g.Transaction().TransactionID
+		base, err := w.repo.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.tips[branch] = base
+		to := &checkout{refs: r}
+		if moved {
+			r.before = func() { r.tips[branch] = "moved" }
+		} else {
+			run.Store = &lastStore{w.store, 2}
+		}
+		out, err := run.Apply(t.Context(), g, pipeline.ApplyOptions{Checkout: to})
+		if moved {
+			if !errors.As(err, new(*effect.UncommittedError)) || out.Commit != "" || r.tips[branch] != "moved" || to.staged != 0 {
+				t.Errorf("%s: %+v %v, %+v", what, out, err, to)
+			}
+		} else {
+			if !errors.Is(err, errDisk) {
+				t.Fatalf("%s: %v", what, err)
+			}
+			run.Store = w.store
+			out, err = run.Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{Checkout: to})
+			if err != nil || !out.Resumed || out.Commit != r.tips[branch] || out.Commit == base || out.Branch != branch {
+				t.Errorf("%s: %+v %v, %+v", what, out, err, to)
+			}
+			if got := w.readTree(out.Commit); !maps.Equal(got, fixed) {
+				t.Errorf("%s: the commit holds %v", what, got)
+			}
+		}
+		w.holds(fixed)
+		w.sound(tx, ledger.Applied)
+		if v, err := run.Validate(t.Context(), tx); err != nil || !v.Completed {
+			t.Errorf("%s: %+v %v", what, v, err)
 		}
 	}
 }

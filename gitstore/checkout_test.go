@@ -1,0 +1,60 @@
+package gitstore_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// T40 The branch that is checked out is moved by compare-and-swap alone, and no branch that is
+// not, or is no more, checked out. Nothing is committed in the middle of a merge.
+func TestT40Checkout(t *testing.T) {
+	w := newWork(t, map[string]string{"a.txt": "1\n"})
+	first := w.git("rev-parse", "HEAD")
+	w.git("commit", "--quiet", "--allow-empty", "--message=more")
+	second := w.git("rev-parse", "HEAD")
+	w.git("branch", "other", first)
+	repo, err := gitstore.Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if branch, err := repo.Branch(t.Context()); err != nil || branch != "refs/heads/main" {
+		t.Errorf("%q %v", branch, err)
+	}
+	for _, c := range []struct {
+		branch, old, next string
+		want              error
+	}{
+		{"refs/heads/main", first, first, ledger.ErrMoved},
+		{"refs/heads/other", first, second, ledger.ErrMoved},
+		{"refs/heads/main", first, second, nil}, // it is there
+		{"refs/heads/main", second, first, nil},
+	} {
+		if err := repo.MoveBranch(t.Context(), c.branch, c.old, c.next); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if main, other := w.git("rev-parse", "main"), w.git("rev-parse", "other"); main != first || other != first {
+		t.Errorf("main is %s, other is %s", main, other)
+	}
+	var no *code.UncommittableError
+	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		if err := os.Mkdir(w.path(".git/"+name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := repo.Branch(t.Context()); !errors.As(err, &no) || no.Hint != "git status" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Remove(w.path(".git/" + name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.git("checkout", "--quiet", "--detach")
+	if _, err := repo.Branch(t.Context()); !errors.As(err, &no) || no.Hint != "git switch -c at-"+first[:7] {
+		t.Errorf("detached: %v", err)
+	}
+}
