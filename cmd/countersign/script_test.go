@@ -313,6 +313,18 @@ func ledgerOK(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// The demo is read at one go.
+func TestDemo(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("TMPDIR", home)
+	var out, errs bytes.Buffer
+	app := App{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy()}
+	if code, lines := app.Main(), strings.Count(out.String(), "\n"); code != 0 || lines > 90 {
+		t.Errorf("exit %d, %d lines, stderr %q:\n%s", code, lines, &errs, &out)
+	}
+}
+
 // The help of every command has an example, and the command line of the
 // program says nothing on stderr when all is well.
 func TestHelp(t *testing.T) {

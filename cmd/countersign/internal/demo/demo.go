@@ -78,11 +78,6 @@ func (d *demonstration) run(want int, args ...string) error {
 	return nil
 }
 
-// git names the plain-git command that shows what just happened.
-func (d *demonstration) git(args ...string) error {
-	return d.Print("with plain git:  git " + strings.Join(args, " ") + "\n")
-}
-
 func (d *demonstration) write(name, source string) error {
 	data, err := files.ReadFile(path.Join("files", source))
 	if err != nil {
@@ -109,8 +104,7 @@ func (d *demonstration) prepare(ctx context.Context) error {
 	if err := d.beSomebody(); err != nil {
 		return err
 	}
-	return d.tell("1. A repository is in " + d.dir + ": cd there to look around.\n" +
-		"   Its greet.go opens a file and never closes it. An agent sends a patch that does.")
+	return d.tell("1. greet.go in " + d.dir + " never closes a file; an agent's patch does.")
 }
 
 // beSomebody gives the demo's repository the Git identity that a decision needs, where
@@ -161,11 +155,7 @@ func (d *demonstration) propose(ctx context.Context) error {
 	if err := d.run(0, "review", "--patch", ".git/fix.patch", "--summary", "close the file"); err != nil {
 		return err
 	}
-	if err := d.tell("2. Nothing in the working tree has changed: the proposal is one commit on the ledger,\n" +
-		"   and the patch's name is the SHA-256 of its bytes."); err != nil {
-		return err
-	}
-	if err := d.git("log", gitstore.LedgerRef); err != nil {
+	if err := d.tell("2. No file has changed; the ledger has the patch by its SHA-256: git log " + gitstore.LedgerRef); err != nil {
 		return err
 	}
 	if err := d.tell("3. Nobody has approved it, so apply writes nothing (exit code 4)."); err != nil {
@@ -199,8 +189,7 @@ func (d *demonstration) deny(ctx context.Context) error {
 	if _, err := d.repo.CommitAll(ctx, "greet: close the file", "demo", d.Now()); err != nil {
 		return err
 	}
-	if err := d.tell("6. Next the agent wants to run what the file says. A human denies that, and a denial\n" +
-		"   sticks: the same bytes are refused for good, in whatever transaction they come back."); err != nil {
+	if err := d.tell("6. The agent wants to run what the file says. Denied once, these bytes are refused for good."); err != nil {
 		return err
 	}
 	if err := d.diff(ctx, "bad.patch", map[string]string{"greet/greet.go": "greet_bad.go.txt"}); err != nil {
@@ -218,9 +207,8 @@ func (d *demonstration) deny(ctx context.Context) error {
 
 // sign demands a signature, which whoever merely runs as the person cannot make.
 func (d *demonstration) sign(ctx context.Context) error {
-	if err := d.tell("7. An agent that runs as you has your shell and your Git identity; a local approval proves no\n" +
-		"   more than these. So the Policy demands one that is signed with your own SSH key: the agent\n" +
-		"   tries to approve its own patch and fails, and then the human signs."); err != nil {
+	if err := d.tell("7. An agent that runs as you can approve as you. So the Policy demands a signature by your own\n" +
+		"   SSH key: the agent tries to approve its own patch and fails, and then the human signs."); err != nil {
 		return err
 	}
 	settings, err := d.repo.Settings(d.Getenv)
@@ -295,8 +283,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if _, err := forged.Append(ctx, snap.Tip, ledger.Entry{Message: "nothing to see here\n", When: d.Now(), Files: map[string][]byte{file: bad}}); err != nil {
 		return err
 	}
-	if err := d.tell("8. Somebody with write access puts other bytes in place of the approved patch, on a copy of\n" +
-		"   the ledger (" + forgedRef + "). The file no longer hashes to its name, and validate says so."); err != nil {
+	if err := d.tell("8. On a copy of the ledger somebody replaces the approved patch, and validate says so."); err != nil {
 		return err
 	}
 	err = d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", report.ShortID(d.id))
@@ -304,7 +291,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 }
 
 func (d *demonstration) close(context.Context) error {
-	if err := d.tell("9. The whole story is in the ledger, and in the folder."); err != nil {
+	if err := d.tell("9. The whole story is in the ledger. The folder stays: cd there to look around."); err != nil {
 		return err
 	}
 	return d.run(0, "list")
