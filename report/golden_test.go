@@ -61,18 +61,24 @@ func TestGolden(t *testing.T) {
 		if strings.HasPrefix(name, "request") || name == "comment.md" {
 			checkShown(t, name, got)
 		}
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
+		checkGolden(t, name, got)
+	}
+}
+
+// checkGolden holds a text to a file of testdata.
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s differs; run go test -update and read the difference\n%s", name, got)
-		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; run go test -update and read the difference\n%s", name, got)
 	}
 }

@@ -68,32 +68,61 @@ func List(list []Listed) string {
 	return b.String()
 }
 
-// Screen is a list for a person, at a time and on a screen of some columns: what waits comes
-// last. An id is shown by its end, which is what differs from one to the next.
-func Screen(list []Listed, now time.Time, columns int, s Style) string {
+// Screen is a list for a person, at a time and on a screen of some columns and rows, 0 for any: what
+// waits comes last, and is never left out. An id is shown by its end, which is what differs from one
+// to the next. all is the command that shows what was left out.
+func Screen(list []Listed, now time.Time, columns, rows int, all string, s Style) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	line := func(id, at, age, by, summary string) string {
-		text := fmt.Sprintf("%-7s  %-23s  %-7s  %s  ", id, at, age, fit(by, 14))
-		return strings.TrimRight(fit(text+summary, columns), " ")
-	}
-	b.WriteString(s.Bold(line("ID", "STATE", "AGE", "BY", "SUMMARY")) + "\n")
 	slices.SortStableFunc(list, func(a, b Listed) int { return rankOf(a) - rankOf(b) })
+	if rows > 0 && len(list)+2 > rows { // the head, and the shell's next prompt
+		older := min(len(list)+3-rows, len(list))
+		for older > 0 && list[older-1].State == state.Waits {
+			older--
+		}
+		if older > 0 {
+			fmt.Fprintf(&b, "%d older: %s\n", older, all)
+		}
+		list = list[older:]
+	}
+	lines, wide := [][4]string{{"ID", "STATE", "AGE", "BY"}}, [4]int{}
 	for _, t := range list {
 		age := ""
 		if made, err := time.Parse(time.RFC3339Nano, t.CreatedAt); err == nil {
 			age = Age(now.Sub(made))
 		}
-		about := t.About()
-		if len(t.By) > 0 {
-			about += "  approved by " + Clean(strings.Join(t.By, ", "))
+		lines = append(lines, [4]string{ShortID(t.TransactionID), string(t.State), age, Clean(t.Proposer.Login)})
+	}
+	for _, line := range lines {
+		for i, text := range line {
+			wide[i] = max(wide[i], min(wideOf(text), 24-10*(i/3))) // of a name 14
 		}
-		text := line(ShortID(t.TransactionID), string(t.State), age, Clean(t.Proposer.Login), about)
-		b.WriteString(s.paint(tones[t.State.Tone()], text) + "\n")
+	}
+	for i, line := range lines {
+		text, about, colour := "", "SUMMARY", bold
+		for i, one := range line {
+			text += fit(one, wide[i]) + "  "
+		}
+		if i > 0 {
+			t := list[i-1]
+			about, colour = t.About(), tones[t.State.Tone()]
+			if by := "  approved by " + Clean(strings.Join(t.By, ", ")); len(t.By) > 0 && wideOf(text+about+by) <= columns {
+				about += by
+			}
+		}
+		b.WriteString(s.paint(colour, strings.TrimRight(fit(text+about, columns), " ")) + "\n")
 	}
 	return b.String()
+}
+
+// wideOf is how many columns a text takes at most.
+func wideOf(text string) (wide int) {
+	for _, r := range text {
+		wide += columnsOf(r, wide)
+	}
+	return wide
 }
 
 // rankOf is 0 of what has ended, more of what somebody has something to do about.

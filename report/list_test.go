@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,16 +20,17 @@ func TestScreen(t *testing.T) {
 		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never", Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"a\x1b": nil, "b": nil, "c": nil, "d": nil}}}}, State: state.Denied},
 	}
 	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.FixedZone("CET", 3600))
-	want := `ID       STATE                    AGE      BY              SUMMARY
-x        denied                                            (delete a\x1b, b, c…
-3CJ76HF  approved, not applied    now      長長長長長長…   "名前を変える 名前…
-3CJ76HE  waits for approval       2 days   renovate        "Bump \x1b[2Jlodash"
-`
-	if got := report.Screen(list, now, 79, report.Style{}); got != want {
+	const (
+		head     = "ID       STATE                  AGE     BY              SUMMARY\n"
+		ended    = "x        denied                                         (delete a\\x1b, b, c an…\n"
+		approved = "3CJ76HF  approved, not applied  now     長長長長長長…   \"名前を変える 名前を変…\n"
+		waits    = "3CJ76HE  waits for approval     2 days  renovate        \"Bump \\x1b[2Jlodash\"\n"
+	)
+	if got, want := report.Screen(list, now, 79, 0, "", report.Style{}), head+ended+approved+waits; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, columns := range []int{1, 2, 20, 79, 80, 110, 132, 1000} {
-		text := report.Screen(list, now, columns, report.Style{})
+		text := report.Screen(list, now, columns, 0, "", report.Style{})
 		if n := strings.Count(text, "\n"); n != 4 || !utf8.ValidString(text) || strings.Contains(text, "\x1b") {
 			t.Errorf("%d columns: %q", columns, text)
 		}
@@ -45,8 +47,15 @@ x        denied                                            (delete a\x1b, b, c�
 			}
 		}
 	}
-	if text := report.Screen(list, now, 1000, report.Style{}); !strings.Contains(text, "  approved by ada\n") {
+	if text := report.Screen(list, now, 1000, 0, "", report.Style{}); !strings.Contains(text, "  approved by ada\n") {
 		t.Errorf("a wide screen:\n%s", text)
+	}
+	two := append([]report.Listed{list[1]}, list...)
+	for rows, want := range map[int]string{0: head + ended + approved + approved + waits, 6: head + ended + approved + approved + waits,
+		5: "2 older: countersign list --all\n" + head + approved + waits, 1: "3 older: countersign list --all\n" + strings.NewReplacer("STATE   ", "STATE", "l   ", "l", "renovate      ", "renovate", "BY              ", "BY        ").Replace(head+waits)} {
+		if got := report.Screen(slices.Clone(two), now, 79, rows, "countersign list --all", report.Style{}); got != want {
+			t.Errorf("%d rows: got\n%s\nwant\n%s", rows, got, want)
+		}
 	}
 	if got, want := report.IDs([]ledger.Transaction{{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE"}, {TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF"}}), "tx_01M82YFRMRC61F83E0W3CJ76HE\ntx_01M82YFRMRC61F83E0W3CJ76HF\n"; got != want {
 		t.Errorf("%q", got)

@@ -38,9 +38,9 @@ func (p Prompt) Page(diff []byte, s Style) string {
 	room := p.Rows - 1 - strings.Count(Fold(head, p.Columns), "\n") // a pager has a line of its own
 	risks, all := Risks(p.list(), p.Columns, max(1, room), s), Risks(p.list(), p.Columns, 0, s)
 	var b strings.Builder
-	b.WriteString(head + risks + "\n")
+	b.WriteString(head + risks)
 	if text := p.claimLines(math.MaxInt); text != "" {
-		b.WriteString(s.paint(bold, claimsHead) + "\n" + text + "\n")
+		b.WriteString("\n" + s.paint(bold, claimsHead) + "\n" + text + "\n")
 	}
 	b.WriteString(Diff(diff, s))
 	if masks != "" {

@@ -139,7 +139,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	case by != "" && at == state.Denied:
 		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), r.because()))
 	case by != "" && at == state.Approved:
-		line(state.Good, fmt.Sprintf("Approved %s%s as %s (%s). Nothing is written yet:", id, about, Clean(by), r.approvals()))
+		line(state.Good, fmt.Sprintf("Approved %s%s as %s (%s). Not written yet:", id, about, Clean(by), r.approvals()))
 	case by != "" && r.Waits():
 		line(state.Open, fmt.Sprintf("Recorded as %s. %s%s still waits (%s):", Clean(by), id, about, r.approvals()))
 	case at == state.Denied:
@@ -308,7 +308,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
 	}
 	title := cmp.Or(Quoted(r.Summary), "("+Did(r.Files)+")")
-	fmt.Fprintf(&b, "%s  %s\n", s.paint(bold, title), id)
+	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, title), id, Clean(r.Proposer.Login))
 	at := r.standsIn(Clean)
 	switch {
 	case r.Waits():
@@ -316,7 +316,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	case r.Stands() == state.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
-	fmt.Fprintf(&b, "%s   %s, %s\n", s.paint(tones[r.Stands().Tone()], at), Clean(r.Proposer.Login), r.filesLine())
+	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.Stands().Tone()], at), r.filesLine())
 	if r.PullRequest > 0 {
 		text := fmt.Sprint(r.PullRequest)
 		if r.Repository != nil {
@@ -379,7 +379,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	return Fold(b.String(), columns)
 }
 
-// needsText has a row for each approval that is asked for, and for what does not count.
+// needsText has a row for each decision, with the approval that it gives, or why it does not count.
 func (r Report) needsText(b *strings.Builder, s Style) {
 	if r.Verdict == nil {
 		return
@@ -403,19 +403,6 @@ func (r Report) needsText(b *strings.Builder, s Style) {
 				said("ok", green, what, d, "")
 			}
 		}
-		if n.Approved >= n.Required {
-			continue
-		}
-		var at []string
-		named, more := Reasons(r.list(), n.Kind)
-		for _, one := range named[:min(len(named), 5)] {
-			at = append(at, riskText(one))
-		}
-		if more += len(named) - len(at); more > 0 {
-			at = append(at, fmt.Sprintf("and %d more", more))
-		}
-		signed := map[bool]string{true: "signed, "}[n.Signed]
-		fmt.Fprintf(b, "  %s   %-15s  %s%d of %d%s\n", s.paint(yellow, "--"), what, signed, n.Approved, n.Required, strings.TrimSuffix("  "+strings.Join(at, ", "), "  "))
 	}
 	for i, d := range r.Verdict.Decisions {
 		switch {

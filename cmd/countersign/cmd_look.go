@@ -25,11 +25,12 @@ import (
 // listFlags say which transactions are listed.
 type listFlags struct {
 	open, all, mine bool
+	fits            bool // as many as fit the terminal
 	limit           int
 	status, since   string
 }
 
-// newestShown is how many transactions list shows without --limit or --all.
+// newestShown is how many transactions list shows without --limit or --all, where it is no terminal that they have to fit.
 const newestShown = 50
 
 func (a *App) listCommand() *cobra.Command {
@@ -57,6 +58,7 @@ func (a *App) listCommand() *cobra.Command {
 			case m.on:
 				return a.listMatrix(cmd.Context(), m)
 			}
+			f.fits = terminal.Is(a.Stdout) && !limited && !f.all && !a.flags.json && !a.flags.quiet
 			return a.list(cmd.Context(), f)
 		},
 	}
@@ -64,7 +66,7 @@ func (a *App) listCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&f.limit, "limit", "n", newestShown, "list the newest, up to this `NUMBER`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all of them")
 	cmd.Flags().BoolVar(&f.mine, "mine", false, "only those that you proposed")
-	cmd.Flags().StringVar(&f.status, "status", "", "only those with this `STATUS`, such as awaiting_approval")
+	cmd.Flags().StringVar(&f.status, "status", "", "only those with this `STATUS` of the record, such as awaiting_approval")
 	cmd.Flags().StringVar(&f.since, "since", "", "only those proposed since a `TIME`: 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z")
 	m.add(cmd)
 	return cmd
@@ -83,7 +85,7 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.all {
+	if f.all || f.fits {
 		f.limit = math.MaxInt
 	}
 	latest, more, err := ledger.Latest(snap.Tree, f.limit, func(t ledger.Transaction) bool {
@@ -116,8 +118,11 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	case a.flags.quiet:
 		return a.print(report.IDs(latest))
 	case terminal.Is(a.Stdout):
-		wide, _ := terminal.Size(a.Stdout)
-		return a.long(a.redact(report.Screen(list, a.Now().Local(), wide, a.style())))
+		columns, rows := terminal.Size(a.Stdout)
+		if f.fits {
+			return a.print(report.Screen(list, a.Now(), columns, rows, a.again("list", "--all"), a.style()))
+		}
+		return a.long(a.redact(report.Screen(list, a.Now(), columns, 0, "", a.style())))
 	}
 	return a.print(report.List(list))
 }

@@ -57,7 +57,7 @@ func (a *App) status(ctx context.Context) error {
 	step(state.Waits, "shows what waits and asks", "approve", "approve")
 	step(state.Approved, "applies what is approved", "run", "run", "--all")
 	step(state.Unchecked, "checks what was applied", "validate", "run", "--all")
-	text := report.Screen(rows, a.Now().Local(), a.columns(), a.style()) + report.StepLines(steps)
+	text := report.Screen(rows, a.Now(), a.columns(), 0, "", a.style()) + report.StepLines(steps)
 	if len(rows) == 0 {
 		text = "Nothing waits.\n" + report.StepLines([]report.Step{{Type: a.again("run", "--worktree"), For: "proposes what you have changed"}, {Type: a.again("list"), For: "shows what was decided"}})
 	}

@@ -59,7 +59,7 @@ func TestGiteaBrowser(t *testing.T) {
 	o.r.Review(o.ada, o.pr, "APPROVED", "", o.r.Ref("refs/heads/topic"))
 	whole := o.settles(0).Transactions[0]
 	p = o.pullRequest()
-	o.shows(p, "countersign: approved (1 of 1 approvals)", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "SUCCESS, 1 file, +1 −1")
+	o.shows(p, "countersign: approved (1 of 1 approvals)", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "applied, 1 file, +1 −1")
 	o.picture(p, "gitea-approved", ".commit-status-panel")
 
 	// The record that the comment leads to, and that of the bot's change, on the ledger's branch.
