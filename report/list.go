@@ -179,3 +179,14 @@ func OpenLines(open []Listed) []string {
 	}
 	return out
 }
+
+// DeniedThere is the line on a transaction that was open here, and that the remote has a denial of.
+func DeniedThere(tx ledger.Transaction, d *ledger.ApprovalDecision, approvedHere bool) string {
+	return fmt.Sprintf("denied there: %s %s by %s: %s%s\n", ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), Clean(d.Source.Author.Login), Clean(d.Reason),
+		map[bool]string{true: " (the approval here does not count any more)"}[approvedHere])
+}
+
+// Publishes says what a first sync shows to all who may read the repository at an address.
+func Publishes(ref, address string, patches, mails int) string {
+	return fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", ref, Clean(address), Counted(patches, "patch"), Counted(mails, "e-mail address"))
+}

@@ -129,6 +129,9 @@ func (p Prompt) Standing() string {
 	return Fold(b.String(), p.Columns)
 }
 
+// WhyDeny asks for the reason of a denial.
+const WhyDeny = "Deny for good: nobody can apply these bytes again here. Why? (empty: do not deny) > "
+
 // maxReasons is how many commands, or reasons, stand above a question.
 const maxReasons = 12
 

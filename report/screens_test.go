@@ -65,6 +65,8 @@ func screens(columns int) map[string]string {
 		"approve": approved.Result("Ann Newcomer", again, columns, cest),
 		"run":     done.Result("", again, columns, cest),
 		"list":    report.Screen(list, now, columns, 5, "countersign list --all", cest),
+		"deny":    report.WhyDeny + "\n",
+		"sync":    report.DeniedThere(ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0WE66E3NQ", Notes: "s"}, &ledger.ApprovalDecision{Reason: "no", Source: ledger.Source{Author: ledger.Actor{Login: "alice"}}}, true) + report.Publishes("refs/agent/ledger", "https://forge.example/ann/app", 3, 2) + " Go on? [y/N]\n",
 		"show":    protected().Text(again, columns, false, cest),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -236,10 +237,10 @@ func (a *App) finish(err error) int {
 			if slices.Contains(dirty.New, file) {
 				why = "is here, not in Git"
 			}
-			text += "    " + report.Clean(file) + "  " + why + "\n"
+			text += fmt.Sprintf("    %-19s  %s\n", why, report.Clean(file))
 		}
-		if a.transaction != "" && !a.flags.quiet {
-			text += "Then: " + a.again("run", a.transaction) + "\n"
+		if a.transaction != "" {
+			hint += " && " + a.again("run", report.ShortID(a.transaction))
 		}
 	}
 	if hint != "" && !a.flags.quiet {

@@ -145,7 +145,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 // where none was given: nil without one.
 func (a *App) deniesFor(person io.Writer, ruling pipeline.Ruling) (*pipeline.Ruling, error) {
 	if ruling.Reason == "" {
-		why, err := a.answer(person, "Deny for good: nobody can apply these bytes again here. Why? (empty: do not deny) > ")
+		why, err := a.answer(person, report.WhyDeny)
 		if ruling.Reason = strings.TrimSpace(why); ruling.Reason == "" || err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil

@@ -128,8 +128,7 @@ func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings g
 			addresses[strings.ToLower(one)] = true
 		}
 	}
-	says := fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", a.flags.ledgerRef, report.Clean(cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote)),
-		report.Counted(len(patches), "patch"), report.Counted(len(addresses), "e-mail address"))
+	says := report.Publishes(a.flags.ledgerRef, cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote), len(patches), len(addresses))
 	person := a.person()
 	if person == nil || dryRun {
 		a.say("%s", says)
@@ -166,11 +165,8 @@ func deniedThere(ctx context.Context, shared *gitstore.Shared, done gitstore.Joi
 		}
 		for _, p := range is.Payloads() {
 			if d, ok := p.(*ledger.ApprovalDecision); ok && d.Decision == ledger.Deny && is.Transaction().Status == ledger.Denied {
-				text += fmt.Sprintf("denied there: %s %s by %s: %s", id[len(id)-7:], report.Quoted(tx.Notes), report.Clean(d.Source.Author.Login), report.Clean(d.Reason))
-				if said := ledger.Last[*ledger.ApprovalDecision](was); said != nil && said.Decision == ledger.Approve {
-					text += " (the approval here does not count any more)"
-				}
-				text += "\n"
+				said := ledger.Last[*ledger.ApprovalDecision](was)
+				text += report.DeniedThere(tx, d, said != nil && said.Decision == ledger.Approve)
 				break
 			}
 		}

@@ -106,7 +106,7 @@ func (e *unfitError) hint(again command) string {
 	case e.why.Below != "":
 		return again(append(words, "--below", report.ShellQuote(e.why.Below))...)
 	case e.why.Fits != "" && e.given.pr == 0:
-		return again(append(words, "--base", e.why.Fits, "--to", "branch")...)
+		return again(append(words, "--base", e.why.Fits[:12], "--to", "branch")...)
 	}
 	return report.PatchHint(e.why.Patch)
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+var update = flag.Bool("update", false, "write testdata/screens anew")
+
+// TestScreens: what a person reads of these errors is a golden file. They are not folded, whatever
+// the screen is: a hint is pasted. Package report has the other screens.
+func TestScreens(t *testing.T) {
+	moved := &patch.Error{Path: "mux.go", Base: true, Mismatch: &patch.Mismatch{Line: 28, Wants: []byte("type Router struct {\n"), Has: []byte("type Router struct { // human\n")}}
+	unfit := func(why pipeline.UnfitError) error {
+		why.Patch = moved
+		return &unfitError{reviewFlags{patch: "fix.patch"}, inFile("fix.patch", &why), &why}
+	}
+	for name, err := range map[string]error{
+		"stale":  unfit(pipeline.UnfitError{Fits: "db9d1d0" + strings.Repeat("a", 33), Back: 1}),
+		"done":   unfit(pipeline.UnfitError{Done: true, Since: "1a2b3c4" + strings.Repeat("a", 33)}),
+		"in-way": &effect.DirtyError{Files: []string{"extra.txt", "doc.go"}, New: []string{"extra.txt"}},
+	} {
+		var out bytes.Buffer
+		a := App{Stderr: &out, Getenv: func(string) string { return "" }, transaction: "JZEX4MA"}
+		a.flags.dir, a.flags.ledgerRef, a.flags.remote = ".", gitstore.LedgerRef, defaultRemote
+		if code := a.finish(err); code != 2 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		file := filepath.Join("testdata", "screens", name+".txt")
+		if *update {
+			check(t, os.WriteFile(file, out.Bytes(), 0o644))
+		}
+		if want, err := os.ReadFile(file); err != nil || out.String() != string(want) {
+			t.Errorf("%s differs; run go test -update and read the difference: %v\n%s", name, err, &out)
+		}
+	}
+}
