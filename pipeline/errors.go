@@ -44,7 +44,7 @@ type PendingError struct {
 }
 
 func (e *PendingError) Error() string {
-	return fmt.Sprintf("%s is waiting for approval (%s)", e.ID, policy.Plain(e.Verdict.Reason))
+	return fmt.Sprintf("%s %s (%s)", e.ID, state.Waits, policy.Plain(e.Verdict.Reason))
 }
 
 // A DeniedError says that a human denied the patch. ID is the transaction, or
@@ -72,9 +72,9 @@ type SupersededError struct {
 
 func (e *SupersededError) Error() string {
 	if len(e.Files) == 0 {
-		return e.ID + " was superseded"
+		return e.ID + " is superseded"
 	}
-	return fmt.Sprintf("%s is superseded: %s changed since the review: %s", e.ID, ledger.Plural(len(e.Files), "file", "files"), patch.QuoteList(e.Files))
+	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, patch.QuoteList(e.Files))
 }
 
 // A ClosedError says that a transaction takes no more events.

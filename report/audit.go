@@ -231,7 +231,7 @@ func Explanation(e explain.Explanation) string {
 	fmt.Fprintf(&b, "tree %s\n", e.Tree)
 	b.WriteString(uncovered(e))
 	for _, c := range e.Transactions {
-		fmt.Fprintf(&b, "%s %s: %s\n  proposed by %s", c.TransactionID, c.Status, Clean(c.Why), Clean(c.Proposer.Login))
+		fmt.Fprintf(&b, "%s: %s\n  proposed by %s", c.TransactionID, Clean(c.Why), Clean(c.Proposer.Login))
 		if c.PullRequest > 0 {
 			fmt.Fprintf(&b, " in pull request %d of %s", c.PullRequest, Clean(c.Repository))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // GuardName is the name of the check run that branch protection can require.
@@ -84,7 +85,7 @@ func (g Guard) conclude() (conclusion, say string) {
 	case count[""] > 0:
 		return CheckFailure, "a transaction has no verdict"
 	case count[approval.Pending] > 0:
-		return CheckActionRequired, "waiting for approval"
+		return CheckActionRequired, string(state.Waits)
 	case len(g.Siblings) > 0:
 		return CheckActionRequired, "withheld, another pull request has the same head and is not approved"
 	}

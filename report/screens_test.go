@@ -15,6 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
+var now = time.Date(2026, 11, 23, 1, 30, 0, 0, time.UTC)
+
 var newcomer = ledger.Actor{Kind: "user", ID: "local:ann@example.org", Login: "Ann Newcomer"}
 
 // local is a change that somebody proposes in a clone.
@@ -50,7 +52,7 @@ func screens(columns int) map[string]string {
 		{Op: "create", Path: "NEW.md", Status: result.StatusSuccess}, {Op: "modify", Path: "doc.go", Status: result.StatusSuccess}}}
 	cest := report.Style{Zone: time.FixedZone("CEST", 2*3600)}
 	prompt := report.Prompt{Report: waits, Decider: newcomer, Columns: columns, Rows: 24}
-	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.UTC)
+
 	row := func(end, summary string, age time.Duration, at state.State, by ...string) report.Listed {
 		return report.Listed{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W" + end, CreatedAt: now.Add(-age).Format(ledger.TimeFormat), Notes: summary, Proposer: newcomer,
 			Closed: at == state.Denied, Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"doc.go": new(string)}}}}, State: at, By: by}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Style colours text, or leaves it as it is. Zone is the reader's, in which times are told
@@ -263,13 +264,13 @@ func eventText(p ledger.Payload) string {
 	case *ledger.Meta:
 		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
 	case *ledger.StatusChange:
-		return fmt.Sprintf("%s → %s: %s", p.From, p.To, p.Reason)
+		return string(state.Of(p.To, "", false, false)) + ": " + p.Reason
 	case *ledger.TurnStart:
 		return p.TurnID + " " + p.Input
 	case *ledger.TurnItem:
-		return strings.TrimSpace(p.Item.ID + " " + p.Item.Type + " " + p.Item.Status)
+		return p.Item.ID + " " + p.Item.Type
 	case *ledger.CommandItem:
-		return fmt.Sprintf("%s %s %s: %s", p.Item.ID, p.Item.Type, p.Item.Status, p.Item.Command)
+		return fmt.Sprintf("%s %s, exit code %d: %s", p.Item.ID, p.Item.Type, p.Item.ExitCode, p.Item.Command)
 	case *ledger.TraceItem:
 		if p.Item.Metadata.Source == ledger.SourceClaimed {
 			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, p.Item.Said())
@@ -288,11 +289,11 @@ func eventText(p ledger.Payload) string {
 	case *ledger.ApplyStart:
 		return fmt.Sprintf("%s: %d files to %s", p.ApplyID, len(p.Files), p.Target)
 	case *ledger.ApplyComplete:
-		return p.ApplyID + ": " + p.Outcome
+		return p.ApplyID + ": " + map[bool]string{true: "written and read back", false: string(state.ApplyFailed)}[p.Success]
 	case *ledger.ValidateComplete:
 		return fmt.Sprintf("success %v", p.Success)
 	case *ledger.Close:
-		return string(p.Status)
+		return string(state.Of(p.Status, "", false, false))
 	}
 	return ""
 }

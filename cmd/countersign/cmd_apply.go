@@ -108,7 +108,7 @@ func (a *App) apply(ctx context.Context, r *pipeline.Runner, args []string, o pi
 
 func (a *App) sayResumed(id string, out pipeline.ApplyOutcome) {
 	if out.Resumed {
-		a.say("continued an interrupted apply of %s", id)
+		a.say("continued the apply of %s, which was cut off", id)
 	}
 }
 

@@ -448,9 +448,8 @@ func (a *App) closeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "close [TX]",
 		Short: "Close a transaction that nobody will take further",
-		Long: `close ends an open transaction as interrupted. Unlike a denial it says nothing about the
-patch: the same bytes may be proposed again. countersign sets every other
-status itself.`,
+		Long: `close ends an open transaction. Unlike a denial it says nothing about the patch: the same bytes
+may be proposed again.`,
 		Example: `  countersign close tx_01J --reason "no longer needed"`,
 		Args:    cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -476,7 +475,7 @@ status itself.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, recorded with it")
-	cmd.Flags().StringVar(&status, "status", string(ledger.Interrupted), "how it ends: `STATUS` can only be interrupted")
+	cmd.Flags().StringVar(&status, "status", string(ledger.Interrupted), "the record's word for it: `STATUS` can only be interrupted")
 	givePatch(cmd, &file)
 	return cmd
 }

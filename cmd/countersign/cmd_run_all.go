@@ -131,7 +131,7 @@ func (all *advancing) outcome() error {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{failed, "failed"}, {counts[cli.ExitDenied], "denied"}, {counts[cli.ExitPending], "waiting for approvals"}} {
+	}{{failed, "failed"}, {counts[cli.ExitDenied], "denied"}, {counts[cli.ExitPending], "not approved yet"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}

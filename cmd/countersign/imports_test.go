@@ -117,7 +117,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/terminal":      {"golang.org/x/term", "golang.org/x/sys"},
 	"cmd/countersign/internal/gitcredential": {},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/lazyregexp"},
-	"cmd/countersign/internal/completion":    {"gitstore", "pipeline/attest", "pipeline/ledger", "report", "github.com/spf13/cobra"},
+	"cmd/countersign/internal/completion":    {"gitstore", "pipeline/attest", "pipeline/ledger", "pipeline/state", "report", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/action":        {"pipeline/ledger", "report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/rest":          {"pipeline/lazyregexp", "pipeline/forge", "pipeline/ledger"},
 	"cmd/countersign/internal/github": {

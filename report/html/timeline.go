@@ -67,7 +67,7 @@ func (s *sheet) happened(e event) {
 	case *ledger.ApplyComplete:
 		switch {
 		case !p.Success:
-			s.Text("It was not applied: " + p.Outcome)
+			s.Text(upper(string(state.ApplyFailed)))
 		case p.CommitAfter != "":
 			s.Text("Applied as commit ")
 			s.commit(p.CommitAfter)

@@ -6,7 +6,6 @@ package completion
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -109,14 +109,17 @@ func names(all []string, prefix, typed string) []string {
 	return out
 }
 
-// describe is a transaction's state and summary, in one line that is inert whatever a
+// describe is a transaction's summary, behind how it ended if it did, in one line that is inert whatever a
 // shell does with it.
 func describe(tx ledger.Transaction) string {
 	text := []rune(report.Clean(tx.Notes))
 	if len(text) > maxSummary {
 		text = append(text[:maxSummary-1], '…')
 	}
-	return strings.Map(inert, fmt.Sprintf("%s: %s", tx.Status, string(text)))
+	if tx.Closed {
+		text = append([]rune(state.Of(tx.Status, "", tx.GateOnly(), false)+": "), text...)
+	}
+	return strings.Map(inert, string(text))
 }
 
 // inert replaces what a shell might expand, or take for the end of a word.

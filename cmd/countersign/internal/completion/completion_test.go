@@ -14,15 +14,15 @@ import (
 // Whatever somebody has written into a ledger is one inert line.
 func TestDescribe(t *testing.T) {
 	for notes, want := range map[string]string{
-		"plain": "proposed: plain", "": "proposed: ", "über alles": "proposed: über alles",
-		"a\nb\tc\r": `proposed: a_x0ab_x09c_x0d`, "\x1b[2J": "proposed: _x1b[2J", "\u202e": "proposed: _u202e", "\xff": "proposed: _xff",
-		"$(x) `x` \\ ! ' \" < > & | ; * ? ~ {a,b}": "proposed: _(x) _x_ _ _ _ _ _ _ _ _ _ _ _ _ _a,b_",
+		"plain": "denied: plain", "": "denied: ", "über alles": "denied: über alles",
+		"a\nb\tc\r": `denied: a_x0ab_x09c_x0d`, "\x1b[2J": "denied: _x1b[2J", "\u202e": "denied: _u202e", "\xff": "denied: _xff",
+		"$(x) `x` \\ ! ' \" < > & | ; * ? ~ {a,b}": "denied: _(x) _x_ _ _ _ _ _ _ _ _ _ _ _ _ _a,b_",
 	} {
-		if got := describe(ledger.Transaction{Status: ledger.Proposed, Notes: notes}); got != want {
+		if got := describe(ledger.Transaction{Status: ledger.Denied, Closed: true, Notes: notes}); got != want {
 			t.Errorf("%q is %q, want %q", notes, got, want)
 		}
 	}
-	if got := describe(ledger.Transaction{Notes: strings.Repeat("é\n", 1000)}); utf8.RuneCountInString(got) != maxSummary+2 || !strings.HasSuffix(got, "…") {
+	if got := describe(ledger.Transaction{Notes: strings.Repeat("é\n", 1000)}); utf8.RuneCountInString(got) != maxSummary || !strings.HasSuffix(got, "…") {
 		t.Errorf("%q", got)
 	}
 }

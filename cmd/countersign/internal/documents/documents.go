@@ -80,7 +80,7 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if err := p.Print(string(line)); err != nil || r.Outcome == result.Success {
 				return err
 			}
-			return &cli.ExitError{Code: r.Outcome.ExitCode(), Err: fmt.Errorf("pack apply: %s: %s", r.Outcome, r.Error)}
+			return &cli.ExitError{Code: r.Outcome.ExitCode(), Err: fmt.Errorf("pack apply: %s", r.Error)}
 		},
 	}
 	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")
