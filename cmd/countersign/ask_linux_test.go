@@ -446,12 +446,16 @@ func TestT84LongOutput(t *testing.T) {
 	for _, c := range []struct {
 		args  []string
 		paged bool
+		rows  uint16
+		shows string
 	}{
-		{[]string{"diff", long}, true}, {[]string{"diff", short}, false}, {[]string{"diff", long, "--no-pager"}, false}, {[]string{"diff", long, "--json"}, false},
-		{[]string{"log", long}, false}, {[]string{"list"}, false},
+		{[]string{"diff", long}, true, 24, ""}, {[]string{"diff", short}, false, 24, ""}, {[]string{"diff", long, "--no-pager"}, false, 24, ""}, {[]string{"diff", long, "--json"}, false, 24, ""},
+		{[]string{"log", long}, false, 24, ""}, {[]string{"list"}, false, 24, ""}, {[]string{"close", short}, false, 24, ""},
+		{[]string{"list"}, false, 3, "1 older: countersign -C " + s.repo + " list --all\r\n"}, {[]string{"list", "--all"}, true, 3, report.ShortID(short) + "  closed "},
 	} {
 		_ = os.Remove(through)
 		p := newTerminal(t)
+		check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: c.rows, Col: 80}))
 		app := App{
 			Args: append([]string{"-C", s.repo}, c.args...), Stdin: p.inner, Stdout: p.inner, Stderr: p.inner, Now: time.Now, Entropy: rand.Reader,
 			Getenv: func(name string) string {
@@ -464,6 +468,7 @@ func TestT84LongOutput(t *testing.T) {
 		if _, err := os.Stat(through); (err == nil) != c.paged {
 			t.Errorf("%v: through the pager: %v", c.args, err)
 		}
+		p.awaits(c.shows)
 	}
 }
 

@@ -103,7 +103,7 @@ func (c *call) state(ctx context.Context, snap ledger.Snapshot, id string) (map[
 		files = append(files, f.Path)
 	}
 	doc := map[string]any{
-		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "summary": rep.Summary,
+		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "state": rep.Stands(), "summary": rep.Summary,
 		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": policy.Plain(g.Verdict.Reason), "files": files, "next": rep.Next,
 	}
 	if rep.PullRequest > 0 {
