@@ -534,7 +534,7 @@ func TestAskSeveral(t *testing.T) {
 			t.Errorf("%s, answered %q: exit %d, open are\n%s%s", c.command, c.answer, code, ids, p.text())
 		}
 		if c.exit == cli.ExitRefused {
-			p.awaits("hint: --as one")
+			p.awaits(" --as one  # or --as each")
 		}
 	}
 }

@@ -30,8 +30,8 @@ var hintFields = map[string]struct {
 var hintArguments = map[string]int{"always": 1, "when": 2, "ExactlyOne": 1, "note": 0, "fails": 0}
 
 // handsOn are expressions that hand on a hint which is made elsewhere: an argument of hintArguments, a row of
-// patchHints. So is a field of hintFields.
-var handsOn = []string{"e.Obstacle.Instead", "h[1]", "report.PatchHint()"}
+// patchHints, a step of a report. So is a field of hintFields.
+var handsOn = []string{"e.Obstacle.Instead", "h[1]", "report.PatchHint()", "next.Type"}
 
 // A hintReader finds the hints of the program in its source.
 type hintReader struct {

@@ -496,7 +496,11 @@ func inFile(name string, err error) error {
 	var limit *pipeline.LimitError
 	var invalid *input.InvalidError
 	var unfit *patch.Error
-	if name == "" || !as[*input.SeveralError](err) && !as[*gitstore.BundleError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
+	var several *input.SeveralError
+	if errors.As(err, &several) {
+		several.File = name
+	}
+	if name == "" || several == nil && !as[*gitstore.BundleError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", inputName(name), err)

@@ -127,7 +127,11 @@ var table = []row{
 	always[*gitstore.CutOffError](cli.ExitIO, "git fetch --unshallow; with actions/checkout: fetch-depth: 0"),
 	on(cli.ExitRefused, func(e *effect.DirtyError, _ command) string {
 		if len(e.New) > 0 {
-			return "git stash -u"
+			names := slices.Clone(e.Files)
+			for i, file := range names {
+				names[i] = ":/" + report.ShellQuote(file) // from the top, wherever it is typed
+			}
+			return "git stash push --all -- " + strings.Join(names, " ") // what is ignored too, and nothing but these
 		}
 		return "git stash"
 	}),
@@ -178,7 +182,7 @@ var table = []row{
 		if len(e.Denied) > 0 {
 			return "nothing was changed; deny it again in a fresh clone with --push, then sync here"
 		}
-		return "nothing was changed; " + again("sync", "--set-aside") + " keeps the remote's and puts this clone's on a ref"
+		return again("sync", "--set-aside") + "  # keeps the remote's, and this clone's on a ref"
 	}),
 	always[*gitstore.AcceptError](cli.ExitRefused, ""),
 	always[*gitstore.NotInHistoryError](cli.ExitRefused, "git log --oneline of the ledger's ref lists them"),
@@ -281,7 +285,9 @@ var table = []row{
 		}
 		return "git fetch --unshallow, or the branch that has it; with actions/checkout: fetch-depth: 0"
 	}),
-	always[*input.SeveralError](cli.ExitRefused, "--as one proposes them as one change, review --as each as a transaction each"),
+	on(cli.ExitRefused, func(e *input.SeveralError, again command) string {
+		return again("review", "--patch", report.ShellQuote(e.File), "--as", "one") + "  # or --as each: a transaction each"
+	}),
 	always[*input.FormatError](cli.ExitRefused, "--from is one of: "+strings.Join(input.Formats, ", ")),
 	always[*input.InvalidError](cli.ExitRefused, "countersign patch verify and countersign proposal verify list every violation"),
 	on(cli.ExitRefused, (*unfitError).hint),

@@ -232,8 +232,11 @@ func fenced(text []byte) (out []Piece, err error) {
 	return out, err
 }
 
-// A SeveralError is what was given being several diffs.
-type SeveralError struct{ Number int }
+// A SeveralError is what was given being several diffs. File is the name that it was given by, "" where nobody said.
+type SeveralError struct {
+	Number int
+	File   string
+}
 
 func (e *SeveralError) Error() string {
 	return fmt.Sprintf("it holds %d patches: say whether they are one change", e.Number)
@@ -244,7 +247,7 @@ func (e *SeveralError) Error() string {
 func One(raw []byte, together bool, summary string) (Change, error) {
 	pieces, err := Pieces(raw)
 	if err == nil && len(pieces) > 1 && !together {
-		err = &SeveralError{len(pieces)}
+		err = &SeveralError{Number: len(pieces)}
 	}
 	if err != nil {
 		return Change{}, err
