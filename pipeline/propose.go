@@ -67,7 +67,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 	s.Proposed(p.ID, in.Number())
 	p.rules.note(s)
 	s.Artifact(ledger.KindProvenance, in.Provenance(p.Patch, p.proposer, r.Tool))
-	s.Artifact(ledger.KindRisks, p.risks)
+	s.Artifact(ledger.KindRisks, p.risks.Under(p.rules.Policy, p.Set.Paths()))
 	if in.Trace != nil {
 		in.RecordTrace(s, r.Secrets.Text)
 	}
