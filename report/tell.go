@@ -135,7 +135,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	at := r.Stands()
 	switch {
 	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
-		r.applied(&b, line, id)
+		r.applied(&b, line, id, s.Top)
 	case by != "" && at == state.Denied:
 		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), r.because()))
 	case by != "" && at == state.Approved:
@@ -243,7 +243,7 @@ func StepLines(steps []Step) string {
 }
 
 // applied says what became of an apply: the files as they were written, or why they were not.
-func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id string) {
+func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id, top string) {
 	res := r.ApplyResult
 	files := Counted(len(r.Files), "file")
 	switch {
@@ -275,7 +275,11 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id st
 		fmt.Fprintf(b, "    and %d more: countersign show %s\n", n, id)
 	}
 	if res.Outcome == result.Success && !res.DryRun && r.AppliedCommit == "" && len(ops) > 0 {
-		fmt.Fprintf(b, "Not committed yet:  git add %s && git commit\n", paths(ops))
+		git := "git"
+		if top != "" {
+			git += " -C " + Clean(ShellQuote(top))
+		}
+		fmt.Fprintf(b, "Not committed yet:  %s add %s && %s commit\n", git, paths(ops), git)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 type Style struct {
 	Colour bool
 	Zone   *time.Location
+	Top    string // of the working tree, as it is typed where the reader is; "" is there
 }
 
 // when is a time in the reader's zone, which it names: Z is UTC.

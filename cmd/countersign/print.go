@@ -168,7 +168,32 @@ func (a *App) result(doc any, text string) error {
 // style colours stdout when it is a terminal and NO_COLOR is not set
 // (no-color.org), or as --color says.
 func (a *App) style() report.Style {
-	return report.Style{Colour: a.colours(a.Stdout), Zone: a.Now().Location()}
+	return report.Style{Colour: a.colours(a.Stdout), Zone: a.Now().Location(), Top: a.top()}
+}
+
+// top is the working tree's top directory as it is typed where the command was, "" for that directory itself.
+func (a *App) top() string {
+	if a.repo == nil {
+		return ""
+	}
+	tree, _ := a.repo.Worktree() // "" of a bare one
+	if tree == "" || filepath.IsAbs(a.path("")) {
+		return tree
+	}
+	here, err := filepath.Abs(".")
+	for _, dir := range []*string{&here, &tree} {
+		if real, realErr := filepath.EvalSymlinks(*dir); realErr == nil {
+			*dir = real
+		}
+	}
+	rel, relErr := filepath.Rel(here, tree)
+	switch {
+	case err != nil || relErr != nil:
+		return tree
+	case rel == ".":
+		return ""
+	}
+	return rel
 }
 
 func (a *App) colours(w io.Writer) bool {
