@@ -206,6 +206,8 @@ func (a *App) showValidation(what, note string, v rule.Report, status ledger.Sta
 		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
 	}
 	switch {
+	case a.flags.quiet:
+		text = ""
 	case !v.OK:
 	case status == ledger.Completed:
 		text = what + " is applied and checked: the record and the result are as approved.\n"
