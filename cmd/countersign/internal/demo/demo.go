@@ -161,7 +161,7 @@ func (d *demonstration) propose(ctx context.Context) error {
 	if err := d.tell("3. Nobody has approved it, so apply writes nothing (exit code 4)."); err != nil {
 		return err
 	}
-	return d.run(cli.ExitPending, "apply")
+	return d.run(cli.ExitPending, "apply", "-q")
 }
 
 func (d *demonstration) approve(context.Context) error {
@@ -196,12 +196,12 @@ func (d *demonstration) deny(ctx context.Context) error {
 		return err
 	}
 	const bad = ".git/bad.patch"
-	if err := d.run(0, "review", "--patch", bad); err != nil {
+	if err := d.run(0, "review", "-q", "--patch", bad); err != nil {
 		return err
 	}
 	return errors.Join(
 		d.run(0, "deny", report.ShortID(d.last), "--reason", "it runs untrusted input"),
-		d.run(cli.ExitDenied, "review", "--patch", bad),
+		d.run(cli.ExitDenied, "review", "-q", "--patch", bad),
 	)
 }
 
@@ -242,7 +242,7 @@ func (d *demonstration) sign(ctx context.Context) error {
 	if err := d.diff(ctx, "notes.patch", map[string]string{"NOTES.md": "notes.md.txt"}); err != nil {
 		return err
 	}
-	if err := d.run(0, "review", "--patch", ".git/notes.patch"); err != nil {
+	if err := d.run(0, "review", "-q", "--patch", ".git/notes.patch"); err != nil {
 		return err
 	}
 	return errors.Join(
