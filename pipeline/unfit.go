@@ -51,9 +51,11 @@ func (e *UnfitError) Differs() *patch.Mismatch {
 
 func (e *UnfitError) Unwrap() error { return e.Patch }
 
-// How much is tried for a diff that does not fit: contents of its files in the past, and directories.
+// How much is tried for a diff that does not fit: contents of its files in the past, unless they are
+// very many, and directories, of so many that are looked at.
 const (
 	maxTried  = 20
+	maxPaths  = 100
 	maxListed = 100_000
 )
 
@@ -79,7 +81,7 @@ func (r *Runner) unfit(ctx context.Context, in input.Change, base string, tree f
 		}
 	}
 	var runs []code.Run
-	if len(paths) > 0 {
+	if len(paths) > 0 && len(paths) <= maxPaths {
 		runs, _ = r.Repo.Past(ctx, base, paths)
 	}
 	if e.Done = in.DoneIn(tree); e.Done {
@@ -180,12 +182,16 @@ func (r *Runner) renamed(ctx context.Context, base string, tree fs.FS, gone stri
 // below returns the one directory of a tree below which a diff fits, "" for none.
 func below(in input.Change, tree fs.FS, missing string) string {
 	var found []string
-	seen := 0
+	seen, tried := 0, 0
 	_ = fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
 		if seen++; err != nil || seen > maxListed || len(found) > 1 {
 			return fs.SkipAll
 		}
 		if dir, ok := strings.CutSuffix(name, "/"+missing); ok && !e.IsDir() {
+			if tried++; tried > maxTried { // which one is meant, the rest might say otherwise
+				found = nil
+				return fs.SkipAll
+			}
 			if _, err := in.Below(path.Clean(dir)).Resolve(tree); err == nil {
 				found = append(found, dir)
 			}

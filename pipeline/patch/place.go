@@ -91,19 +91,29 @@ func (h hunk) last() (last byte) {
 }
 
 // places are where whole lines begin in a file, of several the first two. A last line that has no end
-// counts wherever a line begins like it.
+// counts wherever a line begins like it. It is the algorithm of Knuth, Morris and Pratt: where lines
+// repeat, bytes.Index takes as many steps as the file and the lines have bytes, multiplied.
 func places(file, lines []byte) (at []int) {
-	if bytes.HasPrefix(file, lines) {
-		at = append(at, 0)
-	}
 	lines = append([]byte("\n"), lines...)
-	for from := 0; len(at) < 2; {
-		i := bytes.Index(file[from:], lines)
-		if i < 0 {
-			break
+	back := make([]int32, len(lines)) // by where a match ends, how much of another may have begun
+	n := int32(0)
+	next := func(c byte) {
+		for n > 0 && (int(n) == len(lines) || lines[n] != c) {
+			n = back[n-1]
 		}
-		from += i + 1
-		at = append(at, from)
+		if lines[n] == c {
+			n++
+		}
+	}
+	for i := 1; i < len(lines); i++ {
+		next(lines[i])
+		back[i] = n
+	}
+	n = 1 // the file's first line begins as if one had ended
+	for i := 0; i < len(file) && len(at) < 2; i++ {
+		if next(file[i]); int(n) == len(lines) {
+			at = append(at, i+2-len(lines))
+		}
 	}
 	return at
 }
@@ -187,8 +197,12 @@ func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) 
 	votes, left := map[int]int{}, maxVotes
 	number := 0
 	for line := range bytes.Lines(file) {
-		for _, i := range in[string(line)] {
-			if left--; left > 0 && number >= i {
+		at := in[string(line)]
+		if left -= len(at); left < 0 {
+			break
+		}
+		for _, i := range at {
+			if number >= i {
 				votes[number-i]++
 			}
 		}

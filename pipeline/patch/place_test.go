@@ -200,6 +200,23 @@ func TestOffset(t *testing.T) {
 	}
 }
 
+// TestRepeatedLines: where lines repeat, a hunk is looked for in as many steps as the file has bytes,
+// and not as many for each of its lines: that would be minutes here.
+func TestRepeatedLines(t *testing.T) {
+	const line, lines = "0123456789abcdefgh\n", 100_000
+	for _, last := range []string{"X\n", line} {
+		diff := fmt.Sprintf("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,%d +1,%[1]d @@\n", lines+2) + strings.Repeat(" "+line, lines) + " " + last + "-Y\n+Z\n"
+		d, err := patch.Parse([]byte(diff))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Moved().Resolve(fstest.MapFS{"f": {Data: []byte(strings.Repeat(line, 8*lines)), Mode: 0o644}})
+		if err == nil || !strings.Contains(err.Error(), "is not what the patch expects") {
+			t.Errorf("%q: %v", last, err)
+		}
+	}
+}
+
 // TestReverse: a diff taken back makes of what it made what was there, or says that it cannot be.
 func TestReverse(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
