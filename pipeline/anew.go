@@ -2,6 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -20,7 +23,7 @@ func (e *AnewError) Error() string { return e.ID + " is not proposed again: " + 
 
 // ReviewAgain proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
 // the patch still fits: with the same words, and in the place of the transaction, which it ends if it is open.
-// Both who proposed it and who runs this are its proposers, and no approval of the old one counts. was are
+// All who proposed it and who runs this are its proposers, and no approval of the old one counts. was are
 // the canonical bytes of the old patch.
 func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out Reviewed, was []byte, err error) {
 	snap, err := r.Ledger(ctx, transaction(id)...)
@@ -63,11 +66,27 @@ func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out R
 	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		again.Sandbox = policy.ReadOnly
 	}
-	if out, err = again.Review(ctx, in, dryRun); err != nil || dryRun || r.Actor.Kind == tx.Proposer.Kind && r.Actor.ID == tx.Proposer.ID {
+	if out, err = again.Review(ctx, in, dryRun); err != nil || dryRun {
 		return out, was, err
 	}
-	in.Proposer = nil
-	also, err := again.Review(ctx, in, false)
-	out.Ledger = also.Ledger
-	return out, was, err
+	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
+	if err != nil {
+		return out, was, err
+	}
+	also := [][]ledger.Actor{{r.Actor}}
+	also = slices.AppendSeq(also, maps.Values(ledger.Proposers(dir, g.log)))
+	also = slices.AppendSeq(also, maps.Values(g.elsewhere))
+	seen := []ledger.Actor{tx.Proposer}
+	for _, who := range slices.Concat(also...) { // none of them may approve the new one either
+		if slices.ContainsFunc(seen, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
+			continue
+		}
+		seen, in.Proposer = append(seen, who), &who
+		more, err := again.Review(ctx, in, false)
+		if err != nil {
+			return out, was, err
+		}
+		out.Ledger = more.Ledger
+	}
+	return out, was, nil
 }
