@@ -290,11 +290,11 @@ func paths(ops []result.Operation) string {
 		if Clean(o.Path) != o.Path || len(ops) > 6 {
 			return "-A"
 		}
-		name := ShellQuote(o.Path)
-		if strings.HasPrefix(name, "-") {
-			name = "./" + name
+		name := o.Path
+		if strings.ContainsAny(name, "*?[") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ":") {
+			name = ":(literal)" + name // no option, and no pathspec that takes others along
 		}
-		out = append(out, name)
+		out = append(out, ShellQuote(name))
 	}
 	return strings.Join(out, " ")
 }
