@@ -232,12 +232,16 @@ func (a *App) finish(err error) int {
 		text = ""
 	case errors.As(err, &dirty):
 		text = "countersign: nothing is written, your files are as they were. In the way:\n"
+		wide := 0
+		for _, file := range dirty.Files {
+			wide = max(wide, len(report.Clean(file)))
+		}
 		for _, file := range dirty.Files {
 			why := "has your changes"
 			if slices.Contains(dirty.New, file) {
 				why = "is here, not in Git"
 			}
-			text += fmt.Sprintf("    %-19s  %s\n", why, report.Clean(file))
+			text += fmt.Sprintf("    %-*s  %s\n", min(wide, 40), report.Clean(file), why)
 		}
 		if a.transaction != "" {
 			hint += " && " + a.again("run", report.ShortID(a.transaction))

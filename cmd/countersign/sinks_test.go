@@ -19,7 +19,7 @@ import (
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
 		"app.go": "Main finish", "print.go": "say print printJSON giveBack style person tell columns long watch", "cmd_review.go": "showDryRun reviewAgain",
-		"cmd_demo.go": "demo", "cmd_init.go": "showInit", "cmd_mcp.go": "mcp Warn", "cmd_look.go": "diffCommand list",
+		"cmd_demo.go": "demo", "cmd_init.go": "showInit", "cmd_mcp.go": "mcp Warn", "cmd_look.go": "diffCommand list listCommand",
 		"cmd_action.go": "action actionSite publish child", "cmd_checks.go": "Run", "cmd_settle.go": "HandOver", "cmd_run_all.go": "run", "attest_keyless.go": "actionAttest",
 	}
 	files, err := filepath.Glob("*.go")
