@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -32,6 +33,8 @@ type CutOffError struct{ Missing string }
 func (e *CutOffError) Error() string {
 	return fmt.Sprintf("the history here does not go back to commit %s (a shallow clone?)", e.Missing)
 }
+
+func (*CutOffError) Hint() string { return "git fetch --unshallow" }
 
 // maxAncestors bounds how many commits a merge base is looked for in, and so the
 // memory for that. Linux has 1.4 million.
@@ -350,7 +353,7 @@ func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error
 }
 
 // ErrNoBranch is a branch that is not there.
-var ErrNoBranch = errors.New("there is no such branch")
+var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git branch --all"}
 
 // CommitsBetween returns the commits that one commit has and since, another, has not, as "git
 // rev-list since..commit" does: none that is since or an ancestor of it. The first is the

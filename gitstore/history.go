@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -55,7 +56,7 @@ func (s objectsOf) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error)
 }
 
 // ErrNoLedger is a ledger's ref that is not there.
-var ErrNoLedger = errors.New("there is no ledger here")
+var ErrNoLedger error = &git.Known{Message: "there is no ledger here", Try: "countersign sync"}
 
 // History returns the ledger's history as it stands. The tip is held to the
 // memory, as in Snapshot; but one that does not descend from it can be read, and

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,6 +163,10 @@ func (e *UnverifiedError) Error() string {
 		more = fmt.Sprintf(", and %d more", e.Count-1)
 	}
 	return fmt.Sprintf("%s is at %s, and %s do not verify: %s %.12s %s: %s%s", e.Ledger, e.Tip, since, e.First.RuleID, e.First.Commit, e.First.Path, e.First.Message, more)
+}
+
+func (e *UnverifiedError) Hint() string {
+	return "find out who added them, and put " + cmp.Or(e.Since, "the ledger as it was") + " back; docs/ledger.md says how an owner accepts them"
 }
 
 // verifyNew audits what is after from, all of it for zero, if the ledger is to

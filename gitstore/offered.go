@@ -36,6 +36,13 @@ type BundleError struct {
 
 func (e *BundleError) Error() string { return e.Message }
 
+func (e *BundleError) Hint() string {
+	if e.Missing == "" {
+		return ""
+	}
+	return "git fetch --unshallow"
+}
+
 // ReadOffered reads a bundle of commits made on one that is here, as "git bundle create
 // FILE BASE..BRANCH" writes it. Nothing of it is kept. Its one ref must lead to that
 // commit in a line: a merge has a part that nobody would look at. What cannot be taken is

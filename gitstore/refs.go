@@ -31,6 +31,7 @@ var _ code.Refs = (*Repo)(nil)
 type RefError struct{ Name, Message string }
 
 func (e *RefError) Error() string { return fmt.Sprintf("%+q %s", e.Name, e.Message) }
+func (*RefError) Hint() string    { return "countersign run TX --to branch --branch NAME" }
 
 // Ref returns the commit that a full ref name stands for, "" if there is none.
 func (r *Repo) Ref(_ context.Context, name string) (string, error) {
@@ -241,6 +242,9 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 type LockedError struct{ File string }
 
 func (e *LockedError) Error() string { return "the ledger is locked by " + e.File }
+func (e *LockedError) Hint() string {
+	return "remove " + e.File + ", if no other process is at work"
+}
 
 // lockTries and lockWait bound how long a locked ref is waited for: about five
 // seconds. A holder keeps the lock for as long as one small write takes.

@@ -40,6 +40,13 @@ func (e *PushError) Error() string {
 	return fmt.Sprintf("%s refuses to move %+q: %s", e.Remote, e.Ref, e.Reason)
 }
 
+func (e *PushError) Hint() string {
+	if strings.Contains(e.Reason, "workflow") { // GitHub's words where a token may not push .github/workflows
+		return "gh auth refresh -s workflow"
+	}
+	return "give a token that may push there, in COUNTERSIGN_TOKEN"
+}
+
 func (e *PushError) Unwrap() error { return e.Err }
 
 // Ref returns the commit that a ref of the remote names, which is in the clone

@@ -44,6 +44,8 @@ func (e *UnsignableError) Error() string {
 	return fmt.Sprintf("commit %s is signed, and has to be made and signed again with the same key", e.Commit)
 }
 
+func (*UnsignableError) Hint() string { return "give the key: --sign-key FILE" }
+
 // A planned is what is to be made again: entries, each signed or not. conflicts
 // are the transactions that the remote has advanced differently, whose commits
 // are not among them; denied those of them with a denial that the remote lacks.

@@ -37,8 +37,8 @@ import (
 
 // What Open and Head return besides other errors.
 var (
-	ErrNotRepository = errors.New("not a Git repository, nor below one")
-	ErrNoCommits     = errors.New("the repository has no commits yet")
+	ErrNotRepository = error(&git.Known{Message: "not a Git repository, nor below one", Try: "run it inside a Git repository, or name one with -C DIR"})
+	ErrNoCommits     = error(&git.Known{Message: "the repository has no commits yet", Try: `git commit --allow-empty -m "first commit"`})
 )
 
 // An UnsupportedError is a repository of a kind that is not read.
@@ -46,6 +46,14 @@ type UnsupportedError struct{ Err error }
 
 func (e *UnsupportedError) Error() string {
 	return "this kind of repository is not supported: " + e.Err.Error()
+}
+
+func (e *UnsupportedError) Hint() string {
+	var hash *wire.HashError
+	if errors.As(e.Err, &hash) {
+		return hash.Hint()
+	}
+	return "a plain clone of it works: git clone --no-local"
 }
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
@@ -356,6 +364,8 @@ type UnsafeError struct {
 func (e *UnsafeError) Error() string {
 	return e.Dir + " belongs to another user, and git does not open it (safe.directory)"
 }
+
+func (e *UnsafeError) Hint() string { return e.Mend }
 
 // openError is what git's refusal to open the repository of a directory means.
 func openError(dir string, err error) error {

@@ -48,6 +48,13 @@ func (e *ConflictError) Error() string {
 	return text
 }
 
+func (e *ConflictError) Hint() string {
+	if len(e.Denied) > 0 {
+		return "deny it again in a fresh clone with --push, and sync here then"
+	}
+	return "countersign sync --set-aside  # keeps the remote's, and this clone's on a ref"
+}
+
 // Sync makes the clone's ledger and the remote's the same: it fetches what is
 // new there, makes the commits that only the clone has again on that tip, and
 // pushes them. With leaveOut, transactions in conflict are left out, and the

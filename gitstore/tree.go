@@ -301,6 +301,7 @@ func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
 type NoParentError struct{ Commit string }
 
 func (e *NoParentError) Error() string { return fmt.Sprintf("commit %s has no parent", e.Commit) }
+func (*NoParentError) Hint() string    { return "name a later commit" }
 
 // A NoCommitError is a name that names no commit here.
 type NoCommitError struct{ Name string }

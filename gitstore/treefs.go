@@ -49,6 +49,8 @@ func (e MissingError) Error() string {
 	return "the object is not in this repository (a partial or damaged clone?): " + e.err.Error()
 }
 
+func (MissingError) Hint() string { return "git fetch --refetch --no-filter origin" }
+
 // dir returns a directory's entries.
 func (t *treeFS) dir(name string) (*node, error) {
 	t.mu.RLock()

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 // A Stage is one of those that a proposal goes through after its review.
@@ -197,6 +199,7 @@ func (g Gated) Ending() error {
 type UnappliedError struct{ Result result.Result }
 
 func (e *UnappliedError) Error() string { return "apply: " + e.Result.Error }
+func (*UnappliedError) Hint() string    { return "countersign run TX" }
 
 // An UnprovenError is a transaction that does not validate.
 type UnprovenError struct{ Validation }
@@ -204,4 +207,11 @@ type UnprovenError struct{ Validation }
 func (e *UnprovenError) Error() string {
 	first := e.Report.Violations[0]
 	return fmt.Sprintf("%s does not validate: %s %s: %s", e.ID, first.RuleID, first.Path, first.Message)
+}
+
+func (e *UnprovenError) Hint() string {
+	if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
+		return "run it in the working tree where it was applied, with the files as the patch leaves them"
+	}
+	return "countersign validate " + e.ID
 }

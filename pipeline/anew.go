@@ -21,6 +21,13 @@ type AnewError struct {
 
 func (e *AnewError) Error() string { return e.ID + " is not proposed again: " + e.Why }
 
+func (e *AnewError) Hint() string {
+	if e.Stays {
+		return "countersign run " + e.ID
+	}
+	return "countersign show " + e.ID
+}
+
 // ReviewAgain proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
 // the patch still fits: with the same words, and in the place of the transaction, which it ends if it is open.
 // All who proposed it and who runs this are its proposers, and no approval of the old one counts. was are

@@ -138,6 +138,8 @@ func (e *GateOnlyError) Error() string {
 	return fmt.Sprintf("%s is the diff of pull request %d itself: it is merged, not applied", e.ID, e.PullRequest)
 }
 
+func (*GateOnlyError) Hint() string { return "merge the pull request once its check has passed" }
+
 // already returns the outcome of a transaction that was applied before.
 func already(snap ledger.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 	tx := log.Transaction()

@@ -25,6 +25,10 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the patch has %d %s, the limit is %d", e.Have, e.What, e.Max)
 }
 
+func (e *LimitError) Hint() string {
+	return "split the change, or raise limits." + e.What + " in the Policy"
+}
+
 // size is a number of bytes for people.
 func size(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
@@ -63,6 +67,10 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("%s was %s", e.ID, e.Reason)
 }
 
+func (*DeniedError) Hint() string {
+	return "a denial is final for these bytes; propose a different patch"
+}
+
 // A SupersededError says that the base of an approved change is no more.
 type SupersededError struct {
 	ID          string
@@ -75,6 +83,13 @@ func (e *SupersededError) Error() string {
 		return e.ID + " is superseded"
 	}
 	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, patch.QuoteList(e.Files))
+}
+
+func (e *SupersededError) Hint() string {
+	if e.PullRequest > 0 {
+		return "make the patch again on the current commit, and review it"
+	}
+	return "countersign review --again " + e.ID
 }
 
 // A ClosedError says that a transaction takes no more events.
@@ -91,6 +106,8 @@ func (e *ClosedError) Error() string {
 	return text
 }
 
+func (e *ClosedError) Hint() string { return "countersign show " + e.ID }
+
 // An UndecidedError is a decision that does not fit the transaction.
 type UndecidedError struct{ Message string }
 
@@ -103,6 +120,8 @@ func (*NobodyError) Error() string {
 	return "Git does not know who decides: it has no e-mail address here (user.email)"
 }
 
+func (*NobodyError) Hint() string { return "git config user.email YOU@EXAMPLE.ORG" }
+
 // A ChangedError is a decision on something else than what was shown: the Policy,
 // or the approvals that it asks for, are others by now. Nothing was recorded.
 type ChangedError struct{ ID string }
@@ -111,10 +130,13 @@ func (e *ChangedError) Error() string {
 	return "what " + e.ID + " asks for has changed since it was shown: nothing was recorded"
 }
 
+func (e *ChangedError) Hint() string { return "countersign gate " + e.ID }
+
 // A NoWorktreeError says that there is nowhere to apply to.
 type NoWorktreeError struct{}
 
 func (*NoWorktreeError) Error() string { return "the repository is bare: it has no working tree" }
+func (*NoWorktreeError) Hint() string  { return "countersign run TX --to branch" }
 
 // A ChecksError says which required checks the built tree failed.
 type ChecksError struct {
@@ -131,3 +153,4 @@ func (e *ChecksError) Error() string {
 type PolicyChangedError struct{}
 
 func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
+func (*PolicyChangedError) Hint() string  { return "run it again: the new Policy applies" }

@@ -170,7 +170,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.flags.json = a.flags.json || slices.ContainsFunc(a.Args, func(arg string) bool { return strings.HasPrefix(arg, "--json") }) // it may stand after the bad one
 		message, _, _ := strings.Cut(err.Error(), ": strconv.")                                                                       // what Go calls it says nothing to a person
-		return &cli.UsageError{Message: message, Hint: completion.NearFlag(cmd, err.Error()) + cli.SeeHelp(cmd)}
+		return &cli.UsageError{Message: message, Hint: cmp.Or(completion.NearFlag(cmd, err.Error()), cli.SeeHelp(cmd))}
 	})
 	root.AddCommand(
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
@@ -197,7 +197,7 @@ func (a *App) finish(err error) int {
 	if errors.As(err, &quiet) && quiet.Err == nil {
 		return quiet.Code
 	}
-	code, hint := outcome(err, a.again)
+	code, hint := codeOf(err), a.typed(hintOf(err))
 	message := oneLine(err)
 	waits := code == cli.ExitPending // is no error
 	if waits && (a.shown != nil || a.flags.quiet) && !a.flags.json {

@@ -38,6 +38,8 @@ func (e *publicError) Error() string {
 	return "--keyless names the repository in a public log for ever: " + e.why
 }
 
+func (*publicError) Hint() string { return "sign with a key of your own: --sign-key FILE" }
+
 // keylessSealer signs with the identity of this workflow's job. Whether everybody may read the
 // repository is asked of GitHub first, as the job's event could be of another time.
 func (a *App) keylessSealer(ctx context.Context, f keylessFlags) (sealFunc, error) {

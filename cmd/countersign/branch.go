@@ -44,11 +44,14 @@ func (d audited) text(ref string, first, signatures bool, s report.Style) string
 type branchError struct {
 	branch string
 	n      int
+	first  string // of the commits
 }
 
 func (e *branchError) Error() string {
 	return fmt.Sprintf("%s has %s that nothing accounts for", e.branch, report.Counted(e.n, "commit"))
 }
+
+func (e *branchError) Hint() string { return "countersign audit --commit " + e.first }
 
 // explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
 // all that was judged, and what of it is listed. The audit read the ledger through the clock.

@@ -138,7 +138,7 @@ func (a *App) actionSite(ctx context.Context, step action.Step, args []string) e
 		step.Site(false)
 		return &cli.UsageError{
 			Message: "the ledger is in another repository, so that not everybody may read it, and these pages are for everybody who may see the site",
-			Hint:    "countersign init --pages --redact, or --redact=false, publishes them all the same",
+			Hint:    "countersign init --pages --redact",
 		}
 	}
 	if redact == "" {

@@ -91,7 +91,7 @@ func (a *App) attest(ctx context.Context, f attestFlags, args []string) error {
 	predicate := attest.TypeOf(f.predicate)
 	switch {
 	case asked != 1:
-		return &cli.UsageError{Message: "name a transaction, a commit or all", Hint: "countersign attest TX, attest --commit C, or attest --all"}
+		return &cli.UsageError{Message: "name a transaction, a commit or all", Hint: "countersign attest --all"}
 	case predicate == "":
 		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
 	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
@@ -190,7 +190,7 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 			raw, err = attest.Bundle(s, key.SignPlain)
 		}
 		if errors.Is(err, sshsig.ErrKey) {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
 		}
 		return raw, file, err
 	}, nil

@@ -236,7 +236,7 @@ func (d audited) err(ledgerRef string) error {
 	case !d.OK:
 		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
 	case d.Branch != nil && len(d.Branch.Unexplained) > 0:
-		return &branchError{d.Branch.Name, len(d.Branch.Unexplained)}
+		return &branchError{d.Branch.Name, len(d.Branch.Unexplained), d.Branch.Unexplained[0].Commit}
 	}
 	return onlineVerdict(d.Online)
 }
@@ -284,6 +284,8 @@ type unexplainedError struct{ commit, reason string }
 func (e *unexplainedError) Error() string {
 	return fmt.Sprintf("nothing accounts for commit %s: %s", e.commit, e.reason)
 }
+
+func (*unexplainedError) Hint() string { return "countersign sync" }
 
 // auditCommit says what accounts for one change to the code.
 func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, f auditFlags) error {

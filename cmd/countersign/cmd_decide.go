@@ -129,7 +129,7 @@ func (a *App) decideEach(ctx context.Context, r *pipeline.Runner, queue []string
 	for i, id := range queue {
 		a.say("%d of %d", i+1, len(queue))
 		err := a.decideOne(ctx, r, []string{id}, ruling, sign)
-		if code, _ := outcome(err, a.again); err != nil && code != cli.ExitPending {
+		if code := codeOf(err); err != nil && code != cli.ExitPending {
 			return err
 		} else if err != nil {
 			pending = &cli.ExitError{Code: code}
@@ -277,9 +277,9 @@ func (e *unnamedError) Error() string {
 	return e.command("")[0] + " must name the exact change: " + why
 }
 
-// hint is the command that names it.
-func (e *unnamedError) hint(again command) string {
-	return again(e.command(report.ShortID(e.open[len(e.open)-1].TransactionID))...)
+// Hint is the command that names it.
+func (e *unnamedError) Hint() string {
+	return strings.Join(append([]string{"countersign"}, e.command(report.ShortID(e.open[len(e.open)-1].TransactionID))...), " ")
 }
 
 // unnamed says what there is to name; short is what was given instead, if anything.

@@ -83,6 +83,8 @@ func (e *evidenceError) Error() string {
 	return text
 }
 
+func (*evidenceError) Hint() string { return "docs/evidence.md says what each reason means" }
+
 func (a *App) evidence(ctx context.Context, f evidenceFlags) error {
 	if f.from == "" && f.to == "" { // the month before
 		first := a.Now().UTC()

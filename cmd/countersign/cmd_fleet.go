@@ -49,7 +49,7 @@ func (a *App) fleet(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	if client == nil {
-		return &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "fleet runs in a workflow: countersign init --organization writes it"}
+		return &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
 	}
 	repositories, err := client.Installed(ctx)
 	if err != nil {

@@ -168,13 +168,13 @@ func (f initFlags) refused() error {
 	case f.check && f.harden:
 		return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
 	case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
-		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign takes its newest release; a tag can be moved, so else name the 40 digits: OWNER/countersign@COMMIT"}
+		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"}
 	case f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository):
 		return &cli.UsageError{Message: fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), Hint: "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"}
 	case f.Given("redact") && !f.pages:
 		return &cli.UsageError{Message: "--redact was given without --pages", Hint: "--redact is about the pages that init --pages publishes"}
 	case f.mcp && f.notMCP() != "":
-		return &cli.UsageError{Message: "--mcp and --" + f.notMCP() + " were given", Hint: "init --mcp writes files of its own: give --dry-run or --force with it, and run init once more for the others"}
+		return &cli.UsageError{Message: "--mcp and --" + f.notMCP() + " were given", Hint: "give --dry-run or --force with --mcp, and run init once more for the others"}
 	case f.pr && (f.dryRun || f.check || f.harden):
 		return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
 	}
@@ -275,7 +275,7 @@ func (a *App) init(ctx context.Context, f initFlags) error {
 	}
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: a.again, Own: scaffold.Own()}
 	person := a.person()
-	f.Say, f.Again, f.Asked = a.say, a.again, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch, scaffold.AskAttest: f.attest}
+	f.Say, f.Asked = a.say, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch, scaffold.AskAttest: f.attest}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
 		return a.tagsOf(ctx, repo, settings, repository)
 	}
@@ -322,7 +322,7 @@ func (a *App) initAttest(ctx context.Context, settings gitstore.Settings) error 
 	}
 	public, err := client.IsPublic(ctx)
 	if err == nil && !public {
-		err = &scaffold.RefusedError{Message: "--attest has a public log name the repository for ever, and not everybody may read it", Hint: "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there; countersign attest --sign-key FILE signs with a key, and tells nobody"}
+		err = &scaffold.RefusedError{Message: "--attest has a public log name the repository for ever, and not everybody may read it", Try: "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there"}
 	}
 	return err
 }
@@ -407,7 +407,7 @@ func (a *App) initPlace(repo *gitstore.Repo, settings gitstore.Settings, pull bo
 	}
 	client, err := a.gitHub(settings)
 	if err == nil && client == nil {
-		err = &cli.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr, in a clone whose remote is the repository"}
+		err = &cli.UsageError{Message: "--pr opens a pull request, and there is no token, or no repository on GitHub to open it in", Hint: "COUNTERSIGN_TOKEN=$(gh auth token) countersign init --pr"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -492,7 +492,7 @@ func (a *App) initCheck(ctx context.Context, f initFlags) error {
 			return err
 		}
 		if facts.Branch == "" && !f.doctor {
-			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one", Hint: "--branch NAME, or git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto; with COUNTERSIGN_TOKEN, the forge says it"}
+			return &cli.UsageError{Message: "this clone does not know which branch of " + report.Clean(a.flags.remote) + " is the default one", Hint: "git remote set-head " + report.ShellQuote(a.flags.remote) + " --auto"}
 
 		}
 	}

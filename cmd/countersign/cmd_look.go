@@ -109,7 +109,7 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if len(list) == 0 && !a.flags.json {
 		a.say("no transactions")
 		if address := a.repo.Config.RemoteURL(a.flags.remote); snap.Tip == "" && address != "" {
-			a.say("hint: where %s has a ledger, %s brings it here", report.Clean(a.flags.remote), a.again("sync"))
+			a.say("hint: %s", a.again("sync"))
 		}
 	}
 	switch {

@@ -90,14 +90,14 @@ var bearerToken = lazyregexp.New(`^[A-Za-z0-9._~+/-]+=*$`)
 func (a *App) mcpHTTP(ctx context.Context, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return &cli.UsageError{Message: fmt.Sprintf("--http %+q is no address of this machine alone", address), Hint: "--http=127.0.0.1:8765; a tunnel such as ssh -L reaches it from elsewhere"}
+		return &cli.UsageError{Message: fmt.Sprintf("--http %+q is no address of this machine alone", address), Hint: "--http=127.0.0.1:8765"}
 	}
 	given := a.Getenv(mcpTokenName)
 	if given != "" && len(given) < 20 {
-		return &cli.UsageError{Message: mcpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32 makes one"}
+		return &cli.UsageError{Message: mcpTokenName + " is shorter than 20 characters", Hint: "openssl rand -hex 32"}
 	}
 	if given != "" && !bearerToken().MatchString(given) {
-		return &cli.UsageError{Message: mcpTokenName + " has a character that no bearer token has", Hint: "openssl rand -hex 32 makes one"}
+		return &cli.UsageError{Message: mcpTokenName + " has a character that no bearer token has", Hint: "openssl rand -hex 32"}
 	}
 	p, err := a.served()
 	if err != nil {
@@ -193,8 +193,7 @@ func (p *proposing) Learn(known pipeline.Known) { p.a.learn(known) }
 func (p *proposing) RedactJSON(doc any) (secret.Redacted, error) { return p.a.redactJSON(doc) }
 
 func (p *proposing) Failure(err error) (exit int, hint string, message secret.Redacted) {
-	exit, hint = outcome(err, p.a.again)
-	return exit, hint, p.a.redact(oneLine(err))
+	return codeOf(err), p.a.typed(hintOf(err)), p.a.redact(oneLine(err))
 }
 
 func (p *proposing) Warn(err error) {

@@ -362,6 +362,9 @@ type seriesError struct {
 }
 
 func (e *seriesError) Unwrap() error { return e.error }
+func (e *seriesError) Hint() string {
+	return "countersign review " + report.ShellQuote(e.file) + " --as one"
+}
 
 func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done pipeline.Reviewed) error {
 	if f.dryRun {

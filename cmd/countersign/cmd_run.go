@@ -168,7 +168,7 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 	defer person.Close()
 	if r.Decider.ID == "" {
 		nobody := &pipeline.NobodyError{}
-		_, hint := outcome(nobody, a.again)
+		hint := a.typed(hintOf(nobody))
 		a.say("not asked: %s; hint: %s", nobody, hint)
 		return g, nil
 	}

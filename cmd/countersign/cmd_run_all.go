@@ -90,7 +90,7 @@ func (a *App) runAll(ctx context.Context, f allFlags, c checkFlags, o pipeline.A
 	})
 	all := &advancing{App: a, options: o, rows: make([]report.Row, len(chosen)), errs: make([]error, len(chosen))}
 	if err := all.run(ctx, w.r, f.concurrency, chosen); err != nil { // those that were not begun have this reason
-		code, _ := outcome(err, a.again)
+		code := codeOf(err)
 		for i, tx := range chosen {
 			if all.rows[i].TransactionID == "" {
 				all.rows[i] = report.Row{
@@ -136,7 +136,7 @@ func (all *advancing) outcome() error {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	code, _ := outcome(worst, all.again)
+	code := codeOf(worst)
 	return &cli.ExitError{Code: code, Err: &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
 }
 
@@ -144,6 +144,7 @@ func (all *advancing) outcome() error {
 type manyError struct{ sum string }
 
 func (e *manyError) Error() string { return e.sum }
+func (*manyError) Hint() string    { return "countersign list" }
 
 // advancing is a run of many transactions, and what became of each.
 type advancing struct {
@@ -192,7 +193,7 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 		row.State = state.Damaged
 	}
 	if err != nil {
-		row.ExitCode, _ = outcome(err, all.again)
+		row.ExitCode = codeOf(err)
 		var pending *pipeline.PendingError
 		if errors.As(err, &pending) { // of a later look than the gate's
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason

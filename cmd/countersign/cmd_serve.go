@@ -68,7 +68,7 @@ func (s serving) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Tran
 func (s serving) CloseStatus(name, status string) error { return closeStatus(name, status) }
 
 func (s serving) Explain(err error) (exit int, refused bool, message secret.Redacted) {
-	exit, _ = outcome(err, s.a.again)
+	exit = codeOf(err)
 	refused = exit == cli.ExitRefused || exit == cli.ExitPending || exit == cli.ExitDenied
 	return exit, refused, s.a.redact(oneLine(err))
 }

@@ -337,7 +337,7 @@ func (a *App) worst(errs []error) error {
 	worst, code := -1, 0
 	var unlike []error
 	for _, err := range errs {
-		c, _ := outcome(err, a.again)
+		c := codeOf(err)
 		rank := 2
 		switch c {
 		case cli.ExitPending:

@@ -79,7 +79,7 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 		Args: cli.UpToOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if number < 0 || number == 0 && (len(args) == 0 || post || repository != "") {
-				return &cli.UsageError{Message: "--pr must name the pull request", Hint: "without a pull request: countersign approve TX --sign"}
+				return &cli.UsageError{Message: "--pr must name the pull request", Hint: a.again("approve", "--sign")}
 			}
 			if repository != "" {
 				remove, err := a.cloneFor(cmd.Context(), repository)
@@ -117,7 +117,7 @@ func (a *App) signFor(ctx context.Context, number int, args []string, ruling pip
 		return err
 	}
 	if post && a.client == nil {
-		return &cli.UsageError{Message: "there is no token to post with", Hint: "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post and post the line yourself"}
+		return &cli.UsageError{Message: "there is no token to post with", Hint: "set COUNTERSIGN_TOKEN to a token of your own account, or leave out --post"}
 	}
 	find := func() (string, error) { return a.findOnPull(ctx, r, number, args) }
 	id, err := find()
@@ -261,7 +261,7 @@ func (a *App) findOnPull(ctx context.Context, r *pipeline.Runner, number int, ar
 	for _, tx := range open {
 		lines = append(lines, "countersign sign --pr "+fmt.Sprint(number)+" "+tx.TransactionID)
 	}
-	return "", &cli.UsageError{Message: fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), Hint: strings.Join(lines, "  or  ")}
+	return "", &cli.UsageError{Message: fmt.Sprintf("%d transactions are open on pull request %d", len(open), number), Hint: lines[0]}
 }
 
 // sign signs a ruling on a transaction with the person's own key.
@@ -351,7 +351,7 @@ func (a *App) signingKey(ctx context.Context, g pipeline.Gated, named string) (s
 	case len(held) > 1:
 		return sshkey.Key{}, &cli.UsageError{Message: fmt.Sprintf("the agent has %d keys, and the Policy lists none of them", len(held)), Hint: "name one with --key FILE"}
 	}
-	return sshkey.Key{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE; or: git config --global gpg.format ssh && git config --global user.signingKey ~/.ssh/id_ed25519.pub"}
+	return sshkey.Key{}, &cli.UsageError{Message: "there is no key to sign with", Hint: "--key FILE names one"}
 }
 
 // copyToClipboard offers a text to the terminal's clipboard.

@@ -65,9 +65,13 @@ func (e *unverifiedError) Error() string {
 	return fmt.Sprintf("%s does not verify: %s: %s", e.file, e.what, e.why)
 }
 
+func (*unverifiedError) Hint() string {
+	return "do not rely on it: have it made anew where the ledger is"
+}
+
 func (a *App) verify(ctx context.Context, f verifyFlags, args []string) error {
 	if f.commit == "" {
-		return &cli.UsageError{Message: "no commit given", Hint: "name the commit that you have with --commit C: a statement about another one proves nothing of it"}
+		return &cli.UsageError{Message: "no commit given", Hint: "name the commit that you have: --commit C"}
 	}
 	trust, err := a.trustOf(f.trust)
 	if err != nil {

@@ -77,7 +77,7 @@ func (a *App) checkVersion(ctx context.Context) error {
 		return a.tagsOf(ctx, repo, settings, repository)
 	})
 	if err == nil && len(findings) == 0 {
-		err = &cli.UsageError{Message: "no workflow here uses countersign from another repository", Hint: "countersign init --uses OWNER/countersign@COMMIT writes workflows that do"}
+		err = &cli.UsageError{Message: "no workflow here uses countersign from another repository", Hint: "countersign init --uses OWNER/countersign@COMMIT"}
 	}
 	if err != nil {
 		return err

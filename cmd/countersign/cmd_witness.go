@@ -159,7 +159,7 @@ func (a *App) logKey(f witness.File) (witness.Key, witness.Sign, error) {
 	}
 	k, sign, err := a.noteKey(origin, false)
 	if err == nil && !slices.Contains(f.Logs, k) {
-		err = &cli.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + report.ShellQuote(origin) + " prints the line for a key"}
+		err = &cli.UsageError{Message: "the key that signs the ledger is not on a log line of the file", Hint: "countersign witness key " + report.ShellQuote(origin)}
 	}
 	return k, sign, err
 }
@@ -172,7 +172,7 @@ func (a *App) noteKey(name string, cosigns bool) (witness.Key, witness.Sign, err
 	}
 	public, sign, ok := key.Ed25519()
 	if !ok {
-		return witness.Key{}, nil, &cli.UsageError{Message: "checkpoints are signed with Ed25519, and the key is of another kind", Hint: `"ssh-keygen -t ed25519" makes a key`}
+		return witness.Key{}, nil, &cli.UsageError{Message: "checkpoints are signed with Ed25519, and the key is of another kind", Hint: "ssh-keygen -t ed25519"}
 	}
 	k, err := witness.NewKey(name, public, cosigns)
 	if err != nil {

@@ -132,7 +132,7 @@ func (a *App) witnessServe(ctx context.Context, f serveFlags) error {
 func stateError(name string, err error) error {
 	switch {
 	case errors.Is(err, witnesses.ErrNoState):
-		return &cli.UsageError{Message: name + ": there is no state", Hint: "--init makes it, for a witness that has signed nothing yet; one whose state was lost needs another key and name"}
+		return &cli.UsageError{Message: name + ": there is no state", Hint: "--init makes it, for a witness that has signed nothing yet"}
 	case errors.Is(err, witnesses.ErrHasState):
 		return &cli.UsageError{Message: name + ": there is a state already", Hint: "leave out --init"}
 	case errors.Is(err, witnesses.ErrLocked):

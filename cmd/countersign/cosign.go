@@ -74,7 +74,7 @@ func (a *App) witnessed(ctx context.Context, local *gitstore.Ledger, tip string,
 		return nil, nil, err
 	}
 	if o.quorum == 0 && !f.Demands() {
-		return nil, nil, &cli.UsageError{Message: "nothing says how many witnesses are needed", Hint: "--quorum N, or a line \"quorum NAME\" in the file"}
+		return nil, nil, &cli.UsageError{Message: "nothing says how many witnesses are needed", Hint: "--quorum N"}
 	}
 	found := func(message string) history.Finding {
 		return history.Finding{RuleID: "WITNESS", Message: message}

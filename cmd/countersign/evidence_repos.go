@@ -79,7 +79,7 @@ func (a *App) listedRepositories(ctx context.Context, f evidenceFlags) ([]eviden
 		return nil, err
 	}
 	if client == nil {
-		return nil, &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "evidence --installed runs in a workflow: countersign init --organization writes it"}
+		return nil, &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
 	}
 	repositories, err := client.Installed(ctx)
 	if err != nil {

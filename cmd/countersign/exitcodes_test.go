@@ -17,10 +17,8 @@ import (
 // proposed, have their exit code whatever else went wrong; the hint is that of the
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
-	again := func(...string) string { return "" }
 	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &github.Error{Kind: github.KindAuth}, &gitstore.PushError{}
-	_, authHint := outcome(forge, again)
-	_, pushHint := outcome(push, again)
+	authHint, pushHint := hintOf(forge), hintOf(push)
 	for _, c := range []struct {
 		err  error
 		code int
@@ -33,7 +31,7 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		{&pull.BundleError{Err: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
 		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
 	} {
-		if code, hint := outcome(c.err, again); code != c.code || hint != c.hint {
+		if code, hint := codeOf(c.err), hintOf(c.err); code != c.code || hint != c.hint {
 			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)
 		}
 	}

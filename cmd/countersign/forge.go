@@ -144,13 +144,16 @@ func isHub(address string) bool {
 type guessError struct{ err error }
 
 func (e *guessError) Error() string { return e.err.Error() }
+func (*guessError) Hint() string {
+	return "say what the server is, if it is another: --forge gitea, forgejo or github"
+}
 func (e *guessError) Unwrap() error { return e.err }
 
 // noClient is the error of a command for which there is no token for the server.
 func (a *App) noClient(message string) error {
 	hint := "set COUNTERSIGN_TOKEN, or give the Action its input token"
 	if a.Getenv("COUNTERSIGN_TOKEN") != "" {
-		hint = "COUNTERSIGN_TOKEN is for the host of origin, or the one in COUNTERSIGN_TOKEN_HOST; --forge gitea, forgejo or github says what the server is where it cannot be asked"
+		hint = "name the token's host in COUNTERSIGN_TOKEN_HOST, and with --forge what the server is"
 	}
 	return &cli.UsageError{Message: message, Hint: hint}
 }

@@ -161,11 +161,11 @@ func TestT52Gitea(t *testing.T) {
 		reader := join(t, r, eve)
 		reader.wantRefused("n", "permission denied for writing", "the error says why the remote refuses the ledger")
 		m.token = server.For(t).Scoped(bob, "read:repository").Token
-		m.wantRefused("n", "status 403", "the server knows who asks")
+		m.wantRefused("n", "status 403", "use a token that may write to it")
 		m.token = "0123456789012345678901234567890123456789"
 		m.wantRefused("n", "status 401", "set COUNTERSIGN_TOKEN")
 		r.Edit(map[string]any{"private": true})
-		reader.wantRefused("n", "no such repository", "git remote get-url")
+		reader.wantRefused("n", "no such repository", "use a token that may read it")
 	})
 	t.Run("renamed", func(t *testing.T) {
 		r, m := begin(t, "old-name")
@@ -180,7 +180,7 @@ func TestT52Gitea(t *testing.T) {
 		r, m := begin(t, "archived")
 		m.reviews(0, "n1")
 		r.Edit(map[string]any{"archived": true})
-		m.wantRefused("n2", "archived", "the server knows who asks")
+		m.wantRefused("n2", "archived", "use a token that may write to it")
 		m.does(0, "sync")
 		r.Edit(map[string]any{"archived": false})
 		m.reviews(0, "n2")
@@ -193,7 +193,7 @@ func TestT52Gitea(t *testing.T) {
 		mirror.Name = "mirror"
 		r.Must(ada, http.MethodPost, "/repos/migrate", map[string]any{"clone_addr": r.RemoteAs(ada), "repo_name": mirror.Name, "mirror": true, "service": "git"}, nil)
 		of := join(t, &mirror, ada)
-		of.wantRefused("n2", "mirror repository is read-only", "the server knows who asks")
+		of.wantRefused("n2", "mirror repository is read-only", "use a token that may write to it")
 		of.does(0, "sync")
 		of.wantSound(1)
 	})

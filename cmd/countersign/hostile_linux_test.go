@@ -58,7 +58,7 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 	if !strings.Contains(out, "A locked/c.txt  error: cannot write: permission denied") {
 		t.Errorf("the report does not say which file:\n%s", out)
 	}
-	if !strings.Contains(errs, "countersign: hint: fix what it says about the files") {
+	if !strings.Contains(errs, "countersign: hint: countersign run ") {
 		t.Errorf("stderr: %s", errs)
 	}
 	if got := s.read("a.txt"); got != "a\n" {

@@ -90,9 +90,9 @@ type unfitError struct {
 
 func (e *unfitError) Unwrap() error { return e.error }
 
-// hint is the command that takes the diff where it fits.
-func (e *unfitError) hint(again command) string {
-	words := []string{"run", report.ShellQuote(e.given.patch)}
+// Hint is the command that takes the diff where it fits.
+func (e *unfitError) Hint() string {
+	words := []string{"countersign", "run", report.ShellQuote(e.given.patch)}
 	for _, f := range []struct{ name, value string }{{"--from", e.given.from}, {"--as", e.given.as}, {"--summary", e.given.summary}} {
 		if f.value != "" {
 			words = append(words, f.name, report.ShellQuote(f.value))
@@ -102,13 +102,15 @@ func (e *unfitError) hint(again command) string {
 	case e.why.Done:
 		return ""
 	case e.given.again != "":
-		return again("run", e.given.again, "--to", "branch")
+		return "countersign run " + e.given.again + " --to branch"
 	case e.why.Below != "":
-		return again(append(words, "--below", report.ShellQuote(e.why.Below))...)
+		words = append(words, "--below", report.ShellQuote(e.why.Below))
 	case e.why.Fits != "" && e.given.pr == 0:
-		return again(append(words, "--base", e.why.Fits[:12], "--to", "branch")...)
+		words = append(words, "--base", e.why.Fits[:12], "--to", "branch")
+	default:
+		return e.why.Patch.Hint()
 	}
-	return report.PatchHint(e.why.Patch)
+	return strings.Join(words, " ")
 }
 
 // lines are what stands below the error: both sides of what differs, and what the diff fits. clean takes the

@@ -112,7 +112,7 @@ func (a *App) remoteURL(settings gitstore.Settings) (string, error) {
 	if address := settings.RemoteURL(a.flags.remote); address != "" {
 		return address, nil
 	}
-	return "", &cli.UsageError{Message: fmt.Sprintf("%q is no remote of this repository", a.flags.remote), Hint: "git remote -v lists them; --remote takes an address as well"}
+	return "", &cli.UsageError{Message: fmt.Sprintf("%q is no remote of this repository", a.flags.remote), Hint: "git remote -v"}
 }
 
 // openShared opens the remote's ledger, whatever --push says.
@@ -288,7 +288,7 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 func (a *App) parseKey(name string, raw []byte) (sshsig.Signer, error) {
 	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
 	if err != nil {
-		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `"ssh-keygen -t ed25519" makes a key`}
+		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
 	}
 	return key, nil
 }

@@ -141,14 +141,14 @@ func (e *onlineError) Error() string {
 	return fmt.Sprintf("the forge does not tell all: %d unknown, %d not asked yet", e.Counts[online.Unknown], e.Remaining)
 }
 
-func (e *onlineError) hint(again command) string {
+func (e *onlineError) Hint() string {
 	switch {
 	case e.Bad() > 0:
-		return "find out who changed it: the record stands, and docs/online.md says what each finding means"
+		return "find out who changed it: docs/online.md says what each finding means"
 	case e.Remaining > 0:
-		return again("audit", "--online") + " goes on with what was not asked yet"
+		return "countersign audit --online"
 	}
-	return "docs/online.md says what is unknown when; a token that administers the repository is told more"
+	return "docs/online.md says what is unknown when"
 }
 
 // onlineVerdict is nil where the forge tells all that is recorded.

@@ -26,13 +26,14 @@ const ledgerTokenName = "COUNTERSIGN_LEDGER_TOKEN"
 type placeError struct {
 	Remote string
 	Err    error
-	Hint   string
+	Try    string
 }
 
 func (e *placeError) Error() string {
 	return fmt.Sprintf("finding out where the ledger of %s is kept: %v", e.Remote, e.Err)
 }
 
+func (e *placeError) Hint() string  { return e.Try }
 func (e *placeError) Unwrap() error { return e.Err }
 
 // place is where the remote's ledger is kept: in the remote itself, or in the repository
@@ -57,14 +58,14 @@ func (a *App) place(ctx context.Context, repo *gitstore.Repo, settings gitstore.
 	if err != nil {
 		return gitstore.Place{}, &placeError{
 			Remote: remote.String(), Err: fmt.Errorf("the Policy names %s, on the server of the remote: %w", p.Ledger.Repository, err),
-			Hint: "give the remote an address over https or ssh, with OWNER/NAME at its end: git remote set-url",
+			Try: "give the remote an address over https or ssh, with OWNER/NAME at its end",
 		}
 	}
 	name := repositoryName(remote.Remote())
 	if strings.EqualFold(name, p.Ledger.Repository) {
 		return gitstore.Place{}, &placeError{
 			Remote: remote.String(), Err: fmt.Errorf("the Policy names %s, which is the repository itself", p.Ledger.Repository),
-			Hint: "leave ledger.repository out of the Policy, or name another repository",
+			Try: "leave ledger.repository out of the Policy, or name another repository",
 		}
 	}
 	number, err := a.repositoryNumber(ctx, settings, name)
@@ -86,7 +87,7 @@ func (a *App) defaultPolicy(ctx context.Context, repo *gitstore.Repo, remote *wi
 		if err == nil && len(branches) > 0 {
 			return policy.Policy{}, &placeError{
 				Remote: remote.String(), Err: errors.New("its HEAD names no branch that is there, and so no Policy"),
-				Hint: "let the default branch be one that is there: a setting of the forge, or on the server git symbolic-ref HEAD refs/heads/BRANCH",
+				Try: "let the default branch be one that is there",
 			}
 		}
 		return policy.Default(), err
@@ -96,7 +97,7 @@ func (a *App) defaultPolicy(ctx context.Context, repo *gitstore.Repo, remote *wi
 	}
 	tree, err := repo.Tree(ctx, commit)
 	if err != nil {
-		return policy.Policy{}, &placeError{Remote: remote.String(), Err: err, Hint: ""}
+		return policy.Policy{}, &placeError{Remote: remote.String(), Err: err, Try: ""}
 	}
 	p, _, err := policy.Read(tree)
 	if err != nil {
@@ -144,8 +145,8 @@ func (a *App) repositoryNumber(ctx context.Context, settings gitstore.Settings, 
 		}
 		if number == "" {
 			return "", &placeError{
-				Remote: name, Err: fmt.Errorf("there is no token to ask for the repository's number with, and no %s", key),
-				Hint: "set COUNTERSIGN_TOKEN to a token that may read the repository (COUNTERSIGN_TOKEN_HOST names its host, if that is not origin's), or: git config " + key + " NUMBER, the id that the forge's API has for the repository",
+				Remote: name, Err: fmt.Errorf("there is no token to ask for the repository's number with (COUNTERSIGN_TOKEN_HOST names its host, if that is not origin's), and no %s", key),
+				Try: "set COUNTERSIGN_TOKEN to a token that may read the repository",
 			}
 		}
 		told = name
@@ -153,11 +154,11 @@ func (a *App) repositoryNumber(ctx context.Context, settings gitstore.Settings, 
 	if !strings.EqualFold(told, name) {
 		return "", &placeError{
 			Remote: name, Err: fmt.Errorf("the repository that was told of is %+q", told),
-			Hint: "the remote has to have the name that the repository has now: git remote set-url",
+			Try: "the remote has to have the name that the repository has now",
 		}
 	}
 	if !repositoryNumbers().MatchString(number) {
-		return "", &placeError{Remote: name, Err: fmt.Errorf("%+q is no number of a repository", number), Hint: ""}
+		return "", &placeError{Remote: name, Err: fmt.Errorf("%+q is no number of a repository", number), Try: ""}
 	}
 	return number, nil
 }

@@ -63,6 +63,13 @@ func (e *policyRefError) Error() string {
 	return fmt.Sprintf("the Policy is read from %s, and there is no such ref", e.ref)
 }
 
+func (e *policyRefError) Hint() string {
+	if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+defaultRemote+"/"); ok {
+		return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", defaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
+	}
+	return "--policy-ref takes a full name, such as refs/heads/main"
+}
+
 // isCodeRef reports whether a name is a full one of a ref that may have a Policy. A ledger has none, and must not
 // read as a repository without one; nor must a commit, which can be anybody's.
 func isCodeRef(ref string) bool {

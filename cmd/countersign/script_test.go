@@ -123,7 +123,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "visit": visit,
+			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "typed": typedHint, "visit": visit,
 		},
 	}
 }
@@ -404,7 +404,7 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			refused = true
-			if code, _ := outcome(err, app.again); code != cli.ExitRefused {
+			if code := codeOf(err); code != cli.ExitRefused {
 				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
 			}
 		}

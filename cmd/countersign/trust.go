@@ -60,7 +60,7 @@ func (a *App) trustOf(f trustFlags) (trust, error) {
 		}
 		block, rest := pem.Decode(raw)
 		if block == nil || block.Type != "PUBLIC KEY" || len(bytes.TrimSpace(rest)) > 0 {
-			return t, &cli.UsageError{Message: fmt.Sprintf("%s is not one public key in PEM", f.key), Hint: "ssh-keygen -e -m PKCS8 -f KEY.pub writes one"}
+			return t, &cli.UsageError{Message: fmt.Sprintf("%s is not one public key in PEM", f.key), Hint: "ssh-keygen -e -m PKCS8 -f KEY.pub"}
 		}
 		t.key = block.Bytes
 	}

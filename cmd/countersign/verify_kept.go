@@ -90,3 +90,5 @@ func (e *unkeptError) Error() string {
 	}
 	return fmt.Sprintf("commit %.12s does not verify: no statement of it is kept beside the ledger", e.commit)
 }
+
+func (*unkeptError) Hint() string { return "countersign sync" }

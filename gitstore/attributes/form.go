@@ -82,6 +82,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%+q has the attribute %+q: %s", e.Path, e.Attribute, e.Why)
 }
 
+func (*UnsupportedError) Hint() string { return "countersign run TX --to branch" }
+
 // An EncodingError is content that an encoding cannot hold, or that is not in it.
 type EncodingError struct{ message string }
 

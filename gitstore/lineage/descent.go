@@ -34,6 +34,13 @@ func (e *RollbackError) Error() string {
 	return fmt.Sprintf("%s was rewritten: its tip %s does not descend from %s, %s", e.Ledger, e.Tip, e.Seen, known)
 }
 
+func (e *RollbackError) Hint() string {
+	if e.Tip == "" {
+		return "find out who removed it, and push " + e.Seen + " there again"
+	}
+	return "find out who moved it; docs/ledger.md says how an owner accepts another ledger"
+}
+
 func (e *RollbackError) Unwrap() error { return e.Why }
 
 // Held refuses a tip that is neither a commit that is known nor descends from it

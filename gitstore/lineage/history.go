@@ -72,6 +72,8 @@ func (e *NotInHistoryError) Error() string {
 	return fmt.Sprintf("%+q is not a commit of the ledger's history%s", e.Name, e.Why)
 }
 
+func (*NotInHistoryError) Hint() string { return "countersign ledger tip" }
+
 // Tip is the commit that the history ends with.
 func (h *History) Tip() string { return h.o.Tip.String() }
 

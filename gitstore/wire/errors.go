@@ -19,11 +19,17 @@ import (
 
 // What an [Error] may wrap, besides the types below.
 var (
-	ErrNotFound  = errors.New("there is no such repository, or we are not allowed to see it")
+	ErrNotFound  = error(&known{"there is no such repository, or we are not allowed to see it", "use a token that may read it, in COUNTERSIGN_TOKEN, and see that git remote -v has its name"})
 	ErrNoFilter  = errors.New("the server does not filter what it sends")
 	ErrTooLarge  = errors.New("the answer is larger than allowed")
-	ErrElsewhere = errors.New("the server says that it is elsewhere now, which is not followed")
+	ErrElsewhere = error(&known{"the server says that it is elsewhere now, which is not followed", "give it its new name: in ledger.repository of the Policy, or with git remote set-url"})
 )
+
+// known is an error of which it is known what to do about it.
+type known struct{ message, try string }
+
+func (e *known) Error() string { return e.message }
+func (e *known) Hint() string  { return e.try }
 
 // An Error is what every method of a [Server] returns: where, while doing what,
 // and why. It has no user and no password in it.
@@ -48,6 +54,14 @@ func (e *Error) Error() string {
 	return role + e.URL + ": " + e.Doing + ": " + oneLine(e.Err.Error())
 }
 
+func (e *Error) Hint() string {
+	var auth *AuthError
+	if e.Role != "" && (errors.As(e.Err, &auth) || errors.Is(e.Err, ErrNotFound)) { // a ledger in a repository of its own
+		return "set COUNTERSIGN_LEDGER_TOKEN to a token that may write to that repository"
+	}
+	return ""
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -65,6 +79,16 @@ func (e *AuthError) Error() string {
 	return fmt.Sprintf("the server refused access: status %d: %v", e.Status, e.Err)
 }
 
+func (e *AuthError) Hint() string {
+	switch e.Status {
+	case 0:
+		return "check that ssh -T lets you in; COUNTERSIGN_SSH_KEY names the key"
+	case http.StatusForbidden:
+		return "use a token that may write to it, and see that it is neither archived nor a mirror"
+	}
+	return "set COUNTERSIGN_TOKEN to a token that may write to the repository, or use an ssh address"
+}
+
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }
 
@@ -72,6 +96,9 @@ func (e *AuthError) Unwrap() error { return e.Err }
 type HostKeyError struct{ Err error }
 
 func (e *HostKeyError) Error() string { return "the server's key is not trusted: " + e.Err.Error() }
+func (*HostKeyError) Hint() string {
+	return "compare the server's key with what its owner publishes: ssh asks you about it once"
+}
 
 // Unwrap returns the cause.
 func (e *HostKeyError) Unwrap() error { return e.Err }
@@ -84,6 +111,8 @@ func (e *HashError) Error() string {
 	return "its objects are named by " + strings.ToUpper(e.Format) + ", and only SHA-1 is supported"
 }
 
+func (*HashError) Hint() string { return "use a repository of Git's usual object format, sha1" }
+
 // A StatusError is an HTTP answer that is none of the others: overload, a
 // server's own fault.
 type StatusError struct {
@@ -95,18 +124,28 @@ func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered with status %d %s", e.Status, http.StatusText(e.Status)))
 }
 
+func (*StatusError) Hint() string {
+	return "run it again once the server answers; with --no-push review, approve, run and list work without it"
+}
+
 // A RejectedError is a push that the server's report does not confirm.
 type RejectedError struct {
 	Status string // the server's reason, for a person
 }
 
 func (e *RejectedError) Error() string { return "the server did not update the ref: " + e.Status }
+func (*RejectedError) Hint() string {
+	return "the error says why the remote refuses the ledger; fix that, then run the same command again"
+}
 
 // A NetworkError is a connection that was not made, was cut, or took too long;
 // with the latter it wraps context.DeadlineExceeded.
 type NetworkError struct{ Err error }
 
 func (e *NetworkError) Error() string { return e.Err.Error() }
+func (*NetworkError) Hint() string {
+	return "run it again once the server answers; with --no-push review, approve, run and list work without it"
+}
 
 // Unwrap returns the cause.
 func (e *NetworkError) Unwrap() error { return e.Err }

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNoSSH is a machine without the program that connects to ssh servers.
-var ErrNoSSH = errors.New("there is no ssh program")
+var ErrNoSSH error = &known{"there is no ssh program", "install OpenSSH's client, or use an https address"}
 
 // SSH is the program that connects to ssh servers, and what it is told besides
 // the user's own ssh_config(5). It is the one that git would run: the zero value

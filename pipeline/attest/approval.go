@@ -154,6 +154,7 @@ type Landed struct {
 type UnsettledError struct{ ID, Why string }
 
 func (e *UnsettledError) Error() string { return e.ID + " cannot be attested: " + e.Why }
+func (e *UnsettledError) Hint() string  { return "countersign show " + e.ID }
 
 // New makes the statement of one predicate type about a settled transaction and a commit
 // that it explains. The record is verified, and decided again, before; whatever does not

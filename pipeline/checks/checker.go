@@ -276,12 +276,14 @@ func (e *NoCommandsError) Error() string {
 	return fmt.Sprintf("%q has to run first, but commands do not run here", e.Command)
 }
 
+func (*NoCommandsError) Hint() string { return "countersign checks TX --out results.json" }
+
 // A ResultsError says that results which were given are not those of the
 // commands, the tree and the Policy that they are needed for.
 type ResultsError struct{ Err error }
 
 func (e *ResultsError) Error() string { return e.Err.Error() }
-
+func (*ResultsError) Hint() string    { return "countersign checks TX --out FILE" }
 func (e *ResultsError) Unwrap() error { return e.Err }
 
 // A SandboxError is a mode that was asked for and that the Policy does not allow.
@@ -291,8 +293,13 @@ func (e *SandboxError) Error() string {
 	return fmt.Sprintf("the sandbox %s was asked for, and the Policy says %s", e.Want, e.Have)
 }
 
+func (*SandboxError) Hint() string {
+	return "leave --sandbox out, or let the Policy's key sandbox allow it"
+}
+
 // A ReadOnlyError says that the sandbox is read-only, so that nothing is
 // applied and no command is run.
 type ReadOnlyError struct{}
 
 func (*ReadOnlyError) Error() string { return "the sandbox is read-only: nothing is applied" }
+func (*ReadOnlyError) Hint() string  { return "the Policy's key sandbox or --sandbox says read-only" }

@@ -33,7 +33,7 @@ func run(t *testing.T, tree fs.FS, commands ...policy.Check) []Execution {
 	}
 	var unavailable *sandbox.UnavailableError
 	if errors.As(err, &unavailable) {
-		t.Skip("no sandbox here: ", err, ": ", unavailable.Hint)
+		t.Skip("no sandbox here: ", err, ": ", unavailable.Try)
 	}
 	if err != nil || len(out) != len(commands) {
 		t.Fatalf("%d executions, %v", len(out), err)

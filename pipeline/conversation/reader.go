@@ -31,6 +31,10 @@ func (e *NoForgeError) Error() string {
 	return fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token for its server", e.ID, e.PullRequest)
 }
 
+func (*NoForgeError) Hint() string {
+	return "set COUNTERSIGN_TOKEN to a token that may read pull requests"
+}
+
 // A ReadingError says that a pull request could not be read in full, so that
 // nothing on it is an approval.
 type ReadingError struct {

@@ -88,12 +88,16 @@ func (e *UncommittedError) Error() string {
 	return "the files are written, and not committed: " + e.Err.Error()
 }
 
+func (*UncommittedError) Hint() string { return "git status" }
+
 // A SparseError names files that are not checked out.
 type SparseError struct{ Files []string }
 
 func (e *SparseError) Error() string {
 	return ledger.Plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + patch.QuoteList(e.Files)
 }
+
+func (*SparseError) Hint() string { return "countersign run TX --to branch" }
 
 // An ElsewhereError says that a transaction belongs to another checkout: Base
 // is the commit that it was reviewed on and HEAD does not contain, or "" where
@@ -107,6 +111,13 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
 }
 
+func (e *ElsewhereError) Hint() string {
+	if e.Base == "" {
+		return "run the same command there"
+	}
+	return "git checkout --detach " + e.Base
+}
+
 // A PullRequestError says that the Policy has changes go to pull requests, and that
 // the transaction is for none yet.
 type PullRequestError struct{ ID string }
@@ -114,6 +125,8 @@ type PullRequestError struct{ ID string }
 func (e *PullRequestError) Error() string {
 	return e.ID + " is not applied here: by the Policy it becomes a pull request"
 }
+
+func (e *PullRequestError) Hint() string { return "countersign propose " + e.ID + " --to pull-request" }
 
 // A NoHeadError says that the head branch of a pull request is gone, or, where
 // Branch is "", the repository that it was in.
@@ -128,6 +141,8 @@ func (e *NoHeadError) Error() string {
 	}
 	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
 }
+
+func (*NoHeadError) Hint() string { return "apply to a ref of the repository itself, with --to ref" }
 
 // A NotHereError says that the commit of an apply is in another clone, and that
 // it could not be made again in this one.
@@ -144,6 +159,8 @@ func (e *NotHereError) Error() string {
 	return text
 }
 
+func (*NotHereError) Hint() string { return "run it in the clone where it was applied" }
+
 func (e *NotHereError) Unwrap() error { return e.Err }
 
 // A SignerError says that the Policy wants commits signed, and that they cannot
@@ -158,6 +175,10 @@ func (e *SignerError) Error() string {
 		return "the Policy wants the commit signed with the key in " + e.Name + ", which is not set"
 	}
 	return fmt.Sprintf("signing with the key in %s: %v", e.Name, e.Err)
+}
+
+func (*SignerError) Hint() string {
+	return "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"
 }
 
 func (e *SignerError) Unwrap() error { return e.Err }

@@ -149,7 +149,7 @@ func memberOf(object map[string]any, root string) (part []byte, format string, e
 	}
 	switch len(found) {
 	case 0:
-		return nil, "", &patch.Error{Message: "no format that is known: no member of the object is a change"}
+		return nil, "", &patch.Error{Message: "no format that is known: no member of the object is a change", Try: tryFrom}
 	case 1:
 		return part, format, nil
 	}

@@ -32,10 +32,14 @@ func IsFormat(name string) bool {
 	return name == FormatSuggestion || name != FormatAuto && slices.Contains(Formats, name)
 }
 
+// tryFrom helps where no format is known.
+const tryFrom = "say what it is with --from: docs/agents.md lists the formats"
+
 // A FormatError is the name of a format that there is not.
 type FormatError struct{ Name string }
 
 func (e *FormatError) Error() string { return fmt.Sprintf("no format is called %+q", e.Name) }
+func (*FormatError) Hint() string    { return "--from is one of: " + strings.Join(Formats, ", ") }
 
 // From reads a change in one of the formats, and returns which one it was: of FormatAuto
 // the one that the text has. root is the directory that absolute paths of edits are below;
@@ -68,7 +72,7 @@ func From(format string, raw []byte, root string, together bool, summary string)
 	}
 	in, err := as(format, text, root, together, summary)
 	if e, is := err.(*patch.Error); is && e.Line > 0 && skipped > 0 { //nolint:errorlint // they are not wrapped
-		err = &patch.Error{Line: e.Line + skipped, Path: e.Path, Message: e.Message}
+		err = &patch.Error{Line: e.Line + skipped, Path: e.Path, Message: e.Message, Try: e.Try}
 	}
 	in.Raw, in.Format = raw, format
 	return in, err
@@ -132,7 +136,7 @@ func onlyBlock(raw []byte) (block, error) {
 	case open > 0:
 		return block{line: open}, &patch.Error{Line: open, Message: "the fenced block does not end"}
 	case len(found) == 0:
-		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change"}
+		return block{}, &patch.Error{Message: "no format that is known: neither the text nor a fenced block in it is a change", Try: tryFrom}
 	case len(found) > 1:
 		return found[0], &patch.Error{Message: fmt.Sprintf("%d fenced blocks hold a change, at lines %s: give one of them", len(found), beginnings(found))}
 	}

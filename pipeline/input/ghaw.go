@@ -212,7 +212,7 @@ func (c *Commits) change(summary string) Change {
 				return patch.Patchset{}, err
 			}
 			if !there.Equal(f.Before) {
-				return patch.Patchset{}, &patch.Error{Path: f.Path, Message: fmt.Sprintf("is another file than in %.12s, which the bundle is made on", c.Base)}
+				return patch.Patchset{}, &patch.Error{Path: f.Path, Message: fmt.Sprintf("is another file than in %.12s, which the bundle is made on", c.Base), Try: "the proposer has to make the change anew, on the files as they are"}
 			}
 			after[f.Path] = f.After
 		}

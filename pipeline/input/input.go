@@ -123,6 +123,13 @@ func (e *InvalidError) Error() string {
 	return e.What + " is not valid: " + msg
 }
 
+func (e *InvalidError) Hint() string {
+	if e.What == "patch.json" {
+		return "countersign patch verify FILE"
+	}
+	return "countersign proposal verify FILE"
+}
+
 // Pack reads a patch.json. Unlike pack apply it checks expected_hash.
 func Pack(raw []byte, summary string) (Change, error) {
 	doc, err := canon.Parse(raw)

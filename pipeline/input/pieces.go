@@ -46,7 +46,7 @@ func Pieces(raw []byte) ([]Piece, error) {
 // checkEncoding refuses UTF-16, which PowerShell makes of what another program prints.
 func checkEncoding(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff")) {
-		return &patch.Error{Line: 1, Message: "the text is UTF-16 and not UTF-8"}
+		return &patch.Error{Line: 1, Message: "the text is UTF-16 and not UTF-8", Try: "git diff --output=fix.patch"}
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func commits(text []byte) (out []Piece, err error) {
 		out = append(out, Piece{[]byte(diff), subject, subject + "\n\n" + body, author(fields["Author"], cmp.Or(fields["AuthorDate"], fields["Date"]))})
 	}
 	if len(out) == 0 {
-		err = &patch.Error{Message: "the patch is empty"}
+		err = &patch.Error{Message: "the patch is empty", Try: "git diff HEAD"}
 	}
 	return out, err
 }
@@ -227,7 +227,7 @@ func fenced(text []byte) (out []Piece, err error) {
 		return nil, &patch.Error{Line: open, Message: "the ```diff block does not end"}
 	}
 	if len(out) == 0 {
-		err = &patch.Error{Message: "not a Git diff: no line is ```diff alone"}
+		err = &patch.Error{Message: "not a Git diff: no line is ```diff alone", Try: "git diff HEAD"}
 	}
 	return out, err
 }

@@ -46,9 +46,9 @@ func Suggestion(c forge.ReviewComment, at fs.FS, summary string) (Change, error)
 		case err != nil:
 			return patch.Patchset{}, err
 		case before == nil:
-			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is not there in %.12s, which the comment is on", c.Commit)}
+			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is not there in %.12s, which the comment is on", c.Commit), Try: "check out the pull request's head"}
 		case !there.Equal(before):
-			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is another file than in %.12s, which the comment is on", c.Commit)}
+			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: fmt.Sprintf("is another file than in %.12s, which the comment is on", c.Commit), Try: "check out the pull request's head"}
 		}
 		data, err := replaced(before.Data, cmp.Or(c.Start, c.Line), c.Line, lines)
 		if err != nil {

@@ -89,7 +89,7 @@ func ReadSteps(raw []byte) ([]any, error) {
 		doc, err := canon.Parse(line)
 		step, object := doc.(map[string]any)
 		if err != nil || !object {
-			return nil, &patch.Error{Line: n, Message: "not a JSON object"}
+			return nil, &patch.Error{Line: n, Message: "not a JSON object", Try: "a trace is JSON Lines of steps, or one of the logs that docs/agents.md lists"}
 		}
 		if why := checkStep(step); why != "" {
 			return nil, &patch.Error{Line: n, Message: why}

@@ -86,13 +86,13 @@ func (f *finder) first() int {
 }
 
 // leftovers begin lines that belong to a diff, and to none that can be read.
-var leftovers = []struct{ begin, why string }{
-	{"@@ ", `an "@@" line without "---" and "+++" lines above it`},
-	{"diff --cc ", "a merge's combined diff cannot be applied"},
-	{"diff --combined ", "a merge's combined diff cannot be applied"},
-	{"Binary files ", "binary file without its content"},
-	{"GIT binary patch", `a binary patch without a "diff --git" line above it`},
-	{"***************", "a context diff, and not a unified one"},
+var leftovers = []struct{ begin, why, try string }{
+	{"@@ ", `an "@@" line without "---" and "+++" lines above it`, ""},
+	{"diff --cc ", "a merge's combined diff cannot be applied", "git diff HEAD^1 HEAD"},
+	{"diff --combined ", "a merge's combined diff cannot be applied", "git diff HEAD^1 HEAD"},
+	{"Binary files ", "binary file without its content", "git diff --binary"},
+	{"GIT binary patch", `a binary patch without a "diff --git" line above it`, ""},
+	{"***************", "a context diff, and not a unified one", "git diff"},
 }
 
 // files are those of a text, in its order.
@@ -107,7 +107,7 @@ func (f *finder) files() (out []*file, err error) {
 		default:
 			for _, l := range leftovers {
 				if f.at(0, l.begin) {
-					return nil, f.fail(f.next+1, "%s", l.why)
+					return nil, &patch.Error{Line: f.next + 1, Message: l.why, Try: l.try}
 				}
 			}
 			f.next++
@@ -320,11 +320,11 @@ func (f *file) find(level int, there look) (string, error) {
 	}
 	switch {
 	case f.titled && was != is:
-		return "", &patch.Error{Message: "headers disagree on the file's name"}
+		return "", &patch.Error{Message: "headers disagree on the file's name", Try: "make all lines that name the file agree, or make the diff anew"}
 	case len(found) == 1:
 		return found[0], nil
 	case len(names) == 2:
-		return "", &patch.Error{Path: is, Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is), Base: true}
+		return "", &patch.Error{Path: is, Message: fmt.Sprintf("%+q and %+q are no file's two names", f.was, f.is), Base: true, Try: "make both names those of one file in the base commit, such as a/FILE and b/FILE"}
 	case f.added || f.nil:
 		return names[0], nil
 	}
@@ -349,7 +349,7 @@ func find(files []*file, there look) (paths []string, err error) {
 				path, err = f.find(level, there)
 			}
 			if e, is := err.(*patch.Error); is { //nolint:errorlint // they are not wrapped
-				return nil, &patch.Error{Line: f.line, Path: e.Path, Message: e.Message, Base: e.Base}
+				return nil, &patch.Error{Line: f.line, Path: e.Path, Message: e.Message, Try: e.Try, Base: e.Base}
 			} else if err != nil {
 				return nil, err
 			}
@@ -396,7 +396,7 @@ func diff(files []*file, there look) (patch.Diff, error) {
 	}
 	d, err := patch.Parse([]byte(git.String()))
 	if e, is := err.(*patch.Error); is && e.Line < len(lines) { //nolint:errorlint // they are not wrapped
-		err = &patch.Error{Line: lines[e.Line], Path: e.Path, Message: e.Message}
+		err = &patch.Error{Line: lines[e.Line], Path: e.Path, Message: e.Message, Try: e.Try}
 	}
 	return d.Moved().At(lines), err
 }

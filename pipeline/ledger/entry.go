@@ -120,6 +120,10 @@ func (e *WordError) Error() string {
 	return fmt.Sprintf("the patch holds as a secret a word that the record itself is made of (%s), and the ledger keeps no secret: %v", e.Event, e.Err)
 }
 
+func (*WordError) Hint() string {
+	return "take the word out of the patch, or have it read from the environment"
+}
+
 // Unwrap is what the event is without the word.
 func (e *WordError) Unwrap() error { return e.Err }
 

@@ -13,10 +13,16 @@ import (
 
 // What Find returns besides other errors.
 var (
-	ErrNoTransactions = errors.New("the ledger has no transactions yet")
-	ErrNotFound       = errors.New("no such transaction")
-	ErrNoneOpen       = errors.New("no transaction is open")
+	ErrNoTransactions = error(&noneError{"the ledger has no transactions yet", "countersign review FILE"})
+	ErrNotFound       = error(&noneError{"no such transaction", "countersign list"})
+	ErrNoneOpen       = error(&noneError{"no transaction is open", "countersign review FILE"})
 )
+
+// noneError is a transaction that is not there, with the command that is of use then.
+type noneError struct{ message, next string }
+
+func (e *noneError) Error() string { return e.message }
+func (e *noneError) Hint() string  { return e.next }
 
 // An AmbiguousError is a name that several transactions answer to. Name is
 // empty when none was given.
@@ -30,6 +36,10 @@ func (e *AmbiguousError) Error() string {
 		return fmt.Sprintf("%d transactions are open: %s", len(e.IDs), strings.Join(e.IDs, ", "))
 	}
 	return fmt.Sprintf("%q names %d transactions: %s", e.Name, len(e.IDs), strings.Join(e.IDs, ", "))
+}
+
+func (*AmbiguousError) Hint() string {
+	return "name one of them by its id, or by more characters of it"
 }
 
 // Find returns the id of the transaction that name means: an id, a unique

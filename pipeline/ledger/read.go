@@ -21,7 +21,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
-
+func (e *CorruptError) Hint() string  { return "countersign validate " + e.ID }
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // A DamagedError is something in the ledger that no transaction accounts for.
@@ -30,6 +30,8 @@ type DamagedError struct{ Path, Message string }
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the ledger is damaged: %+q %s", e.Path, e.Message)
 }
+
+func (*DamagedError) Hint() string { return "countersign audit" }
 
 // CheckSchema reports whether a tree is a ledger of the version that this package
 // reads: ledger.json at its root says so.

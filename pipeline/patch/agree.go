@@ -40,7 +40,7 @@ const (
 func (h *header) section() (section, error) {
 	old, new, err := h.names()
 	if err != nil {
-		return section{}, &Error{Line: h.line, Message: err.Error()}
+		return section{}, (&Error{Line: h.line, Message: err.Error()}).With(tryNames[err])
 	}
 	for _, name := range []string{old, new} {
 		if err := CheckPath(name); err != nil {
@@ -63,6 +63,9 @@ func (h *header) section() (section, error) {
 	}
 	return sec, nil
 }
+
+// tryNames is what helps against errors of names.
+var tryNames = map[error]string{errNames: "make all lines that name the file agree, or make the diff anew", errPrefix: "git diff --src-prefix=a/ --dst-prefix=b/"}
 
 // action is what the header says happens to the file.
 func (h *header) action() (action, error) {
@@ -222,7 +225,7 @@ func (s section) secondOpinion(text []byte) (*gitdiff.File, error) {
 	}
 	f := files[0]
 	if f.OldName != "" && f.OldName != s.old || f.NewName != "" && f.NewName != s.new {
-		return nil, fail(errNames.Error())
+		return nil, (&Error{Line: s.line, Message: errNames.Error()}).With(tryNames[errNames])
 	}
 	if f.IsNew != (s.does == makes) || f.IsDelete != (s.does == deletes) || f.IsRename != (s.does == renames) || f.IsCopy != (s.does == copies) {
 		return nil, fail(errDoes.Error())

@@ -87,7 +87,7 @@ func (s *scanner) atContent() bool {
 func (s *scanner) checkLine(line string) error {
 	switch {
 	case strings.HasSuffix(line, "\r"):
-		return s.fail("header line ends in a carriage return; the diff was changed on its way")
+		return s.fail("header line ends in a carriage return; the diff was changed on its way").With("make the diff anew: it was changed by hand, or on its way")
 	case strings.IndexByte(line, 0) >= 0:
 		return s.fail("NUL byte in a header line")
 	}
@@ -108,7 +108,10 @@ func (s *scanner) headerLine(h *header) (rank int, err error) {
 			h.seen[k.rank] = k.word
 			err = h.set(k.rank, string(value))
 		}
-		if err != nil {
+		var e *Error
+		if errors.As(err, &e) {
+			return 0, at(e, s.line, "")
+		} else if err != nil {
 			return 0, s.fail("%v", err)
 		}
 		return k.rank, nil
@@ -191,9 +194,9 @@ func parseMode(s string) (Mode, error) {
 	case "100755":
 		return Executable, nil
 	case "120000":
-		return 0, errors.New("symbolic links are refused")
+		return 0, &Error{Message: "symbolic links are refused", Try: "leave it out: only regular files can be proposed"}
 	case "160000":
-		return 0, errors.New("submodules are refused")
+		return 0, &Error{Message: "submodules are refused", Try: "git diff --ignore-submodules=all"}
 	}
 	return 0, errors.New("unknown file mode " + Quote(clip(s)))
 }

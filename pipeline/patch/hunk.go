@@ -145,7 +145,7 @@ func (s *scanner) miscounted(h *hunk, start []byte) error {
 			new++
 		}
 	}
-	return &Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new)}
+	return &Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new), Try: "mend the counts in its @@ line, or make the diff anew"}
 }
 
 // body is the state while a hunk's lines are read.

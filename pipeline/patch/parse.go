@@ -41,12 +41,12 @@ func Parse(raw []byte) (Diff, error) {
 		d.sections = append(d.sections, sec)
 	}
 	if len(d.sections) == 0 {
-		return Diff{}, &Error{Message: "the patch is empty"}
+		return Diff{}, &Error{Message: "the patch is empty", Try: "git diff HEAD"}
 	}
 	made, taken := map[string]bool{}, map[string]bool{}
 	for _, s := range d.sections {
 		if made[s.new] || s.removes() && taken[s.old] {
-			return d, &Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch"}
+			return d, &Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch", Try: tryCommit}
 		}
 		made[s.new] = true
 		if s.removes() {
@@ -75,7 +75,7 @@ func (s *scanner) section() (section, error) {
 		err = sec.checkContent(h)
 	}
 	if err == nil && s.cut {
-		err = s.fail("the patch ends in the middle of a line")
+		err = s.fail("the patch ends in the middle of a line").With("end the patch with a line break")
 	}
 	return sec, at(err, sec.line, sec.new)
 }
@@ -92,7 +92,7 @@ func (s *scanner) content(sec *section, head, start []byte) (err error) {
 		}
 	case s.at("Binary files ") || s.at("Files "):
 		s.next()
-		err = s.fail("binary file without its content")
+		err = s.fail("binary file without its content").With("git diff --binary")
 	}
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *scanner) at(prefix string) bool {
 	return len(s.rest) >= len(prefix) && string(s.rest[:len(prefix)]) == prefix
 }
 
-func (s *scanner) fail(format string, args ...any) error {
+func (s *scanner) fail(format string, args ...any) *Error {
 	return &Error{Line: s.line, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -225,11 +225,18 @@ func (s *scanner) notADiff(line []byte) error {
 	has := func(prefix string) bool { return bytes.HasPrefix(line, []byte(prefix)) }
 	switch {
 	case has("--- ") || has("Index: "):
-		return s.fail(`diff has no "diff --git" lines`)
+		return s.fail(`diff has no "diff --git" lines`).With("git diff")
 	case has("diff --cc ") || has("diff --combined "):
-		return s.fail("a merge's combined diff cannot be applied")
+		return s.fail("a merge's combined diff cannot be applied").With("git diff HEAD^1 HEAD")
 	}
-	return s.fail("not a Git diff: unexpected text %s", Quote(clip(line)))
+	e := s.fail("not a Git diff: unexpected text %s", Quote(clip(line)))
+	switch {
+	case has("\x1b"):
+		return e.With("git diff --no-color")
+	case has("~"):
+		return e.With("git diff --word-diff=none")
+	}
+	return e.With("git diff HEAD")
 }
 
 // end consumes what may follow the last file: blank lines, and in a mail the
@@ -261,7 +268,7 @@ func (s *scanner) end() (bool, error) {
 	}
 	done := len(s.rest) <= s.tail
 	if !done && s.line != last {
-		return false, s.fail("not a Git diff: unexpected text between two files")
+		return false, s.fail("not a Git diff: unexpected text between two files").With("git diff HEAD")
 	}
 	return done, nil
 }

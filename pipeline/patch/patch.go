@@ -143,10 +143,12 @@ func (p Patchset) Hashes() (before, after map[string]*string) {
 // the input, 0 where the fault has no line; Path is empty where it is not about
 // one file. Base says that it is about the base commit, and that the change may fit
 // another one; Mismatch is the line of a file that a hunk does not expect, if it is that.
+// Try says what helps, "" where that is not known: a command to type, or a short sentence.
 type Error struct {
 	Line     int
 	Path     string
 	Message  string
+	Try      string
 	Base     bool
 	Mismatch *Mismatch
 }
@@ -161,6 +163,29 @@ func (e *Error) Error() string {
 	}
 	return b.String() + e.Message
 }
+
+// Hint is what to do about it.
+func (e *Error) Hint() string {
+	if e.Try == "" && e.Base {
+		return OnHead
+	}
+	return e.Try
+}
+
+// With is the error with what helps.
+func (e *Error) With(try string) *Error {
+	e.Try = try
+	return e
+}
+
+// What helps in several places.
+const (
+	OnHead    = "make the diff against the commit that HEAD is on"
+	ReadHead  = "the proposer has to read the file as it is in HEAD, and make the change anew"
+	SayPlace  = "the proposer has to say which place is meant"
+	tryCommit = "make them commits if one builds on the other, and propose those with --as one"
+	tryDelete = "delete in the same patch what is in the way"
+)
 
 // A TooLargeError is a file that has more bytes than may be read.
 type TooLargeError struct{ Path string }

@@ -41,7 +41,7 @@ import (
 // protect.
 func CheckPath(path string) error {
 	if why := badPath(path); why != "" {
-		return &Error{Path: path, Message: why}
+		return &Error{Path: path, Message: why, Try: "rename it: on some systems this name is not allowed, or means another file"}
 	}
 	return nil
 }

@@ -258,13 +258,13 @@ func (d Diff) Restore(base fs.FS) (Diff, error) {
 			return Diff{}, err
 		}
 		if f == nil {
-			return Diff{}, &Error{Path: s.old, Message: "does not exist in the base commit"}
+			return Diff{}, &Error{Path: s.old, Message: "does not exist in the base commit", Try: OnHead}
 		}
 		lines := linediff.Lines(f.Data)
 		hunks := slices.Clone(s.hunks)
 		for j := range hunks {
 			if !hunks[j].restore(lines) {
-				return Diff{}, &Error{Path: s.old, Message: "has fewer lines in the base commit"}
+				return Diff{}, &Error{Path: s.old, Message: "has fewer lines in the base commit", Try: OnHead}
 			}
 		}
 		d.sections[i].hunks = hunks
@@ -315,7 +315,7 @@ func FromOperations(base fs.FS, ops []Operation) (Patchset, error) {
 	t, after := newTree(base), map[string]*File{}
 	for _, op := range ops {
 		if _, twice := after[op.Path]; twice {
-			return Patchset{}, &Error{Path: op.Path, Message: "path appears twice in the patch"}
+			return Patchset{}, &Error{Path: op.Path, Message: "path appears twice in the patch", Try: tryCommit}
 		}
 		f, err := op.resolve(t)
 		if err != nil {
@@ -335,11 +335,11 @@ func (op Operation) resolve(t *tree) (*File, error) {
 	case err != nil:
 		return nil, err
 	case op.Op == "create" && before != nil:
-		return nil, &Error{Path: op.Path, Message: "already exists in the base commit"}
+		return nil, &Error{Path: op.Path, Message: "already exists in the base commit", Try: OnHead}
 	case op.Op == "create":
 		return &File{Mode: Regular, Data: op.Content}, nil
 	case before == nil:
-		return nil, &Error{Path: op.Path, Message: "does not exist in the base commit"}
+		return nil, &Error{Path: op.Path, Message: "does not exist in the base commit", Try: OnHead}
 	case op.Op == "modify":
 		return &File{Mode: before.Mode, Data: op.Content}, nil
 	case op.Op == "delete":
@@ -367,7 +367,7 @@ func (p Patchset) Operations() ([]Operation, error) {
 		}
 		if f.After != nil {
 			if f.After.Mode != want {
-				return nil, &Error{Path: f.Path, Message: "whole-file operations cannot set the executable bit"}
+				return nil, &Error{Path: f.Path, Message: "whole-file operations cannot set the executable bit", Try: "propose a Git diff: it says what is executable"}
 			}
 			op.Content = slices.Clip(f.After.Data)
 		}

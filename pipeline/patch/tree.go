@@ -43,7 +43,7 @@ func (t *tree) read(path string) (*File, error) {
 	var why regular.Error
 	switch {
 	case errors.As(err, &why):
-		return nil, &Error{Path: path, Message: string(why)}
+		return nil, &Error{Path: path, Message: string(why), Try: "leave it out: only regular files can be proposed"}
 	case err != nil || info == nil:
 		return nil, err
 	}
@@ -121,11 +121,11 @@ func (c *collider) place(dir, name, path string, last bool) error {
 	other, taken := names[casefold.Name(name)]
 	switch {
 	case taken && other != name:
-		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored"}
+		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored", Try: "rename one of the two: on some systems they are one file"}
 	case taken && last:
-		return &Error{Path: path, Message: "is a directory after the patch"}
+		return &Error{Path: path, Message: "is a directory after the patch", Try: tryDelete}
 	case taken && c.isFile(full):
-		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory"}
+		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory", Try: tryDelete}
 	}
 	names[casefold.Name(name)] = name
 	return nil

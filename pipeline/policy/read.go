@@ -210,6 +210,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+func (Problems) Hint() string { return "docs/policy.md lists the keys and their values" }
+
 // Unwrap gives each Problem as an error.
 func (ps Problems) Unwrap() []error {
 	errs := make([]error, len(ps))

@@ -76,6 +76,10 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("pull request %d is %s", e.PullRequest, e.State)
 }
 
+func (*ClosedError) Hint() string {
+	return "reopen the pull request, or propose the change without --pr"
+}
+
 // mostRebased is how many commits of the base branch are compared, as a row, with what was
 // approved: a forge can rebase a pull request.
 const mostRebased = 50

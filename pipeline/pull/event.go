@@ -118,9 +118,10 @@ func ReadEvent(name, ref string, r io.Reader) (Event, error) {
 
 // A RefusedError says why this program does not act in a workflow, or on what it
 // was started with, and what can be done.
-type RefusedError struct{ Message, Hint string }
+type RefusedError struct{ Message, Try string }
 
 func (e *RefusedError) Error() string { return e.Message }
+func (e *RefusedError) Hint() string  { return e.Try }
 
 // Trusted refuses the events whose workflow file a pull request, or a branch of
 // anybody's, can bring along: what such a workflow says about approvals is its
@@ -140,7 +141,7 @@ func (e Event) Trusted() error {
 	}
 	return &RefusedError{
 		fmt.Sprintf("the event %+q runs a workflow file that the pull request can change", ledger.OneLine(e.Name, 60)),
-		`settle on the events that "countersign init" writes: issue_comment, workflow_run, pull_request_target`,
+		"settle on one of these: issue_comment, workflow_run, pull_request_target",
 	}
 }
 

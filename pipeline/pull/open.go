@@ -38,9 +38,10 @@ type Opened struct {
 
 // An OpenError says why a transaction does not become a pull request, and what can be
 // done.
-type OpenError struct{ ID, Why, Hint string }
+type OpenError struct{ ID, Why, Try string }
 
 func (e *OpenError) Error() string { return e.ID + " does not become a pull request: " + e.Why }
+func (e *OpenError) Hint() string  { return e.Try }
 
 // OpensPulls reports whether the Policy has transactions become pull requests.
 func (s Settler) OpensPulls(ctx context.Context) (bool, error) {
@@ -140,17 +141,17 @@ func (s Settler) mayOpen(g pipeline.Gated) error {
 	case p.ContainsSecrets:
 		return &OpenError{
 			tx.TransactionID, "it adds what looks like a secret, which its branch would show before anybody has excused that",
-			"take the secret out; or approve it here, and apply with --to branch",
+			"take the secret out, or approve it here and apply it with --to branch",
 		}
 	case s.ActionsToken && touchesWorkflows(p):
 		return &OpenError{
 			tx.TransactionID, "it changes workflow files, which GitHub lets no workflow's own token push",
-			"give the token of an App with the permission workflows as push-token; or whoever may push them: countersign propose " + tx.TransactionID + " --to pull-request, with a token of their own",
+			"give the token of an App with the permission workflows as push-token",
 		}
 	case strings.HasPrefix(tx.Proposer.ID, "local:") && (s.InWorkflow || tx.Proposer.ID != r.Decider.ID || r.Actor.Kind != "user"):
 		return &OpenError{
 			tx.TransactionID, "the forge has no account of " + report.Clean(tx.Proposer.Login) + ", who proposed it",
-			"who proposed it can open it with a token of their own; or propose the patch anew with --to pull-request",
+			"who proposed it can open it, with a token of their own",
 		}
 	}
 	return nil
@@ -237,7 +238,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 		}
 	}
 	if err == nil && tip != commit {
-		err = &OpenError{tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did; delete the branch " + conversation.Branch(tx.TransactionID) + ", or countersign close " + tx.TransactionID}
+		err = &OpenError{tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did, and delete the branch " + conversation.Branch(tx.TransactionID)}
 	}
 	return err
 }
@@ -339,6 +340,10 @@ type MergeError struct {
 
 func (e *MergeError) Error() string {
 	return fmt.Sprintf("pull request %d was merged as %.12s, and that is not proved to be the approved patch: %s", e.PullRequest, e.Commit, e.Why)
+}
+
+func (*MergeError) Hint() string {
+	return "look at what was merged, and revert it if it is not what was approved"
 }
 
 // merge merges a pull request of ours whose check has just passed on a head, if the

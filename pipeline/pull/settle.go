@@ -251,6 +251,7 @@ type ObstacleError struct {
 }
 
 func (e *ObstacleError) Error() string { return e.ID + ": " + e.Obstacle.What }
+func (e *ObstacleError) Hint() string  { return e.Obstacle.Instead }
 
 // preflight says what will keep a change from being applied, before anybody is
 // asked about it.

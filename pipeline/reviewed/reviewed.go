@@ -29,8 +29,14 @@ type RedactedError struct {
 }
 
 func (e *RedactedError) Error() string {
-	return "the ledger has the patch of " + e.ID + " only without its secrets"
+	text := "the ledger has the patch of " + e.ID + " only without its secrets"
+	if e.Sealed {
+		text += ", and whole for whoever has its age identity in COUNTERSIGN_AGE_IDENTITY"
+	}
+	return text
 }
+
+func (e *RedactedError) Hint() string { return "countersign run " + e.ID + " --patch FILE" }
 
 // A Source is where the bytes of a patch come from, beside the ledger.
 type Source struct {

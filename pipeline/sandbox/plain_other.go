@@ -21,7 +21,7 @@ func (j *job) plans() ([]plan, error) {
 	if j.sandbox.Mode != DangerFullAccess {
 		return nil, &UnavailableError{
 			Missing: []string{"Linux"},
-			Hint:    "run the command on Linux, in a container or a virtual machine, or on GitHub Actions",
+			Try:     "run the command on Linux, in a container or a virtual machine, or on GitHub Actions",
 		}
 	}
 	return []plan{{protection: Protection{Mode: string(DangerFullAccess), Namespaces: []string{}}}}, nil

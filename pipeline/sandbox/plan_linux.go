@@ -75,7 +75,7 @@ func landlockABI() int {
 
 // unavailable is the error for a missing protection, with what to enable here.
 func unavailable(missing string, err error) error {
-	return &UnavailableError{Missing: []string{missing}, Hint: hint(missing, sysctl), Err: err}
+	return &UnavailableError{Missing: []string{missing}, Try: hint(missing, sysctl), Err: err}
 }
 
 // hint says what to enable, by what read gives for the kernel's settings.
@@ -88,11 +88,11 @@ func hint(missing string, read func(name string) string) string {
 	case userNamespaces:
 		switch {
 		case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
-			return "enable them: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+			return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 		case read("kernel/unprivileged_userns_clone") == "0":
-			return "enable them: sudo sysctl -w kernel.unprivileged_userns_clone=1"
+			return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
 		case read("user/max_user_namespaces") == "0":
-			return "enable them: sudo sysctl -w user.max_user_namespaces=15000"
+			return "sudo sysctl -w user.max_user_namespaces=15000"
 		}
 		return "allow unprivileged user namespaces; in a container, allow clone, mount and pivot_root (seccomp and AppArmor profiles)"
 	case noPrivileges:

@@ -40,7 +40,7 @@ func TestPlans(t *testing.T) {
 		}
 		if missing := (*UnavailableError)(nil); errors.As(err, &missing) {
 			got = missing.Missing
-			if missing.Hint == "" {
+			if missing.Try == "" {
 				t.Errorf("%s: no hint", c.name)
 			}
 		}

@@ -48,7 +48,7 @@ func denied([]string) error {
 	_, err = s.Run(context.Background(), dir, sh("touch executed"))
 	var missing *sandbox.UnavailableError
 	if !errors.As(err, &missing) || !slices.Equal(missing.Missing, []string{"user namespaces"}) ||
-		!strings.Contains(missing.Hint, "sysctl -w user.max_user_namespaces") || !errors.Is(err, syscall.ENOSPC) {
+		!strings.Contains(missing.Try, "sysctl -w user.max_user_namespaces") || !errors.Is(err, syscall.ENOSPC) {
 		return errors.New("not refused: " + err.Error())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "executed")); err == nil {

@@ -164,7 +164,7 @@ var ErrReadOnly = errors.New("commands are refused in read-only mode")
 // An UnavailableError says that a protection is missing and the command was not run.
 type UnavailableError struct {
 	Missing []string // the protections, such as "user namespaces"
-	Hint    string   // what to enable
+	Try     string   // what to enable
 	Err     error    // what the system said, or nil
 }
 
@@ -176,4 +176,5 @@ func (e *UnavailableError) Error() string {
 	return s
 }
 
+func (e *UnavailableError) Hint() string  { return e.Try }
 func (e *UnavailableError) Unwrap() error { return e.Err }

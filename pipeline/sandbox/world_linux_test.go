@@ -129,7 +129,7 @@ func run(t *testing.T, s sandbox.Sandbox, dir string, c sandbox.Command) sandbox
 	t.Helper()
 	r, err := s.Run(context.Background(), dir, c)
 	if missing, ok := err.(*sandbox.UnavailableError); ok {
-		t.Skipf("this kernel lacks %v: %v (%s)", missing.Missing, missing.Err, missing.Hint)
+		t.Skipf("this kernel lacks %v: %v (%s)", missing.Missing, missing.Err, missing.Try)
 	}
 	must(t, err)
 	return r

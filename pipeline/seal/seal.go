@@ -41,6 +41,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+func (*Error) Hint() string {
+	return "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"
+}
 
 // Seal returns data so that each of the recipients, and nobody else, can Open
 // it. Sealing twice gives different bytes.

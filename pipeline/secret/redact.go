@@ -153,6 +153,10 @@ func (e *FoundError) Error() string {
 	return text + ": " + e.Why
 }
 
+func (*FoundError) Hint() string {
+	return "take it out of the patch, and replace it everywhere if it is a real secret"
+}
+
 // Refuse returns a *FoundError if a text has what looks like a secret. path is
 // where the text is, and why says why it must not have one.
 func (f *Finder) Refuse(path, text, why string) error {

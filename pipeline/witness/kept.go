@@ -122,6 +122,8 @@ func (e *HistoryError) Error() string {
 	return fmt.Sprintf("the ledger was made anew: its key signed a checkpoint of %d commits with another history than its first %d have", e.Size, e.Size)
 }
 
+func (*HistoryError) Hint() string { return "find out who moved the ledger's ref, and put it back" }
+
 // In holds a note to the commits that the ledger has. What does not fit is a *HistoryError.
 func (n Note) In(t *Tree) error {
 	root, err := t.Root(min(n.Size, t.Size()))

@@ -2,6 +2,7 @@ package applypatch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -85,7 +86,7 @@ func (t tree) do(f *file) error {
 // at gives an error that has no line one.
 func at(number int, err error) error {
 	if e, is := err.(*patch.Error); is && e.Line == 0 { //nolint:errorlint // those of package patch are not wrapped
-		return &patch.Error{Line: number, Path: e.Path, Message: e.Message}
+		return &patch.Error{Line: number, Path: e.Path, Message: e.Message, Try: e.Try}
 	}
 	return err
 }
@@ -111,7 +112,10 @@ func (f *file) change(data []byte, w *work) ([]byte, error) {
 	for _, c := range f.chunks {
 		p, err := c.place(s, next)
 		if err != nil {
-			return nil, &patch.Error{Line: c.line, Path: f.path, Message: err.Error()}
+			e := &patch.Error{Message: err.Error()}
+			errors.As(err, &e)
+			e.Line, e.Path = c.line, f.path
+			return nil, e
 		}
 		edits, next = append(edits, p.edits()...), p.next
 	}
@@ -212,9 +216,9 @@ func (c *chunk) place(s *seeker, next int) (place, error) {
 	case len(found) == 0 && slices.Equal(wanted, []string{""}):
 		return place{}, fmt.Errorf("an empty line does not say where: give more lines around it")
 	case len(found) == 0:
-		return place{}, fmt.Errorf("the lines to change are not there: the first is %+q", clip(wanted[0]))
+		return place{}, &patch.Error{Message: fmt.Sprintf("the lines to change are not there: the first is %+q", clip(wanted[0])), Try: patch.ReadHead}
 	case len(found) > 1:
-		return place{}, fmt.Errorf("the lines to change are at %s: give more lines around them, or an @@ line", numbers(found))
+		return place{}, &patch.Error{Message: fmt.Sprintf("the lines to change are at %s: give more lines around them, or an @@ line", numbers(found)), Try: patch.SayPlace}
 	}
 	return found[0], nil
 }

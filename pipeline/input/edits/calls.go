@@ -39,7 +39,10 @@ func Calls(raw []byte, root string) ([]Edit, error) {
 	for _, c := range calls {
 		made, err := read(c, root, "")
 		if err != nil {
-			return nil, &patch.Error{Message: fmt.Sprintf("edit %d: %v", len(out)+1, err)}
+			e := &patch.Error{}
+			errors.As(err, &e)
+			e.Message = fmt.Sprintf("edit %d: %v", len(out)+1, err)
+			return nil, e
 		}
 		out = append(out, made...)
 	}
@@ -203,7 +206,7 @@ func below(name, root string) (string, error) {
 	}
 	top := strings.TrimSuffix(root, "/") + "/"
 	if root == "" || len(name) < len(top) || name[:len(top)] != top && (name[0] == '/' || !strings.EqualFold(name[:len(top)], top)) || path.Clean("/"+name[len(top):]) != "/"+name[len(top):] {
-		return "", fmt.Errorf("%+q is not below the repository", clip(given))
+		return "", &patch.Error{Message: fmt.Sprintf("%+q is not below the repository", clip(given)), Try: "name the file from the top of the repository, such as docs/FILE"}
 	}
 	return name[len(top):], nil
 }

@@ -55,7 +55,7 @@ type Edit struct {
 }
 
 // fail is an error about an edit.
-func (e Edit) fail(format string, args ...any) error {
+func (e Edit) fail(format string, args ...any) *patch.Error {
 	text := fmt.Sprintf(format, args...)
 	if e.number > 0 {
 		text = fmt.Sprintf("edit %d: %s", e.number, text)
@@ -118,7 +118,7 @@ func message(err error) string {
 func (e Edit) make(there *patch.File) ([]byte, error) {
 	switch {
 	case there != nil && len(there.Data) > 0 && e.Whole && e.New == "":
-		return nil, e.fail("has no content, which would empty the file: a patch can delete or empty it")
+		return nil, e.fail("has no content, which would empty the file: a patch can delete or empty it").With("propose what is on disk with --worktree, or delete the file in a patch")
 	case there != nil && (e.Whole || e.Old == "" && len(there.Data) == 0):
 		return []byte(endAs(string(there.Data), e.New)[0]), nil
 	case e.Whole, e.Old == "" && there == nil:
@@ -140,11 +140,11 @@ func (e Edit) make(there *patch.File) ([]byte, error) {
 	at := e.places(text, old)
 	switch {
 	case len(at) == 0:
-		return nil, e.fail("the text to replace is not there: it begins with %+q", first(e.Old))
+		return nil, e.fail("the text to replace is not there: it begins with %+q", first(e.Old)).With(patch.ReadHead)
 	case len(at) > maxPlaces:
 		return nil, e.fail("the text to replace is at more than %d places", maxPlaces)
 	case len(at) > 1 && !e.All:
-		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at))
+		return nil, e.fail("the text to replace is at %s: give more of what is around it", lines(text, at)).With(patch.SayPlace)
 	}
 	if len(replacement) > 0 && len(at) > maxFile/len(replacement) || len(text)+len(at)*len(replacement) > maxFile {
 		return nil, e.fail("makes more than %d bytes of the file", maxFile)

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,11 +13,11 @@ import (
 // it was to be read: a file, a directory, the Policy's ref, an object, a server.
 // It is 2 where the ledger does not have it: a transaction, or any at all.
 const (
-	ExitFailed  = 1 // PARTIAL, FAILED, a violation
-	ExitRefused = 2 // REFUSED, or a usage error
-	ExitIO      = 3 // file, directory, Git or network could not be read or written
-	ExitPending = 4
-	ExitDenied  = 5
+	ExitFailed  = 1 // partly or not applied; something does not validate
+	ExitRefused = 2 // refused, or a usage error
+	ExitIO      = 3 // a file, a directory, Git or the network could not be read or written
+	ExitPending = 4 // waiting for approval
+	ExitDenied  = 5 // denied
 )
 
 // A UsageError is a command line that cannot be obeyed.
@@ -44,7 +43,7 @@ func (e *ExitError) Error() string {
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // SeeHelp is the hint that names a command's help.
-func SeeHelp(cmd *cobra.Command) string { return fmt.Sprintf("see %q", cmd.CommandPath()+" --help") }
+func SeeHelp(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
 
 // NoEmptyFlag refuses a flag that was given an empty value, as by a script whose variable is
 // not set: an audit with an empty --allowed-signers would demand no signature. Texts may be empty.
@@ -66,7 +65,7 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 	hint := SeeHelp(cmd)
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + cmd.CommandPath() + " " + strings.Join(near, ", or "+cmd.CommandPath()+" ") + "?"
+		hint = cmd.CommandPath() + " " + near[0]
 	}
 	return &UsageError{fmt.Sprintf("unknown command %+q for %q", args[0], cmd.CommandPath()), hint}
 }

@@ -246,5 +246,5 @@ func NearFlag(cmd *cobra.Command, message string) string {
 	if len(near) == 0 || len(near) > 3 {
 		return ""
 	}
-	return "did you mean --" + strings.Join(near, " or --") + "? "
+	return "did you mean --" + strings.Join(near, " or --") + "?"
 }

@@ -21,6 +21,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("a bug in countersign ended this call, and no other: %v (%s%s)", e.Value, e.Method, e.At)
 }
 
+func (*PanicError) Hint() string { return "do the same with the command line, and report what it says" }
+
 // recovered answers a call that panics with an error. The call has given back what it took, and the session goes on.
 func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {

@@ -76,6 +76,21 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Hint is what to do about it.
+func (e *Error) Hint() string {
+	switch e.Kind {
+	case KindAuth:
+		return "the token is no longer valid: give another one"
+	case KindPermission:
+		return "countersign init --check"
+	case KindNotFound:
+		return "give a token that can see it, if it is there"
+	case KindRateLimited:
+		return "run it again later: nothing counts until it was read"
+	}
+	return "run it again: nothing counts until all of it was read"
+}
+
 // Is matches the errors that package forge tells apart.
 func (e *Error) Is(target error) bool {
 	return target == forge.ErrPermission && e.Kind == KindPermission || target == forge.ErrNotFound && e.Kind == KindNotFound ||

@@ -98,7 +98,7 @@ func (f Facts) Findings() []Finding {
 		all = append(all, f.usesFindings()...)
 		all = append(all, f.attestFindings()...)
 	} else if !f.alone() {
-		all = append(all, note("countersign init, push, and git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
+		all = append(all, note("git remote set-head origin --auto", "no default branch of a remote is known here: nothing is said of the Policy and the workflows"))
 	}
 	all = append(all, f.placeFindings()...)
 	switch {
@@ -115,7 +115,7 @@ func (f Facts) Findings() []Finding {
 	case f.Gitea != nil:
 		all = append(all, note("set COUNTERSIGN_TOKEN to a token of an account that administers the repository", "the server was not asked: there is no token, or no repository to ask about"))
 	case f.Unknown:
-		all = append(all, note("--forge gitea, forgejo or github; git config countersign.forge says it once for this clone", "the server was not asked: it is not known what it is, or COUNTERSIGN_TOKEN is for another host"))
+		all = append(all, note("say what it is with --forge gitea, forgejo or github", "the server was not asked: it is not known what it is, or COUNTERSIGN_TOKEN is for another host"))
 	case f.alone():
 		all = append(all, ok("there is no remote: everything here works in this clone alone"))
 	case f.Here != nil:
@@ -164,7 +164,7 @@ func (f Facts) hereFindings() []Finding {
 		out = append(out, fails("git switch "+report.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
 	}
 	if f.Here.Ledger == "" {
-		return append(out, note("countersign sync brings a remote's; countersign review begins one", "this clone has no ledger on %s", f.LedgerRef))
+		return append(out, note("countersign sync", "this clone has no ledger on %s", f.LedgerRef))
 	}
 	out = append(out, ok("the ledger %s is here, at %.12s", f.LedgerRef, f.Here.Ledger))
 	switch r := f.Here.Remote; {
@@ -174,9 +174,9 @@ func (f Facts) hereFindings() []Finding {
 	case r.Verdict == online.Note:
 		out = append(out, note("countersign sync", "%s", report.Clean(r.Reason)))
 	case r.Verdict == online.Unknown:
-		out = append(out, note("countersign sync says more", "the remote's ledger cannot be compared: %s", report.Clean(r.Reason)))
+		out = append(out, note("countersign sync", "the remote's ledger cannot be compared: %s", report.Clean(r.Reason)))
 	default:
-		out = append(out, fails("countersign sync says what to do", "%s", report.Clean(r.Reason)))
+		out = append(out, fails("countersign sync", "%s", report.Clean(r.Reason)))
 	}
 	return out
 }
@@ -188,23 +188,23 @@ func (f Facts) deniedFindings() []Finding {
 	}
 	var out []Finding
 	if f.Here.DeniedErr != nil {
-		out = append(out, note("countersign audit says what is damaged", "what was denied cannot be read: %s", report.Clean(f.Here.DeniedErr.Error())))
+		out = append(out, note("countersign audit", "what was denied cannot be read: %s", report.Clean(f.Here.DeniedErr.Error())))
 	}
 	for _, d := range f.Here.Denied {
 		what := report.Clean(fmt.Sprintf("%s, %s in %s", d.About, d.Recorded, d.TransactionID))
 		switch d.Verdict {
 		case online.Same:
 		case online.Unknown:
-			out = append(out, note("countersign audit --online asks again", "whether %s, was merged is not known: %s", what, report.Clean(d.Reason)))
+			out = append(out, note("countersign audit --online", "whether %s, was merged is not known: %s", what, report.Clean(d.Reason)))
 		default:
-			out = append(out, fails("countersign audit --branch tells what of it is there; revert that, and find out who set the check countersign", "%s, is %s: %s", what, report.Clean(d.Now), report.Clean(d.Reason)))
+			out = append(out, fails("revert what of it is there, and find out who set the check countersign", "%s, is %s: %s", what, report.Clean(d.Now), report.Clean(d.Reason)))
 		}
 	}
 	if len(out) == 0 && len(f.Here.Denied) > 0 {
 		out = append(out, ok("what was denied was not merged: %s", report.Counted(len(f.Here.Denied), "pull request")))
 	}
 	if f.Here.MoreDenied > 0 {
-		out = append(out, note("countersign audit --online asks about all of them", "whether %s more that was denied was merged was not asked", report.Counted(f.Here.MoreDenied, "pull request")))
+		out = append(out, note("countersign audit --online", "whether %s more that was denied was merged was not asked", report.Counted(f.Here.MoreDenied, "pull request")))
 	}
 	return out
 }
@@ -243,7 +243,7 @@ func (f Facts) fileFindings() []Finding {
 		case state == Missing:
 			out = append(out, fails(writes, "%s is missing on %s", file.Path, report.Clean(f.Branch)))
 		case state == Differs:
-			out = append(out, note("countersign init --force --dry-run shows what is different", "%s is not as init writes it", file.Path))
+			out = append(out, note("countersign init --force --dry-run", "%s is not as init writes it", file.Path))
 		default:
 			out = append(out, ok("%s is there", file.Path))
 		}
@@ -292,7 +292,7 @@ func (f Facts) tokenFindings() []Finding {
 		case !known:
 			out = append(out, note("", "whether the token has %s could not be found out", right))
 		case !may:
-			out = append(out, fails("give a token with "+right+"; a workflow's has what countersign.yml grants", "the token has no %s: %s", right, rightsFor[right]))
+			out = append(out, fails("give a token with "+right+"", "the token has no %s: %s", right, rightsFor[right]))
 		default:
 			out = append(out, ok("the token has %s", right))
 		}
@@ -373,10 +373,10 @@ func (f Facts) pagesFindings() []Finding {
 	case pages.BuildType != "workflow":
 		return []Finding{fails("gh api -X PUT repos/{owner}/{repo}/pages -f build_type=workflow", "GitHub takes Pages from a branch, and not from countersign-pages.yml")}
 	case f.GitHub.Private && pages.Public && f.Redact == "false":
-		return []Finding{note("countersign init --pages --redact leaves the diffs out; Settings > Pages > Visibility, which GitHub Enterprise Cloud has, or gh workflow disable countersign-pages.yml",
+		return []Finding{note("countersign init --pages --redact",
 			"everybody can see every diff of this private repository, and what commands printed: its pages have them (redact: false in countersign-pages.yml)")}
 	case f.GitHub.Private && pages.Public:
-		return []Finding{note("Settings > Pages > Visibility, which GitHub Enterprise Cloud has; else gh workflow disable countersign-pages.yml",
+		return []Finding{note("gh workflow disable countersign-pages.yml",
 			"everybody can see the pages of this private repository: who proposed and approved what, the names of files, what people wrote")}
 	}
 	return []Finding{ok("GitHub publishes the pages of countersign-pages.yml")}
@@ -395,7 +395,7 @@ func (f Facts) attestFindings() []Finding {
 		{"attestations: write", "GitHub takes no attestation of it"},
 	} {
 		if state == Differs && !slices.Contains(f.Attests, right.name) {
-			out = append(out, fails("countersign init --force writes the file anew", "countersign-attest.yml does not give its job %s: %s", right.name, right.without))
+			out = append(out, fails("countersign init --force", "countersign-attest.yml does not give its job %s: %s", right.name, right.without))
 		}
 	}
 	var not []string
@@ -409,7 +409,7 @@ func (f Facts) attestFindings() []Finding {
 		not = append(not, "the server is GitHub Enterprise Server, and Sigstore's public authority knows github.com alone")
 	}
 	for _, why := range not {
-		out = append(out, fails("gh workflow disable countersign-attest.yml, or delete it; countersign attest --sign-key FILE signs with a key, and tells nobody", "countersign-attest.yml attests nothing: %s", why))
+		out = append(out, fails("gh workflow disable countersign-attest.yml", "countersign-attest.yml attests nothing: %s", why))
 	}
 	if len(out) == 0 {
 		out = append(out, ok("countersign-attest.yml has the rights to attest what is settled; a public log names this repository"))
@@ -473,7 +473,7 @@ func pushFindings(there github.Facts, ledgerRef string) []Finding {
 			"the push ruleset %s (%s) holds for every push, that of the ledger too", report.Clean(set.Name), report.Clean(what)))
 	}
 	if !strings.HasPrefix(ledgerRef, "refs/heads/") {
-		return append(out, note("--ledger-ref refs/heads/…, and countersign init --harden", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", ledgerRef))
+		return append(out, note("countersign init --ledger-branch", "no ruleset reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", ledgerRef))
 	}
 	if there.RulesUnread {
 		return out

@@ -55,7 +55,7 @@ func (f Facts) giteaServer() []Finding {
 	case starts:
 		out = append(out, ok("the server is %s", server))
 	case known:
-		out = append(out, note("update it to 1.25 or newer; until then start the workflow countersign by hand where the hour is too long",
+		out = append(out, note("update it to 1.25 or newer, and start the workflow by hand where the hour is too long",
 			"the server is %s: before 1.25 no run starts another (workflow_run), and runs are not listed. What people say, and new pull requests, wait for the hourly schedule", server))
 	default:
 		out = append(out, note("open a pull request: if nothing is said there within a minute, the schedule says it once an hour",
@@ -180,7 +180,7 @@ func (f Facts) giteaBranch() []Finding {
 	var out []Finding
 	if slices.Contains(p.Required, guardStatus) {
 		out = append(out, ok("%s requires the status countersign", branch),
-			note("countersign audit --branch, or a schedule of it, tells afterwards; let agents work in forks", "whoever may write here can set the status countersign by hand, and merge what nobody approved"))
+			note("let agents work in forks, and look for commits that nobody approved", "whoever may write here can set the status countersign by hand, and merge what nobody approved"))
 	} else {
 		out = append(out, fails(protect, "%s does not require the status countersign, by this name and no pattern: a pull request can be merged that nobody approved", branch))
 	}
@@ -214,7 +214,7 @@ func ledgerRule(there gitea.Facts, ledgerRef string) []Finding {
 	protect := "Settings > Branches: a rule for the ledger's branch that lets the program's account alone push"
 	switch p := there.OfLedger; {
 	case !is:
-		return []Finding{note("countersign init --ledger-branch, and protect that branch", "no rule reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", report.Clean(ledgerRef))}
+		return []Finding{note("countersign init --ledger-branch", "no rule reaches %s: whoever may push can rewrite or delete it, and countersign notices afterwards", report.Clean(ledgerRef))}
 	case there.RulesUnread:
 		return []Finding{note("run it with the token of an account that administers the repository", "the protection of the ledger's branch %s cannot be read", branch)}
 	case p == nil:

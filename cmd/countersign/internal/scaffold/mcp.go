@@ -75,7 +75,7 @@ func Consent(files []Planned) error {
 		}
 	}
 	if len(changed) > 0 {
-		return &RefusedError{"nothing was written: these are yours, and nobody is here to be asked: " + strings.Join(changed, ", "), "init --mcp --dry-run shows the change, and init --mcp --force makes it"}
+		return &RefusedError{"nothing was written: these are yours, and nobody is here to be asked: " + strings.Join(changed, ", "), "countersign init --mcp --dry-run"}
 	}
 	return nil
 }

@@ -29,18 +29,21 @@ type Setup struct {
 	Tags               func(ctx context.Context, repository string) (map[string]string, error)
 	Ask                func(question string) (answer string, err error) // nil where there is no terminal
 	Say                func(format string, args ...any)
-	Again              func(args ...string) string
 }
 
 // A RefusedError is what init does not do, and what does it.
-type RefusedError struct{ Message, Hint string }
+type RefusedError struct{ Message, Try string }
 
 func (e *RefusedError) Error() string { return e.Message }
+func (e *RefusedError) Hint() string  { return e.Try }
 
 // A TagsError is that a server did not say what releases there are.
 type TagsError struct{ Err error }
 
 func (e *TagsError) Error() string { return e.Err.Error() }
+func (*TagsError) Hint() string {
+	return "name the commit yourself: --uses OWNER/countersign@COMMIT, with its 40 digits"
+}
 
 // Unwrap returns the cause.
 func (e *TagsError) Unwrap() error { return e.Err }
@@ -97,7 +100,7 @@ func (s *Setup) nameLedger(files []Planned) error {
 	}
 	site := slices.ContainsFunc(files, func(f Planned) bool { return f.Path == PagesWorkflow })
 	if s.Answers.LedgerRepository != "" && site && s.Redact == "" {
-		return &RefusedError{"the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it, and pages are for everybody who may see the site", "init --pages --redact, or --redact=false, publishes them all the same"}
+		return &RefusedError{"the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it, and pages are for everybody who may see the site", "countersign init --pages --redact"}
 	}
 	return nil
 }
@@ -116,7 +119,7 @@ func (s Setup) refuseAttest(files []Planned) error {
 	if why == "" {
 		return nil
 	}
-	return &RefusedError{why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there; countersign attest --sign-key FILE signs with a key, and tells nobody"}
+	return &RefusedError{why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there"}
 }
 
 // unforced is an error if files that somebody changed would be written over without --force.
@@ -129,7 +132,7 @@ func (s Setup) unforced(files []Planned) error {
 		}
 	}
 	if len(changed) > 0 {
-		return &RefusedError{"nothing was written: these are not as init writes them: " + strings.Join(changed, ", "), "init --force writes over them; the change is then only in Git's history"}
+		return &RefusedError{"nothing was written: these are not as init writes them: " + strings.Join(changed, ", "), "countersign init --force"}
 	}
 	return nil
 }
@@ -150,10 +153,10 @@ func (s Setup) release(ctx context.Context, repository, tag string) (string, err
 // interview asks what the Policy is to say. What is no answer is asked again.
 func (s *Setup) interview(there Planned) error {
 	if there.State == Theirs {
-		return &RefusedError{policy.Path + " is yours: init does not write over it", "change it in an editor, then: " + s.Again("policy", "check", policy.Path)}
+		return &RefusedError{policy.Path + " is yours: init does not write over it", "change it in an editor: init does that for no file of yours"}
 	}
 	if s.Ask == nil {
-		return &RefusedError{"--interactive asks questions, and there is no terminal to ask them in", s.Again("init") + " writes the defaults"}
+		return &RefusedError{"--interactive asks questions, and there is no terminal to ask them in", "countersign init"}
 	}
 	for _, q := range Questions(&s.Settings) {
 		for taken := false; !taken; {
@@ -357,12 +360,12 @@ func (p *Pull) Tree(ctx context.Context) (_ fs.FS, err error) {
 		return nil, err
 	}
 	if p.parent = cmp.Or(p.before, base); p.parent == "" {
-		return nil, &RefusedError{"the default branch has no commit", "git push origin HEAD puts one there"}
+		return nil, &RefusedError{"the default branch has no commit", "git push origin HEAD"}
 	}
 	if why, err := p.taken(ctx, base); err != nil {
 		return nil, err
 	} else if why != "" {
-		return nil, &RefusedError{"the branch " + Branch + " " + why, "merge or delete that branch (git push origin --delete " + Branch + "), then run it again"}
+		return nil, &RefusedError{"the branch " + Branch + " " + why, "merge or delete that branch, then run it again"}
 	}
 	return p.Repo.Tree(ctx, p.parent)
 }
@@ -422,7 +425,7 @@ const pullTitle = "Have patches countersigned"
 // was not done before. The working tree and the index are left alone.
 func (p *Pull) Write(ctx context.Context, files []Planned, s Settings) (int, error) {
 	if s.Uses == Placeholder {
-		return 0, &RefusedError{"the workflows would name " + Placeholder + ", which runs nothing", "countersign init --pr --uses OWNER/countersign, where OWNER publishes the countersign that you use"}
+		return 0, &RefusedError{"the workflows would name " + Placeholder + ", which runs nothing", "countersign init --pr --uses OWNER/countersign"}
 	}
 	made := changes(files)
 	if p.before == "" && len(made) == 0 {

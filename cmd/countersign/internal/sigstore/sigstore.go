@@ -40,6 +40,10 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s, which signs and verifies without keys, cannot be run: %s", e.Path, e.Why)
 }
 
+func (*MissingError) Hint() string {
+	return "put countersign-sigstore of the same release beside countersign, or set COUNTERSIGN_SIGSTORE to its path"
+}
+
 // A FailedError is a program that did not do what it was asked for. Code is its exit code, -1
 // if it has none; Said is what it says of that, in one line.
 type FailedError struct {
@@ -48,6 +52,9 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string { return "countersign-sigstore: " + e.Said }
+func (*FailedError) Hint() string {
+	return "try again, and see that countersign-sigstore is of the same release"
+}
 
 // Exit codes of the program: Refused says that a bundle does not verify, Unreachable that what
 // had to be asked or read could not be.
