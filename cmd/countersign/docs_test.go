@@ -85,6 +85,29 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
+// TestDocsExitCodes: docs/cli.md has the exit codes and the variables of the code, in at most 900 words.
+func TestDocsExitCodes(t *testing.T) {
+	t.Parallel()
+	page := documentation(t)["docs/cli.md"]
+	raw, err := os.ReadFile("internal/cli/cli.go")
+	check(t, err)
+	codes := regexp.MustCompile(`(?m)^\tExit\w+ += (\d) // (.*)$`).FindAllStringSubmatch(string(raw), -1)
+	for _, code := range codes {
+		if !strings.Contains(page, "\n| "+code[1]+" | "+code[2]) {
+			t.Errorf("docs/cli.md does not say that %s is: %s", code[1], code[2])
+		}
+	}
+	all, _ := literals(t)
+	for _, name := range regexp.MustCompile("`(COUNTERSIGN_[A-Z_]+)`").FindAllStringSubmatch(page, -1) {
+		if all[name[1]] == "" {
+			t.Errorf("nothing reads %s, which docs/cli.md has", name[1])
+		}
+	}
+	if words := len(strings.Fields(page)); words > 900 || len(codes) != 5 {
+		t.Errorf("docs/cli.md has %d words and %d exit codes", words, len(codes))
+	}
+}
+
 // tutorial runs the commands of a page of docs in one shell: tutorial PAGE. They are its blocks of sh. A command ends
 // with 0, or as its comment says: exit code N. A block of text is what those before it print, beside other
 // things; … stands for anything.
