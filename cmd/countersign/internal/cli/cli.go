@@ -16,7 +16,7 @@ const (
 	ExitFailed  = 1 // partly or not applied; something does not validate
 	ExitRefused = 2 // refused, or a usage error
 	ExitIO      = 3 // a file, a directory, Git or the network could not be read or written
-	ExitPending = 4 // waiting for approval
+	ExitPending = 4 // it waits for approval
 	ExitDenied  = 5 // denied
 )
 
