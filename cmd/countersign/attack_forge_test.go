@@ -104,7 +104,7 @@ func TestGuessedServer(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for forge, says := range map[string]string{"": "if that is wrong, --forge gitea or forgejo", "github": "run it again", "gitea": "run it again"} {
+	for forge, says := range map[string]string{"": "if it is another: --forge gitea, forgejo or github", "github": "run it again", "gitea": "run it again"} {
 		env := map[string]string{"COUNTERSIGN_TOKEN": "t", "GIT_CONFIG_NOSYSTEM": "1", "HOME": dir}
 		var stderr strings.Builder
 		app := App{

@@ -99,8 +99,10 @@ func (e *unfitError) Hint() string {
 		}
 	}
 	switch {
+	case e.why.Done && e.why.Since != "":
+		return "git show " + e.why.Since[:min(12, len(e.why.Since))]
 	case e.why.Done:
-		return ""
+		return "git log -3 -- " + report.ShellQuote(e.why.Patch.Path)
 	case e.given.again != "":
 		return "countersign run " + e.given.again + " --to branch"
 	case e.why.Below != "":

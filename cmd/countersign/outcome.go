@@ -114,6 +114,9 @@ func hintOf(err error) (hint string) {
 		names := slices.Clone(e.Files)
 		for i, file := range names {
 			names[i] = ":/" + report.ShellQuote(file) // from the top, wherever it is typed
+			if strings.ContainsAny(file, `*?[\`) {    // no pattern
+				names[i] = report.ShellQuote(":(top,literal)" + file)
+			}
 		}
 		return "git stash push --all -- " + strings.Join(names, " ") // what is ignored too, and nothing but these
 	case *code.UncommittableError:
@@ -162,6 +165,7 @@ func plainly(args ...string) string { return "countersign " + strings.Join(args,
 func (a *App) typed(hint string) string {
 	dir := cmp.Or(a.beside, a.flags.dir)
 	switch program, rest, _ := strings.Cut(hint, " "); {
+	case a.cloned != "": // there is no clone to type it in
 	case program == "countersign" && !strings.HasPrefix(rest, "-"):
 		about := " "
 		if a.transaction != "" {

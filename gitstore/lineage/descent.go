@@ -36,7 +36,7 @@ func (e *RollbackError) Error() string {
 
 func (e *RollbackError) Hint() string {
 	if e.Tip == "" {
-		return "find out who removed it, and push " + e.Seen + " there again"
+		return "find out who removed it, and push " + e.Seen + " there again; docs/ledger.md says more"
 	}
 	return "find out who moved it; docs/ledger.md says how an owner accepts another ledger"
 }
