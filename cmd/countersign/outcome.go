@@ -35,9 +35,6 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// A command writes the command line for a next step (App.again).
-type command = func(args ...string) string
-
 // as reports whether an error is one of a type.
 func as[E error](err error) bool {
 	var e E

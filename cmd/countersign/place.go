@@ -180,12 +180,6 @@ func (a *App) ledgerServer(repo *gitstore.Repo, settings gitstore.Settings, addr
 	return a.serverWith(repo, address, o)
 }
 
-// isLedgerPlace reports whether it is a ledger's own repository that does not let us, or is not there.
-func isLedgerPlace(err error) bool {
-	var e *wire.Error
-	return errors.As(err, &e) && e.Role != "" && (as[*wire.AuthError](err) || errors.Is(err, wire.ErrNotFound))
-}
-
 // lookElsewhere is what can be told of the repository that keeps the ledger.
 func (a *App) lookElsewhere(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, name string) *scaffold.Elsewhere {
 	found := &scaffold.Elsewhere{Repository: name}
