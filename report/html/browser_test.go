@@ -28,7 +28,7 @@ func TestBrowserLives(t *testing.T) {
 		Person: func(a ledger.Actor) string { return "person/" + a.Kind + "/index.html" }, Path: func(string) string { return "path/index.html" },
 	}
 	for id, tx := range lives(t, append(storetest.Mixed(9), storetest.Signed)...) {
-		t.Run(read(t, tx, id).State, func(t *testing.T) {
+		t.Run(string(read(t, tx, id).State), func(t *testing.T) {
 			for name, o := range map[string]html.Options{"alone.html": {Alone: true}, "index.html": site} {
 				if o.Alone && read(t, tx, id).Status != ledger.Completed {
 					continue // its parts are the same
