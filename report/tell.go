@@ -279,16 +279,21 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id, t
 		if top != "" {
 			git += " -C " + Clean(ShellQuote(top))
 		}
-		fmt.Fprintf(b, "Not committed yet:  %s add %s && %s commit\n", git, paths(ops), git)
+		next := git + " status"
+		if names := paths(ops); names != "" {
+			next = git + " add " + names + " && " + git + " commit"
+		}
+		fmt.Fprintf(b, "Not committed yet:  %s\n", next)
 	}
 }
 
-// paths are those of some operations as a shell reads them, or where they are many, all of them.
+// paths are those of some operations as a shell reads them, "" where they are too many for a line, or
+// cannot be typed: whatever else is in the tree is nothing to add with them.
 func paths(ops []result.Operation) string {
 	var out []string
 	for _, o := range ops {
-		if Clean(o.Path) != o.Path || len(ops) > 6 {
-			return "-A"
+		if Clean(o.Path) != o.Path || len(ops) > maxRows {
+			return ""
 		}
 		name := o.Path
 		if strings.ContainsAny(name, "*?[") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ":") {

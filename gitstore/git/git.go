@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ErrNotInstalled says that there is no git program in PATH.
@@ -44,6 +45,8 @@ var passed = []string{
 
 // Run runs git in a directory and returns what it wrote, also beside an Error.
 func Run(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an include may be a pipe that nobody writes to
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
