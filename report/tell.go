@@ -135,7 +135,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	at := r.Stands()
 	switch {
 	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
-		r.applied(&b, line, id, s.Top)
+		r.applied(&b, line, id)
 	case by != "" && at == state.Denied:
 		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), r.because()))
 	case by != "" && at == state.Approved:
@@ -169,8 +169,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	if text := Drift(r.drifts()); text != "" && at != state.Applied {
 		fmt.Fprintf(&b, "    since then: %s\n", text)
 	}
-	b.WriteString(StepLines(r.Steps(id, again)))
-	return Fold(b.String(), columns)
+	return Fold(b.String(), columns) + r.toCommit(s.Top) + StepLines(r.Steps(id, again)) // commands are pasted, and not folded
 }
 
 var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
@@ -243,7 +242,7 @@ func StepLines(steps []Step) string {
 }
 
 // applied says what became of an apply: the files as they were written, or why they were not.
-func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id, top string) {
+func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id string) {
 	res := r.ApplyResult
 	files := Counted(len(r.Files), "file")
 	switch {
@@ -274,17 +273,23 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id, t
 	if n := len(ops) - most; n > 0 {
 		fmt.Fprintf(b, "    and %d more: countersign show %s\n", n, id)
 	}
-	if res.Outcome == result.Success && !res.DryRun && r.AppliedCommit == "" && len(ops) > 0 {
-		git := "git"
-		if top != "" {
-			git += " -C " + Clean(ShellQuote(top))
-		}
-		next := git + " status"
-		if names := paths(ops); names != "" {
-			next = git + " add " + names + " && " + git + " commit"
-		}
-		fmt.Fprintf(b, "Not committed yet:  %s\n", next)
+}
+
+// toCommit is the line that commits what was written to the working tree, "" where there is nothing to
+// commit. top is where that begins, "" for here.
+func (r Report) toCommit(top string) string {
+	res := r.ApplyResult
+	if res == nil || res.Outcome != result.Success || res.DryRun || r.AppliedCommit != "" || len(res.Operations) == 0 {
+		return ""
 	}
+	git := "git"
+	if top != "" {
+		git += " -C " + Clean(ShellQuote(top))
+	}
+	if names := paths(r.Operations()); names != "" {
+		return "Not committed yet:  " + git + " add " + names + " && " + git + " commit\n"
+	}
+	return "Not committed yet:  " + git + " status\n"
 }
 
 // paths are those of some operations as a shell reads them, "" where they are too many for a line, or
@@ -381,11 +386,13 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 			fmt.Fprintf(&b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
 		}
 	}
+	text := Fold(b.String(), columns)
+	b.Reset()
 	if steps := r.Steps(id, again); len(steps) > 0 {
 		row("next", strings.ReplaceAll(strings.TrimSpace(StepLines(steps)), "\n    ", "\n       "))
 	}
 	r.idsText(&b, s, row, long)
-	return Fold(b.String(), columns)
+	return text + b.String()
 }
 
 // needsText has a row for each decision, with the approval that it gives, or why it does not count.
