@@ -22,7 +22,7 @@ func TestT78BrowserCheats(t *testing.T) {
 		t.Fatalf("the demo's ledger: %+v", got)
 	}
 	var ways []string
-	if p.Eval("[...document.querySelectorAll('#cheats button')].map(b => b.textContent)", &ways); len(ways) < 4 {
+	if p.Eval("[...document.querySelectorAll('#cheats button')].map(b => b.textContent)", &ways); len(ways) < 2 {
 		t.Fatalf("ways to cheat: %q", ways)
 	}
 	for i, way := range ways {
