@@ -7,17 +7,11 @@ import (
 	"strings"
 )
 
-// maxColouredDiff bounds how much of a diff is coloured, in bytes; the rest is plain.
-const maxColouredDiff = 1 << 20
-
-// maxColouredLine bounds a line that is coloured: a browser chokes on a hundred thousand elements in one.
-const maxColouredLine = 4 << 10
-
 // writeDiff writes canonical bytes, a section a file. All of it stands there once, in its own order,
 // so that it can be selected and compared; two style rules set the removed and the added lines of a change
 // below each other, or side by side. names are the files' paths, in the diff's order.
 func (s *sheet) writeDiff(diff []byte, names []string) {
-	d := drawer{Body: &s.Body, left: maxColouredDiff, names: names}
+	d := drawer{Body: &s.Body, names: names}
 	for line := range bytes.Lines(diff) {
 		d.line(string(line))
 	}
@@ -29,13 +23,10 @@ type drawer struct {
 	*Body
 	names []string
 	file  int // counted from 1; 0 before the first
-	left  int // bytes that may still be coloured
 
 	inHunk        bool
 	before, after int  // the numbers of the next lines
 	side          byte // of the change that is open: '-', '+', or 0 for none
-	language      *language
-	old, new      lexer
 }
 
 // line writes a line with its LF.
@@ -49,29 +40,23 @@ func (d *drawer) line(line string) {
 		d.meta("m", line)
 	case strings.HasPrefix(line, "@@ "):
 		d.before, d.after = starts(line)
-		d.inHunk, d.old, d.new = true, 0, 0
+		d.inHunk = true
 		d.meta("g", line)
 	case !d.inHunk:
 		d.meta("m", line)
 	case line[0] == '-':
 		d.changed(line)
-		d.old = d.code("d", line, d.before, 0, d.old)
+		d.code("d", line, d.before, 0)
 		d.before++
 	case line[0] == '+':
 		d.changed(line)
-		d.new = d.code("a", line, 0, d.after, d.new)
+		d.code("a", line, 0, d.after)
 		d.after++
 	case line[0] == '\\': // "\ No newline at end of file" belongs to the line before
 		d.Markup(`<span class="m">`).Lines(line).Markup("</span>")
 	default:
 		d.endChange()
-		if d.old != d.new {
-			_, d.old = d.language.scan(d.old, strings.TrimSuffix(line[1:], "\n"))
-			d.new = d.code("u", line, d.before, d.after, d.new)
-		} else {
-			d.new = d.code("u", line, d.before, d.after, d.new)
-			d.old = d.new
-		}
+		d.code("u", line, d.before, d.after)
 		d.before++
 		d.after++
 	}
@@ -116,7 +101,7 @@ func (d *drawer) endChange() {
 
 // code writes a line of a file, with its numbers before and after as attributes, so that they are
 // neither copied nor read as text.
-func (d *drawer) code(class constant, line string, before, after int, at lexer) lexer {
+func (d *drawer) code(class constant, line string, before, after int) {
 	d.Markup(`<span class="`).Markup(class).Markup(`"`)
 	if before > 0 {
 		d.number(` data-o="`, before)
@@ -124,23 +109,7 @@ func (d *drawer) code(class constant, line string, before, after int, at lexer) 
 	if after > 0 {
 		d.number(` data-n="`, after)
 	}
-	d.Markup(">")
-	if d.left -= len(line); d.left < 0 || d.language == nil || len(line) > maxColouredLine {
-		d.Lines(line).Markup("</span>")
-		return 0
-	}
-	text := strings.TrimSuffix(line[1:], "\n")
-	tokens, next := d.language.scan(at, text)
-	d.Lines(line[:1])
-	for _, t := range tokens {
-		if t.class == "" {
-			d.Lines(t.text)
-			continue
-		}
-		d.Markup(`<i class="`).Markup(t.class).Markup(`">`).Lines(t.text).Markup("</i>")
-	}
-	d.Lines(line[1+len(text):]).Markup("</span>")
-	return next
+	d.Markup(">").Lines(line).Markup("</span>")
 }
 
 func (d *drawer) number(name constant, n int) {
@@ -158,7 +127,7 @@ func (d *drawer) beginFile(line string) {
 		name = after
 	}
 	d.file++
-	d.inHunk, d.language = false, languageOf(name)
+	d.inHunk = false
 	d.Markup("<details open class=\"file\"").Attribute("id", fmt.Sprintf("file-%d", d.file)).Markup(">\n<summary><h3>").Text(name).Markup("</h3></summary>\n")
 	d.Markup(`<pre class="diff" tabindex="0" role="region"`).Attribute("aria-label", "Diff of "+name).Markup("><code>")
 }

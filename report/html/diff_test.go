@@ -10,12 +10,18 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
-// TestLongLine: a line of ordinary length has colours, a long one has none: a browser chokes on them.
-func TestLongLine(t *testing.T) {
+// TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
+func TestDiffLines(t *testing.T) {
 	s := &sheet{}
-	s.writeDiff([]byte("diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1 +1,3 @@\n x\n+return 1\n+"+strings.Repeat("return 1 ", 1000)+"\n"), []string{"x.go"})
-	if n := strings.Count(string(s.b), `<i class="k">`); n != 1 {
-		t.Errorf("%d keywords have a colour, want that of the short line", n)
+	s.writeDiff([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []string{"x.go"})
+	const want = `<span class="g">@@ -4,2 +4,3 @@
+</span><span class="u" data-o="4" data-n="4"> return 1
+</span><span class="ch"><span class="o"><span class="d" data-o="5">-&#34;a&#34; // b
+</span></span><span class="w"><span class="a" data-n="5">+&lt;i&gt;<span class="hidden">\u202e</span>
+</span><span class="a" data-n="6">+
+</span></span></span></code></pre>`
+	if !strings.Contains(string(s.b), want) {
+		t.Errorf("got %s", s.b)
 	}
 }
 

@@ -156,7 +156,7 @@ func (s *sheet) verify() {
 func (s *sheet) say(command, prints string) {
 	s.Lines(command + "\n")
 	if prints != "" {
-		s.Markup("<i class=\"c\">").Lines("# " + prints + "\n").Markup("</i>")
+		s.Markup(`<span class="faint">`).Lines("# " + prints + "\n").Markup("</span>")
 	}
 }
 
