@@ -52,14 +52,14 @@ func TestGiteaBrowser(t *testing.T) {
 	change := o.settles(cli.ExitPending, "--bundle", bundle).Transactions[0]
 	line := "/approve " + change.Fingerprint
 	p := o.pullRequest()
-	o.shows(p, "countersign: waits for approval (0 of 1 approvals)", `robot hands in a change to 1 file, +1 −1, described as: "greet the world"`, line, "Some checks are pending", "countersign waiting for approval")
+	o.shows(p, "countersign: waits for approval (0 of 1 approvals)", `robot hands in a change to 1 file, +1 −1, described as: "greet the world"`, line, "Some checks are pending", "countersign waits for approval")
 	o.picture(p, "gitea-asked", "body")
 	o.r.Comment(o.ada, o.pr, line)
 	o.settles(cli.ExitPending)
 	o.r.Review(o.ada, o.pr, "APPROVED", "", o.r.Ref("refs/heads/topic"))
 	whole := o.settles(0).Transactions[0]
 	p = o.pullRequest()
-	o.shows(p, "countersign: approved, not applied (1 of 1 approvals)", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "applied, 1 file, +1 −1")
+	o.shows(p, "countersign: the pull request itself: approved, not merged (1 of 1 approvals)", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "applied, 1 file, +1 −1")
 	o.picture(p, "gitea-approved", ".commit-status-panel")
 
 	// The record that the comment leads to, and that of the bot's change, on the ledger's branch.
@@ -79,7 +79,7 @@ func TestGiteaBrowser(t *testing.T) {
 	o.r.Comment(o.ada, o.pr, "/deny "+idea.Fingerprint+" "+hostileReason)
 	o.settles(cli.ExitDenied)
 	p = o.pullRequest()
-	o.shows(p, "countersign: denied", hostileReason, hostileName)
+	o.shows(p, "the pull request itself: denied", hostileReason, hostileName)
 	said := append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName, "Denied")
 	o.follows(p, "The record", idea.ID)
 	o.shows(p, said...)
