@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 )
@@ -74,8 +73,7 @@ func everyWorkflow(t *testing.T) map[string]workflowFile {
 	for name, s := range map[string]scaffold.Settings{
 		"init": {Uses: scaffold.Placeholder, LedgerRef: "refs/heads/ledger"}, "init --gate": {Uses: scaffold.Placeholder, Gate: true},
 		"init --uses ./": {Uses: "./"}, "init --inline --gate": {Uses: pinnedAction, Gate: true, Inline: true}, "init --uses ./tools/countersign": {Uses: "./tools/countersign"},
-		"init --pages --redact=false":  {Uses: pinnedAction, Redact: "false", LedgerRef: "refs/heads/ledger"},
-		"init over a bot of one's own": {Uses: pinnedAction, FormerBot: true},
+		"init --pages --redact=false": {Uses: pinnedAction, Redact: "false", LedgerRef: "refs/heads/ledger"},
 	} {
 		for _, file := range scaffold.List[1:] {
 			text := file.Render(s)
@@ -372,8 +370,7 @@ var rightsOfOthers = map[string]map[string]map[string]any{
 
 // TestT85Rights: a called workflow's jobs have the rights of the table, which are
 // within what the caller's file shows; jobs that are written into the caller have
-// the same; and so had those of the four files of the init before. A person who sets
-// this up reads two files, of at most 40 lines each.
+// the same. A person who sets this up reads two files, of at most 40 lines each.
 func TestT85Rights(t *testing.T) {
 	t.Parallel()
 	most := scaffold.Settings{Uses: pinnedAction, Gate: true, LedgerRef: "refs/heads/ledger"}
@@ -405,13 +402,6 @@ func TestT85Rights(t *testing.T) {
 	caller, events := files["countersign.yml"], files["countersign-events.yml"]
 	wantRights(t, "called", called, events)
 	wantRights(t, "inline", parseWorkflow(t, scaffold.List[1].Render(inline)), parseWorkflow(t, scaffold.List[2].Render(inline)))
-	raw, err := txtar.ParseFile("internal/scaffold/testdata/former.txtar")
-	check(t, err)
-	var former []workflowFile
-	for _, f := range raw.Files[:4] {
-		former = append(former, parseWorkflow(t, f.Data))
-	}
-	wantRights(t, "former", former...)
 	for name, job := range map[string]workflowJob{"countersign.yml": caller.Jobs["settle"], "countersign-fleet.yml": files["countersign-fleet.yml"].Jobs["settle"]} {
 		if job.Uses != strings.Replace(pinnedAction, "@", "/"+calledFile+"@", 1) || len(caller.Jobs) != 1 {
 			t.Errorf("%s calls %s", name, job.Uses)
@@ -445,9 +435,6 @@ func wantRights(t *testing.T, form string, files ...workflowFile) {
 			t.Errorf("%s: a file says nothing of its rights", form)
 		}
 		for id, job := range w.Jobs {
-			if id == "sweep" { // of the former init; now settle with the stage sweep
-				id = "settle"
-			}
 			want, known := rightsOfJobs[id]
 			if may := w.may(job); !known || may == nil || !maps.Equal(may, want) {
 				t.Errorf("%s: the job %s may %v, want %v", form, id, may, want)

@@ -7,15 +7,12 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -72,7 +69,6 @@ type Settings struct {
 	LedgerRef string   // "" for the usual one
 	Usual     string   // where the clone keeps the ledger, for workflows that are new; "" for the usual one
 	Inline    bool     // whether the jobs are written into the workflow, rather than called
-	FormerBot bool     // whether the bot is still in the file of a former init
 	Redact    string   // whether the site leaves out diffs, "true" or "false"; "" for where not everybody may read the repository
 	Since     string   // what the watch leaves out, as the owner wrote it into its workflow
 	Signers   string   // the file of keys that the watch demands signatures of, likewise
@@ -85,9 +81,8 @@ type Settings struct {
 // behind them.
 func SettingsOf(workflow []byte) Settings {
 	s := Settings{
-		Gate:      bytes.Contains(workflow, []byte("\n  merge_group:\n")),
-		Inline:    bytes.Contains(workflow, []byte("\n  workflow_call:")) || bytes.Contains(workflow, []byte(" uses: ./"+Caller)),
-		FormerBot: bytes.Contains(workflow, []byte("countersign-propose")),
+		Gate:   bytes.Contains(workflow, []byte("\n  merge_group:\n")),
+		Inline: bytes.Contains(workflow, []byte("\n  workflow_call:")) || bytes.Contains(workflow, []byte(" uses: ./"+Caller)),
 	}
 	if m := usesLine().FindSubmatch(workflow); m != nil {
 		name, commit, _ := strings.Cut(string(m[1]), "@")
@@ -185,46 +180,10 @@ var List = []File{
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 
-// formerBot is where a former init put the bot, and formerCaller what had its
-// settings.
-const (
-	formerBot    = Workflows + "propose.yml"
-	formerCaller = Workflows + "settle.yml"
-)
-
-// formerFiles are those of a former init that have no place any more.
-var formerFiles = []File{{Path: formerBot, theirs: true}, {Path: Workflows + "relay.yml"}, {Path: formerCaller}, {Path: Workflows + "sweep.yml"}}
-
-// formerSums are the SHA-256 of what the init before this one wrote, without the
-// action and the ledger's ref.
-var formerSums = map[string]bool{
-	"45aa46227fbecdcb313da3cff4bed50a84693375d87b3063f8088eea6a62cc4f": true, // countersign-propose
-	"333208b6acef428ff2e5cae865b9c302f168e12f8c10fb33e3e7c517faa3b1ab": true, // countersign-relay
-	"5f0bdf544781c0867f40450603756f2e81fee55dd9ed3776f80bc434522f84a0": true, // countersign-settle: --uses ./
-	"99e23e8d679458c1e5b7ae5828b4bfc1169f520e880df2333adfce43eb30b661": true, // countersign-settle
-	"86a4fd5d32393cad6bd59ca0fc2ca81775288e9d4e41b291184f779982e9afc0": true, // countersign-settle: --gate --uses ./
-	"f748d752b0aaed6fbd14cfb811fe3eecac367febee9a78c85ccf809b40be9b35": true, // countersign-settle: --gate
-	"cec3fc78e68e10aaab22f109488ddcb6e82b3d8d592f82170a994398305e97c2": true, // countersign-sweep
-	"f7e5bbdc241fe1e002e6d41063fbed5639f70f52d0551266b491c42bcff993bd": true, // countersign-fleet
-	"6b42da52e05cf0c556ff29ac8b9aab58b5502ebfa6f3740ff3271db281d187bb": true, // countersign-organization: --uses ./
-	"41e8860facb5eac40ad448473ad0b7294f7e86fdfb3ac7b412cc1b095cc85def": true, // countersign-organization
-}
-
-// former reports whether a workflow is as the init before this one wrote it.
-func former(have []byte) bool {
-	have = bytes.ReplaceAll(have, []byte("\r\n"), []byte("\n"))
-	if s := SettingsOf(have); s.Uses != "" {
-		ledger := []byte("\n          ledger-ref: " + s.LedgerRef + "\n")
-		have = bytes.ReplaceAll(bytes.ReplaceAll(have, ledger, []byte("\n")), []byte("uses: "+s.Uses+"\n"), []byte("uses: \n"))
-	}
-	sum := sha256.Sum256(have)
-	return formerSums[hex.EncodeToString(sum[:])]
-}
-
 // Render is the file as init writes it.
 func (f File) Render(s Settings) []byte {
 	called := f.Path == calledWorkflow
-	is := map[string]bool{"gate": s.Gate, "inline": s.inline(), "bot": !s.FormerBot, "local": s.local() && !called, "gitea": s.Guarded != ""}
+	is := map[string]bool{"gate": s.Gate, "inline": s.inline(), "local": s.local() && !called, "gitea": s.Guarded != ""}
 	return []byte(fill(f.source, is, s.values(called)))
 }
 
@@ -268,7 +227,7 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, former, redact, since, signers, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", "", ""
+	action, settle, ledger, callLedger, redact, since, signers, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", ""
 	switch {
 	case called:
 		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
@@ -278,9 +237,6 @@ func (s Settings) values(called bool) *strings.Replacer {
 	}
 	if s.inline() {
 		settle, callLedger = "./"+Caller, ""
-	}
-	if s.FormerBot {
-		former = ", countersign-propose"
 	}
 	if s.Redact != "" {
 		redact = "\n          redact: " + s.Redact
@@ -295,7 +251,7 @@ func (s Settings) values(called bool) *strings.Replacer {
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
 		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact, "[[since]]", since, "[[signers]]", signers,
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
-		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[former]]", former, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
+		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
 	)...)
 }
 
@@ -306,8 +262,6 @@ const (
 	Old     = "old"     // as an init wrote it with other flags
 	Theirs  = "theirs"  // changed by the owner, whose it is
 	Differs = "differs" // changed, and init's
-	Former  = "former"  // a former init's, not changed, and without use
-	Kept    = "kept"    // a former init's, changed since, and without use
 )
 
 // isHubs reports whether a file is what init wrote for GitHub before it was told which forge this is.
@@ -329,7 +283,7 @@ func (f File) state(have []byte, found bool, s Settings) string {
 		return Missing
 	case bytes.Equal(have, f.Render(s)):
 		return Same
-	case bytes.Equal(have, f.Render(was)), former(have), f.isHubs(have, was):
+	case bytes.Equal(have, f.Render(was)), f.isHubs(have, was):
 		return Old
 	case f.theirs:
 		return Theirs
@@ -337,19 +291,7 @@ func (f File) state(have []byte, found bool, s Settings) string {
 	return Differs
 }
 
-// formerState is that of a file which a former init wrote.
-func (f File) formerState(have []byte) string {
-	switch {
-	case former(have):
-		return Former
-	case f.theirs:
-		return Theirs
-	}
-	return Kept
-}
-
-// A Planned file is one and what becomes of it. Have is nil where there is none,
-// Want where there is to be none.
+// A Planned file is one and what becomes of it. Have is nil where there is none.
 type Planned struct {
 	File
 	State      string
@@ -362,7 +304,7 @@ type Planned struct {
 func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string]bool) ([]Planned, Settings, error) {
 	there := map[string][]byte{}
 	var called error // of the called workflow, which is init's in one repository alone
-	for _, file := range slices.Concat(List, formerFiles) {
+	for _, file := range List {
 		have, err := readRegular(tree, file.Path)
 		switch {
 		case err == nil:
@@ -389,11 +331,6 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 		}
 		files = append(files, Planned{File: file, Have: have})
 	}
-	for _, file := range formerFiles {
-		if have, found := there[file.Path]; found {
-			files = append(files, Planned{File: file, State: file.formerState(have), Have: have})
-		}
-	}
 	Replan(files, s)
 	return files, s, nil
 }
@@ -401,9 +338,7 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 // Replan is Plan for other settings.
 func Replan(files []Planned, s Settings) {
 	for i, f := range files {
-		if f.source != "" { // not a former init's
-			files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
-		}
+		files[i].Want, files[i].State = f.Render(s), f.state(f.Have, f.Have != nil, s)
 	}
 }
 
@@ -411,9 +346,6 @@ func Replan(files []Planned, s Settings) {
 // have it.
 func (s Settings) after(there map[string][]byte, given func(flag string) bool) Settings {
 	have, found := there[Caller]
-	if !found {
-		have = there[formerCaller]
-	}
 	was := SettingsOf(have)
 	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
 	s.Redact = cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
@@ -426,7 +358,7 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 		s.Gate = was.Gate
 	}
 	if !given("inline") {
-		s.Inline = s.Inline || found && was.Inline // the former one had a workflow_call, and all jobs
+		s.Inline = s.Inline || was.Inline
 	}
 	if s.LedgerRef == gitstore.LedgerRef {
 		s.LedgerRef = ""
@@ -434,8 +366,6 @@ func (s Settings) after(there map[string][]byte, given func(flag string) bool) S
 	if raw, found := there[policy.Path]; found && s.Answers == nil {
 		s.Answers = answersIn(raw)
 	}
-	bot, kept := there[formerBot]
-	s.FormerBot = kept && !former(bot) || SettingsOf(there[Workflows+"events.yml"]).FormerBot
 	return s
 }
 
@@ -452,17 +382,10 @@ func readRegular(tree fs.FS, name string) ([]byte, error) {
 	return append([]byte{}, raw...), err
 }
 
-// Write writes what is not there as it is wanted, but nothing of the owner's, and
-// removes what a former init wrote.
+// Write writes what is not there as it is wanted, but nothing of the owner's.
 func Write(root *os.Root, files []Planned) error {
 	for _, f := range files {
-		switch f.State {
-		case Same, Theirs, Kept:
-			continue
-		case Former:
-			if err := root.Remove(f.Path); err != nil {
-				return fileError(f.Path, err)
-			}
+		if f.State == Same || f.State == Theirs {
 			continue
 		}
 		if err := root.MkdirAll(path.Dir(f.Path), 0o777); err != nil {

@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"runtime/debug"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -68,7 +65,7 @@ func TestInitSettings(t *testing.T) {
 	pinned, commit := "acme/countersign", "@"+strings.Repeat("a", 40)
 	for _, s := range []Settings{
 		{Uses: Placeholder}, {Uses: "./"}, {Uses: pinned + commit}, {Uses: pinned + commit, Gate: true, LedgerRef: "refs/heads/l"},
-		{Uses: pinned + commit, Inline: true}, {Uses: "./tools/cs"}, {Uses: "acme/mono/tools/cs" + commit, Gate: true}, {Uses: pinned + commit, FormerBot: true},
+		{Uses: pinned + commit, Inline: true}, {Uses: "./tools/cs"}, {Uses: "acme/mono/tools/cs" + commit, Gate: true},
 		{Uses: pinned + commit, Redact: "true"}, {Uses: "./", Redact: "false", LedgerRef: "refs/heads/l"},
 		{Uses: pinned + commit, Since: strings.Repeat("b", 40)},
 	} {
@@ -92,70 +89,6 @@ func TestInitSettings(t *testing.T) {
 				t.Errorf("%s of %+v gates: %t, %v", file.Path, s, gates, err)
 			}
 		}
-	}
-}
-
-// TestFormer: the files of the init before are known whatever action and ledger they
-// name, and another line makes them the owner's. What was changed stays, the bot as
-// one that is still listened to.
-func TestFormer(t *testing.T) {
-	t.Parallel()
-	archive, err := txtar.ParseFile("testdata/former.txtar")
-	check(t, err)
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	check(t, err)
-	defer root.Close()
-	check(t, root.MkdirAll(".github/workflows", 0o777))
-	for _, f := range archive.Files {
-		crlf := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("refs/heads/ledger"), []byte("refs/heads/x")), []byte("\n"), []byte("\r\n"))
-		if !former(f.Data) || !former(crlf) || former(append(slices.Clone(f.Data), "# mine\n"...)) {
-			t.Errorf("%s: %t %t", f.Name, former(f.Data), former(crlf))
-		}
-		check(t, root.WriteFile(f.Name, f.Data, 0o666))
-	}
-	plan := func() (states map[string]string, s Settings) {
-		files, s, err := Plan(root.FS(), Settings{}, func(string) bool { return false }, nil)
-		check(t, err)
-		states = map[string]string{}
-		for _, f := range files {
-			states[strings.TrimPrefix(f.Path, ".github/workflows/")] = f.State
-		}
-		return states, s
-	}
-	states, s := plan()
-	if want := (Settings{Uses: "acme/countersign@" + strings.Repeat("a", 40), Gate: true, LedgerRef: "refs/heads/ledger"}); s != want {
-		t.Errorf("settings %+v", s)
-	}
-	for name, want := range map[string]string{
-		"countersign.yml": Missing, "countersign-events.yml": Missing, "countersign-fleet.yml": Old, "countersign-organization.yml": Old,
-		"countersign-propose.yml": Former, "countersign-relay.yml": Former, "countersign-settle.yml": Former, "countersign-sweep.yml": Former,
-	} {
-		if states[name] != want {
-			t.Errorf("%s is %s, want %s", name, states[name], want)
-		}
-	}
-	for _, name := range []string{"propose", "sweep"} {
-		check(t, root.WriteFile(Workflows+name+".yml", []byte("mine\n"), 0o666))
-	}
-	files, s, err := Plan(root.FS(), Settings{}, func(string) bool { return false }, nil)
-	check(t, err)
-	check(t, Write(root, files))
-	states, again := plan()
-	s.Answers, again.Answers = nil, nil // of the Policy
-	for name, want := range map[string]string{
-		"countersign.yml": Same, "countersign-events.yml": Same, "countersign-fleet.yml": Same, "countersign-propose.yml": Theirs, "countersign-relay.yml": "", "countersign-sweep.yml": Kept,
-	} {
-		if states[name] != want {
-			t.Errorf("%s is %q, want %q", name, states[name], want)
-		}
-	}
-	caller, err := root.ReadFile(Caller)
-	check(t, err)
-	events, err := root.ReadFile(Workflows + "events.yml")
-	check(t, err)
-	if !s.FormerBot || again != s || !bytes.Contains(caller, []byte("[countersign-events, countersign-propose]")) || bytes.Contains(events, []byte("propose:")) {
-		t.Errorf("%+v, %+v\n%s%s", s, again, caller, events)
 	}
 }
 

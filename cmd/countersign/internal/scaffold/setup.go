@@ -405,9 +405,6 @@ func (p *Pull) wrote(ctx context.Context, commit string) (bool, error) {
 	}
 	for _, c := range diff.Changes {
 		i := slices.IndexFunc(List, func(f File) bool { return f.Path == c.Path })
-		if c.After == nil && slices.ContainsFunc(formerFiles, func(f File) bool { return f.Path == c.Path }) {
-			continue
-		}
 		if i < 0 || c.After == nil {
 			return false, nil
 		}

@@ -52,7 +52,7 @@ func (f Planned) May() string {
 		return "has clients start countersign mcp, which proposes and decides nothing"
 	case f.Path == AgentsFile:
 		return "tells agents to propose; runs nothing"
-	case f.State == Theirs, f.State == Kept:
+	case f.State == Theirs:
 		return "what you wrote into it"
 	case f.source == giteaSettle:
 		return "has the secret COUNTERSIGN_TOKEN: writes the ledger, comments and statuses; commits what was approved"
@@ -104,8 +104,6 @@ var fates = map[string][3]string{
 	Theirs:  {"yours, left alone", "yours, stays as it is", "yours, left alone"},
 	Differs: {"written over", "would be written over", "written over"},
 	Joined:  {"added to", "would be added to", "added to"},
-	Former:  {"of an earlier init, removed", "of an earlier init, would be removed", "of an earlier init, removed"},
-	Kept:    {"of an earlier init, left alone", "of an earlier init, stays", "of an earlier init, left alone"},
 }
 
 // Fate says what became of the file, or what would.
@@ -149,15 +147,12 @@ func (r Result) table(columns int, s report.Style) string {
 func changes(files []Planned) []patch.Change {
 	var out []patch.Change
 	for _, f := range files {
-		if f.State == Same || f.State == Theirs || f.State == Kept {
+		if f.State == Same || f.State == Theirs {
 			continue
 		}
 		c := patch.Change{Kind: patch.Add, Path: f.Path, After: &patch.File{Mode: patch.Regular, Data: f.Want}}
 		if f.Have != nil {
 			c.Kind, c.Before = patch.Update, &patch.File{Mode: patch.Regular, Data: f.Have}
-		}
-		if f.State == Former {
-			c.Kind, c.After = patch.Delete, nil
 		}
 		out = append(out, c)
 	}
@@ -245,9 +240,6 @@ func (r Result) Next() []string {
 		`git add .github && git commit -m "` + pullTitle + `" && git push` + count + "; the same init with --pr opens a pull request instead",
 		r.Again("doctor") + " (says what GitHub still has to allow, and where)",
 		"open a pull request with a text file that has no line break at its end: the example bot proposes one, and a comment says how to approve it",
-	}
-	if r.FormerBot {
-		steps[2] = "move your bot from countersign-propose.yml into countersign-events.yml, as the job propose, when you like: both are listened to"
 	}
 	switch {
 	case r.Pull != 0:
