@@ -334,7 +334,7 @@ func (e Event) handsOver(number int) int64 {
 	switch {
 	case !ended || run.Event == "schedule" || e.ProposesAnew() != 0:
 		return 0
-	case proposes(path), run.Path == fmt.Sprintf("%s@refs/pull/%d/head", eventsFile, number):
+	case path == eventsWorkflow, run.Path == fmt.Sprintf("%s@refs/pull/%d/head", eventsFile, number):
 		return run.ID
 	}
 	return 0
@@ -365,7 +365,7 @@ var ofNoPull = []string{"schedule", "workflow_dispatch", "push"}
 func (e Event) ProposesAnew() int64 {
 	run, path, ended := e.ended()
 	switch {
-	case !ended, !proposes(path), !slices.Contains(ofNoPull, run.Event):
+	case !ended, path != eventsWorkflow, !slices.Contains(ofNoPull, run.Event):
 		return 0
 	case run.HeadBranch == "", run.HeadBranch != e.Repository.DefaultBranch, run.HeadRepository == nil, run.HeadRepository.ID != e.Repository.ID:
 		return 0

@@ -12,7 +12,6 @@ func TestT68HandsOver(t *testing.T) {
 	for path, want := range map[string]int64{
 		".github/workflows/countersign-events.yml":                                  7,
 		".github/workflows/countersign-events.yml@refs/heads/main":                  7,
-		".github/workflows/countersign-propose.yml":                                 7,
 		".github/workflows/other.yml":                                               0,
 		"countersign-events.yml@refs/pull/2/head":                                   7,
 		"countersign-events.yml@refs/pull/22/head":                                  0,

@@ -96,7 +96,7 @@ func (s Settler) untakenNew(ctx context.Context) ([]forge.Run, error) {
 		return nil, nil
 	}
 	runs = slices.DeleteFunc(runs, func(run forge.Run) bool {
-		return !proposes(run.Workflow) || !slices.Contains(ofNoPull, run.Event) || run.ID == s.Event.ProposesAnew()
+		return run.Workflow != eventsWorkflow || !slices.Contains(ofNoPull, run.Event) || run.ID == s.Event.ProposesAnew()
 	})
 	if err != nil || len(runs) == 0 {
 		return nil, err
@@ -193,7 +193,7 @@ func (s Settler) Untaken(ctx context.Context, settled []int) ([]int, error) {
 	if errors.Is(err, forge.ErrPermission) {
 		return nil, nil
 	}
-	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return !proposes(run.Workflow) || run.HeadRepository == nil })
+	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { return run.Workflow != eventsWorkflow || run.HeadRepository == nil })
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}

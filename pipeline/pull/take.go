@@ -15,17 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// eventsWorkflow is the file whose runs tell of what happened, and hand over
-// bundles. formerWorkflow is that of an earlier init, whose owner may have left the
-// bot there.
+// eventsWorkflow is the file whose runs tell of what happened, and hand over bundles.
 const (
 	eventsFile     = "countersign-events.yml"
 	eventsWorkflow = ".github/workflows/" + eventsFile
-	formerWorkflow = ".github/workflows/countersign-propose.yml"
 )
-
-// proposes reports whether the runs of a workflow file hand over bundles.
-func proposes(path string) bool { return path == eventsWorkflow || path == formerWorkflow }
 
 // A BundleError is a bundle that is not proposed.
 type BundleError struct{ Err error }
@@ -78,7 +72,7 @@ func (s *settlement) unread(ctx context.Context) ([]forge.Run, error) {
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(run forge.Run) bool { // of a workflow that proposes, on the pull request's own head
-		return run.ID == s.Event.handsOver(s.number) || !proposes(run.Workflow) || run.HeadBranch != s.pull.Head.Branch ||
+		return run.ID == s.Event.handsOver(s.number) || run.Workflow != eventsWorkflow || run.HeadBranch != s.pull.Head.Branch ||
 			run.HeadRepository == nil || run.HeadRepository.ID != s.pull.Head.Repository.ID
 	})
 	if len(runs) == 0 {
