@@ -84,21 +84,20 @@ func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
 func GatesPullRequests(tree fs.FS) (bool, error) {
 	files := regular.New(tree)
 	for _, folder := range []string{".gitea/", ".forgejo/", ".github/"} {
-		for _, name := range []string{folder + "workflows/countersign.yml", folder + "workflows/countersign-settle.yml"} { // the second of a former init
-			file, err := files.Stat(name)
-			if err != nil {
-				return false, fmt.Errorf("%s: %w", name, err)
-			}
-			if file == nil {
-				continue
-			}
-			raw, err := fs.ReadFile(tree, name)
-			switch {
-			case err != nil:
-				return false, fmt.Errorf("%s: %w", name, err)
-			case folder != ".github/", gateMark().Match(raw):
-				return true, nil
-			}
+		name := folder + "workflows/countersign.yml"
+		file, err := files.Stat(name)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", name, err)
+		}
+		if file == nil {
+			continue
+		}
+		raw, err := fs.ReadFile(tree, name)
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("%s: %w", name, err)
+		case folder != ".github/", gateMark().Match(raw):
+			return true, nil
 		}
 	}
 	return false, nil

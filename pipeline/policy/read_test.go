@@ -109,7 +109,6 @@ func TestGatesPullRequests(t *testing.T) {
 		"without the gate": {fstest.MapFS{".github/workflows/countersign.yml": file(plain)}, "false <nil>"},
 		"a merge queue":    {fstest.MapFS{".github/workflows/countersign.yml": file(strings.Replace(plain, "on:\n", "on:\n  merge_group:\n", 1))}, "true <nil>"},
 		"a list of events": {fstest.MapFS{".github/workflows/countersign.yml": file("on: [push, 'pull_request_target']\r\n")}, "true <nil>"},
-		"a former init":    {fstest.MapFS{".github/workflows/countersign-settle.yml": file("on:\n  pull_request_target:\n")}, "true <nil>"},
 		"Gitea":            {fstest.MapFS{".gitea/workflows/countersign.yml": file("")}, "true <nil>"},
 		"Forgejo":          {fstest.MapFS{".forgejo/workflows/countersign.yml": file(plain)}, "true <nil>"},
 		"Gitea in .github": {fstest.MapFS{".github/workflows/countersign.yml": file("  TOKEN: ${{ secrets.COUNTERSIGN_TOKEN }}\n")}, "true <nil>"},
