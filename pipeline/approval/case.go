@@ -156,8 +156,6 @@ func (v Verdict) Missing() []Request {
 // that nobody looked: where the Policy bounds that, no approval counts then.
 //
 // Passes says why an approval is passed over, "" if it is not. Nil passes over none.
-//
-// The Policy's withdraw_deny is not decided on yet: a denial is final.
 type Case struct {
 	Policy      policy.Policy
 	Needs       []policy.Need

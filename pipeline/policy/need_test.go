@@ -271,7 +271,7 @@ func TestCommandSame(t *testing.T) {
 
 // TestSum pins the hash: it is recorded, and must not drift.
 func TestSum(t *testing.T) {
-	const want = `{"apply":{},"approvals":{"allow_author":false,"permission":"write","required":1,"same_head":false,"withdraw_deny":0},` +
+	const want = `{"apply":{},"approvals":{"allow_author":false,"permission":"write","required":1,"same_head":false},` +
 		`"commands":{},"gate":{},"limits":{"bytes":5242880,"files":500},"sandbox":"workspace-write","secrets":{"mode":"require-approval"},"version":1}` + "\n"
 	if got := string(policy.Default().JSON()); got != want {
 		t.Errorf("got  %swant %s", got, want)

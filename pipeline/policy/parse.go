@@ -51,7 +51,6 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"max_age", duration(&a.MaxAge, mostAge)},
 			field{"drift", drift(&a.Drift)},
 			field{"local", local(&a.Local)},
-			field{"withdraw_deny", number(&a.WithdrawDeny, 0, mostApprovals)},
 			field{"break_glass", accounts(&a.BreakGlass)},
 			field{"keys", text(&a.Keys, pathForm)},
 			field{"signed", word(&a.Signed, signings)},

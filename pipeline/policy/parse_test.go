@@ -90,7 +90,6 @@ func TestParse(t *testing.T) {
 		{"approvals: {drift: {commits: 0}}", func(p *policy.Policy) { p.Approvals.Drift = &policy.Drift{Commits: new(int)} }},
 		{"approvals: {drift: {same_directory: ask}}", func(p *policy.Policy) { p.Approvals.Drift = &policy.Drift{SameDirectory: policy.Ask} }},
 		{"approvals: {max_age: 2w}", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(14 * 24 * time.Hour) }},
-		{"approvals: {withdraw_deny: 2}", func(p *policy.Policy) { p.Approvals.WithdrawDeny = 2 }},
 		{"bots:\n- dependabot[bot]\n- 49699333\n- 'x'", func(p *policy.Policy) { p.Bots = []string{"dependabot[bot]", "49699333", "x"} }},
 		{"approvals: {keys: .github/allowed_signers}", func(p *policy.Policy) { p.Approvals.Keys = ".github/allowed_signers" }},
 		{"approvals: {signed: require, hardware: true, pin: true}", func(p *policy.Policy) {

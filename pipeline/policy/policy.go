@@ -12,7 +12,6 @@
 //	  max_age: 14d           # how long an approval holds; left out: for ever
 //	  drift: {commits: 20, same_directory: ask} # how far the base may move meanwhile; left out: however far
 //	  local: false           # left out: local decisions count where there is no pull request
-//	  withdraw_deny: 0       # humans who can take a denial back; 0: nobody can
 //	  break_glass: [ada]
 //	  keys: .github/allowed_signers  # whose signatures count, in OpenSSH's format
 //	  signed: accept         # off, accept, require; left out: accept where keys is given
@@ -83,8 +82,7 @@ type Policy struct {
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
-// for ever. WithdrawDeny 0 is never; it is read, but nothing acts on it yet.
-// BreakGlass are those who may do without the others' agreement.
+// for ever. BreakGlass are those who may do without the others' agreement.
 //
 // Keys is the path of the file, in the commit that the Policy is read from, that
 // says whose signatures count; "" for none. Signed says what they are asked for,
@@ -92,20 +90,19 @@ type Policy struct {
 // that the forge has for an account beside those of Keys. Hardware takes only security
 // keys that were touched, PIN those that verified the person as well.
 type Approvals struct {
-	Required     int        `json:"required"`
-	Permission   Permission `json:"permission"`
-	AllowAuthor  bool       `json:"allow_author"`
-	SameHead     bool       `json:"same_head"`
-	MaxAge       Duration   `json:"max_age,omitzero"`
-	Drift        *Drift     `json:"drift,omitempty"`
-	Local        Local      `json:"local,omitzero"`
-	WithdrawDeny int        `json:"withdraw_deny"`
-	BreakGlass   []string   `json:"break_glass,omitempty"`
-	Keys         string     `json:"keys,omitempty"`
-	Signed       Signing    `json:"signed,omitempty"`
-	ForgeKeys    bool       `json:"forge_keys,omitempty"`
-	Hardware     bool       `json:"hardware,omitempty"`
-	PIN          bool       `json:"pin,omitempty"`
+	Required    int        `json:"required"`
+	Permission  Permission `json:"permission"`
+	AllowAuthor bool       `json:"allow_author"`
+	SameHead    bool       `json:"same_head"`
+	MaxAge      Duration   `json:"max_age,omitzero"`
+	Drift       *Drift     `json:"drift,omitempty"`
+	Local       Local      `json:"local,omitzero"`
+	BreakGlass  []string   `json:"break_glass,omitempty"`
+	Keys        string     `json:"keys,omitempty"`
+	Signed      Signing    `json:"signed,omitempty"`
+	ForgeKeys   bool       `json:"forge_keys,omitempty"`
+	Hardware    bool       `json:"hardware,omitempty"`
+	PIN         bool       `json:"pin,omitempty"`
 }
 
 // A Rule protects the files that one of Paths matches (see Glob): Required

@@ -35,7 +35,7 @@ const (
 	goodFiles = `
 version: 1
 {}
-approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, drift: {commits: 0, same_directory: ask}, local: true, withdraw_deny: 2, break_glass: [ada, 7]}
+approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, drift: {commits: 0, same_directory: ask}, local: true, break_glass: [ada, 7]}
 approvals: {keys: .github/allowed_signers, signed: require, hardware: true, pin: true}
 approvals: {keys: KEYS, signed: off}
 approvals: {forge_keys: true}
@@ -87,7 +87,6 @@ approvals: {drift: {same_directory: true}}
 approvals: {drift: {same_directory: deny}}
 approvals: {drift: {files: 3}}
 approvals: {local: alone}
-approvals: {withdraw_deny: -1}
 approvals: {break_glass: ada}
 approvals: {break_glass: ["@ada"]}
 approvals: {keys: /etc/keys}

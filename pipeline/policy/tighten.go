@@ -21,20 +21,19 @@ import (
 func Tighten(p, base Policy) Policy {
 	out := p
 	out.Approvals = Approvals{
-		Required:     max(p.Approvals.Required, base.Approvals.Required),
-		Permission:   permissions[max(slices.Index(permissions, p.Approvals.Permission), slices.Index(permissions, base.Approvals.Permission), 0)],
-		AllowAuthor:  p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
-		SameHead:     p.Approvals.SameHead || base.Approvals.SameHead,
-		MaxAge:       least(p.Approvals.MaxAge, base.Approvals.MaxAge),
-		Drift:        tightenDrift(p.Approvals.Drift, base.Approvals.Drift),
-		Local:        min(p.Approvals.Local, base.Approvals.Local),
-		WithdrawDeny: most(p.Approvals.WithdrawDeny, base.Approvals.WithdrawDeny),
-		BreakGlass:   intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
-		Keys:         p.Approvals.Keys,
-		ForgeKeys:    p.Approvals.ForgeKeys,
-		Signed:       p.Approvals.Signed,
-		Hardware:     p.Approvals.Hardware || base.Approvals.Hardware,
-		PIN:          p.Approvals.PIN || base.Approvals.PIN,
+		Required:    max(p.Approvals.Required, base.Approvals.Required),
+		Permission:  permissions[max(slices.Index(permissions, p.Approvals.Permission), slices.Index(permissions, base.Approvals.Permission), 0)],
+		AllowAuthor: p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
+		SameHead:    p.Approvals.SameHead || base.Approvals.SameHead,
+		MaxAge:      least(p.Approvals.MaxAge, base.Approvals.MaxAge),
+		Drift:       tightenDrift(p.Approvals.Drift, base.Approvals.Drift),
+		Local:       min(p.Approvals.Local, base.Approvals.Local),
+		BreakGlass:  intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
+		Keys:        p.Approvals.Keys,
+		ForgeKeys:   p.Approvals.ForgeKeys,
+		Signed:      p.Approvals.Signed,
+		Hardware:    p.Approvals.Hardware || base.Approvals.Hardware,
+		PIN:         p.Approvals.PIN || base.Approvals.PIN,
 	}
 	if slices.Index(signings, base.Approvals.Signed) > slices.Index(signings, p.Approvals.Signing()) {
 		out.Approvals.Signed = base.Approvals.Signed
@@ -66,14 +65,6 @@ func least(a, b Duration) Duration {
 		return max(a, b)
 	}
 	return min(a, b)
-}
-
-// most is the larger of two numbers of people, where 0 is more than any.
-func most(a, b int) int {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return max(a, b)
 }
 
 // stricter is the one that is first in order; what is not in order is strictest.

@@ -46,9 +46,6 @@ func TestT20Tighten(t *testing.T) {
 		{"approvals: {local: true}", "version: 1", "version: 1"},
 		{"version: 1", "approvals: {local: true}", "version: 1"},
 		{"version: 1", "approvals: {local: false}", "approvals: {local: false}"},
-		{"approvals: {withdraw_deny: 2}", "version: 1", "version: 1"},
-		{"version: 1", "approvals: {withdraw_deny: 2}", "version: 1"},
-		{"approvals: {withdraw_deny: 2}", "approvals: {withdraw_deny: 3}", "approvals: {withdraw_deny: 3}"},
 		{"approvals: {break_glass: [a, b]}", "approvals: {break_glass: [b, c]}", "approvals: {break_glass: [b]}"},
 		{"approvals: {keys: a}", "approvals: {keys: b}", "approvals: {keys: a}"},
 		{"version: 1", "approvals: {keys: b}", "version: 1"},
@@ -140,8 +137,8 @@ func randomPolicy(r *rand.Rand) policy.Policy {
 	p.Approvals = policy.Approvals{
 		Required: 1 + r.IntN(3), Permission: pick(r, policy.CanRead, policy.CanWrite, policy.CanAdmin), AllowAuthor: r.IntN(2) == 0,
 		SameHead: r.IntN(3) == 0, MaxAge: pick(r, 0, policy.Duration(time.Hour), policy.Duration(48*time.Hour)),
-		Local: pick(r, policy.LocalNever, policy.LocalAlone, policy.LocalAlways), WithdrawDeny: r.IntN(3),
-		Keys: pick(r, "", "keys"), Signed: pick(r, "", policy.SignedOff, policy.SignedToo, policy.SignedOnly), Hardware: r.IntN(3) == 0, PIN: r.IntN(3) == 0,
+		Local: pick(r, policy.LocalNever, policy.LocalAlone, policy.LocalAlways),
+		Keys:  pick(r, "", "keys"), Signed: pick(r, "", policy.SignedOff, policy.SignedToo, policy.SignedOnly), Hardware: r.IntN(3) == 0, PIN: r.IntN(3) == 0,
 	}
 	p.Secrets.Signed = pick(r, "", "", policy.SignedOnly)
 	p.Explained.RefuseEmpty = r.IntN(3) == 0
