@@ -180,7 +180,7 @@ func (e *Error) With(try string) *Error {
 
 // What helps in several places.
 const (
-	OnHead    = "make the diff against the commit that HEAD is on"
+	OnHead    = "make the diff against the commit that HEAD is on: git diff --no-textconv --no-ext-diff HEAD"
 	ReadHead  = "the proposer has to read the file as it is in HEAD, and make the change anew"
 	SayPlace  = "the proposer has to say which place is meant"
 	tryCommit = "make them commits if one builds on the other, and propose those with --as one"
