@@ -29,7 +29,7 @@ type Listed struct {
 	By      []string       // who approved, as far as their approvals count
 }
 
-// Document is what --json has of it (docs/schema/listed.json).
+// Document is what --json has of it (docs/schema/list.json).
 func (l Listed) Document() map[string]any {
 	doc := map[string]any{
 		"transaction_id": l.TransactionID, "status": string(l.Status), "state": string(l.State), "closed": l.Closed, "patch_id": l.PatchID(),
@@ -76,7 +76,7 @@ func Screen(list []Listed, now time.Time, columns, rows int, all string, s Style
 		return ""
 	}
 	var b strings.Builder
-	slices.SortStableFunc(list, func(a, b Listed) int { return rankOf(a) - rankOf(b) })
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b Listed) int { return rankOf(a) - rankOf(b) })
 	if rows > 0 && len(list)+2 > rows { // the head, and the shell's next prompt
 		older := min(len(list)+3-rows, len(list))
 		for older > 0 && list[older-1].State == state.Waits {
@@ -189,4 +189,20 @@ func DeniedThere(tx ledger.Transaction, d *ledger.ApprovalDecision, approvedHere
 // Publishes says what a first sync shows to all who may read the repository at an address.
 func Publishes(ref, address string, patches, mails int) string {
 	return fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", ref, Clean(address), Counted(patches, "patch"), Counted(mails, "e-mail address"))
+}
+
+// InTheWay says which files keep a change from being applied, of which some are not in Git.
+func InTheWay(files, unknown []string) string {
+	text, wide := "countersign: nothing is written, your files are as they were. In the way:\n", 0
+	for _, file := range files {
+		wide = max(wide, min(len(Clean(file)), 40))
+	}
+	for _, file := range files {
+		why := "has your changes"
+		if slices.Contains(unknown, file) {
+			why = "is here, not in Git"
+		}
+		text += fmt.Sprintf("    %-*s  %s\n", wide, Clean(file), why)
+	}
+	return text
 }

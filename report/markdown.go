@@ -164,6 +164,8 @@ func (r Report) headline() string {
 	switch {
 	case r.Validation != nil && !r.Validation.OK:
 		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
+	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && r.Stands() == state.Denied:
+		return words(plain(r.Verdict)) // denied by whom, and why
 	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil:
 		return string(r.Stands()) + " (" + words(plain(r.Verdict)) + ")"
 	}

@@ -25,7 +25,7 @@ type Prompt struct {
 	Decider       ledger.Actor
 	Signs         bool
 	NotAsked      []string
-	First         bool // no decision of a shell is in this ledger yet
+	First         bool // whether the person is told what a decision in a shell proves, as once in each clone
 	Columns, Rows int
 }
 
@@ -56,7 +56,7 @@ func (p Prompt) Page(diff []byte, s Style) string {
 func (p Prompt) head(masks string, s Style) string {
 	var b strings.Builder
 	by := cut(Clean(p.Proposer.Login), 24)
-	about := "(" + Did(p.Files) + ")"
+	about := p.about()
 	if p.Summary != "" {
 		about = Quoted(cut(p.Summary, 120))
 	}

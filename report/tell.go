@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -123,10 +125,7 @@ func (r Report) standsIn(show func(string) string) string {
 // written, and what to type next, alone on its line. by is whose decision was recorded just now,
 // "" for none.
 func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
-	id, about := ShortID(r.TransactionID), " ("+Did(r.Files)+")"
-	if r.Summary != "" {
-		about = " " + cut(Quoted(r.Summary), 60)
-	}
+	id, about := ShortID(r.TransactionID), " "+cut(r.about(), 60)
 	var b strings.Builder
 	if r.glassBroken() {
 		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
@@ -153,7 +152,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 		b.WriteString(r.uncounted())
 		b.WriteString(Risks(r.list(), columns, 3, s))
 	default:
-		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, verb(state.State(r.standsIn(Clean)))))
+		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, "is "+r.standsIn(Clean)))
 	}
 	if text := r.found(); text != "" && r.ApplyResult == nil {
 		fmt.Fprintf(&b, "    found %s than the patch says\n", text)
@@ -161,11 +160,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	if text := r.moved(); text != "" {
 		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
 	}
-	if r.Validation != nil && !r.Validation.OK {
-		for _, v := range r.Validation.Violations[:min(len(r.Validation.Violations), maxReasons)] {
-			fmt.Fprintf(&b, "    %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
-		}
-	}
+	b.WriteString(r.violationLines(maxReasons))
 	if text := Drift(r.drifts()); text != "" && at != state.Applied {
 		fmt.Fprintf(&b, "    since then: %s\n", text)
 	}
@@ -184,7 +179,25 @@ func verb(at state.State) string {
 
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
-	return r.Stands().Tone() != state.Over && r.Verdict != nil && r.Verdict.State == approval.Pending
+	tone := r.Stands().Tone()
+	return tone != state.Over && tone != state.Good && r.Verdict != nil && r.Verdict.State == approval.Pending
+}
+
+// about is what a change is for, in its proposer's words in quotation marks, or what it does to which files.
+func (r Report) about() string {
+	if r.Summary != "" {
+		return Quoted(r.Summary)
+	}
+	before, after := map[string]*string{}, map[string]*string{}
+	for _, f := range r.Files {
+		if f.From != "" {
+			before[f.From], after[f.From] = f.Before, nil
+		} else {
+			before[f.Path] = f.Before
+		}
+		after[f.Path] = f.After
+	}
+	return "(" + Clean(ledger.Does(before, after)) + ")"
 }
 
 // approvals are how many of each kind there are, of how many.
@@ -300,11 +313,25 @@ func paths(ops []result.Operation) string {
 		if Clean(o.Path) != o.Path || len(ops) > maxRows {
 			return ""
 		}
-		name := o.Path
-		if strings.ContainsAny(name, "*?[") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ":") {
-			name = ":(literal)" + name // no option, and no pathspec that takes others along
+		out = append(out, o.Path)
+	}
+	return Pathspecs(out, "")
+}
+
+// Pathspecs are some files as Git takes them from a shell, with a space between them: no option, and no
+// pattern that takes others along. magic is "top" for names from the top of the working tree, "" from here.
+func Pathspecs(names []string, magic string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		switch special := strings.ContainsAny(name, `*?[\`) || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ":"); {
+		case special && magic != "":
+			name = ":(" + magic + ",literal)" + name
+		case special:
+			name = ":(literal)" + name
+		case magic == "top":
+			name = ":/" + name
 		}
-		out = append(out, ShellQuote(name))
+		out[i] = ShellQuote(name)
 	}
 	return strings.Join(out, " ")
 }
@@ -316,83 +343,100 @@ var kindNames = map[string]string{policy.KindFileChange: "the change", policy.Ki
 // is missing, what to look at and what to type. long adds hashes, ids and addresses.
 func (r Report) Text(again func(args ...string) string, columns int, long bool, s Style) string {
 	var b strings.Builder
-	id := ShortID(r.TransactionID)
-	row := func(name, text string) { fmt.Fprintf(&b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-6s", name)), text) }
-	if r.glassBroken() {
-		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
-	}
-	title := cmp.Or(Quoted(r.Summary), "("+Did(r.Files)+")")
-	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, title), id, Clean(r.Proposer.Login))
-	at := r.standsIn(Clean)
+	id, at := ShortID(r.TransactionID), r.standsIn(Clean)
 	switch {
 	case r.Waits():
 		at += " (" + r.approvals() + ")"
 	case r.Stands() == state.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
+	if r.glassBroken() {
+		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
+	}
+	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, r.about()), id, Clean(r.Proposer.Login))
 	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.Stands().Tone()], at), r.filesLine())
-	if r.PullRequest > 0 {
-		text := fmt.Sprint(r.PullRequest)
-		if r.Repository != nil {
-			text += " of " + Clean(r.Repository.Name)
-		}
-		if r.GateOnly {
-			text += ", its own diff: nothing is applied"
-		}
-		row("pull", text)
-	}
-	if text := r.found(); text != "" {
-		row("found", text)
-	}
-	if text := r.moved(); text != "" {
-		row("moved", s.paint(yellow, text))
-	}
+	named(&b, s, []row{{"pull", r.pullText()}, {"found", r.found()}, {"moved", s.paint(yellow, r.moved())}})
 	r.needsText(&b, s)
-	if text := Drift(r.drifts()); text != "" {
-		row("since", text)
-	}
-	if r.Risks != nil && len(r.list().Risks)+len(r.list().More) > 0 {
-		row("risks", fmt.Sprint(r.list().Count()))
+	named(&b, s, []row{{"since", Drift(r.drifts())}})
+	if r.Risks != nil {
+		count := cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found")
+		named(&b, s, []row{{"risks", count}})
 		b.WriteString(Risks(r.list(), columns, risksHeight, s))
-	} else if r.Risks != nil {
-		row("risks", "none found")
 	}
 	if text := r.claimLines(maxClaims); text != "" {
-		row("says", "in the proposer's words, which nobody has verified:")
+		named(&b, s, []row{{"says", "in the proposer's words, which nobody has verified:"}})
 		b.WriteString(text)
 	}
 	for _, p := range r.further() {
-		row("too", "proposed by "+from(p))
+		named(&b, s, []row{{"too", "proposed by " + from(p)}})
 	}
-	if r.Confidence != nil {
-		row("sure", fmt.Sprintf("%d of 100, says the proposer", *r.Confidence))
-	}
-	switch res := r.ApplyResult; {
-	case res != nil && res.Outcome != result.Success:
-		row("apply", s.paint(red, Clean(cmp.Or(res.Error, string(r.Stands())))))
-	case res != nil && r.Stands().Tone() != state.Good:
-		row("apply", "it was applied, and read back")
-	}
-	if r.Author != nil {
-		row("author", r.author())
-	}
-	if r.AppliedCommit != "" {
-		row("commit", r.AppliedCommit)
-	}
+	named(&b, s, []row{{"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
 	r.filesText(&b, s, long)
-	if r.Validation != nil && !r.Validation.OK {
-		row("check", s.paint(red, Counted(len(r.Validation.Violations), "violation")))
-		for _, v := range r.Validation.Violations {
-			fmt.Fprintf(&b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
-		}
+	if violations := r.violationLines(math.MaxInt); violations != "" {
+		named(&b, s, []row{{"check", s.paint(red, Counted(len(r.Validation.Violations), "violation"))}})
+		b.WriteString(violations)
 	}
 	text := Fold(b.String(), columns)
 	b.Reset()
-	if steps := r.Steps(id, again); len(steps) > 0 {
-		row("next", strings.ReplaceAll(strings.TrimSpace(StepLines(steps)), "\n    ", "\n       "))
-	}
-	r.idsText(&b, s, row, long)
+	next := strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(id, again))), "\n    ", "\n       ")
+	named(&b, s, []row{{"next", next}}) // is pasted, and not folded
+	r.idsText(&b, s, long)
 	return text + b.String()
+}
+
+// A row has a name of its own, and is left out where there is nothing to say.
+type row struct{ name, text string }
+
+func named(b *strings.Builder, s Style, all []row) {
+	for _, one := range all {
+		if one.text != "" {
+			fmt.Fprintf(b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-6s", one.name)), one.text)
+		}
+	}
+}
+
+func (r Report) pullText() string {
+	if r.PullRequest == 0 {
+		return ""
+	}
+	text := fmt.Sprint(r.PullRequest)
+	if r.Repository != nil {
+		text += " of " + Clean(r.Repository.Name)
+	}
+	if r.GateOnly {
+		text += ", its own diff: nothing is applied"
+	}
+	return text
+}
+
+func (r Report) sure() string {
+	if r.Confidence == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of 100, says the proposer", *r.Confidence)
+}
+
+// applyText says what the state does not of an apply.
+func (r Report) applyText(s Style) string {
+	switch res := r.ApplyResult; {
+	case res != nil && res.Outcome != result.Success:
+		return s.paint(red, Clean(cmp.Or(res.Error, string(r.Stands()))))
+	case res != nil && r.Stands().Tone() != state.Good:
+		return "it was applied, and read back"
+	}
+	return ""
+}
+
+// violationLines are what was found wrong, a line each, at most most of them.
+func (r Report) violationLines(most int) string {
+	if r.Validation == nil || r.Validation.OK {
+		return ""
+	}
+	var b strings.Builder
+	for _, v := range r.Validation.Violations[:min(len(r.Validation.Violations), most)] {
+		fmt.Fprintf(&b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
+	}
+	return b.String()
 }
 
 // needsText has a row for each decision, with the approval that it gives, or why it does not count.
@@ -458,14 +502,14 @@ func (r Report) filesText(b *strings.Builder, s Style, long bool) {
 }
 
 // idsText is what a record, a ticket or another program calls it by.
-func (r Report) idsText(b *strings.Builder, s Style, row func(name, text string), long bool) {
+func (r Report) idsText(b *strings.Builder, s Style, long bool) {
 	base := Clean(r.BaseCommit[:min(12, len(r.BaseCommit))])
 	if !long {
-		row("ids", fmt.Sprintf("%s  patch %.12s…  base %s", r.TransactionID, r.PatchID, base))
+		named(b, s, []row{{"ids", fmt.Sprintf("%s  patch %.12s…  base %s", r.TransactionID, r.PatchID, base)}})
 		return
 	}
-	row("ids", r.TransactionID)
-	for _, one := range []struct{ name, text string }{
+	named(b, s, []row{{"ids", r.TransactionID}})
+	for _, one := range []row{
 		{"patch", r.PatchID}, {"file given", strings.TrimPrefix(r.InputSHA256, "sha256:")}, {"proposer", Clean(r.Proposer.Kind + ", " + r.Proposer.ID)},
 		{"proposed", s.when(r.CreatedAt)}, {"last change", s.when(r.UpdatedAt)}, {"base", Clean(strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on "))},
 		{"commit", r.AppliedCommit}, {"supersedes", Clean(strings.Join(r.Supersedes, ", "))}, {"ledger", strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit)}, {"record", Clean(r.Record)},
@@ -489,18 +533,4 @@ func (r Report) decisions() []approval.Judged {
 		return nil
 	}
 	return r.Verdict.Decisions
-}
-
-// Did says what a change does to which files, where its proposer says nothing: "update a.go,
-// add b.go and 3 more".
-func Did(files []File) string {
-	var out []string
-	for _, f := range files[:min(len(files), 2)] {
-		out = append(out, f.Kind+" "+Clean(f.Path))
-	}
-	text := strings.Join(out, ", ")
-	if n := len(files) - len(out); n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }

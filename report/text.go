@@ -117,6 +117,9 @@ func more(b *strings.Builder, n int) {
 
 // author is whom the patch names.
 func (r Report) author() string {
+	if r.Author == nil {
+		return ""
+	}
 	return fmt.Sprintf("%s <%s>, %s (from the patch, not verified)", Clean(r.Author.Name), Clean(r.Author.Email), Clean(r.Author.Date))
 }
 

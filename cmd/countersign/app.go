@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -198,72 +197,61 @@ func (a *App) finish(err error) int {
 		return quiet.Code
 	}
 	code, hint := codeOf(err), a.typed(hintOf(err))
-	message := oneLine(err)
+	if as[*effect.DirtyError](err) && a.transaction != "" {
+		hint += " && " + a.again("run", report.ShortID(a.transaction))
+	}
 	waits := code == cli.ExitPending // is no error
-	if waits && (a.shown != nil || a.flags.quiet) && !a.flags.json {
+	switch {
+	case a.flags.json:
+		doc := map[string]any{"error": oneLine(err), "exit": float64(code)}
+		var unnamed *unnamedError
+		if errors.As(err, &unnamed) {
+			doc["open"] = report.Documents(unnamed.open)
+		}
+		if hint != "" {
+			doc["hint"] = report.Clean(hint)
+		}
+		if line, err := canon.Line(doc); err == nil {
+			_ = emit(a.Stderr, a.redact(string(line)))
+		}
+		return code
+	case waits && (a.shown != nil || a.flags.quiet):
 		return code
 	}
-	title, below := message, []string(nil)
+	text := a.errorText(err, waits)
+	if hint != "" && !a.flags.quiet {
+		text += "countersign: hint: " + report.Clean(hint) + "\n"
+	}
+	if !as[*ledger.AmbiguousError](err) {
+		text = report.ShortIDs(text)
+	}
+	_ = emit(a.Stderr, a.redact(text))
+	return code
+}
+
+// errorText is an error for a person: a line, and below it what there is to see.
+func (a *App) errorText(err error, waits bool) string {
+	title, below := oneLine(err), []string(nil)
 	var unfit *unfitError
-	if errors.As(err, &unfit) {
+	var unnamed *unnamedError
+	var dirty *effect.DirtyError
+	switch {
+	case waits:
+		return "countersign: " + title + "\n"
+	case as[*pipeline.UnappliedError](err) && a.shown != nil:
+		return ""
+	case errors.As(err, &dirty):
+		return report.InTheWay(dirty.Files, dirty.New)
+	case errors.As(err, &unfit):
 		title, below = unfit.lines(a.finder().Text)
+	case errors.As(err, &unnamed):
+		below = report.OpenLines(unnamed.open)
 	}
 	text := report.Style{Colour: a.colours(a.Stderr)}.Red("countersign: error:") + " " + title + "\n"
 	for _, line := range below {
 		text += "  " + report.Clean(line) + "\n"
 	}
-	doc := map[string]any{"error": message, "exit": float64(code)}
-	var unnamed *unnamedError
-	if errors.As(err, &unnamed) {
-		open := []any{}
-		for _, t := range unnamed.open {
-			open = append(open, t.Document())
-		}
-		for _, line := range report.OpenLines(unnamed.open) {
-			text += "  " + report.Clean(line) + "\n"
-		}
-		doc["open"] = open
-	}
-	var dirty *effect.DirtyError
-	switch {
-	case waits:
-		text = "countersign: " + message + "\n"
-	case as[*pipeline.UnappliedError](err) && a.shown != nil:
-		text = ""
-	case errors.As(err, &dirty):
-		text = "countersign: nothing is written, your files are as they were. In the way:\n"
-		wide := 0
-		for _, file := range dirty.Files {
-			wide = max(wide, len(report.Clean(file)))
-		}
-		for _, file := range dirty.Files {
-			why := "has your changes"
-			if slices.Contains(dirty.New, file) {
-				why = "is here, not in Git"
-			}
-			text += fmt.Sprintf("    %-*s  %s\n", min(wide, 40), report.Clean(file), why)
-		}
-		if a.transaction != "" {
-			hint += " && " + a.again("run", report.ShortID(a.transaction))
-		}
-	}
-	if hint != "" && !a.flags.quiet {
-		text += "countersign: hint: " + report.Clean(hint) + "\n"
-	}
-	if a.flags.json {
-		text = ""
-		if hint != "" {
-			doc["hint"] = report.Clean(hint)
-		}
-		if line, err := canon.Line(doc); err == nil {
-			text += string(line)
-		}
-	}
-	if !a.flags.json && !as[*ledger.AmbiguousError](err) {
-		text = report.ShortIDs(text)
-	}
-	_ = emit(a.Stderr, a.redact(text))
-	return code
+	return text
 }
 
 // oneLine is an error as it is shown: one line, nothing that does not print.

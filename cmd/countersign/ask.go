@@ -88,7 +88,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 	if err != nil {
 		return nil, err
 	}
-	p.NotAsked, p.Signs = what.refused, what.signs
+	p.NotAsked, p.Signs, p.First = what.refused, what.signs, !what.signs && a.firstTime("local-decision")
 	s := report.Style{Colour: a.colours(person)}
 	diff, err := g.Diff()
 	if err != nil {
@@ -203,7 +203,6 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		p.Commands, err = g.Commands()
 	}
 	p.Columns, p.Rows = terminal.Size(person)
-	p.First = a.firstTime("local-decision")
 	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
 }

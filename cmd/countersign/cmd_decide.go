@@ -87,31 +87,38 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 		}
 	}
 	if len(args) == 0 && ruling.Decision == ledger.Approve && a.somebody() {
-		if queue, err := a.queue(ctx, r); err != nil || len(queue) > 1 {
-			return cmp.Or(err, a.decideEach(ctx, r, queue, ruling, sign))
+		switch queue, err := a.queue(ctx, r); {
+		case err != nil:
+			return err
+		case len(queue) > 1:
+			return a.decideEach(ctx, r, queue, ruling, sign)
 		}
 	}
 	return a.decideOne(ctx, r, args, ruling, sign)
 }
 
-// queue are the transactions that wait for a decision here, the riskiest first.
+// queue are the transactions that wait for a decision here, the riskiest first. Nobody is asked about
+// one that cannot be judged, which is said.
 func (a *App) queue(ctx context.Context, r *pipeline.Runner) (queue []string, err error) {
-	open, _, err := r.Open(ctx)
+	open, damaged, err := r.Open(ctx)
+	for _, one := range damaged {
+		a.say("not asked: %s", oneLine(one))
+	}
 	rank := map[string]int{}
 	for _, tx := range open {
 		if tx.PullRequest() > 0 { // decided there
 			continue
 		}
 		g, err := r.Judge(ctx, tx.TransactionID)
-		if err != nil {
-			return nil, err
-		}
-		if !errors.As(g.Err(), new(*pipeline.PendingError)) {
+		var risks risk.List
+		if err == nil && errors.As(g.Err(), new(*pipeline.PendingError)) {
+			risks, err = g.Risks(ctx)
+		} else if err == nil {
 			continue
 		}
-		risks, err := g.Risks(ctx)
 		if err != nil {
-			return nil, err
+			a.say("not asked: %s", oneLine(err))
+			continue
 		}
 		rank[tx.TransactionID] = len(risk.Kinds())
 		if len(risks.Risks) > 0 {
@@ -295,13 +302,9 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, rul
 	if err != nil {
 		return err
 	}
-	var rows []report.Listed
-	for _, t := range open {
-		row, err := a.listed(ctx, snap, t, r.History)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
+	rows, err := a.listing(ctx, snap, open, r.History)
+	if err != nil {
+		return err
 	}
 	return &unnamedError{short, rows, func(tx string) []string {
 		words := []string{string(ruling.Decision), tx}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -128,7 +129,11 @@ func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings g
 			addresses[strings.ToLower(one)] = true
 		}
 	}
-	says := report.Publishes(a.flags.ledgerRef, cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote), len(patches), len(addresses))
+	to, err := wire.ParseRemote(cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote), a.repo.Dir())
+	if err != nil {
+		return err
+	}
+	says := report.Publishes(a.flags.ledgerRef, to.Redacted(), len(patches), len(addresses))
 	person := a.person()
 	if person == nil || dryRun {
 		a.say("%s", says)

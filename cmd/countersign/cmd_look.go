@@ -95,13 +95,9 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if err != nil {
 		return err
 	}
-	var list []report.Listed
-	for _, t := range latest {
-		one, err := a.listed(ctx, snap, t, r.History)
-		if err != nil {
-			return err
-		}
-		list = append(list, one)
+	list, err := a.listing(ctx, snap, latest, r.History)
+	if err != nil {
+		return err
 	}
 	if more {
 		a.say("there are older ones: %s", a.again("list", "--all"))
@@ -125,6 +121,18 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		return a.long(a.redact(report.Screen(list, a.Now(), columns, 0, "", a.style())))
 	}
 	return a.print(report.List(list))
+}
+
+// listing are transactions as lists have them.
+func (a *App) listing(ctx context.Context, snap ledger.Snapshot, of []ledger.Transaction, judge pipeline.Judge) ([]report.Listed, error) {
+	list := make([]report.Listed, len(of))
+	for i, t := range of {
+		var err error
+		if list[i], err = a.listed(ctx, snap, t, judge); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.

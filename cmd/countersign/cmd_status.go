@@ -33,14 +33,13 @@ func (a *App) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, at := []report.Listed{}, map[state.State][]string{}
-	for _, t := range open {
-		row, err := a.listed(ctx, snap, t, r.History)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-		at[row.State] = append(at[row.State], report.ShortID(t.TransactionID))
+	rows, err := a.listing(ctx, snap, open, r.History)
+	if err != nil {
+		return err
+	}
+	at := map[state.State][]string{}
+	for _, row := range rows {
+		at[row.State] = append(at[row.State], report.ShortID(row.TransactionID))
 	}
 	if a.flags.json {
 		return a.printJSON(document{"transactions": report.Documents(rows), "more": false})

@@ -108,20 +108,13 @@ func hintOf(err error) (hint string) {
 		if len(e.New) == 0 {
 			return "git stash"
 		}
-		names := slices.Clone(e.Files)
-		for i, file := range names {
-			names[i] = ":/" + report.ShellQuote(file) // from the top, wherever it is typed
-			if strings.ContainsAny(file, `*?[\`) {    // no pattern
-				names[i] = report.ShellQuote(":(top,literal)" + file)
-			}
-		}
-		return "git stash push --all -- " + strings.Join(names, " ") // what is ignored too, and nothing but these
+		return "git stash push --all -- " + report.Pathspecs(e.Files, "top") // what is ignored too, and nothing but these
 	case *code.UncommittableError:
 		switch {
 		case len(e.Staged) > 0:
-			return "git restore --staged -- " + report.ShellWords(e.Staged)
+			return "git restore --staged -- " + report.Pathspecs(e.Staged, "top")
 		case len(e.Written) > 0:
-			return "git add -- " + report.ShellWords(e.Written)
+			return "git add -- " + report.Pathspecs(e.Written, "top")
 		}
 		return e.Hint
 	case *pipeline.PendingError:

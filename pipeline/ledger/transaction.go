@@ -58,13 +58,18 @@ func (t Transaction) PatchID() string {
 	return t.Pointers.Proposal.PatchID
 }
 
-// Does is what the transaction's patch does to which files, the first few: "update doc.go, add NEW.md".
-// It stands where the proposer does not say what the patch is for.
+// Does is what the transaction's patch does to which files; it stands where the proposer does not say
+// what the patch is for.
 func (t Transaction) Does() string {
 	if t.Pointers.Proposal == nil {
 		return ""
 	}
-	before, after := t.Pointers.Proposal.BaseSHA256, t.Pointers.Proposal.AfterSHA256
+	return Does(t.Pointers.Proposal.BaseSHA256, t.Pointers.Proposal.AfterSHA256)
+}
+
+// Does is what becomes of which files, the first few, by their hashes before and after; nil is no file:
+// "update doc.go, add NEW.md".
+func Does(before, after map[string]*string) string {
 	names := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		verb := "update"

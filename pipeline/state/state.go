@@ -53,6 +53,9 @@ func Of(status ledger.Status, verdict approval.State, gateOnly, tried bool) Stat
 		return Closed
 	case ledger.Created, ledger.InProgress:
 		return Begun
+	case ledger.Proposed, ledger.Awaiting, ledger.Failed:
+	default:
+		return Unknown
 	}
 	switch {
 	case verdict == approval.Denied:
