@@ -40,8 +40,8 @@ func (a *App) decideCommand(word string) *cobra.Command {
 In a terminal it shows the risks and the patch, through the pager, and then asks about each kind of
 approval by itself, and says what it is needed for. The answer is about what was shown: if that has
 changed by then, nothing is recorded, and the change is shown again. Elsewhere, and with --json, it
-asks nobody, and you must name the transaction: by its id (tx_ and ten characters or more), or by
-the SHA-256 of the patch (twelve digits or more).
+asks nobody, and you must name the transaction: by the last seven
+characters of its id or more, or by the first twelve digits of the patch's SHA-256 or more.
 
 A local decision proves that somebody with this shell made it, and no more. With approvals.signed
 the Policy can demand a person's own key.`,

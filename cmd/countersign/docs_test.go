@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -82,6 +83,17 @@ func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	if words := len(strings.Fields(documentation(t)["README.md"])); words > 600 {
 		t.Errorf("the README has %d words", words)
+	}
+}
+
+// TestDocsStates: docs/README.md has a row for each state that a transaction can be in.
+func TestDocsStates(t *testing.T) {
+	t.Parallel()
+	page := documentation(t)["docs/README.md"]
+	for _, s := range state.All {
+		if !strings.Contains(page, "\n| "+string(s)+" | ") {
+			t.Errorf("docs/README.md does not say what this means: %s", s)
+		}
 	}
 }
 
