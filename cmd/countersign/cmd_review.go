@@ -95,7 +95,7 @@ func (f *reviewFlags) patchOf(args []string) (file string, err error) {
 func (a *App) reviewCommand() *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{
-		Use:   "review FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME",
+		Use:   "review FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME | --again TX",
 		Short: "Record a proposal; writes nothing but the ledger",
 		Example: `  countersign review fix.patch --summary "close the file"
   git diff main...topic | countersign review --patch -

@@ -65,8 +65,8 @@ func (p Program) siteCommand() *cobra.Command {
 		Short: "Write the ledger as a site of static pages",
 		Long: `site audits the ledger and writes HTML pages of it into a directory: an overview of what
 waits, was applied, denied and superseded; a page for each transaction, patch, commit, pull
-request, person and file; and a search. The pages need no server and run no script but that of
-the search. The ledger itself is beside them, as verify/ledger.bundle.
+request, person and file; and a search. The pages need no server and run no script but those of
+the search and the verifier. The ledger itself is beside them, as verify/ledger.bundle.
 
 A ledger that does not verify has its pages as well, with the findings on top, and nothing on
 them counts as approved. The exit code is 1 then, as that of audit is.
