@@ -73,6 +73,9 @@ func (l *Ledger) Share(at Place, pause func(ctx context.Context, attempt int)) (
 	return s, err
 }
 
+// String is the URL of the remote repository without user and password.
+func (s *Shared) String() string { return s.server.String() }
+
 // partialDir is where what is needed of this ledger is kept.
 func (s *Shared) partialDir() string {
 	return filepath.Join(s.local.repo.stateDir(), "ledgers", shortName(fmt.Sprintf("%s of %s", s.ref, s.server)))

@@ -68,25 +68,34 @@ func List(list []Listed) string {
 	return b.String()
 }
 
-// Screen is a list for a person, at a time and on a screen of some columns and rows, 0 for any: what
-// waits comes last, and is never left out. An id is shown by its end, which is what differs from one
-// to the next. all is the command that shows what was left out.
-func Screen(list []Listed, now time.Time, columns, rows int, all string, s Style) string {
+// Fit are those of a list that a screen of some rows has room for, what waits last, which is never left
+// out; and how many are.
+func Fit(list []Listed, rows int) (fitting []Listed, left int) {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b Listed) int { return rankOf(a) - rankOf(b) })
+	if len(list)+2 > rows { // the head, and the shell's next prompt
+		left = min(len(list)+3-rows, len(list))
+		for left > 0 && list[left-1].State == state.Waits {
+			left--
+		}
+	}
+	return list[left:], left
+}
+
+// Older is the line on what was left out, which a command shows.
+func Older(left int, all string) string {
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d older: %s\n", left, all)
+}
+
+// Screen is a list for a person, at a time and on a screen of some columns. An id is shown by its
+// end, which is what differs from one to the next.
+func Screen(list []Listed, now time.Time, columns int, s Style) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	list = slices.SortedStableFunc(slices.Values(list), func(a, b Listed) int { return rankOf(a) - rankOf(b) })
-	if rows > 0 && len(list)+2 > rows { // the head, and the shell's next prompt
-		older := min(len(list)+3-rows, len(list))
-		for older > 0 && list[older-1].State == state.Waits {
-			older--
-		}
-		if older > 0 {
-			fmt.Fprintf(&b, "%d older: %s\n", older, all)
-		}
-		list = list[older:]
-	}
 	lines, wide := [][4]string{{"ID", "STATE", "AGE", "BY"}}, [4]int{}
 	for _, t := range list {
 		age := ""

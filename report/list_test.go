@@ -1,7 +1,7 @@
 package report_test
 
 import (
-	"slices"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +26,15 @@ func TestScreen(t *testing.T) {
 		approved = "3CJ76HF  approved, not applied  now     長長長長長長…   \"名前を変える 名前を変…\n"
 		waits    = "3CJ76HE  waits for approval     2 days  renovate        \"Bump \\x1b[2Jlodash\"\n"
 	)
-	if got, want := report.Screen(list, now, 79, 0, "", report.Style{}), head+ended+approved+waits; got != want {
+	fitting, left := report.Fit(list, math.MaxInt)
+	if left != 0 {
+		t.Errorf("%d are left out", left)
+	}
+	if got, want := report.Screen(fitting, now, 79, report.Style{}), head+ended+approved+waits; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, columns := range []int{1, 2, 20, 79, 80, 110, 132, 1000} {
-		text := report.Screen(list, now, columns, 0, "", report.Style{})
+		text := report.Screen(list, now, columns, report.Style{})
 		if n := strings.Count(text, "\n"); n != 4 || !utf8.ValidString(text) || strings.Contains(text, "\x1b") {
 			t.Errorf("%d columns: %q", columns, text)
 		}
@@ -47,13 +51,14 @@ func TestScreen(t *testing.T) {
 			}
 		}
 	}
-	if text := report.Screen(list, now, 1000, 0, "", report.Style{}); !strings.Contains(text, "  approved by ada\n") {
+	if text := report.Screen(list, now, 1000, report.Style{}); !strings.Contains(text, "  approved by ada\n") {
 		t.Errorf("a wide screen:\n%s", text)
 	}
 	two := append([]report.Listed{list[1]}, list...)
-	for rows, want := range map[int]string{0: head + ended + approved + approved + waits, 6: head + ended + approved + approved + waits,
+	for rows, want := range map[int]string{1000: head + ended + approved + approved + waits, 6: head + ended + approved + approved + waits,
 		5: "2 older: countersign list --all\n" + head + approved + waits, 1: "3 older: countersign list --all\n" + strings.NewReplacer("STATE   ", "STATE", "l   ", "l", "renovate      ", "renovate", "BY              ", "BY        ").Replace(head+waits)} {
-		if got := report.Screen(slices.Clone(two), now, 79, rows, "countersign list --all", report.Style{}); got != want {
+		fitting, left := report.Fit(two, rows)
+		if got := report.Older(left, "countersign list --all") + report.Screen(fitting, now, 79, report.Style{}); got != want {
 			t.Errorf("%d rows: got\n%s\nwant\n%s", rows, got, want)
 		}
 	}

@@ -61,12 +61,13 @@ func screens(columns int) map[string]string {
 		row("K1A2CSR", "", 9*24*time.Hour, state.Applied), row("KEA2CSR", "", 2*time.Minute, state.Denied), row("J4BDT8B", "what it is for", time.Minute, state.Approved, "Ann Newcomer"),
 		row("JMBHB3D", "a long one, of which there is more to say than a screen has room for beside all that stands left of it", time.Minute, state.Waits),
 	}
+	fitting, left := report.Fit(list, 5)
 	return map[string]string{
 		"prompt":  prompt.Page([]byte(theDiff), cest) + prompt.Standing() + prompt.Question([]string{policy.KindFileChange}, cest) + "\n",
 		"waits":   waits.Result("", again, columns, cest),
 		"approve": approved.Result("Ann Newcomer", again, columns, cest),
 		"run":     done.Result("", again, columns, cest),
-		"list":    report.Screen(list, now, columns, 5, "countersign list --all", cest),
+		"list":    report.Older(left, "countersign list --all") + report.Screen(fitting, now, columns, cest),
 		"deny":    report.WhyDeny + "\n",
 		"sync":    report.DeniedThere(ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0WE66E3NQ", Notes: "s"}, &ledger.ApprovalDecision{Reason: "no", Source: ledger.Source{Author: ledger.Actor{Login: "alice"}}}, true) + report.Publishes("refs/agent/ledger", "https://forge.example/ann/app", 3, 2) + " Go on? [y/N]\n",
 		"show":    protected().Text(again, columns, false, cest),

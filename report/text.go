@@ -237,7 +237,7 @@ func DiffDocument(id, diff string) map[string]any {
 
 // ShellQuote writes a word so that a POSIX shell reads it as it is.
 func ShellQuote(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" && s != "" {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" && s != "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -268,6 +268,9 @@ func eventText(p ledger.Payload) string {
 	case *ledger.Meta:
 		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
 	case *ledger.StatusChange:
+		if p.To == ledger.Proposed || p.To == ledger.Awaiting { // also once it is approved
+			return p.Reason
+		}
 		return string(state.Of(p.To, "", false, false)) + ": " + p.Reason
 	case *ledger.TurnStart:
 		return p.TurnID + " " + p.Input

@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -45,14 +44,14 @@ Where the remote has no ledger yet, sync says what it publishes and, in a termin
 var errDryRun = errors.New("nothing is sent")
 
 func (a *App) sync(ctx context.Context, setAside, dryRun bool) error {
-	shared, settings, err := a.openShared()
+	shared, _, err := a.openShared()
 	if err != nil {
 		return err
 	}
 	var planned gitstore.Joined
 	done, err := shared.Sync(ctx, setAside, func(next gitstore.Joined) (err error) {
 		if planned = next; next.Begins {
-			err = a.publishes(ctx, shared, settings, next, dryRun)
+			err = a.publishes(ctx, shared, next, dryRun)
 		}
 		if dryRun && err == nil {
 			err = errDryRun
@@ -110,7 +109,7 @@ var mailAddress = lazyregexp.New(`[^\s"<>:;,()\\@]+@[^\s"<>:;,()\\@]+`)
 
 // publishes says what a first sync shows to all who may read the repository, and asks the person
 // at the terminal.
-func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings gitstore.Settings, next gitstore.Joined, dryRun bool) error {
+func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, next gitstore.Joined, dryRun bool) error {
 	snap, err := shared.At(ctx, next.Former)
 	if err != nil {
 		return err
@@ -129,11 +128,7 @@ func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, settings g
 			addresses[strings.ToLower(one)] = true
 		}
 	}
-	to, err := wire.ParseRemote(cmp.Or(settings.RemoteURL(a.flags.remote), a.flags.remote), a.repo.Dir())
-	if err != nil {
-		return err
-	}
-	says := report.Publishes(a.flags.ledgerRef, to.Redacted(), len(patches), len(addresses))
+	says := report.Publishes(a.flags.ledgerRef, shared.String(), len(patches), len(addresses))
 	person := a.person()
 	if person == nil || dryRun {
 		a.say("%s", says)

@@ -95,6 +95,10 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if err != nil {
 		return err
 	}
+	older := 0
+	if f.fits {
+		latest, older = judgeable(latest)
+	}
 	list, err := a.listing(ctx, snap, latest, r.History)
 	if err != nil {
 		return err
@@ -115,12 +119,37 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 		return a.print(report.IDs(latest))
 	case terminal.Is(a.Stdout):
 		columns, rows := terminal.Size(a.Stdout)
-		if f.fits {
-			return a.print(report.Screen(list, a.Now(), columns, rows, a.again("list", "--all"), a.style()))
+		if !f.fits {
+			rows = math.MaxInt
 		}
-		return a.long(a.redact(report.Screen(list, a.Now(), columns, 0, "", a.style())))
+		fitting, left := report.Fit(list, rows)
+		text := report.Older(left+older, a.again("list", "--all")) + report.Screen(fitting, a.Now(), columns, a.style())
+		if f.fits {
+			return a.print(text)
+		}
+		return a.long(a.redact(text))
 	}
 	return a.print(report.List(list))
+}
+
+// mostJudged is how many open transactions a list on a terminal is about: the newest, as each is judged.
+const mostJudged = 200
+
+// judgeable leaves out the oldest that are open, and says how many.
+func judgeable(all []ledger.Transaction) (kept []ledger.Transaction, left int) {
+	open := 0
+	for _, t := range slices.Backward(all) {
+		if !t.Closed {
+			open++
+		}
+		if !t.Closed && open > mostJudged {
+			left++
+			continue
+		}
+		kept = append(kept, t)
+	}
+	slices.Reverse(kept)
+	return kept, left
 }
 
 // listing are transactions as lists have them.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
@@ -39,26 +41,45 @@ func (a *App) status(ctx context.Context) error {
 	}
 	at := map[state.State][]string{}
 	for _, row := range rows {
-		at[row.State] = append(at[row.State], report.ShortID(row.TransactionID))
+		at[row.State] = append(at[row.State], row.TransactionID)
 	}
 	if a.flags.json {
 		return a.printJSON(document{"transactions": report.Documents(rows), "more": false})
 	}
 	var steps []report.Step
-	step := func(of state.State, what, alone string, all ...string) {
-		switch ids := at[of]; {
+	for _, all := range []struct {
+		of      state.State
+		command []string
+		what    string
+	}{
+		{state.Waits, []string{"approve"}, "shows what waits and asks"}, {state.Approved, []string{"run", "--all"}, "applies what is approved"},
+		{state.Unchecked, []string{"run", "--all"}, "checks what was applied"},
+	} {
+		switch ids := at[all.of]; {
 		case len(ids) == 1:
-			steps = append(steps, report.Step{Type: a.again(alone, ids[0]), For: what})
+			next, err := a.stepsOf(ctx, r, snap, ids[0])
+			if err != nil {
+				return err
+			}
+			steps = append(steps, next[:min(1, len(next))]...)
 		case len(ids) > 1:
-			steps = append(steps, report.Step{Type: a.again(all...), For: what})
+			steps = append(steps, report.Step{Type: a.again(all.command...), For: all.what})
 		}
 	}
-	step(state.Waits, "shows what waits and asks", "approve", "approve")
-	step(state.Approved, "applies what is approved", "run", "run", "--all")
-	step(state.Unchecked, "checks what was applied", "validate", "run", "--all")
-	text := report.Screen(rows, a.Now(), a.columns(), 0, "", a.style()) + report.StepLines(steps)
+	shown, _ := report.Fit(rows, math.MaxInt)
+	text := report.Screen(shown, a.Now(), a.columns(), a.style()) + report.StepLines(steps)
 	if len(rows) == 0 {
 		text = "Nothing waits.\n" + report.StepLines([]report.Step{{Type: a.again("run", "--worktree"), For: "proposes what you have changed"}, {Type: a.again("list"), For: "shows what was decided"}})
 	}
 	return a.long(a.redact(text))
+}
+
+// stepsOf are the next steps of one transaction.
+func (a *App) stepsOf(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) ([]report.Step, error) {
+	g, err := r.History(ctx, snap, id)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := a.report(ctx, g)
+	return rep.Steps(report.ShortID(id), a.again), err
 }

@@ -18,7 +18,7 @@ import (
 // gives back what it was given.
 func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
-		"app.go": "Main finish", "print.go": "say print printJSON giveBack style person tell columns long watch", "cmd_review.go": "showDryRun reviewAgain",
+		"app.go": "Main finish errorText", "print.go": "say print printJSON giveBack style person tell columns long watch", "cmd_review.go": "showDryRun reviewAgain",
 		"cmd_demo.go": "demo", "cmd_init.go": "showInit", "cmd_mcp.go": "mcp Warn", "cmd_look.go": "diffCommand list listCommand",
 		"cmd_action.go": "action actionSite publish child", "cmd_checks.go": "Run", "cmd_settle.go": "HandOver", "cmd_run_all.go": "run", "attest_keyless.go": "actionAttest",
 	}
