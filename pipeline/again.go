@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 
@@ -29,10 +30,10 @@ func (g Gated) Provenances() ([]ledger.Provenance, error) {
 	return ledger.Provenances(dir, g.log)
 }
 
-// proposeAgain records that a patch was proposed once more, where that says something new: who did, with
-// which input and words. It changes nothing about what was approved, but from there on its proposer
-// approves their own change.
-func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Reviewed, dryRun bool) (try[Reviewed], error) {
+// proposeAgain records that a patch was proposed once more, where that says something new: by whom, with
+// which input and words. It changes nothing about what was approved, but from there on its proposers
+// approve their own change.
+func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, by []ledger.Actor, out Reviewed, dryRun bool) (try[Reviewed], error) {
 	log, err := ledger.Read(tree, out.ID)
 	if err != nil || dryRun || !log.TakesProposals() {
 		return nothing(out, err)
@@ -45,36 +46,44 @@ func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, out Revie
 	if err != nil {
 		return nothing(out, err)
 	}
-	doc, err := r.further(in, p, log.Transaction())
-	if err != nil {
-		return nothing(out, err)
-	}
+	return r.addProposals(log, recorded, in, p, by, out)
+}
+
+// addProposals records those by some that say something new beside those recorded.
+func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in input.Change, p gathered, by []ledger.Actor, out Reviewed) (try[Reviewed], error) {
 	s := r.stage(log)
-	before := len(log.Events())
-	if in.Trace != nil {
-		doc.Trace = in.StoreTrace(s)
-	}
-	if len(log.Events()) == before { // without a trace, or with one that is there
-		for _, known := range recorded {
-			if known.Same(doc) {
-				return nothing(out, nil)
-			}
+	var said string
+	for _, who := range by {
+		doc, err := r.further(in, p, who, log.Transaction())
+		if err != nil {
+			return nothing(out, err)
 		}
+		before := len(log.Events())
+		if in.Trace != nil {
+			doc.Trace = in.StoreTrace(s)
+		}
+		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) { // without a trace, or with one that is there
+			continue
+		}
+		known := slices.ContainsFunc(recorded, func(p ledger.Provenance) bool { return p.By(doc.Proposer) })
+		if known && len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // somebody new is always recorded, as they may not approve
+			out.Again = AgainFull
+			continue
+		}
+		s.Artifact(ledger.KindAgain, doc)
+		said = cmp.Or(said, "proposed again by "+doc.Proposer.Login+" as "+doc.Input.Form())
 	}
-	known := slices.ContainsFunc(recorded, func(p ledger.Provenance) bool { return p.By(doc.Proposer) })
-	if known && len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // somebody new is always recorded, as they may not approve
-		out.Again = AgainFull
+	if said == "" {
 		return nothing(out, nil)
 	}
-	s.Artifact(ledger.KindAgain, doc)
 	out.Again = AgainRecorded
-	return recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "proposed again by " + doc.Proposer.Login + " as " + doc.Input.Form()})
+	return recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: said})
 }
 
 // further is what is recorded of a further proposal of a transaction's patch, as it is stored: without secrets, and
 // so that the record verifies, which is somebody else's.
-func (r *Runner) further(in input.Change, p gathered, of ledger.Transaction) (ledger.Provenance, error) {
-	doc := in.Provenance(p.Patch, p.proposer, r.Tool)
+func (r *Runner) further(in input.Change, p gathered, by ledger.Actor, of ledger.Transaction) (ledger.Provenance, error) {
+	doc := in.Provenance(p.Patch, by, r.Tool)
 	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
 	doc.Summary = r.oneLine(in.Summary, 500)
 	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)

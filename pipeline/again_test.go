@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
@@ -353,4 +355,40 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 		return v.RuleID + ": " + v.Message
 	}
 	return ""
+}
+
+// TestT10ReviewAgain: all who proposed the old patch, in whichever transaction, are recorded with the new one at once,
+// so that none of them can approve it, however far the command got.
+func TestT10ReviewAgain(t *testing.T) {
+	w := newWorld(t)
+	eve := ledger.Actor{Kind: "user", ID: "eve@example.org", Login: "Eve"}
+	frank := ledger.Actor{Kind: "user", ID: "frank@example.org", Login: "Frank"}
+	elsewhere := w.as(eve)
+	elsewhere.Sandbox = policy.ReadOnly
+	if _, err := elsewhere.Review(t.Context(), w.input(fix), false); err != nil {
+		t.Fatal(err)
+	}
+	old := w.review()
+	w.again(ada, nil)
+	w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n", "old.txt": "old\n", "other.txt": "other\n"})
+	w.write(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n"})
+
+	var new pipeline.Reviewed
+	for i, who := range []ledger.Actor{bob, frank} { // the second finds the transaction of the first
+		r := w.as(who)
+		r.Store = &lastStore{w.store, 2} // the first append is the last
+		var err error
+		if new, _, err = r.ReviewAgain(t.Context(), old.ID, false); err != nil || new.ID == old.ID || new.Known != (i > 0) {
+			t.Fatalf("%s, known %v: %v", new.ID, new.Known, err)
+		}
+	}
+	var by []ledger.Actor
+	for _, p := range w.provenances(new.ID) {
+		by = append(by, p.Proposer)
+	}
+	if want := []ledger.Actor{bot, ada, eve, bob, frank}; !slices.Equal(by, want) {
+		t.Errorf("proposed by %v", by)
+	}
+	w.sound(new.ID, ledger.Proposed)
+	w.sound(old.ID, ledger.Superseded)
 }

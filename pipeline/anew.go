@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -73,27 +72,26 @@ func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out R
 	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		again.Sandbox = policy.ReadOnly
 	}
-	if out, err = again.Review(ctx, in, dryRun); err != nil || dryRun {
-		return out, was, err
+	out, err = again.Review(ctx, in, dryRun)
+	return out, was, err
+}
+
+// proposers are the proposer and, of what takes the place of another transaction, all who proposed that one, in it
+// or elsewhere in the ledger, and whoever runs this: none of them may approve the new one either (T10).
+func (r *Runner) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
+	out := []ledger.Actor{p.proposer}
+	if p.replaces == "" {
+		return out, nil
 	}
-	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
+	log, err := ledger.Read(tree, p.replaces)
 	if err != nil {
-		return out, was, err
+		return nil, err
 	}
-	also := [][]ledger.Actor{{r.Actor}}
-	also = slices.AppendSeq(also, maps.Values(ledger.Proposers(dir, g.log)))
-	also = slices.AppendSeq(also, maps.Values(g.elsewhere))
-	seen := []ledger.Actor{tx.Proposer}
-	for _, who := range slices.Concat(also...) { // none of them may approve the new one either
-		if slices.ContainsFunc(seen, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
-			continue
+	all, err := ledger.EveryProposer(tree, log)
+	for _, who := range append(all, r.Actor) {
+		if !slices.ContainsFunc(out, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
+			out = append(out, who)
 		}
-		seen, in.Proposer = append(seen, who), &who
-		more, err := again.Review(ctx, in, false)
-		if err != nil {
-			return out, was, err
-		}
-		out.Ledger = more.Ledger
 	}
-	return out, was, nil
+	return out, err
 }

@@ -62,9 +62,13 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		if err != nil {
 			return nothing(out, err)
 		}
+		by, err := r.proposers(snap.Tree, p)
+		if err != nil {
+			return nothing(out, err)
+		}
 		if known != nil {
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
-			return r.proposeAgain(snap.Tree, in, p, out, dryRun)
+			return r.proposeAgain(snap.Tree, in, p, by, out, dryRun)
 		}
 		if err := r.refuseDirty(ctx, in, p); err != nil {
 			return nothing(out, err)
@@ -79,7 +83,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		if dryRun {
 			return nothing(out, nil)
 		}
-		return r.succeed(in, p, old, out, snap.Tip == "")
+		return r.succeed(in, p, by, old, out, snap.Tip == "")
 	})
 	out.Ledger, out.Learnt = after, p.known
 	return out, err
@@ -359,8 +363,8 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 	})
 }
 
-// succeed records a proposal, after the end of what it supersedes.
-func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
+// succeed records a proposal, after the end of what it supersedes, and with all who proposed it.
+func (r *Runner) succeed(in input.Change, p gathered, by []ledger.Actor, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
 	supersedes, why := out.Supersedes, "the proposer proposed another change of its files for this pull request"
 	if p.pull == nil { // whose end alone says it
 		supersedes, why = nil, "its files changed, and its patch was proposed again on these"
@@ -384,5 +388,6 @@ func (r *Runner) succeed(in input.Change, p gathered, old []*ledger.Log, out Rev
 	if err != nil {
 		return nothing(out, err)
 	}
-	return try[Reviewed]{value: out, entries: append(entries, *entry)}, nil
+	others, err := r.addProposals(stage.Log, nil, in, p, by[1:], out)
+	return try[Reviewed]{value: out, entries: slices.Concat(entries, []ledger.Entry{*entry}, others.entries)}, err
 }

@@ -133,6 +133,20 @@ func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 	return out, nil
 }
 
+// EveryProposer returns all who proposed the patch of a transaction, in it or in others of the ledger. Any doubt is an error.
+func EveryProposer(tree fs.FS, log *Log) ([]Actor, error) {
+	dir, err := fs.Sub(tree, Dir(log.tx.TransactionID))
+	if err != nil {
+		return nil, err
+	}
+	out, err := namedIn(dir, log)
+	if err != nil {
+		return nil, &CorruptError{log.tx.TransactionID, err}
+	}
+	others, err := ProposedElsewhere(tree, dir, log)
+	return append(out, Elsewhere{Proposals: others}.Proposers()...), err
+}
+
 // namedIn are all whom a record names as proposers of its patch.
 func namedIn(dir fs.FS, log *Log) ([]Actor, error) {
 	out, err := ProposedBy(dir, log)
