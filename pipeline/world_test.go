@@ -121,8 +121,22 @@ func (c *commits) Descends(_ context.Context, commit, ancestor string) (bool, er
 	return commit == ancestor || c.parents[ancestor] == "" && commit > ancestor, nil
 }
 
-// Past is not known.
-func (c *commits) Past(context.Context, string, []string) ([]code.Run, error) { return nil, nil }
+// Past has the contents of the files in place of their ids.
+func (c *commits) Past(_ context.Context, _ string, paths []string) (runs []code.Run, err error) {
+	for n := len(c.trees); n > 0; n-- {
+		blobs := make([]string, len(paths))
+		for i, path := range paths {
+			if f := c.trees[n-1][path]; f != nil {
+				blobs[i] = string(f.Data)
+			}
+		}
+		if last := len(runs) - 1; last < 0 || !slices.Equal(runs[last].Blobs, blobs) {
+			runs = append(runs, code.Run{Newest: id(n), Back: len(c.trees) - n, Blobs: blobs})
+		}
+		runs[len(runs)-1].Oldest = id(n)
+	}
+	return runs, nil
+}
 
 // Drift counts the ids between, and those beside the line.
 func (c *commits) Drift(ctx context.Context, a, b string) (n int, files []string, err error) {
