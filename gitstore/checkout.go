@@ -20,12 +20,12 @@ import (
 var _ code.Checkout = (*Repo)(nil)
 
 // Branch returns the full name of the branch that HEAD is on, or a *code.UncommittableError
-// where HEAD is on none or something is under way that ends with a commit of its own.
+// where HEAD is on none or something is under way that ends with a commit, or an index, of its own.
 func (r *Repo) Branch(context.Context) (string, error) {
-	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
 		_, err := os.Lstat(filepath.Join(r.ownDir, name))
 		if err == nil {
-			err = &code.UncommittableError{Why: "a merge, a rebase or the like is under way (" + name + ")", Hint: "git status"}
+			err = &code.UncommittableError{Why: "a merge, a rebase or another command of git is under way (" + name + ")", Hint: "git status"}
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

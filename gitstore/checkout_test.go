@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // T40 The branch that is checked out is moved by compare-and-swap alone, and no branch that is
@@ -42,12 +43,16 @@ func TestT40Checkout(t *testing.T) {
 		t.Errorf("main is %s, other is %s", main, other)
 	}
 	var no *code.UncommittableError
-	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+	change := []patch.Change{{Path: "a.txt", After: &patch.File{Mode: patch.Regular, Data: []byte("2\n")}}}
+	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
 		if err := os.Mkdir(w.path(".git/"+name), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := repo.Branch(t.Context()); !errors.As(err, &no) || no.Hint != "git status" {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err := repo.Stage(t.Context(), change); (err != nil) != (name == "index.lock") {
+			t.Errorf("staging beside %s: %v", name, err)
 		}
 		if err := os.Remove(w.path(".git/" + name)); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -224,6 +225,7 @@ func TestCommitWords(t *testing.T) {
 type checkout struct {
 	*refs
 	staged int
+	locked error
 }
 
 func (c *checkout) Branch(context.Context) (string, error) { return branch, nil }
@@ -237,13 +239,14 @@ func (c *checkout) MoveBranch(ctx context.Context, name, old, next string) error
 
 func (c *checkout) Stage(context.Context, []patch.Change) error {
 	c.staged++
-	return nil
+	return c.locked
 }
 
 // T40 T41 Files are committed once, whatever crashes, and never onto a branch that has moved:
-// then they stay as they were written, and the record says that no commit was made.
+// then they stay as they were written, and the record says that no commit was made. A commit that
+// the index could not follow is made.
 func TestT41CommitOfFiles(t *testing.T) {
-	for what, moved := range map[string]bool{"a crash": false, "it moved": true} {
+	for _, what := range []string{"a crash", "it moved", "the index is locked"} {
 		w := newWorld(t)
 		w.repo.onLine = true
 		r, run, g := w.onBranch()
@@ -254,17 +257,26 @@ func TestT41CommitOfFiles(t *testing.T) {
 		}
 		r.tips[branch] = base
 		to := &checkout{refs: r}
-		if moved {
-			r.before = func() { r.tips[branch] = "moved" }
-		} else {
+		switch what {
+		case "a crash":
 			run.Store = &lastStore{w.store, 2}
+		case "it moved":
+			r.before = func() { r.tips[branch] = "moved" }
+		default:
+			to.locked = errDisk
 		}
 		out, err := run.Apply(t.Context(), g, pipeline.ApplyOptions{Checkout: to})
-		if moved {
-			if !errors.As(err, new(*effect.UncommittedError)) || out.Commit != "" || r.tips[branch] != "moved" || to.staged != 0 {
+		var failed *effect.UncommittedError
+		switch what {
+		case "it moved":
+			if !errors.As(err, &failed) || failed.Unstaged != nil || out.Commit != "" || r.tips[branch] != "moved" || to.staged != 0 {
 				t.Errorf("%s: %+v %v, %+v", what, out, err, to)
 			}
-		} else {
+		case "the index is locked":
+			if !errors.As(err, &failed) || !slices.Equal(failed.Unstaged, g.Transaction().Pointers.Proposal.TargetFiles) || out.Commit != r.tips[branch] || out.Commit == base {
+				t.Errorf("%s: %+v %v, %+v", what, out, err, to)
+			}
+		default:
 			if !errors.Is(err, errDisk) {
 				t.Fatalf("%s: %v", what, err)
 			}

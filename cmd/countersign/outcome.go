@@ -117,6 +117,11 @@ func hintOf(err error) (hint string) {
 			return "git add -- " + report.Pathspecs(e.Written, "top")
 		}
 		return e.Hint
+	case *effect.UncommittedError:
+		if len(e.Unstaged) > 0 {
+			return "git restore --staged -- " + report.ShellWords(e.Unstaged)
+		}
+		return "git status"
 	case *pipeline.PendingError:
 		rep := report.Report{TransactionID: e.ID, Status: ledger.Awaiting, PullRequest: e.PullRequest, Verdict: &e.Verdict}
 		next := rep.Steps(report.ShortID(e.ID), plainly)[0]

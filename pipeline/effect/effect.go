@@ -56,7 +56,7 @@ type Change struct {
 }
 
 // Written is what an Effect did. Moved is ErrMoved when a branch was not what
-// it had been, and an *UncommittedError of files that were written and not committed.
+// it had been, and an *UncommittedError of files that were written and not, or not wholly, committed.
 type Written struct {
 	Operations    []result.Operation
 	Before, After string // commits, "" for files that are not committed
@@ -81,14 +81,19 @@ func (e *DirtyError) Error() string {
 	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + patch.QuoteList(e.Files)
 }
 
-// An UncommittedError says that files were written, and are not, or not wholly, committed.
-type UncommittedError struct{ Err error }
-
-func (e *UncommittedError) Error() string {
-	return "the files are written, and not committed: " + e.Err.Error()
+// An UncommittedError says that files were written and not committed. Unstaged are those that
+// were, and that the index does not have so.
+type UncommittedError struct {
+	Err      error
+	Unstaged []string
 }
 
-func (*UncommittedError) Hint() string { return "git status" }
+func (e *UncommittedError) Error() string {
+	if e.Unstaged != nil {
+		return "the files are committed, and the index does not have them: " + e.Err.Error()
+	}
+	return "the files are written, and not committed: " + e.Err.Error()
+}
 
 // A SparseError names files that are not checked out.
 type SparseError struct{ Files []string }

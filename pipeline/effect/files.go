@@ -257,12 +257,13 @@ func (e Files) Write(ctx context.Context, c Change) Written {
 	if e.Checkout == nil || slices.ContainsFunc(ops, func(op result.Operation) bool { return op.Status != result.StatusSuccess }) {
 		return done
 	}
-	if err = e.Checkout.MoveBranch(ctx, c.Branch, c.Base, c.Commit); err == nil {
-		done.Before, done.After, done.Branch = c.Base, c.Commit, c.Branch
-		err = e.Checkout.Stage(ctx, files)
+	if err = e.Checkout.MoveBranch(ctx, c.Branch, c.Base, c.Commit); err != nil {
+		done.Moved = &UncommittedError{Err: err}
+		return done
 	}
-	if err != nil {
-		done.Moved = &UncommittedError{err}
+	done.Before, done.After, done.Branch = c.Base, c.Commit, c.Branch
+	if err = e.Checkout.Stage(ctx, files); err != nil {
+		done.Moved = &UncommittedError{err, c.Set.Paths()}
 	}
 	return done
 }
