@@ -50,24 +50,16 @@ func find(file []byte, hunks []hunk, room int) (found []hunk, ok bool) {
 				return nil, false
 			}
 			there := places(file, old)
-			if len(there) != 1 {
+			if len(there) != 1 || !fits(old, there[0]) || named == 0 && there[0] > 0 {
 				return nil, false
 			}
-			if h.at, _ = slices.BinarySearch(starts, there[0]); !fits(old, h.at) || named == 0 && h.at > 0 {
-				return nil, false
-			}
-			moved = moved || h.at != named
+			h.at, moved = there[0], moved || there[0] != named
 		}
-		if h.at < end {
+		if h.at < end || h.last() != ' ' && h.at+h.oldLines < len(starts)-1 {
 			return nil, false
 		}
 		end, shift = h.at+h.oldLines, shift+h.newLines-h.oldLines
 		found = append(found, h)
-	}
-	for _, h := range found {
-		if h.last() != ' ' && h.at+h.oldLines < len(starts)-1 {
-			return nil, false
-		}
 	}
 	return found, moved
 }
@@ -90,10 +82,11 @@ func (h hunk) last() (last byte) {
 	return last
 }
 
-// places are where whole lines begin in a file, of several the first two. A last line that has no end
-// counts wherever a line begins like it. It is the algorithm of Knuth, Morris and Pratt: where lines
+// places are how many lines of a file are before some, of several places the first two. A last line that
+// has no end counts wherever a line begins like it. It is the algorithm of Knuth, Morris and Pratt: where lines
 // repeat, bytes.Index takes as many steps as the file and the lines have bytes, multiplied.
 func places(file, lines []byte) (at []int) {
+	line := -bytes.Count(lines, []byte("\n"))
 	lines = append([]byte("\n"), lines...)
 	back := make([]int32, len(lines)) // by where a match ends, how much of another may have begun
 	n := int32(0)
@@ -111,8 +104,11 @@ func places(file, lines []byte) (at []int) {
 	}
 	n = 1 // the file's first line begins as if one had ended
 	for i := 0; i < len(file) && len(at) < 2; i++ {
+		if file[i] == '\n' {
+			line++
+		}
 		if next(file[i]); int(n) == len(lines) {
-			at = append(at, i+2-len(lines))
+			at = append(at, line)
 		}
 	}
 	return at
@@ -170,16 +166,15 @@ func (h hunk) misfit(file []byte, err error) error {
 	if !ok || len(old) == 0 {
 		return err
 	}
-	starts := lineStarts(file)
 	for _, at := range places(file, old) {
-		if line, _ := slices.BinarySearch(starts, at); line != h.at && bytes.HasSuffix(old, []byte("\n")) {
-			m.lines = append(m.lines, line+1)
+		if at != h.at && bytes.HasSuffix(old, []byte("\n")) {
+			m.lines = append(m.lines, at+1)
 		}
 	}
 	if len(m.lines) > 0 {
 		return m
 	}
-	return nearest(file, starts, slices.Collect(bytes.Lines(old)), h.at, m)
+	return nearest(slices.Collect(bytes.Lines(file)), slices.Collect(bytes.Lines(old)), h.at, m)
 }
 
 // maxVotes bounds how many pairs of lines are looked at for where a file is most like a hunk.
@@ -187,7 +182,7 @@ const maxVotes = 1 << 20
 
 // nearest finds where a file is most like lines, near the place that they name, and what differs
 // there first; m, where nothing is like them.
-func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) *Mismatch {
+func nearest(file, lines [][]byte, named int, m *Mismatch) *Mismatch {
 	in := map[string][]int{}
 	for i, line := range lines {
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -195,8 +190,7 @@ func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) 
 		}
 	}
 	votes, left := map[int]int{}, maxVotes
-	number := 0
-	for line := range bytes.Lines(file) {
+	for number, line := range file {
 		at := in[string(line)]
 		if left -= len(at); left < 0 {
 			break
@@ -206,7 +200,6 @@ func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) 
 				votes[number-i]++
 			}
 		}
-		number++
 	}
 	best := -1
 	for _, at := range slices.Sorted(maps.Keys(votes)) {
@@ -216,8 +209,8 @@ func nearest(file []byte, starts []int, lines [][]byte, named int, m *Mismatch) 
 	}
 	for i := 0; best >= 0 && i < len(lines); i++ {
 		has := []byte(nil)
-		if at := best + i; at < len(starts)-1 {
-			has = file[starts[at]:starts[at+1]]
+		if best+i < len(file) {
+			has = file[best+i]
 		}
 		if !bytes.Equal(has, lines[i]) {
 			return &Mismatch{Line: best + i + 1, Wants: lines[i], Has: has}
