@@ -17,8 +17,8 @@ import (
 // maxPast is how many commits Past looks at.
 const maxPast = 2000
 
-// Past returns what a commit and at most maxPast before it, by first parents, have had at some paths,
-// newest first. A history that is cut off, as in a shallow clone, ends there.
+// Past returns what a commit and those before it, by first parents and at most maxPast in all, have had at
+// some paths, newest first. A history that is cut off, as in a shallow clone, ends there.
 func (r *Repo) Past(ctx context.Context, commit string, paths []string) (runs []code.Run, err error) {
 	known := map[string]string{} // the file's id, by its path below a tree's
 	for back := 0; ; back++ {

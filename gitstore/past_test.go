@@ -63,6 +63,15 @@ func TestPast(t *testing.T) {
 	if err != nil || len(runs) != 1 || runs[0].Oldest != "" {
 		t.Errorf("a shallow clone: %+v, %v", runs, err)
 	}
+
+	// Nor does one of more commits than are looked at.
+	w.stdin(strings.Repeat("commit refs/heads/long\ncommitter a <a@example.org> 1 +0000\ndata 0\n", 2001), "fast-import", "--quiet")
+	for name, told := range map[string]bool{"long~1": true, "long": false} {
+		runs, err := w.open().Past(t.Context(), w.git("rev-parse", name), paths)
+		if err != nil || len(runs) != 1 || (runs[0].Oldest != "") != told {
+			t.Errorf("%s: %+v, %v", name, runs, err)
+		}
+	}
 	if _, err := w.open().Past(t.Context(), strings.Repeat("1", 40), paths); err == nil {
 		t.Error("a commit that is not there has a past")
 	}
