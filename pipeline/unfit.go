@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -51,12 +50,11 @@ func (e *UnfitError) Differs() *patch.Mismatch {
 
 func (e *UnfitError) Unwrap() error { return e.Patch }
 
-// How much is tried for a diff that does not fit: contents of its files in the past, unless they are
-// very many, and directories, of so many that are looked at.
+// How far is looked for what a diff that does not fit needs.
 const (
-	maxTried  = 20
-	maxPaths  = 100
-	maxListed = 100_000
+	maxTried  = 20      // commits, and directories, that it is put on
+	maxPaths  = 100     // files; the past of more is not looked at
+	maxListed = 100_000 // entries of a tree
 )
 
 // unfit finds out why a diff does not fit a commit. Whatever cannot be found out, as in a shallow
@@ -179,22 +177,24 @@ func (r *Runner) renamed(ctx context.Context, base string, tree fs.FS, gone stri
 	return ""
 }
 
-// below returns the one directory of a tree below which a diff fits, "" for none.
+// below returns the one directory of a tree below which a diff fits, "" for none, or where not all are looked at.
 func below(in input.Change, tree fs.FS, missing string) string {
 	var found []string
 	seen, tried := 0, 0
 	_ = fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > maxListed || len(found) > 1 {
+		dir, named := strings.CutSuffix(name, "/"+missing)
+		if named = named && err == nil && !e.IsDir(); named {
+			tried++
+		}
+		if seen++; err != nil || seen > maxListed || tried > maxTried {
+			found = nil
 			return fs.SkipAll
 		}
-		if dir, ok := strings.CutSuffix(name, "/"+missing); ok && !e.IsDir() {
-			if tried++; tried > maxTried { // which one is meant, the rest might say otherwise
-				found = nil
-				return fs.SkipAll
-			}
-			if _, err := in.Below(path.Clean(dir)).Resolve(tree); err == nil {
-				found = append(found, dir)
-			}
+		if !named {
+			return nil
+		}
+		if _, err := in.Below(dir).Resolve(tree); err == nil {
+			found = append(found, dir)
 		}
 		return nil
 	})

@@ -52,6 +52,12 @@ func TestUnfitBounds(t *testing.T) {
 			w.repo.commit(files(n, "d%02d/f", "%d\n"))
 			return change("f", "0\n", "x\n")
 		}, func(e *pipeline.UnfitError) string { return e.Below }},
+		"entries of a tree": {99_997, 99_998, func(w *world, n int) string { // beside the top, d and d/f
+			all := files(n, "e%d", "%d\n")
+			all["d/f"] = "a\n"
+			w.repo.commit(all)
+			return change("f", "a\n", "x\n")
+		}, func(e *pipeline.UnfitError) string { return e.Below }},
 	} {
 		for n, told := range map[int]bool{c.within: true, c.beyond: false} {
 			w := newWorld(t)
