@@ -45,8 +45,7 @@ func (s Settler) Pulls(ctx context.Context, open []ledger.Transaction, into *Set
 // sweep's own event hands over, and of what earlier runs do, where the Policy says so. It
 // returns their numbers, without those that are settled anyway. What a clone's own
 // identity proposed is that person's to open, and what adds what looks like a secret is
-// for nobody to open. Of what the
-// token may not push, the run that took it has told.
+// for nobody to open. Of what the token may not push, the run that took it has told.
 func (s Settler) OpenAll(ctx context.Context, open []ledger.Transaction, settled []int, into *Settled) ([]int, error) {
 	if s.Forge == nil {
 		return nil, nil
@@ -101,11 +100,7 @@ func (s Settler) untakenNew(ctx context.Context) ([]forge.Run, error) {
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
-	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	all, err := s.transactions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +111,16 @@ func (s Settler) untakenNew(ctx context.Context) ([]forge.Run, error) {
 			return p != nil && p.BaseCommit == run.HeadCommit && tx.Proposer.ID == s.Runner.Actor.ID && err == nil && !at.Before(run.CreatedAt)
 		})
 	}), nil
+}
+
+// transactions are all in the ledger but what is damaged, which is told by itself.
+func (s Settler) transactions(ctx context.Context) ([]ledger.Transaction, error) {
+	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := ledger.Each(snap.Tree)
+	return all, err
 }
 
 // CheckLedger refuses a ledger that does not descend from every tip that is known
@@ -140,11 +145,7 @@ const sweptFor = 7 * 24 * time.Hour
 // ended lately was not told of in full.
 func (s Settler) Untold(ctx context.Context, open []ledger.Transaction) ([]int, error) {
 	ended := map[int][]ledger.Transaction{}
-	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	all, err := s.transactions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -291,11 +292,7 @@ func (s Settler) Unasked(ctx context.Context, settled []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := s.Runner.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	all, _, err := ledger.Each(snap.Tree) // what is damaged is told by itself
+	all, err := s.transactions(ctx)
 	if err != nil {
 		return nil, err
 	}
