@@ -39,6 +39,7 @@ const (
 	KindChanged     Kind = "changed"     // what was read changed meanwhile, twice
 	KindMoved       Kind = "moved"       // the head of a pull request is another than the one to merge
 	KindAnswer      Kind = "answer"      // an answer that cannot be used
+	KindClock       Kind = "clock"       // the clocks there and here are far apart
 	KindSpent       Kind = "spent"       // there were as many requests as WithBudget allows
 )
 
@@ -85,6 +86,8 @@ func (e *Error) Hint() string {
 		return "countersign init --check"
 	case KindNotFound:
 		return "give a token that can see it, if it is there"
+	case KindClock:
+		return "set the clock of this machine"
 	case KindRateLimited:
 		return "run it again later: nothing counts until it was read"
 	}
@@ -181,7 +184,7 @@ type Transport struct {
 	Hosts   []string // origins that the token is for
 	Wait    func(context.Context, time.Duration) error
 	Timeout time.Duration // of one attempt at one request
-	Clock   *Clock        // hears the time of each answer; nil for none
+	Clock   *Clock        // hears the time of each good answer; nil for none
 }
 
 // RoundTrip is http.RoundTripper's. Its error is an *Error, or the context's.
@@ -231,7 +234,6 @@ func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble
 		return nil, noAnswer(err)
 	}
 	defer resp.Body.Close()
-	heard(resp.Header)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.Limit+1))
 	switch {
 	case err != nil:
@@ -239,7 +241,11 @@ func (t *Transport) attempt(req *http.Request, c Call) (*http.Response, *Trouble
 	case int64(len(body)) > c.Limit:
 		return nil, &Trouble{Err: Error{Kind: KindAnswer, Status: resp.StatusCode, Message: "the answer is too large"}}
 	}
-	if bad := judge(resp, body, c); bad != nil {
+	bad := judge(resp, body, c)
+	if bad == nil { // what is no answer may be a proxy's, with a clock of its own
+		bad = heard(resp.Header)
+	}
+	if bad != nil {
 		return nil, bad
 	}
 	good := *resp
