@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
@@ -154,6 +155,8 @@ func TestSettleAgain(t *testing.T) {
 		"a check run":              {Status: 502, Method: "POST", Path: "/api/v3/repos/acme/site/check-runs"},
 		"a check run after it did": {Status: 502, Method: "POST", Path: "/api/v3/repos/acme/site/check-runs", After: true},
 		"the comment":              {Status: 500, Method: "PATCH", Path: "/api/v3/repos/acme/site/issues/comments"},
+		"the memory of the tip":    {Status: 502, Method: "PATCH", Path: "/api/v3/repos/acme/site/check-runs", Skip: 1},
+		"the runs":                 {Status: 502, Path: "/api/v3/repos/acme/site/actions/runs", Times: 5},
 		"the conversation":         {Status: 502, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: 5},
 		"the push":                 {Status: 502, Path: "/acme/site.git/git-receive-pack", Times: 5},
 	} {
@@ -169,6 +172,47 @@ func TestSettleAgain(t *testing.T) {
 			a.s.Heal()
 			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
 				t.Errorf("%s commits", commits)
+			}
+			if text := a.comment(); !strings.Contains(text, "### countersign: applied\n") || !strings.Contains(text, report.NoteNoCI) {
+				t.Errorf("the comment says %q", text)
+			}
+			a.audits()
+		})
+	}
+}
+
+// A denial that comes before a settle is begun anew counts, and what was written by then is recorded once.
+func TestSettleAgainDenied(t *testing.T) {
+	t.Parallel()
+	const pushed = "/acme/site.git/git-receive-pack"
+	for name, c := range map[string]struct {
+		fault   githubtest.Fault
+		commits string
+	}{
+		"the conversation":  {githubtest.Fault{Status: 502, Path: "/api/v3/repos/acme/site/issues/1/comments", Times: 5}, "0"},
+		"the decision":      {githubtest.Fault{Status: 502, Path: pushed, Times: 5}, "0"},
+		"the intent":        {githubtest.Fault{Status: 502, Path: pushed, Skip: 1, Times: 5}, "0"},
+		"what was written":  {githubtest.Fault{Status: 502, Path: pushed, Skip: 3, Times: 5}, "1"},
+		"what was verified": {githubtest.Fault{Status: 502, Path: pushed, Skip: 4, Times: 5}, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAttack(t, "")
+			a.says("ada", "/approve "+a.fingerprint)
+			a.clone()
+			a.s.Fail(c.fault)
+			a.paused = func(d time.Duration) {
+				if d == 15*time.Second { // it is begun anew
+					a.says("bob", "/deny "+a.fingerprint)
+				}
+			}
+			a.settle(cli.ExitDenied, "--no-gate")
+			a.s.Heal()
+			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != c.commits || (a.status(a.tx) == "denied") != (commits == "0") {
+				t.Errorf("%s, %s commits", a.status(a.tx), commits)
+			}
+			if text := a.comment(); !strings.Contains(text, "denied by bob") || len(a.s.ReviewComments(site, a.pr)) != 1 {
+				t.Errorf("the comment says %q", text)
 			}
 			a.audits()
 		})

@@ -45,6 +45,7 @@ type hub struct {
 	pr      int
 	ahead   time.Duration // of the program's clock
 	stopped time.Time     // what it says once it was stopped
+	paused  func(time.Duration)
 }
 
 // newHub: ada and bob may write, eve may read.
@@ -138,7 +139,12 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	app := App{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return h.env[name] }, Now: h.now, Entropy: testEntropy(),
-		Wait: func(context.Context, time.Duration) error { return nil },
+		Wait: func(_ context.Context, d time.Duration) error {
+			if h.paused != nil {
+				h.paused(d)
+			}
+			return nil
+		},
 	}
 	code = app.Main()
 	if testing.Verbose() {

@@ -81,6 +81,7 @@ type settlement struct {
 	opened *ledger.Transaction // that the pull request was opened for, nil for none
 	memory memory
 
+	over      []report.Report          // of transactions that the try before applied: the one comment keeps them
 	told      map[string]ledger.Status // what the forge was told in full, by transaction
 	untold    bool                     // the check "countersign" could not be written
 	moved     string                   // the head after an apply of this run, "" if there was none
@@ -106,9 +107,10 @@ func (s Settler) Settle(ctx context.Context, number int) *Settled {
 	if slices.Contains(first.Notes, report.NoteNoCI) {
 		done.note(report.NoteNoCI)
 	}
-	s.settle(ctx, done)
-	for _, rep := range slices.Backward(first.Transactions) {
-		if rep.AppliedCommit != "" && !done.has(rep.TransactionID) { // it is over, and was told
+	over := slices.DeleteFunc(first.Transactions, func(rep report.Report) bool { return rep.AppliedCommit == "" })
+	s.settle(ctx, done, over...)
+	for _, rep := range slices.Backward(over) {
+		if !done.has(rep.TransactionID) {
 			done.Transactions = slices.Insert(done.Transactions, 0, rep)
 			done.CheckURLs[rep.TransactionID] = first.CheckURLs[rep.TransactionID]
 		}
@@ -116,8 +118,9 @@ func (s Settler) Settle(ctx context.Context, number int) *Settled {
 	return done
 }
 
-func (s Settler) settle(ctx context.Context, into *Settled) {
-	one := &settlement{Settler: s, Settled: into, viewer: s.Runner.Actor, number: into.PullRequest, told: map[string]ledger.Status{}}
+// settle settles once; over are the transactions that the try before applied.
+func (s Settler) settle(ctx context.Context, into *Settled, over ...report.Report) {
+	one := &settlement{Settler: s, Settled: into, viewer: s.Runner.Actor, number: into.PullRequest, told: map[string]ledger.Status{}, over: over}
 	one.run(ctx)
 }
 

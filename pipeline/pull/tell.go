@@ -216,7 +216,8 @@ func (s *settlement) catchUp(ctx context.Context) error {
 	}
 	again := 0
 	for _, tx := range slices.Backward(untold) { // the newest first
-		if before[tx.TransactionID] == tx.Status {
+		over := slices.ContainsFunc(s.over, func(rep report.Report) bool { return rep.TransactionID == tx.TransactionID })
+		if before[tx.TransactionID] == tx.Status && !over {
 			s.told[tx.TransactionID] = tx.Status
 			continue
 		}
