@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A Clock tells the time as a server does, as far as the Date of its answers shows that
-// the clock here is another: what people say there is dated by the server's. Date has
-// whole seconds, so that the server is ahead by something between two bounds, and what
-// one run makes of them may be before what the last one did: of a clock that is nearly
-// right the time is the one here.
+// A Clock tells the time as a server does, by the Date of its answers: what people say
+// there is dated by the server's clock. Date has whole seconds, so that two runs may find
+// the server ahead by up to a second more or less. A clock here that is nearly right is
+// therefore left alone.
 type Clock struct {
 	Now func() time.Time
 
