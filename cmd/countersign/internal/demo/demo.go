@@ -179,10 +179,7 @@ func (d *demonstration) settle(context.Context) error {
 	if err := d.tell("5. apply writes exactly these bytes and reads them back. validate proves the result."); err != nil {
 		return err
 	}
-	if err := errors.Join(d.run(0, "apply"), d.run(0, "validate")); err != nil {
-		return err
-	}
-	return nil
+	return errors.Join(d.run(0, "apply"), d.run(0, "validate"))
 }
 
 func (d *demonstration) deny(ctx context.Context) error {
@@ -286,8 +283,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if err := d.tell("8. On a copy of the ledger somebody replaces the approved patch, and validate says so."); err != nil {
 		return err
 	}
-	err = d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", report.ShortID(d.id))
-	return err
+	return d.run(cli.ExitFailed, "--ledger-ref", forgedRef, "validate", report.ShortID(d.id))
 }
 
 func (d *demonstration) close(context.Context) error {

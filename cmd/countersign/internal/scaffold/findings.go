@@ -128,15 +128,6 @@ func (f Facts) Findings() []Finding {
 	return all
 }
 
-// shellWords are names as a shell takes them.
-func shellWords(names []string) string {
-	var out []string
-	for _, name := range names {
-		out = append(out, report.ShellQuote(name))
-	}
-	return strings.Join(out, " ")
-}
-
 func (f Facts) alone() bool { return f.Here != nil && f.Here.Alone }
 
 // isHere reports whether a file that the default branch does not have is in the working tree or in HEAD.
@@ -150,7 +141,7 @@ func (f Facts) hereFindings() []Finding {
 	}
 	var out []Finding
 	if names := f.Here.Written; len(names) > 0 {
-		out = append(out, note("git add "+shellWords(names)+" && git commit", "written, not committed yet: %s", report.Clean(strings.Join(names, ", "))))
+		out = append(out, note("git add "+report.ShellWords(names)+" && git commit", "written, not committed yet: %s", report.Clean(strings.Join(names, ", "))))
 	}
 	if names := f.Here.Committed; len(names) > 0 && f.Branch != "" {
 		out = append(out, note("git push", "committed here, not on %s yet: %s", report.Clean(f.Branch), report.Clean(strings.Join(names, ", "))))
@@ -292,7 +283,7 @@ func (f Facts) tokenFindings() []Finding {
 		case !known:
 			out = append(out, note("", "whether the token has %s could not be found out", right))
 		case !may:
-			out = append(out, fails("give a token with "+right+"", "the token has no %s: %s", right, rightsFor[right]))
+			out = append(out, fails("give a token with "+right, "the token has no %s: %s", right, rightsFor[right]))
 		default:
 			out = append(out, ok("the token has %s", right))
 		}
