@@ -101,9 +101,9 @@ func TestT61ReadAgain(t *testing.T) {
 		})
 	}
 	stays := func(f wiretest.Fault) bool {
-		return f.Status == 401 || f.Status == 403 || f.Status == 404 || f.Body != "" || f.Kind == wiretest.HTMLBefore || f.Kind == wiretest.HTMLAfter
+		return f.Status == 400 || f.Status == 401 || f.Status == 403 || f.Status == 404 || f.Body != "" || f.Kind == wiretest.HTMLBefore || f.Kind == wiretest.HTMLAfter
 	}
-	for _, f := range wiretest.All() {
+	for _, f := range append(wiretest.All(), wiretest.Fault{Kind: wiretest.StatusBefore, Status: 400}) {
 		pause := time.Second
 		if f.Status == 429 {
 			pause = time.Minute

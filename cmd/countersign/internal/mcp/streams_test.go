@@ -60,5 +60,8 @@ func TestCancelledHasNoAnswer(t *testing.T) {
 		if got, want := out.String(), strings.Join(c.written, "\n")+"\n"; got != want {
 			t.Errorf("%q\nwrote %s\nwant  %s", c.read, got, want)
 		}
+		if kept := conn.(*connection).cancelled; len(kept) > 0 {
+			t.Errorf("%q: calls are kept beyond their answers: %v", c.read, kept)
+		}
 	}
 }
