@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A Report is a transaction as far as it has got; what is not known yet is
@@ -108,7 +109,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
-	r.Ended, r.Redacted = Ended(log), p.PatchRedactedSHA256 != ""
+	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
 	stats := count(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
@@ -121,15 +122,6 @@ func New(log *ledger.Log, diff []byte) Report {
 	}
 	renamed(r.Files, diff)
 	return r
-}
-
-// Ended says why a transaction ended without being carried out, nor denied; ""
-// where it did not.
-func Ended(log *ledger.Log) string {
-	if s := log.Transaction().Status; s != ledger.Superseded && s != ledger.Interrupted {
-		return ""
-	}
-	return ledger.Last[*ledger.StatusChange](log).Reason
 }
 
 type stat struct{ added, deleted int }

@@ -5,6 +5,7 @@ package approval
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ type Need struct {
 	Required    int    `json:"required"`
 	Approved    int    `json:"approved"`
 	Signed      bool   `json:"signed,omitempty"` // only signed approvals count
+
+	Of policy.Need `json:"-"` // what the Policy asks for: its paths, and whom it names
+	By []string    `json:"-"` // the accounts whose approval counted for it, by id
 }
 
 // A Judged decision says whether it counted, and why.
@@ -297,7 +301,7 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 	lacks := func(t *tally) bool { n := t.sum(); return covered(t) && n.Approved < n.Required }
 	if broken != nil && slices.ContainsFunc(tallies, lacks) {
 		v.BreakGlass = true
-		v.Needs = []Need{{Kind: policy.KindBreakGlass, Fingerprint: broken.Fingerprint, Required: 1, Approved: 1}}
+		v.Needs = []Need{{Kind: policy.KindBreakGlass, Fingerprint: broken.Fingerprint, Required: 1, Approved: 1, By: []string{broken.Source.Author.ID}}}
 		parts = []string{"break-glass by " + broken.Source.Author.Login + ": " + broken.Reason}
 		tallies = slices.DeleteFunc(slices.Clone(tallies), covered)
 	}
@@ -360,7 +364,16 @@ func (t *tally) vote(c Case, from ledger.Source) string {
 // sum is the need with its votes: how many people approved; with owners, of the
 // path that fewest approved.
 func (t *tally) sum() Need {
-	return Need{t.need.Kind, t.fingerprint, max(1, t.need.Required), slices.Min(t.votes), t.need.Signed}
+	n := Need{
+		Kind: t.need.Kind, Fingerprint: t.fingerprint, Required: max(1, t.need.Required), Approved: slices.Min(t.votes), Signed: t.need.Signed,
+		Of: t.need,
+	}
+	for _, voter := range slices.Sorted(maps.Keys(t.voted)) {
+		if id, ok := strings.CutPrefix(voter, "id "); ok {
+			n.By = append(n.By, id)
+		}
+	}
+	return n
 }
 
 // text says in words how far a need is met.

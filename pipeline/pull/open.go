@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A transaction that is for no pull request becomes one (docs/pull-requests.md): its
@@ -399,7 +400,7 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 	}
 	log, err := ledger.Read(s.ledger.Tree, id)
 	if err == nil && log.Transaction().Status != ledger.Completed {
-		err = &MergeError{s.number, commit, report.Ended(log)}
+		err = &MergeError{s.number, commit, view.Ended(log)}
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func (s *sheet) top() {
 	t := s.t
 	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
 	s.findings()
-	s.Markup("<p").Attribute("class", "state "+t.Tone()).Markup("><strong>").Text(upper(string(t.State))).Markup("</strong></p>\n")
+	s.Markup("<p").Attribute("class", "state "+t.Class()).Markup("><strong>").Text(upper(string(t.State))).Markup("</strong></p>\n")
 	if t.Sound() && len(t.events) > 0 {
 		s.lead()
 	}
@@ -128,10 +128,10 @@ func (s *sheet) who(people []ledger.Actor, did string) {
 	}
 }
 
-// Tone is the class of the style sheet that colours a state: good, bad, waits or over.
+// Class is the class of the style sheet that colours a transaction: good, bad, waits or over.
 // Nothing that does not verify has the colour of what is approved.
-func (s Summary) Tone() string {
-	switch s.State.Tone() {
+func (s Summary) Class() string {
+	switch s.Tone {
 	case state.Bad:
 		return "bad"
 	case state.Good:

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -24,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A Reader reads transactions. It keeps the Policies that it has read, as most transactions went by
@@ -33,19 +35,23 @@ type Reader struct{ policies approval.Policies }
 // A Transaction is all that its directory tells of one.
 type Transaction struct {
 	Summary
-	events   []event
-	patch    []byte // canonical bytes as they are stored, nil where they cannot be read
-	proposal *ledger.Proposal
-	changes  []ledger.ItemChange
-	risks    *risk.List
-	again    []ledger.Provenance // further proposals of the patch
-	verdict  approval.Verdict
-	policy   policy.Policy
-	rules    approval.PolicyDoc // the Policy as it was recorded, and where it was read
-	noPolicy string             // why the Policy cannot be shown, "" where it can
-	result   *result.Result
-	tried    bool                       // the last apply did not succeed
-	asides   map[string]json.RawMessage // the artifacts that pages show, by path
+	events    []event
+	patch     []byte // canonical bytes as they are stored, nil where they cannot be read
+	proposal  *ledger.Proposal
+	changes   []ledger.ItemChange
+	risks     *risk.List
+	again     []ledger.Provenance // further proposals of the patch
+	verdict   approval.Verdict
+	told      bool // whether the verdict is that of all decisions of a record that verifies
+	view      view.Transaction
+	policy    policy.Policy
+	rules     approval.PolicyDoc // the Policy as it was recorded, and where it was read
+	noPolicy  string             // why the Policy cannot be shown, "" where it can
+	result    *result.Result
+	tried     bool                       // the last apply did not succeed
+	ended     string                     // why it ended, where nobody decided that
+	proposers []ledger.Actor             // further ones
+	asides    map[string]json.RawMessage // the artifacts that pages show, by path
 }
 
 // An event is one line of events.jsonl. Payload is nil where it cannot be read.
@@ -78,6 +84,10 @@ type Summary struct {
 	Base, Head  string   // commits
 	Commits     []string // that the change became
 	Supersedes  []string // transactions
+
+	Tone  state.Tone // of the banner
+	Own   bool       // whether its proposer alone gave an approval that it needs
+	Needs string     // what it waits for, such as "protected paths (1 of 2)"; "" for nothing
 
 	Findings []history.Finding // of the record alone, and what the caller added
 }
@@ -118,6 +128,8 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	for _, j := range t.verdict.Decisions {
 		t.decided(j)
 	}
+	t.proposers = slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...)
+	t.ended = view.Ended(log)
 	return t.With(), nil
 }
 
@@ -133,8 +145,26 @@ func (t Transaction) With(found ...history.Finding) Transaction {
 	if !t.Sound() {
 		t.Approvers = nil
 	}
-	t.State = t.inWords()
+	t.look()
 	return t
+}
+
+// look makes the view.
+func (t *Transaction) look() {
+	t.State = t.inWords()
+	t.told = t.Sound() && t.noPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
+	f := view.Facts{
+		State: t.State, Proposers: append(slices.Clip(t.proposers), t.Proposer), Ended: t.ended, GateOnly: t.Kind == ledger.KindPullRequest,
+		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](*t), func(a *ledger.ApplyComplete) bool { return a.Success }),
+	}
+	if t.told {
+		f.Verdict = &t.verdict
+	}
+	t.view = view.Of(f)
+	t.Tone, t.Own, t.Needs = t.view.Banner.Tone, t.view.ByProposer(), ""
+	if t.Waits && t.Sound() {
+		t.Needs = t.view.Needs()
+	}
 }
 
 func (t *Transaction) finding(ruleID, path, message string) {
@@ -159,7 +189,7 @@ func (t *Transaction) salvage(dir fs.FS) {
 		}
 		t.Changed = e.Timestamp
 	}
-	t.State = t.inWords()
+	t.look()
 }
 
 // summarize takes from the log what lists need.

@@ -377,7 +377,7 @@ func (d *doc) change(t *html.Summary) {
 }
 
 func (d *doc) state(t *html.Summary) {
-	d.Markup("<span").Attribute("class", t.Tone()).Markup(">").Text(string(t.State)).Markup("</span>")
+	d.Markup("<span").Attribute("class", t.Class()).Markup(">").Text(string(t.State)).Markup("</span>")
 }
 
 // when is a moment in UTC, to the minute.

@@ -212,7 +212,7 @@ func (s *Site) block(n int) []byte {
 	for i := n * perBlock; i < min(len(s.all), (n+1)*perBlock); i++ {
 		t := &s.all[i]
 		rows = append(rows, [6]string{
-			t.ID, t.Proposed[:min(len(t.Proposed), 10)], reveal(short(t.Summary, 100)), string(t.State), t.Tone(), reveal(short(t.Proposer.Login, 60)),
+			t.ID, t.Proposed[:min(len(t.Proposed), 10)], reveal(short(t.Summary, 100)), string(t.State), t.Class(), reveal(short(t.Proposer.Login, 60)),
 		})
 	}
 	return call("block", strconv.Itoa(n), rows)

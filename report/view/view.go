@@ -1,0 +1,359 @@
+// Package view says what people are told of a transaction: why it stands as it does, what
+// was asked for, who gave it and how much that proves. It is one value, which the screens,
+// pages, comments, check runs and evidence lay out; they decide nothing. It is pure, and its
+// texts hold words of others as they are: whoever lays them out makes them safe to show.
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/state"
+)
+
+// Facts are what a view is made of.
+type Facts struct {
+	State     state.State
+	Verdict   *approval.Verdict // nil where it cannot be told
+	Proposers []ledger.Actor    // all who proposed these bytes
+	Ended     string            // the record's reason of an end that is no decision's
+	GateOnly  bool              // the pull request's own diff: nothing is applied
+	Written   bool              // whether it was applied or merged, as the state alone does not tell
+}
+
+// A Transaction is what people are told of one.
+type Transaction struct {
+	Banner       Banner
+	Requirements []Requirement
+	Others       []Answer // decisions that met no requirement: denials, and what does not count
+}
+
+// A Banner is where a transaction stands, in a line, and what follows from it, "" for nothing.
+type Banner struct {
+	Tone   state.Tone
+	Title  string
+	Detail string
+}
+
+// A Requirement is one approval that the Policy asks for.
+type Requirement struct {
+	Kind     string
+	What     string   // "the change"
+	Paths    []string // that it is about, nil for all
+	From     string   // who can give it, "" for anybody who may approve
+	Signed   bool     // whether only a signed answer counts
+	Required int
+	Approved int
+	Answers  []Answer // that count for it
+}
+
+// Met reports whether enough people approved.
+func (r Requirement) Met() bool { return r.Approved >= r.Required }
+
+// An Answer is one decision.
+type Answer struct {
+	Number  int // of the decision in the record, from 0
+	By      ledger.Actor
+	At      string // RFC 3339
+	Said    string // the reason that its author gave
+	Where   string // "in a shell"
+	Key     string // the fingerprint of the key that signed it, "" for none
+	Denies  bool
+	Unclear bool // whether it is neither an approval nor a denial
+	Own     bool // whether its author proposed these bytes
+	Counts  bool
+	Why     string // why it does not count, as a sentence whose subject is "it"
+	Proof   string // how much it proves
+	Weak    bool   // whether the proof is the word of a machine that anybody may have used
+}
+
+// Of is the view of a transaction.
+func Of(f Facts) Transaction {
+	var t Transaction
+	if f.Verdict != nil {
+		t.answers(f)
+	}
+	t.Banner = t.banner(f)
+	return t
+}
+
+// answers sorts the decisions by the requirement that they met.
+func (t *Transaction) answers(f Facts) {
+	var all []Answer
+	for i, d := range f.Verdict.Decisions {
+		all = append(all, answer(i, d, f))
+	}
+	used := map[int]bool{}
+	for _, n := range f.Verdict.Needs {
+		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
+		for i, d := range f.Verdict.Decisions {
+			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && slices.Contains(n.By, d.Author.ID) {
+				r.Answers, used[i] = append(r.Answers, all[i]), true
+			}
+		}
+		t.Requirements = append(t.Requirements, r)
+	}
+	for i, a := range all {
+		if !used[i] {
+			t.Others = append(t.Others, a)
+		}
+	}
+}
+
+// What names what an approval of a kind is of.
+func What(kind string) string {
+	switch kind {
+	case policy.KindFileChange:
+		return "the change"
+	case policy.KindSecret:
+		return "secrets"
+	case policy.KindProtected:
+		return "protected paths"
+	case policy.KindBreakGlass:
+		return "break-glass"
+	}
+	return kind
+}
+
+// sources say where a decision was made.
+var sources = map[string]string{
+	"local": "in a shell", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
+	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
+}
+
+// Where says where a decision was made, by its source's kind.
+func Where(kind string) string {
+	if words := sources[kind]; words != "" {
+		return words
+	}
+	return kind
+}
+
+func answer(i int, d approval.Judged, f Facts) Answer {
+	a := Answer{
+		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: Where(d.Source), Key: d.SignedBy, Denies: d.Decision == ledger.Deny,
+		Unclear: d.Decision != ledger.Deny && d.Decision != ledger.Approve, Counts: d.Counted,
+		Own: slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
+	}
+	if !d.Counted {
+		a.Why = d.Why()
+	}
+	a.Proof, a.Weak = proof(d, f.done())
+	if a.Own {
+		a.Proof = "the proposer themself, " + a.Proof
+	}
+	return a
+}
+
+// forges name whose account an id is of.
+var forges = map[string]string{"github": "GitHub", "gitea": "Gitea"}
+
+// proof says how much a decision proves, and whether that is weak. settled says that it was asked for
+// again before it was carried out.
+func proof(d approval.Judged, settled bool) (words string, weak bool) {
+	switch {
+	case d.SignedBy != "":
+		return "signed by a key", false
+	case d.Source == "local":
+		return "in a shell, unsigned: proves that somebody with this shell said so", true
+	case d.Source == "rpc":
+		return "over JSON-RPC, unsigned: proves that some program here said so", true
+	}
+	of, _, _ := strings.Cut(d.Author.ID, ":")
+	words = "account on the forge"
+	if name := forges[of]; name != "" {
+		words = name + " account"
+	}
+	if settled && d.Counted {
+		words += ", asked twice"
+	}
+	return words, false
+}
+
+// done reports whether the change was applied or merged.
+func (f Facts) done() bool { return f.Written || f.State.Tone() == state.Good }
+
+// approvers are those whose approval counts, by name, each once.
+func (t Transaction) approvers() (names []string) {
+	for _, r := range t.Requirements {
+		for _, a := range r.Answers {
+			if name := name(a.By); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func name(a ledger.Actor) string {
+	for _, text := range []string{a.Login, a.ID} {
+		if text != "" {
+			return text
+		}
+	}
+	return "somebody"
+}
+
+// Missing are how many answers are missing, of how many.
+func (t Transaction) Missing() (missing, all int) {
+	for _, r := range t.Requirements {
+		all += r.Required
+		missing += max(0, r.Required-r.Approved)
+	}
+	return missing, all
+}
+
+// Needs says what is missing, such as "the change (0 of 1), protected paths (1 of 2)"; "" for nothing.
+func (t Transaction) Needs() string {
+	var out []string
+	for _, r := range t.Requirements {
+		if !r.Met() {
+			out = append(out, fmt.Sprintf("%s (%d of %d)", r.What, r.Approved, r.Required))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// ByProposer reports whether a requirement was met by those alone who proposed the change.
+func (t Transaction) ByProposer() bool {
+	return slices.ContainsFunc(t.Requirements, func(r Requirement) bool {
+		return len(r.Answers) > 0 && !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Own })
+	})
+}
+
+func (t Transaction) banner(f Facts) Banner {
+	b := Banner{Tone: f.State.Tone()}
+	applied, nothing := "applied", "Nothing was applied."
+	if f.GateOnly {
+		applied, nothing = "merged", "It was not merged."
+	}
+	who := List(t.approvers())
+	switch f.State {
+	case state.Damaged:
+		b.Title, b.Detail = "This record does not verify", "Nothing here counts as approved."
+	case state.Applied, state.Merged:
+		b.Title = "Approved and " + applied
+		switch {
+		case f.Verdict == nil:
+			b.Tone, b.Title = state.Open, upper(applied)+"; who approved it cannot be told"
+		case f.Verdict.BreakGlass:
+			b.Tone, b.Title = state.Bad, upper(applied)+" without the approvals that it needs: the glass was broken by "+who
+		case t.ByProposer():
+			b.Tone, b.Title = state.Open, upper(applied)+", but approved by its own proposer, "+t.ownWhere()
+		case who != "":
+			b.Title = "Approved by " + who + ", and " + applied
+		}
+	case state.Unchecked:
+		b.Tone, b.Title, b.Detail = state.Open, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
+	case state.CheckFailed, state.ApplyFailed:
+		b.Title, b.Detail = upper(string(f.State)), nothing
+		if f.Written {
+			b.Title, b.Detail = "Applied; the check failed", "The files are not as they were approved, or a command did not pass."
+		}
+	case state.Denied:
+		b.Title, b.Detail = "Denied"+t.denial(), "These bytes cannot be applied any more."
+	case state.Approved, state.Mergeable:
+		b.Title = strings.TrimSuffix("Approved by "+who, " by ") + ", not " + applied + " yet"
+	case state.Superseded, state.Closed:
+		b.Title = endedTitle(f, who)
+	case state.Waits:
+		b.waits(t, nothing)
+	default:
+		b.Title = upper(string(f.State))
+	}
+	return b
+}
+
+// waits says how many answers are missing, and of what.
+func (b *Banner) waits(t Transaction, nothing string) {
+	missing, all := t.Missing()
+	if all == 0 {
+		b.Title, b.Detail = "Not approved yet", nothing
+		return
+	}
+	b.Title = fmt.Sprintf("Not approved yet: %d of %s missing", missing, ledger.Plural(all, "answer is", "answers are"))
+	var kinds []string
+	for _, r := range t.Requirements {
+		if !r.Met() && !slices.Contains(kinds, r.What) {
+			kinds = append(kinds, r.What)
+		}
+	}
+	b.Detail = "It waits for approval of " + List(kinds) + ". " + nothing
+}
+
+// endedTitle says why a transaction is over that was not carried out.
+func endedTitle(f Facts, who string) string {
+	why := InWords(f.Ended)
+	if who == "" {
+		return strings.TrimSuffix(upper(string(f.State))+": "+why, ": ")
+	}
+	did := "applied"
+	if f.GateOnly {
+		did = "merged"
+	}
+	if f.Written {
+		return "Approved by " + who + " and " + did + "; " + string(f.State)
+	}
+	return strings.TrimSuffix("Approved by "+who+"; never "+did+": "+why, ": ")
+}
+
+// Ended is the record's reason why a transaction ended without being carried out, nor denied; ""
+// where it did not.
+func Ended(log *ledger.Log) string {
+	if s := log.Transaction().Status; s != ledger.Superseded && s != ledger.Interrupted {
+		return ""
+	}
+	return ledger.Last[*ledger.StatusChange](log).Reason
+}
+
+// InWords is the record's reason of an end for people: "README.md changed meanwhile".
+func InWords(reason string) string {
+	if files, moved := strings.CutPrefix(reason, "the base changed: "); moved {
+		return files + " changed meanwhile"
+	}
+	return reason
+}
+
+// denial is who denied, and why.
+func (t Transaction) denial() string {
+	for _, a := range t.Others {
+		if a.Denies && a.Counts && a.Said != "" {
+			return fmt.Sprintf(" by %s: “%s”", name(a.By), a.Said)
+		}
+		if a.Denies && a.Counts {
+			return " by " + name(a.By)
+		}
+	}
+	return ""
+}
+
+// ownWhere is where the proposer approved.
+func (t Transaction) ownWhere() string {
+	for _, r := range t.Requirements {
+		for _, a := range r.Answers {
+			if a.Own {
+				return a.Where
+			}
+		}
+	}
+	return ""
+}
+
+// List is some names in a sentence.
+func List(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+func upper(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
