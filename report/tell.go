@@ -10,9 +10,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // ShortID is how people are told of a transaction: the end of its id, which is what differs
@@ -54,13 +55,8 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 		return r.stepsOnPull(id, again)
 	}
 	approve := []string{"approve", id}
-	for i, n := range r.missing() {
-		if word := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}[n.Kind]; i == 0 && word != "" {
-			approve = append(approve, "--fingerprint", word)
-		}
-		if i == 0 && n.Signed {
-			approve = append(approve, "--sign")
-		}
+	if open := r.View().Open(); len(open) > 0 {
+		approve = append(approve, open[0].Flags()...)
 	}
 	return append(first, Step{again(approve...), "shows it and asks"}, Step{again(takes...), "then applies it"})
 }
@@ -110,15 +106,22 @@ func (r Report) Stands() state.State {
 // standsIn is where it stands, with why it ended: "superseded: README.md changed meanwhile".
 // show makes the foreign text in it safe.
 func (r Report) standsIn(show func(string) string) string {
-	text := string(r.Stands())
-	files, moved := strings.CutPrefix(r.Ended, "the base changed: ")
-	switch {
-	case moved:
-		return text + ": " + show(files) + " changed meanwhile"
-	case r.Ended != "":
-		return text + ": " + show(r.Ended)
+	if why := view.InWords(r.Ended); why != "" {
+		return string(r.Stands()) + ": " + show(why)
 	}
-	return text
+	return string(r.Stands())
+}
+
+// View is what people are told of the transaction.
+func (r Report) View() view.Transaction {
+	proposers := []ledger.Actor{r.Proposer}
+	for _, p := range r.Proposals {
+		proposers = append(proposers, p.Proposer)
+	}
+	return view.Of(view.Facts{
+		State: r.Stands(), Verdict: r.Verdict, Proposers: proposers, Ended: r.Ended, GateOnly: r.GateOnly,
+		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == result.Success && !r.ApplyResult.DryRun,
+	})
 }
 
 // Result is what a command came to, for the person who ran it: one line, the files that were
@@ -211,9 +214,9 @@ func (r Report) approvals() string {
 // uncounted are the newest decisions that do not count, and why.
 func (r Report) uncounted() string {
 	var out []string
-	for _, d := range r.decisions() {
-		if !d.Counted {
-			out = append(out, fmt.Sprintf("    %s by %s, %s, does not count: %s\n", cmp.Or(Clean(string(d.Decision)), "what was said"), Clean(d.Author.Login), Clean(cmp.Or(sources[d.Source], d.Source)), Clean(d.Why())))
+	for _, a := range r.View().Others {
+		if !a.Counts {
+			out = append(out, fmt.Sprintf("    %s by %s, %s, does not count: %s\n", cmp.Or(Clean(a.Verb), "what was said"), Clean(a.By.Login), Clean(a.Where), Clean(a.Why)))
 		}
 	}
 	return strings.Join(out[max(0, len(out)-maxReasons):], "")
@@ -336,9 +339,6 @@ func Pathspecs(names []string, magic string) string {
 	return strings.Join(out, " ")
 }
 
-// kindNames name what approvals are of, in a column.
-var kindNames = map[string]string{policy.KindFileChange: "the change", policy.KindSecret: "secrets", policy.KindProtected: "protected paths", policy.KindBreakGlass: "break-glass"}
-
 // Text is all that there is to know of a transaction, for a person: where it stands, what
 // is missing, what to look at and what to type. long adds hashes, ids and addresses.
 func (r Report) Text(again func(args ...string) string, columns int, long bool, s Style) string {
@@ -439,48 +439,38 @@ func (r Report) violationLines(most int) string {
 	return b.String()
 }
 
-// needsText has a row for each decision, with the approval that it gives, or why it does not count.
+// needsText has a row for each answer, with the requirement that it meets, or why it does not count, and for
+// each requirement with paths of its own that nobody has answered.
 func (r Report) needsText(b *strings.Builder, s Style) {
-	if r.Verdict == nil {
-		return
-	}
-	said := func(mark, colour, what string, d approval.Judged, why string) {
-		text := Clean(d.Author.Login) + ", " + s.when(d.CreatedAt) + ", " + Clean(cmp.Or(sources[d.Source], d.Source))
-		if d.SignedBy != "" {
+	v := r.View()
+	said := func(mark, colour, what string, a view.Answer, why string) {
+		text := Clean(a.By.Login) + ", " + s.when(a.At) + ", " + Clean(a.Where)
+		if a.Key != "" {
 			text += ", signed"
 		}
-		if d.Said != "" {
-			text += "  " + Quoted(d.Said)
+		if a.Said != "" {
+			text += "  " + Quoted(a.Said)
 		}
 		fmt.Fprintf(b, "  %s   %-15s  %s%s\n", s.paint(colour, mark), what, text, why)
 	}
-	shown := map[int]bool{}
-	for _, n := range r.Verdict.Needs {
-		what := kindNames[n.Kind]
-		for i, d := range r.Verdict.Decisions {
-			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && !shown[i] {
-				shown[i] = true
-				said("ok", green, what, d, "")
-			}
+	for _, n := range v.Requirements {
+		for _, a := range n.Answers {
+			said("ok", green, n.What, a, "")
+		}
+		if len(n.Paths) > 0 && !n.Met() {
+			fmt.Fprintf(b, "  %s   %-15s  %s\n", s.paint(yellow, "--"), n.What, Clean(shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords)))
 		}
 	}
-	for i, d := range r.Verdict.Decisions {
+	for _, a := range v.Others {
 		switch {
-		case shown[i]:
-		case d.Counted && d.Decision == ledger.Deny:
-			said("no", red, "denied", d, "")
-		case d.Counted:
-			said("ok", green, string(d.Decision), d, "")
+		case a.Counts && a.Denies:
+			said("no", red, "denied", a, "")
+		case a.Counts:
+			said("ok", green, a.Verb, a, "")
 		default:
-			said("--", yellow, cmp.Or(Clean(string(d.Decision)), "unclear"), d, "; does not count: "+Clean(d.Why()))
+			said("--", yellow, cmp.Or(Clean(a.Verb), "unclear"), a, "; does not count: "+Clean(a.Why))
 		}
 	}
-}
-
-// sources say where a decision was made.
-var sources = map[string]string{
-	"local": "in a shell", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
-	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
 }
 
 func (r Report) filesText(b *strings.Builder, s Style, long bool) {

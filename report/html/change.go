@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -56,15 +57,7 @@ func (s *sheet) proposal() {
 				s.Text(", as " + one.Input.Form())
 			})
 		}
-		s.fact("SHA-256 of the diff", func() {
-			address := ""
-			if hexadecimal(t.PatchID, 64) {
-				address = "patch/" + t.PatchID + "/index.html"
-			}
-			s.Markup("<code>")
-			s.here(address, t.PatchID)
-			s.Markup("</code>")
-		})
+		s.fact("SHA-256 of the diff", func() { s.sum(t.PatchID) })
 		s.fact("Made for commit", func() { s.commit(p.BaseCommit) })
 		if t.PullRequest > 0 {
 			s.fact("Pull request", s.pull)
@@ -133,7 +126,7 @@ func (s *sheet) pullPage() string {
 
 // risks are what a reader of the diff may overlook.
 func (s *sheet) risks() {
-	s.Markup("<section>\n<h2 id=\"risks\">What to look at first</h2>\n")
+	s.Markup("<section>\n<h2 id=\"risks\">Look at this first</h2>\n")
 	list := s.t.risks
 	if list != nil && s.t.noPolicy == "" {
 		more := list.Under(s.t.policy, s.t.Paths)
@@ -145,11 +138,17 @@ func (s *sheet) risks() {
 	case len(list.Risks)+len(list.More) == 0:
 		s.Markup("<p>Nothing stood out.</p>\n")
 	default:
-		s.wide("Risks", "Risk", "File", "Lines", "More")
+		s.Markup("<ul class=\"risks\">\n")
 		for _, r := range list.Risks {
-			s.row(func() { s.Text(riskTitle(r.Kind)) }, func() { s.riskPath(r) }, func() { s.Text(numbers(r.Lines, r.More)) }, func() { s.riskDetail(r) })
+			s.Markup("<li><b>").Text(upper(riskTitle(r.Kind))).Markup("</b>: ")
+			s.riskPath(r)
+			if lines := numbers(r.Lines, r.More); lines != "" {
+				s.Text(", " + map[bool]string{true: "line ", false: "lines "}[len(r.Lines) == 1 && r.More == 0] + lines)
+			}
+			s.riskDetail(r)
+			s.Markup("</li>\n")
 		}
-		s.endWide()
+		s.Markup("</ul>\n")
 		for _, kind := range slices.Sorted(maps.Keys(list.More)) {
 			s.Markup("<p>").Textf("And %d more of this kind: %s.", list.More[kind], riskTitle(kind)).Markup("</p>\n")
 		}
@@ -160,10 +159,10 @@ func (s *sheet) risks() {
 // riskDetail is more about a risk. That of some risks of lines has words of them.
 func (s *sheet) riskDetail(r risk.Risk) {
 	if s.o.Redact && len(r.Lines) > 0 && (r.Kind == risk.Lookalike || r.Kind == risk.Hidden) {
-		s.Text("left out of these pages")
-		return
+		s.Text(" (left out of these pages)")
+	} else if r.Detail != "" {
+		s.Text(" (" + r.Detail + ")")
 	}
-	s.Text(r.Detail)
 }
 
 func (s *sheet) riskPath(r risk.Risk) {
@@ -198,58 +197,62 @@ func numbers(lines []int, more int) string {
 	return text
 }
 
-// files are the paths with their hashes, before and after, and what became of each.
+// files is the index of the diff.
 func (s *sheet) files() {
-	p := s.t.proposal
-	if p == nil {
+	if s.t.proposal == nil {
 		return
 	}
-	s.Markup("<section>\n<h2 id=\"files\">Files</h2>\n")
-	s.wide("Files", "File", "Change", "SHA-256 before and after", "Applied")
+	s.Markup("<section>\n<h2 id=\"files\">").Text(ledger.Plural(len(s.t.changes), "file", "files")).Markup("</h2>\n<ul class=\"files\">\n")
 	for i, c := range s.t.changes {
-		s.row(func() {
-			if c.From != "" {
-				s.Code(c.From).Text(" → ")
-			}
-			s.Markup("<code>")
-			if s.o.Redact {
-				s.Text(c.Path)
-			} else {
-				s.Link("#file-"+itoa(i+1), c.Path)
-			}
-			s.Markup("</code>")
-			if s.o.Path != nil && !s.o.Alone {
-				s.Text(" (")
-				s.here(s.o.Path(c.Path), "its history")
-				s.Text(")")
-			}
-		}, func() { s.Text(c.Kind) }, func() {
-			s.hash("before: ", p.BaseSHA256[cmp.Or(c.From, c.Path)])
-			s.Markup("<br>")
-			s.hash("after: ", p.AfterSHA256[c.Path])
-		}, func() { s.operation(c.Path) })
+		s.Markup("<li>")
+		if c.From != "" {
+			s.Code(c.From).Text(" → ")
+		}
+		s.Markup("<code>")
+		if s.o.Redact {
+			s.Text(c.Path)
+		} else {
+			s.Link("#file-"+itoa(i+1), c.Path)
+		}
+		s.Markup("</code>").Text(" " + c.Kind)
+		if s.o.Path != nil && !s.o.Alone {
+			s.Text(" ")
+			s.here(s.o.Path(c.Path), "history")
+		}
+		s.operation(c.Path)
+		s.Markup("</li>\n")
 	}
-	s.endWide()
-	s.Markup("</section>\n")
+	s.Markup("</ul>\n</section>\n")
 }
 
-func (s *sheet) hash(when string, sum *string) {
-	if s.Text(when); sum == nil {
+// hashes are those of the files, before and after.
+func (s *sheet) hashes() {
+	p := s.t.proposal
+	s.Markup("<details><summary>SHA-256 of each file, before and after</summary>\n")
+	s.wide("Files", "File", "Before", "After")
+	for _, c := range s.t.changes {
+		s.row(func() { s.Code(c.Path) }, func() { s.hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]) }, func() { s.hash(p.AfterSHA256[c.Path]) })
+	}
+	s.endWide()
+	s.Markup("</details>\n")
+}
+
+func (s *sheet) hash(sum *string) {
+	if sum == nil {
 		s.Text("no file")
 		return
 	}
 	s.Code(strings.TrimPrefix(*sum, "sha256:"))
 }
 
-// operation is what the ApplyResult says of a path.
+// operation is what the ApplyResult says of a path that was not written.
 func (s *sheet) operation(path string) {
 	if s.t.result == nil {
-		s.Text("no")
 		return
 	}
 	for _, op := range s.t.result.Operations {
-		if op.Path == path {
-			s.Text(string(op.Status))
+		if op.Path == path && op.Status != result.StatusSuccess {
+			s.Text(", " + string(op.Status))
 			if op.Error != "" {
 				s.Text(": " + op.Error)
 			}
@@ -273,7 +276,9 @@ func (s *sheet) rules() {
 		s.commit(s.t.rules.Commit)
 		s.Text(" has no " + policy.Path)
 	}
-	s.Text(". SHA-256 of its canonical form: ").Code(s.t.rules.SHA256).Text(". What applied to this change is marked.").Markup("</p>\n")
+	s.Text(". SHA-256 of its canonical form: ")
+	s.sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:"))
+	s.Text(". What applied to this change is marked.").Markup("</p>\n")
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(s.t.rules.Policy), "", "  ") != nil {
 		out.Reset()

@@ -149,7 +149,11 @@ func (s *sheet) verify() {
 	}
 	s.say("countersign show "+t.ID, "")
 	s.say("countersign audit", "")
-	s.Markup("</code></pre>\n</section>\n")
+	s.Markup("</code></pre>\n")
+	if t.proposal != nil {
+		s.hashes()
+	}
+	s.Markup("</section>\n")
 }
 
 // say is a command, and what it prints if all is well.

@@ -46,18 +46,18 @@ func (t Transaction) Write(w io.Writer, o Options) error {
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
 	s.top()
 	if t.Status != "" {
-		s.bytes()
+		s.requirements()
 		s.risks()
+		s.files()
+		s.compare()
+		s.diff()
+		s.decisions()
 	}
 	if len(t.events) > 0 {
 		s.proposal()
 		s.timeline()
 	}
 	if t.Status != "" {
-		s.decisions()
-		s.files()
-		s.compare()
-		s.diff()
 		s.commands()
 		s.rules()
 		s.trace()
@@ -80,52 +80,41 @@ func (s *sheet) madeOf() string {
 func (s *sheet) top() {
 	t := s.t
 	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
-	s.findings()
-	s.Markup("<p").Attribute("class", "state "+t.Class()).Markup("><strong>").Text(upper(string(t.State))).Markup("</strong></p>\n")
-	if t.Sound() && len(t.events) > 0 {
+	if len(t.events) > 0 {
 		s.lead()
 	}
+	s.findings()
+	s.banner()
 }
 
-// lead is the page in a sentence or two: who wanted it, who decided, what became of it.
+// lead is who wanted it, how large it is, and what it is for.
 func (s *sheet) lead() {
 	t := s.t
-	s.Markup("<p class=\"lead\">")
+	s.Markup("<p class=\"faint\">")
 	s.person(t.Proposer)
-	s.Text(" proposed to change " + plural(len(t.changes), "file", "files") + ".")
-	s.who(t.Approvers, " approved it.")
-	s.who(t.Deniers, " denied it.")
+	s.Text(" proposed it ")
+	s.when(t.Proposed)
+	s.Text(" UTC")
+	if len(t.changes) > 0 {
+		s.Text(" · ").Link("#files", ledger.Plural(len(t.changes), "file", "files"))
+	}
+	if t.proposal != nil {
+		s.Text(" · for ")
+		s.commit(t.proposal.BaseCommit)
+	}
+	if t.PullRequest > 0 {
+		s.Text(" · ")
+		s.pull()
+	}
 	switch n := len(t.Commits); {
-	case n > 0 && t.Kind == ledger.KindPullRequest:
-		s.Text(" It is the diff of commit ")
-		s.commit(t.Commits[n-1])
-		s.Text(".")
+	case !t.Sound():
 	case n > 0:
-		s.Text(" It became commit ")
+		s.Text(map[bool]string{true: " · is commit ", false: " · became commit "}[t.Kind == ledger.KindPullRequest])
 		s.commit(t.Commits[n-1])
-		s.Text(".")
 	case t.result != nil:
-		s.Text(" It was written to the working tree.")
+		s.Text(" · written to the working tree")
 	}
 	s.Markup("</p>\n")
-}
-
-// who is a sentence about people, if there are any.
-func (s *sheet) who(people []ledger.Actor, did string) {
-	for i, a := range people {
-		switch i {
-		case 0:
-			s.Text(" ")
-		case len(people) - 1:
-			s.Text(" and ")
-		default:
-			s.Text(", ")
-		}
-		s.person(a)
-	}
-	if len(people) > 0 {
-		s.Text(did)
-	}
 }
 
 // Class is the class of the style sheet that colours a transaction: good, bad, waits or over.

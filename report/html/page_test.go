@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -54,6 +55,12 @@ func page(t testing.TB, tx html.Transaction, o html.Options) string {
 	return b.String()
 }
 
+// banners begin what a page says of a life.
+var banners = map[state.State]string{
+	state.Applied: "Approved by Ada, and applied<", state.Waits: "Not approved yet: ", state.Denied: "Denied",
+	state.Approved: "Approved by Ada, not applied yet<", state.Unchecked: "Applied; not checked yet<", state.Closed: "Approved by Ada; closed without being applied: nobody needs it<", state.Superseded: "Approved by Ada; never applied: dir/file8.txt changed meanwhile<",
+}
+
 // TestStates: every life has a page that says in words how it stands, and nothing is found against
 // any of them.
 func TestStates(t *testing.T) {
@@ -64,8 +71,9 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: %v", id, tx.Findings)
 		}
 		got[string(tx.State)]++
-		if text := page(t, tx, html.Options{Root: "../../"}); !strings.Contains(text, "<h1>") || !strings.Contains(strings.ToLower(text), "<strong>"+string(tx.State)) {
-			t.Errorf("%s: the page does not say %q", id, tx.State)
+		if text := page(t, tx, html.Options{Root: "../../"}); !strings.Contains(text, "<h1>") || !strings.Contains(text, " · "+string(tx.State)+"</title>") || !strings.Contains(text, "<strong>"+banners[tx.State]) {
+			_, banner, _ := strings.Cut(text, `class="verdict `)
+			t.Errorf("%s: the page does not say %q: %.200s", id, banners[tx.State], banner)
 		}
 	}
 	want := map[string]int{
@@ -84,14 +92,14 @@ func TestStates(t *testing.T) {
 func TestFindings(t *testing.T) {
 	for id, dir := range lives(t, storetest.Whole) {
 		sound := page(t, read(t, dir, id), html.Options{})
-		if !strings.Contains(sound, `class="state good"`) {
+		if !strings.Contains(sound, `class="verdict good"`) {
 			t.Fatal("a sound page lacks its colour")
 		}
 		audited := read(t, dir, id).With(history.Finding{RuleID: "L8", Commit: strings.Repeat("a", 40), Path: "x", Message: "was <removed>"})
 		dir[ledger.EventsFile].Data = []byte(strings.Replace(string(dir[ledger.EventsFile].Data), "approve", "deny", 1))
 		for name, text := range map[string]string{"audited": page(t, audited, html.Options{}), "changed": page(t, read(t, dir, id), html.Options{})} {
-			top, state := strings.Index(text, "does not verify</h2>"), strings.Index(text, `class="state bad"`)
-			if top < 0 || state < top || strings.Contains(text, `"state good"`) {
+			top, state := strings.Index(text, "does not verify</h2>"), strings.Index(text, `class="verdict bad"`)
+			if top < 0 || state < top || strings.Contains(text, `"verdict good"`) {
 				t.Errorf("%s: the finding is not on top, or a colour says approved", name)
 			}
 			text = strings.NewReplacer("counts as approved", "", "is recorded to have approved", "").Replace(text)

@@ -129,7 +129,9 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 		t.decided(j)
 	}
 	t.proposers = slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...)
-	t.ended = view.Ended(log)
+	if t.ended = view.Ended(log); t.Status == ledger.Denied {
+		t.ended = view.Reason(log)
+	}
 	return t.With(), nil
 }
 

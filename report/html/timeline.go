@@ -147,14 +147,14 @@ func (s *sheet) kindOf(d *ledger.ApprovalDecision) string {
 	return ""
 }
 
-// when writes a moment, in UTC to the second.
+// when writes a moment, in UTC to the minute.
 func (s *sheet) when(at string) {
 	parsed, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		s.Text(at)
 		return
 	}
-	s.Markup("<time").Attribute("datetime", parsed.UTC().Format(time.RFC3339)).Markup(">").Text(parsed.UTC().Format("2006-01-02 15:04:05")).Markup("</time>")
+	s.Markup("<time").Attribute("datetime", parsed.UTC().Format(time.RFC3339)).Markup(">").Text(parsed.UTC().Format("2006-01-02 15:04")).Markup("</time>")
 }
 
 // person is somebody by login, and what kind of account that is where it is no person's.
@@ -178,7 +178,7 @@ func (s *sheet) here(address, text string) {
 	s.Link(s.o.Root+address, text)
 }
 
-// commit is a commit in full, and leads to the forge or the site's page where there is one.
+// commit is a commit, and leads to the forge or the site's page where there is one.
 func (s *sheet) commit(id string) {
 	address := ""
 	switch hex := len(id) == 40 && only(id, ""); {
@@ -191,7 +191,11 @@ func (s *sheet) commit(id string) {
 			}
 		}
 	}
-	s.Markup("<code>").Link(address, cmp.Or(id, "none")).Markup("</code>")
+	if !isLongHex(id) {
+		s.Markup("<code>").Link(address, cmp.Or(id, "none")).Markup("</code>")
+		return
+	}
+	s.Markup("<code").Attribute("title", id).Markup(">").Link(address, id[:shownDigits]).Markup("</code>")
 }
 
 // web is an address that the record has: a link only if it is of the repository.

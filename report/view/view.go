@@ -20,7 +20,7 @@ type Facts struct {
 	State     state.State
 	Verdict   *approval.Verdict // nil where it cannot be told
 	Proposers []ledger.Actor    // all who proposed these bytes
-	Ended     string            // the record's reason of an end that is no decision's
+	Ended     string            // the record's reason of the end, "" for none
 	GateOnly  bool              // the pull request's own diff: nothing is applied
 	Written   bool              // whether it was applied or merged, as the state alone does not tell
 }
@@ -56,19 +56,19 @@ func (r Requirement) Met() bool { return r.Approved >= r.Required }
 
 // An Answer is one decision.
 type Answer struct {
-	Number  int // of the decision in the record, from 0
-	By      ledger.Actor
-	At      string // RFC 3339
-	Said    string // the reason that its author gave
-	Where   string // "in a shell"
-	Key     string // the fingerprint of the key that signed it, "" for none
-	Denies  bool
-	Unclear bool // whether it is neither an approval nor a denial
-	Own     bool // whether its author proposed these bytes
-	Counts  bool
-	Why     string // why it does not count, as a sentence whose subject is "it"
-	Proof   string // how much it proves
-	Weak    bool   // whether the proof is the word of a machine that anybody may have used
+	Number int // of the decision in the record, from 0
+	By     ledger.Actor
+	At     string // RFC 3339
+	Said   string // the reason that its author gave
+	Where  string // "in a shell"
+	Key    string // the fingerprint of the key that signed it, "" for none
+	Verb   string // "approve", "deny"
+	Denies bool
+	Own    bool // whether its author proposed these bytes
+	Counts bool
+	Why    string // why it does not count, as a sentence whose subject is "it"
+	Proof  string // how much it proves
+	Weak   bool   // whether the proof is the word of a machine that anybody may have used
 }
 
 // Of is the view of a transaction.
@@ -81,6 +81,22 @@ func Of(f Facts) Transaction {
 	return t
 }
 
+// Flags are what `approve` takes to answer a requirement.
+func (r Requirement) Flags() (flags []string) {
+	if word := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}[r.Kind]; word != "" {
+		flags = append(flags, "--fingerprint", word)
+	}
+	if r.Signed {
+		flags = append(flags, "--sign")
+	}
+	return flags
+}
+
+// Open are the requirements that are not met.
+func (t Transaction) Open() []Requirement {
+	return slices.DeleteFunc(slices.Clone(t.Requirements), Requirement.Met)
+}
+
 // answers sorts the decisions by the requirement that they met.
 func (t *Transaction) answers(f Facts) {
 	var all []Answer
@@ -91,7 +107,8 @@ func (t *Transaction) answers(f Facts) {
 	for _, n := range f.Verdict.Needs {
 		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
 		for i, d := range f.Verdict.Decisions {
-			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && slices.Contains(n.By, d.Author.ID) {
+			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 // a verdict that was read as JSON does not tell
+			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by {
 				r.Answers, used[i] = append(r.Answers, all[i]), true
 			}
 		}
@@ -135,9 +152,9 @@ func Where(kind string) string {
 
 func answer(i int, d approval.Judged, f Facts) Answer {
 	a := Answer{
-		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: Where(d.Source), Key: d.SignedBy, Denies: d.Decision == ledger.Deny,
-		Unclear: d.Decision != ledger.Deny && d.Decision != ledger.Approve, Counts: d.Counted,
-		Own: slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
+		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
+		Counts: d.Counted,
+		Own:    slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
 	if !d.Counted {
 		a.Why = d.Why()
@@ -210,10 +227,8 @@ func (t Transaction) Missing() (missing, all int) {
 // Needs says what is missing, such as "the change (0 of 1), protected paths (1 of 2)"; "" for nothing.
 func (t Transaction) Needs() string {
 	var out []string
-	for _, r := range t.Requirements {
-		if !r.Met() {
-			out = append(out, fmt.Sprintf("%s (%d of %d)", r.What, r.Approved, r.Required))
-		}
+	for _, r := range t.Open() {
+		out = append(out, fmt.Sprintf("%s (%d of %d)", r.What, r.Approved, r.Required))
 	}
 	return strings.Join(out, ", ")
 }
@@ -255,7 +270,7 @@ func (t Transaction) banner(f Facts) Banner {
 			b.Title, b.Detail = "Applied; the check failed", "The files are not as they were approved, or a command did not pass."
 		}
 	case state.Denied:
-		b.Title, b.Detail = "Denied"+t.denial(), "These bytes cannot be applied any more."
+		b.Title, b.Detail = t.denial(f.Ended), "These bytes cannot be applied any more."
 	case state.Approved, state.Mergeable:
 		b.Title = strings.TrimSuffix("Approved by "+who, " by ") + ", not " + applied + " yet"
 	case state.Superseded, state.Closed:
@@ -277,8 +292,8 @@ func (b *Banner) waits(t Transaction, nothing string) {
 	}
 	b.Title = fmt.Sprintf("Not approved yet: %d of %s missing", missing, ledger.Plural(all, "answer is", "answers are"))
 	var kinds []string
-	for _, r := range t.Requirements {
-		if !r.Met() && !slices.Contains(kinds, r.What) {
+	for _, r := range t.Open() {
+		if !slices.Contains(kinds, r.What) {
 			kinds = append(kinds, r.What)
 		}
 	}
@@ -298,7 +313,11 @@ func endedTitle(f Facts, who string) string {
 	if f.Written {
 		return "Approved by " + who + " and " + did + "; " + string(f.State)
 	}
-	return strings.TrimSuffix("Approved by "+who+"; never "+did+": "+why, ": ")
+	over := "; never " + did
+	if f.State == state.Closed {
+		over = "; closed without being " + did
+	}
+	return strings.TrimSuffix("Approved by "+who+over+": "+why, ": ")
 }
 
 // Ended is the record's reason why a transaction ended without being carried out, nor denied; ""
@@ -307,7 +326,15 @@ func Ended(log *ledger.Log) string {
 	if s := log.Transaction().Status; s != ledger.Superseded && s != ledger.Interrupted {
 		return ""
 	}
-	return ledger.Last[*ledger.StatusChange](log).Reason
+	return Reason(log)
+}
+
+// Reason is that of the last change of status, as the record has it.
+func Reason(log *ledger.Log) string {
+	if last := ledger.Last[*ledger.StatusChange](log); last != nil {
+		return last.Reason
+	}
+	return ""
 }
 
 // InWords is the record's reason of an end for people: "README.md changed meanwhile".
@@ -319,16 +346,16 @@ func InWords(reason string) string {
 }
 
 // denial is who denied, and why.
-func (t Transaction) denial() string {
+func (t Transaction) denial(ended string) string {
 	for _, a := range t.Others {
 		if a.Denies && a.Counts && a.Said != "" {
-			return fmt.Sprintf(" by %s: “%s”", name(a.By), a.Said)
+			return fmt.Sprintf("Denied by %s: “%s”", name(a.By), a.Said)
 		}
 		if a.Denies && a.Counts {
-			return " by " + name(a.By)
+			return "Denied by " + name(a.By)
 		}
 	}
-	return ""
+	return strings.TrimSuffix("Denied: "+ended, ": ")
 }
 
 // ownWhere is where the proposer approved.

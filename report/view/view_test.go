@@ -1,0 +1,103 @@
+package view_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
+)
+
+var (
+	bot  = ledger.Actor{Kind: "bot", ID: "github:1", Login: "agent"}
+	marc = ledger.Actor{Kind: "user", ID: "github:2", Login: "marc"}
+	ada  = ledger.Actor{Kind: "user", ID: "gitea:3", Login: "ada"}
+	ann  = ledger.Actor{Kind: "user", ID: "local:ann@example.org", Login: "Ann"}
+)
+
+const change = "patchset:1"
+
+func said(by ledger.Actor, source string) approval.Judged {
+	return approval.Judged{Decision: ledger.Approve, Fingerprint: change, Author: by, Source: source, Counted: true}
+}
+
+func verdict(at approval.State, ids []string, said ...approval.Judged) *approval.Verdict {
+	return &approval.Verdict{
+		State: at, Needs: []approval.Need{{Kind: policy.KindFileChange, Fingerprint: change, Required: 1, Approved: len(ids), By: ids}}, Decisions: said,
+	}
+}
+
+// TestBanner: why a transaction stands as it does.
+func TestBanner(t *testing.T) {
+	approved := verdict(approval.Approved, []string{marc.ID}, said(marc, approval.KindIssueComment))
+	own := verdict(approval.Approved, []string{ann.ID}, said(ann, "local"))
+	no := said(marc, "local")
+	no.Decision, no.Said = ledger.Deny, "NoArgs is used everywhere"
+	broken := verdict(approval.Approved, []string{marc.ID}, said(marc, "local"))
+	broken.BreakGlass = true
+	for want, f := range map[string]view.Facts{
+		"1 Approved by marc, and applied|":                                                                       {State: state.Applied, Verdict: approved},
+		"1 Approved by marc, and merged|":                                                                        {State: state.Merged, Verdict: approved, GateOnly: true},
+		"3 Approved by marc; never applied: README.md changed meanwhile|":                                        {State: state.Superseded, Verdict: approved, Ended: "the base changed: README.md"},
+		"3 Approved by marc; closed without being applied: not needed|":                                          {State: state.Closed, Verdict: approved, Ended: "not needed"},
+		"3 Closed: not needed|":                                                                                  {State: state.Closed, Verdict: verdict(approval.Pending, nil), Ended: "not needed"},
+		"2 Denied by marc: “NoArgs is used everywhere”|These bytes cannot be applied any more.":                  {State: state.Denied, Verdict: verdict(approval.Denied, nil, no)},
+		"2 Denied: elsewhere|These bytes cannot be applied any more.":                                            {State: state.Denied, Verdict: verdict(approval.Denied, nil), Ended: "elsewhere"},
+		"0 Applied, but approved by its own proposer, in a shell|":                                               {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{bot, ann}},
+		"1 Approved by Ann, and applied|":                                                                        {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{{Kind: "bot", ID: ann.ID}}},
+		"2 Applied without the approvals that it needs: the glass was broken by marc|":                           {State: state.Applied, Verdict: broken},
+		"0 Applied; who approved it cannot be told|":                                                             {State: state.Applied},
+		"0 Applied; not checked yet|Whether the files are as approved has not been recorded.":                    {State: state.Unchecked, Verdict: approved},
+		"2 Applied; the check failed|The files are not as they were approved, or a command did not pass.":        {State: state.CheckFailed, Verdict: approved, Written: true},
+		"2 Check failed|Nothing was applied.":                                                                    {State: state.CheckFailed, Verdict: approved},
+		"0 Not approved yet: 1 of 1 answer is missing|It waits for approval of the change. Nothing was applied.": {State: state.Waits, Verdict: verdict(approval.Pending, nil)},
+		"0 Not approved yet|Nothing was applied.":                                                                {State: state.Waits},
+		"0 Approved by marc, not applied yet|":                                                                   {State: state.Approved, Verdict: approved},
+		"2 This record does not verify|Nothing here counts as approved.":                                         {State: state.Damaged, Verdict: approved},
+		"2 Cannot be told|": {State: state.Unknown},
+	} {
+		b := view.Of(f).Banner
+		if got := string(rune('0'+int(b.Tone))) + " " + b.Title + "|" + b.Detail; got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestRequirements: each answer stands at the requirement that it met, with how much it proves; one vote of two who may
+// answer for different paths counts where it was counted.
+func TestRequirements(t *testing.T) {
+	signed, late := said(ada, approval.KindReview), said(marc, approval.KindIssueComment)
+	signed.SignedBy = "SHA256:x"
+	signed.Fingerprint = "protected:" + change
+	late.Counted, late.Reason = false, "was edited"
+	v := &approval.Verdict{State: approval.Pending, Decisions: []approval.Judged{said(ann, "local"), said(marc, approval.KindReview), signed, late}, Needs: []approval.Need{
+		{Kind: policy.KindFileChange, Fingerprint: change, Required: 2, Approved: 2, By: []string{marc.ID, ann.ID}},
+		{Kind: policy.KindProtected, Fingerprint: "protected:" + change, Required: 1, Approved: 1, By: []string{ada.ID}, Of: policy.Need{Paths: []string{"a"}}},
+		{Kind: policy.KindProtected, Fingerprint: "protected:" + change, Required: 1, Approved: 0, By: []string{}, Of: policy.Need{Paths: []string{"b"}, Users: []string{"marc"}}, Signed: true},
+	}}
+	got := view.Of(view.Facts{State: state.Waits, Verdict: v, Proposers: []ledger.Actor{ann}})
+	var out []string
+	for _, r := range got.Requirements {
+		for _, a := range r.Answers {
+			out = append(out, r.What+": "+a.By.Login+", "+a.Proof)
+		}
+	}
+	want := `the change: Ann, the proposer themself, in a shell, unsigned: proves that somebody with this shell said so
+the change: marc, GitHub account
+protected paths: ada, signed by a key`
+	if strings.Join(out, "\n") != want {
+		t.Errorf("%s\nwant %s", strings.Join(out, "\n"), want)
+	}
+	if len(got.Others) != 1 || got.Others[0].Number != 3 || got.Others[0].Why != "it was edited" {
+		t.Errorf("others: %+v", got.Others)
+	}
+	if open := got.Open(); len(open) != 1 || open[0].From == "" || strings.Join(open[0].Flags(), " ") != "--fingerprint protected --sign" || got.Needs() != "protected paths (0 of 1)" {
+		t.Errorf("open: %+v, %s", open, got.Needs())
+	}
+	if got.ByProposer() {
+		t.Error("two approved, one of them did not propose it")
+	}
+}
