@@ -200,6 +200,22 @@ func (p *Page) Text() (text string) {
 	return text
 }
 
+// Above is the text that shows before anybody scrolls, in lines as they stand in the page.
+func (p *Page) Above() (text string) {
+	p.t.Helper()
+	p.Eval(`(() => {
+  const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let n; n = walk.nextNode();) {
+    const range = document.createRange();
+    range.selectNodeContents(n);
+    const at = range.getBoundingClientRect();
+    if (n.data.trim() && at.width > 0 && at.left >= 0 && at.bottom > 0 && at.bottom <= innerHeight) out.push(n.data.trim());
+  }
+  return out.join(" ");
+})()`, &text)
+	return text
+}
+
 // Wait waits until a script's value is true. The test fails if that takes longer than most.
 func (p *Page) Wait(script string, most time.Duration) {
 	p.t.Helper()

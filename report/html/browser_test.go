@@ -40,11 +40,36 @@ func TestBrowserLives(t *testing.T) {
 				if !o.Alone {
 					rules.Below = browsertest.File(t, filepath.Join(dir, html.StyleFile))
 				}
+				if !o.Alone {
+					above(t, b, browsertest.File(t, path), read(t, tx, id))
+				}
 				for _, problem := range b.Problems(t, browsertest.File(t, path), rules) {
 					t.Errorf("%s: %s", name, problem)
 				}
 			}
 		})
+	}
+}
+
+// above holds that the first screen of a phone answers who approved which bytes, and whether that counted.
+func above(t *testing.T, b *browsertest.Browser, address string, tx html.Transaction) {
+	t.Helper()
+	for _, dark := range []bool{false, true} {
+		p := b.Open(t, address, browsertest.Look{Width: 390, Height: 844, Dark: dark})
+		text := p.Above()
+		p.Close()
+		want := []string{banners[tx.State][:6], "Who approved which bytes", tx.PatchID[:12]}
+		for _, a := range append(tx.Approvers, tx.Deniers...) {
+			want = append(want, a.Login)
+		}
+		if len(tx.Approvers) > 0 && !strings.Contains(text, "proves that") && !strings.Contains(text, "signed by a key") {
+			t.Errorf("the first screen does not say how much that proves: %s", text)
+		}
+		for _, word := range want {
+			if !strings.Contains(text, word) {
+				t.Errorf("the first screen does not say %q: %s", word, text)
+			}
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *sheet) requirement(r view.Requirement) {
 		s.Text(", by " + r.From)
 	}
 	if r.Signed {
-		s.Text(", signed")
+		s.Text(" (only signed answers count)")
 	}
 	s.Markup("</p>\n")
 	for _, a := range r.Answers {
