@@ -266,3 +266,17 @@ func Lines(raw []byte) map[string]int {
 	}
 	return lines
 }
+
+// AsWritten is a Policy's canonical form as people write one; a text that is none, or that the library
+// panics on (T42), stays as it is.
+func AsWritten(canonical string) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = canonical
+		}
+	}()
+	if raw, err := yaml.JSONToYAML([]byte(canonical)); err == nil {
+		return string(raw)
+	}
+	return canonical
+}

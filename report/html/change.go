@@ -1,9 +1,7 @@
 package html
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -279,21 +277,17 @@ func (s *sheet) rules() {
 	s.Text(". SHA-256 of its canonical form: ")
 	s.sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:"))
 	s.Text(". What applied to this change is marked.").Markup("</p>\n")
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(s.t.rules.Policy), "", "  ") != nil {
-		out.Reset()
-		out.WriteString(s.t.rules.Policy)
-	}
+	text := policy.AsWritten(s.t.rules.Policy)
 	applied := s.applied()
 	s.Markup("<pre class=\"policy\" tabindex=\"0\" role=\"region\" aria-label=\"The Policy\"><code>")
 	key, rule := "", -1
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(text) {
 		switch {
-		case strings.HasPrefix(line, `  "`):
-			key, _, _ = strings.Cut(strings.TrimPrefix(line, `  "`), `"`)
-			rule = -1
-		case strings.HasPrefix(line, "    {") && key == "protected":
+		case strings.HasPrefix(line, "- "):
 			rule++
+		case !strings.HasPrefix(line, " "):
+			key, _, _ = strings.Cut(line, ":")
+			rule = -1
 		}
 		if applied[key] || key == "protected" && applied["protected["+itoa(rule)+"]"] {
 			s.Markup("<mark>").Lines(line).Markup("</mark>")
