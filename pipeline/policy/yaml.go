@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -275,7 +276,7 @@ func AsWritten(canonical string) (text string) {
 			text = canonical
 		}
 	}()
-	if raw, err := yaml.JSONToYAML([]byte(canonical)); err == nil {
+	if raw, err := yaml.JSONToYAML([]byte(canonical)); err == nil && json.Valid([]byte(canonical)) {
 		return string(raw)
 	}
 	return canonical
