@@ -251,17 +251,7 @@ func (t Transaction) banner(f Facts) Banner {
 	case state.Damaged:
 		b.Title, b.Detail = "This record does not verify", "Nothing here counts as approved."
 	case state.Applied, state.Merged:
-		b.Title = "Approved and " + applied
-		switch {
-		case f.Verdict == nil:
-			b.Tone, b.Title = state.Open, upper(applied)+"; who approved it cannot be told"
-		case f.Verdict.BreakGlass:
-			b.Tone, b.Title = state.Bad, upper(applied)+" without the approvals that it needs: the glass was broken by "+who
-		case t.ByProposer():
-			b.Tone, b.Title = state.Open, upper(applied)+", but approved by its own proposer, "+t.ownWhere()
-		case who != "":
-			b.Title = "Approved by " + who + ", and " + applied
-		}
+		b.Tone, b.Title = t.carriedOut(f.Verdict, applied, who)
 	case state.Unchecked:
 		b.Tone, b.Title, b.Detail = state.Open, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
 	case state.CheckFailed, state.ApplyFailed:
@@ -281,6 +271,21 @@ func (t Transaction) banner(f Facts) Banner {
 		b.Title = upper(string(f.State))
 	}
 	return b
+}
+
+// carriedOut says who approved what was applied or merged, and whether that is as it should be.
+func (t Transaction) carriedOut(v *approval.Verdict, applied, who string) (state.Tone, string) {
+	switch {
+	case v == nil:
+		return state.Open, upper(applied) + "; who approved it cannot be told"
+	case v.BreakGlass:
+		return state.Bad, upper(applied) + " without the approvals that it needs: the glass was broken by " + who
+	case t.ByProposer():
+		return state.Open, upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
+	case who != "":
+		return state.Good, "Approved by " + who + ", and " + applied
+	}
+	return state.Good, "Approved and " + applied
 }
 
 // waits says how many answers are missing, and of what.
