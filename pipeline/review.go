@@ -260,7 +260,7 @@ func (r *Runner) refuseDirty(ctx context.Context, in input.Change, p gathered) e
 }
 
 // decided has the words of decisions on a patch, which are recorded as they were said.
-const decided = "/approve patchset: /deny secret:patchset: /approve --break-glass protected:patchset:"
+const decided = "/approve secret /approve protected /approve patchset: /deny secret:patchset: /approve --break-glass protected:patchset:"
 
 // secrets finds what looks like secrets in a proposal, and refuses it where the
 // Policy does, or where a path is one: paths tie hashes to files and must stand

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -23,14 +24,19 @@ const (
 )
 
 // A Command is what the first line of a comment says. Without a Fingerprint it
-// is about the patch of the thread that it stands in.
+// is about the patch of the thread that it stands in, and Kind says which approval
+// of that it gives: policy.KindSecret, KindProtected, or "" for the change itself.
 type Command struct {
 	Verb        Verb   `json:"verb"`
+	Kind        string `json:"-"`
 	BreakGlass  bool   `json:"break_glass,omitempty"`
 	Signed      bool   `json:"signed,omitempty"` // with a signature, of which nobody knows yet whether it is good
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Reason      string `json:"reason,omitempty"` // one line of visible characters
 }
+
+// shortKinds are the kinds that an approval without a fingerprint can name.
+var shortKinds = []string{policy.KindSecret, policy.KindProtected}
 
 const (
 	breakGlassFlag = "--break-glass "
@@ -44,6 +50,8 @@ const (
 //	/deny <fingerprint>[ <reason>]
 //	/withdraw-deny <fingerprint> <reason>
 //	/approve
+//	/approve secret
+//	/approve protected
 //	/deny[ <reason>]
 //
 // and, signed by somebody's own key, as SignedLine writes it,
@@ -80,6 +88,9 @@ func ParseCommand(body string) (Command, bool) {
 				return Command{}, false
 			}
 			return withReason(Command{Verb: VerbApprove, BreakGlass: true}, named)
+		}
+		if i := slices.IndexFunc(shortKinds, func(kind string) bool { return rest == policy.Word(kind) }); i >= 0 {
+			return Command{Verb: VerbApprove, Kind: shortKinds[i]}, true
 		}
 		if more && !isFingerprint(rest) {
 			return Command{}, false
@@ -199,7 +210,7 @@ func (c Command) String() string {
 	if c.BreakGlass {
 		words = append(words, strings.TrimSpace(breakGlassFlag))
 	}
-	words = append(words, c.Fingerprint, c.Reason)
+	words = append(words, policy.Word(c.Kind), c.Fingerprint, c.Reason)
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 

@@ -21,9 +21,12 @@ var (
 		{"/approve --break-glass " + own + " the site is down", approval.Command{Verb: "approve", BreakGlass: true, Fingerprint: own, Reason: "the site is down"}},
 		{"/approve", approval.Command{Verb: "approve"}},
 		{"/approve\nfine with me", approval.Command{Verb: "approve"}},
+		{"/approve secret", approval.Command{Verb: "approve", Kind: "secrets_override"}},
+		{"/approve protected\r\nread it", approval.Command{Verb: "approve", Kind: "protected_path"}},
 		{"/deny", approval.Command{Verb: "deny"}},
 		{"/deny ", approval.Command{Verb: "deny"}},
 		{"/deny too risky", approval.Command{Verb: "deny", Reason: "too risky"}},
+		{"/deny protected", approval.Command{Verb: "deny", Reason: "protected"}},
 		{"/deny " + own, approval.Command{Verb: "deny", Fingerprint: own}},
 		{"/deny " + own + " ", approval.Command{Verb: "deny", Fingerprint: own}},
 		{"/deny secret:" + own + "  nö\u200b!  really\r\n", approval.Command{Verb: "deny", Fingerprint: "secret:" + own, Reason: "nö ! really"}},
@@ -98,6 +101,42 @@ var inexact = map[string]map[string]bool{
 		"Yes.\n\nOn Monday ada wrote:\n> /approve":  false,
 		"\"/approve " + own + "\" is what to write": true,
 	},
+	"T97": {
+		"/approve protected ":                      true,
+		"/approve protected please":                true,
+		"/approve protected secret":                true,
+		"/approve protected, secret":               true,
+		"/approve protected.":                      true,
+		"/approve protected:":                      true,
+		"/approve protected:patchset:":             true,
+		"/approve protected " + own:                true,
+		"/approve " + own + " protected":           true,
+		"/approve  protected":                      true,
+		"/approve\tprotected":                      true,
+		"/approve Protected":                       true,
+		"/approve PROTECTED":                       true,
+		"/Approve protected":                       true,
+		"/approve protected_path":                  true,
+		"/approve fileChange":                      true,
+		"/approve secrets":                         true,
+		"/approve change":                          true,
+		"/approve all":                             true,
+		"/approve break_glass":                     true,
+		"/approve --break-glass protected":         true,
+		"/approve --break-glass protected down":    true,
+		"/approve protected sig:x":                 true,
+		"/withdraw-deny protected sorry":           true,
+		" /approve protected":                      true,
+		"> /approve protected":                     true,
+		"`/approve protected`":                     true,
+		"    /approve secret":                      true,
+		"```\n/approve protected\n```":             false,
+		"<!-- /approve secret -->":                 false,
+		"Fine.\n\n/approve protected":              false,
+		"Yes.\n\nOn Monday ada wrote:\n> /approve": false,
+		"approve protected":                        false,
+		"protected":                                false,
+	},
 	"T14": {
 		"/аpprove " + own:                      true, // Cyrillic а
 		"/approve pаtchset:" + thePatch:        true,
@@ -114,6 +153,9 @@ var inexact = map[string]map[string]bool{
 		"/approve patchset：" + thePatch:        true,
 		"/approve " + own[:len(own)-1] + "а":   true,
 		"\u200b/approve":                       true,
+		"/approve protected\u200b":             true,
+		"/approve\u00a0protected":              true,
+		"/approve prоtected":                   true, // Cyrillic о
 		"/app\u200drove it":                    true,
 		"/\u0430pprove":                        false,
 		"/approve\u200b":                       true,
@@ -123,6 +165,7 @@ var inexact = map[string]map[string]bool{
 
 func TestT07InexactCommands(t *testing.T) { checkInexact(t, "T07") }
 func TestT13NotTheFirstLine(t *testing.T) { checkInexact(t, "T13") }
+func TestT97NotQuiteShort(t *testing.T)   { checkInexact(t, "T97") }
 func TestT14OtherCharacters(t *testing.T) { checkInexact(t, "T14") }
 
 func checkInexact(t *testing.T, threat string) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -246,6 +247,64 @@ func TestT17TheRequestWasEdited(t *testing.T) {
 		{"names the patch itself", talk(first(edited("x")), comment("/approve "+own, reply("7"))), "/approve patchset:P"},
 		{"the reply was edited", talk(first(), comment("/approve", reply("7"), edited("Hm"))), "/approve patchset:P (edited after posting)"},
 	})
+}
+
+// TestT97ShortAnswers: in the thread of its own request an answer names the approval alone, and
+// nowhere else; one comment gives one approval.
+func TestT97ShortAnswers(t *testing.T) {
+	short := comment("/approve protected", reply("7"))
+	const counts, elsewhere = "/approve protected:patchset:P", "/approve protected (is not in the thread of the request)"
+	another := talk(first(), short) // of the transaction that took this one's place
+	another.Posted = []approval.Posted{{Kind: "review_comment", ID: "70", BodySHA256: canon.Sum([]byte(opened))}}
+	hear(t, []hearing{
+		{"as it was", talk(first(), short), counts},
+		{"of a secret", talk(first(), comment("/approve secret", reply("7"))), "/approve secret:patchset:P"},
+		{"with lines after it", talk(first(), comment("/approve protected\r\nGo!\n/approve", reply("7"))), counts},
+		{"below that of the change", talk(first(), comment("/approve\n/approve protected", reply("7"))), inThread},
+		{"each an act of its own", talk(first(), comment("/approve", reply("7")), comment("/approve protected", reply("7"), id("21", hour)), comment("/approve secret", reply("7"), id("22", hour))),
+			"/approve patchset:P; " + counts + "; /approve secret:patchset:P"},
+		{"another thread", talk(first(), comment("/approve protected", reply("70"))), elsewhere},
+		{"of somebody's comment, with the request's words", talk(first(), comment(opened, id("9", hour), func(s *approval.Statement) { s.Kind = "review_comment" }), comment("/approve protected", reply("9"))), elsewhere},
+		{"of a comment of ours that asks nothing", talk(first(), comment("/approve protected", reply("8"))), elsewhere},
+		{"of the request of a superseded transaction", another, elsewhere},
+		{"no thread", talk(first(), comment("/approve protected")), elsewhere},
+		{"a green review", talk(first(), comment("/approve protected", review("APPROVED", "head"))), elsewhere},
+		{"a green review, of the pull request's own diff", gateOnly(comment("/approve protected", review("APPROVED", "head"))), elsewhere},
+		{"the request was edited", talk(first(edited("x", opened)), short), "/approve protected (" + changedThread + ")"},
+		{"the request has another body", talk(first(func(s *approval.Statement) { s.Body += " " }), short), "/approve protected (" + changedThread + ")"},
+		{"the request is gone", talk(short), "/approve protected (" + changedThread + ")"},
+		{"the answer was edited", talk(first(), comment("/approve protected", reply("7"), edited("/approve"))), counts + " (edited after posting)"},
+		{"quoted", talk(first(), comment("> /approve protected", reply("7"))), "? (is not an exact command)"},
+		{"with a word more", talk(first(), comment("/approve protected please", reply("7"))), "? (is not an exact command)"},
+		{"in upper case", talk(first(), comment("/approve PROTECTED", reply("7"))), "? (is not an exact command)"},
+		{"through an app", talk(first(), comment("/approve protected", reply("7"), byApp)), counts + " (posted through the app helper)"},
+		{"from before it was proposed", func() approval.Conversation {
+			c := talk(first(), short)
+			c.Since = time.Date(2026, 1, 5, 11, 0, 1, 0, time.UTC)
+			return c
+		}(), counts + " (is from before this was proposed)"},
+		{"a denial with that word", talk(first(), comment("/deny protected", reply("7"))), "/deny patchset:P protected"},
+	})
+	if said := talk(first(), short).Said()[0]; said.RequestKind() != "protected_path" {
+		t.Error(said.RequestKind())
+	}
+	d := decided(talk(first(), short))[0]
+	for want, now := range map[string]approval.Conversation{
+		"": talk(first(), short), changedThread: talk(first(edited("x")), short), "its comment is gone": talk(first()),
+		"its comment says something else now": talk(first(), comment("/approve", reply("7"), edited("/approve protected"))),
+	} {
+		if got := now.Stands(d); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestT97NotNeeded: an approval that nobody asked for counts for nothing, not for the change either.
+func TestT97NotNeeded(t *testing.T) {
+	c := talk(first(), comment("/approve protected", reply("7")), comment("/approve secret", reply("7"), id("21", hour)))
+	judgeAll(t, []situation{{"it", "", "a", "", pending, "0 of 1 approvals", "-is not asked for; -is not asked for", func(k *approval.Case) {
+		k.Log, k.Stands = record(t, agent, decided(c)), c.Stands
+	}}})
 }
 
 func TestT65NotByHand(t *testing.T) {

@@ -62,7 +62,7 @@ func (s Said) RequestKind() string {
 		return policy.KindBreakGlass
 	}
 	for _, kind := range []string{policy.KindSecret, policy.KindProtected} {
-		if s.Command.Fingerprint == policy.Fingerprint(kind, ledger.FingerprintPatch(s.Command.Fingerprint)) {
+		if isOf(kind, s.Command.Fingerprint) {
 			return kind
 		}
 	}
@@ -186,7 +186,7 @@ func (doc StatementDoc) check(d *ledger.ApprovalDecision, kind string) error {
 func (doc StatementDoc) says() bool {
 	s := doc.Statement
 	if doc.Native {
-		return wordless(s) && doc.Command == Command{Verb: VerbApprove, Fingerprint: doc.Command.Fingerprint} && isPlain(doc.Command.Fingerprint)
+		return wordless(s) && doc.Command == Command{Verb: VerbApprove, Fingerprint: doc.Command.Fingerprint} && isOf(policy.KindFileChange, doc.Command.Fingerprint)
 	}
 	command, ok := ParseCommand(doc.Text)
 	if _, all, err := ParseSigned(doc.Text); err == nil && slices.Contains(all, doc.Command) {
@@ -195,15 +195,15 @@ func (doc StatementDoc) says() bool {
 	if command.Verb == VerbDeny {
 		command.Signed = doc.Command.Signed // which needs no signature
 	}
-	if bare := command.Fingerprint == ""; bare && s.Kind == KindReviewComment && s.ReplyTo != "" && isPlain(doc.Command.Fingerprint) {
-		command.Fingerprint = doc.Command.Fingerprint
+	if bare := command.Fingerprint == ""; bare && s.Kind == KindReviewComment && s.ReplyTo != "" && isOf(cmp.Or(command.Kind, policy.KindFileChange), doc.Command.Fingerprint) {
+		command.Fingerprint, command.Kind = doc.Command.Fingerprint, ""
 	}
 	known := doc.Text == s.Body || command.Verb == VerbDeny && slices.Contains(s.Earlier, doc.Text)
 	command.Reason = doc.Command.Reason // which may have had a secret in it
 	return ok && known && command == doc.Command
 }
 
-// isPlain reports whether a fingerprint is of the kind that names the change alone.
-func isPlain(fingerprint string) bool {
-	return fingerprint == policy.Fingerprint(policy.KindFileChange, ledger.FingerprintPatch(fingerprint))
+// isOf reports whether a fingerprint is of a kind.
+func isOf(kind, fingerprint string) bool {
+	return fingerprint == policy.Fingerprint(kind, ledger.FingerprintPatch(fingerprint))
 }

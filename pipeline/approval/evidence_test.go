@@ -19,6 +19,7 @@ func TestEvidence(t *testing.T) {
 	plain := talk(comment("/approve " + own))
 	glass := talk(comment("/approve --break-glass " + own + " down"))
 	bare := talk(first(), comment("/approve", reply("7")))
+	short := talk(first(), comment("/approve protected", reply("7")))
 	green := gateOnly(comment("Nice!", review("APPROVED", "head")))
 	retold := talk(comment("/approve "+own, edited("/deny "+own+" no")))
 	for _, c := range []struct {
@@ -66,6 +67,11 @@ func TestEvidence(t *testing.T) {
 			s.Source.BodySHA256 = canon.Sum([]byte(d.Text))
 		}, want: "does not say so"},
 		{name: "a bare one out of a thread", talk: bare, edit: func(d *doc, _ *said) { d.Statement.ReplyTo = "" }, want: "does not say so"},
+		{name: "T97 a short one", talk: short},
+		{name: "T97 out of a thread", talk: short, edit: func(d *doc, _ *said) { d.Statement.ReplyTo = "" }, want: "does not say so"},
+		{name: "T97 in a comment", talk: short, edit: func(d *doc, s *said) { d.Statement.Kind, s.Source.Kind = "issue_comment", "issue_comment" }, want: "does not say so"},
+		{name: "T97 told as the change's", talk: short, edit: func(d *doc, s *said) { s.Fingerprint, d.Command.Fingerprint = own, own }, want: "does not say so"},
+		{name: "T97 told as a secret's", talk: short, edit: func(d *doc, s *said) { s.Fingerprint, d.Command.Fingerprint = "secret:"+own, "secret:"+own }, want: "does not say so"},
 		{name: "a bare one of a secret", talk: bare, edit: func(d *doc, s *said) { s.Fingerprint, d.Command.Fingerprint = "secret:"+own, "secret:"+own }, want: "does not say so"},
 		{name: "no emergency", talk: glass, edit: func(d *doc, _ *said) { d.Command.BreakGlass = false }, want: "of another kind"},
 		{name: "an emergency after all", talk: plain, edit: func(d *doc, _ *said) { d.Command.BreakGlass = true }, want: "of another kind"},

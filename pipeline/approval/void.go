@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func (c Conversation) void(said *Said) string {
 		if why := c.unbound(said.Statement); why != "" {
 			return why
 		}
-		command.Fingerprint = policy.Fingerprint(policy.KindFileChange, c.PatchID)
+		command.Fingerprint, command.Kind = policy.Fingerprint(cmp.Or(command.Kind, policy.KindFileChange), c.PatchID), ""
 	}
 	switch {
 	case !c.names(*command):

@@ -38,6 +38,10 @@ func Plain(reason string) string {
 // prefixes are what a kind's fingerprint has before patchset:.
 var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:", KindBreakGlass: ""}
 
+// Word is what an approval of a kind is called in a short answer: secret, protected,
+// or "" for the change itself.
+func Word(kind string) string { return strings.TrimSuffix(prefixes[kind], ":") }
+
 // Fingerprint is what an approval of a kind names: patchset:<id>,
 // secret:patchset:<id> or protected:patchset:<id>; break_glass names the patch
 // as fileChange does. It panics on another kind.

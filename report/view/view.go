@@ -83,7 +83,7 @@ func Of(f Facts) Transaction {
 
 // Flags are what `approve` takes to answer a requirement.
 func (r Requirement) Flags() (flags []string) {
-	if word := map[string]string{policy.KindSecret: "secret", policy.KindProtected: "protected"}[r.Kind]; word != "" {
+	if word := policy.Word(r.Kind); word != "" {
 		flags = append(flags, "--fingerprint", word)
 	}
 	if r.Signed {
