@@ -54,11 +54,14 @@ func (r Report) CheckRun() forge.Check {
 }
 
 func (r Report) title() string {
-	title := string(r.Stands()) + ", " + r.filesLine()
+	title := "waiting: " + r.waitsFor()
+	if r.waitsFor() == "" {
+		title = strings.TrimPrefix(r.headline(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))]), "Countersign: ")
+	}
 	if r.glassBroken() {
 		title = "BREAK-GLASS: " + title
 	}
-	return Clean(title)
+	return shorten(Clean(title))
 }
 
 func (r Report) conclusion() string {

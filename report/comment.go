@@ -93,11 +93,16 @@ func (c Comment) Body() string {
 	switch {
 	case len(full) > 0:
 	case c.Cut:
-		p.write("### countersign: not finished\n\n")
+		p.write("### Countersign: not finished\n\n")
 	default:
-		p.write("### countersign: nothing is proposed\n\n")
+		p.write("### Countersign: nothing is proposed\n\n")
 	}
 	for i, r := range full {
+		for _, old := range all {
+			if slices.Contains(r.Supersedes, old.TransactionID) {
+				r.before = append(r.before, old.approvers()...)
+			}
+		}
 		share := newPage(p.left / (len(full) - i))
 		r.write(share, Links{Web: c.Web, Thread: c.Threads[r.TransactionID]})
 		p.write(share.String())
@@ -138,11 +143,11 @@ func (c Comment) broken() string {
 
 // line is a transaction in one line, with the line to copy while it waits.
 func (r Report) line() string {
-	text := fmt.Sprintf("- transaction %s: **%s**, %s", r.linked(), r.headline(), r.filesLine())
+	text := fmt.Sprintf("- transaction %s: **%s**, %s", r.linked(), r.headline(words, Links{}.short(r.AppliedCommit)), r.filesLine())
 	if r.waits() {
 		for _, n := range r.missing() {
 			if n.Signed {
-				return text + ", " + code(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
+				return text + ", " + r.sign() + "\n"
 			}
 			text += ", " + code("/approve "+n.Fingerprint)
 		}
@@ -200,15 +205,16 @@ func (f Facts) Obstacles() []Obstacle {
 	return out
 }
 
-// obstacleBox tells obstacles loudly.
+// obstacleBox tells obstacles loudly. What can be done is folded, as most of it takes the program.
 func obstacleBox(list []Obstacle) string {
 	if len(list) == 0 {
 		return ""
 	}
-	var b strings.Builder
+	var b, instead strings.Builder
 	b.WriteString("> [!WARNING]\n> **Even if this change is approved, it cannot be written to the branch as things are.**\n")
 	for _, o := range list[:min(len(list), 5)] {
-		b.WriteString("> - The reason: " + words(o.What) + ". What you can do: " + words(o.Instead) + ".\n")
+		b.WriteString("> - " + words(o.What) + "\n")
+		instead.WriteString("- " + words(o.Instead) + "\n")
 	}
-	return b.String() + "\n"
+	return b.String() + "\n<details><summary>What you can do</summary>\n\n" + instead.String() + "\n</details>\n\n"
 }

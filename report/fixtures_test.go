@@ -63,7 +63,7 @@ func verdict(state approval.State, reason string, approved int, decisions ...app
 func judged(who ledger.Actor, decision ledger.Decision, source, reason string, counted bool) approval.Judged {
 	return approval.Judged{
 		Decision: decision, Fingerprint: "patchset:" + thePatch, Author: who, Source: source,
-		CreatedAt: "2026-01-05T11:00:00Z", Counted: counted, Reason: reason,
+		CreatedAt: "2026-01-05T11:00:00Z", Recorded: true, Counted: counted, Reason: reason,
 	}
 }
 
@@ -217,8 +217,6 @@ func demanding() report.Request {
 	commits := 20
 	q.Approvals.Drift = &policy.Drift{Commits: &commits, SameDirectory: policy.Ask}
 	q.Commands = []string{"go test ./...", "make `lint`"}
-	q.Obstacles = report.Facts{TransactionID: q.Report.TransactionID, Fork: true, TouchesWorkflows: true}.Obstacles()
-	q.Notes = []string{report.NoteTeams}
 	return q
 }
 
@@ -232,6 +230,7 @@ func comment() report.Comment {
 		Threads:      map[string]string{numbered(green, 1).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
 		Notes:        []string{report.NoteNoCI},
 		Web:          "https://github.example/acme/app",
+		Obstacles:    report.Facts{TransactionID: "tx", Fork: true, TouchesWorkflows: true}.Obstacles(),
 	}
 }
 

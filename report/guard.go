@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -41,7 +42,7 @@ func (g Guard) CheckRun() forge.Check {
 	broken, standing := Comment{Transactions: g.Transactions}.broken(), g.standing()
 	p := newPage(MaxCheckText)
 	p.write(broken)
-	p.write("### countersign: " + words(say) + "\n\n")
+	p.write("### Countersign: " + words(say) + "\n\n")
 	p.list(list{"", points("Error", g.Errors), maxNames, "error", ""})
 	p.list(list{"", points("Denied", g.Denied), maxNames, "denial", ""})
 	const head = "These pull requests have the same head commit and are not approved. Merging one of them would merge these bytes without an answer:\n\n"
@@ -52,7 +53,7 @@ func (g Guard) CheckRun() forge.Check {
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
 	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
 	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), func(r Report) string {
-		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), r.headline(), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}, false))
+		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), strings.TrimPrefix(r.headline(words, ""), "Countersign: the pull request itself: "), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}, false)+r.effect())
 	}), 50, "transaction", ""})
 	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
 	p.write(standing)
@@ -85,6 +86,11 @@ func (g Guard) conclude() (conclusion, say string) {
 	case count[""] > 0:
 		return CheckFailure, "a transaction has no verdict"
 	case count[approval.Pending] > 0:
+		for _, r := range g.Transactions {
+			if r.state() == approval.Pending && r.waitsFor() != "" {
+				return CheckActionRequired, "waiting: " + r.waitsFor()
+			}
+		}
 		return CheckActionRequired, string(state.Waits)
 	case len(g.Siblings) > 0:
 		return CheckActionRequired, "withheld, another pull request has the same head and is not approved"

@@ -51,9 +51,8 @@ func filled(text string) map[string]string {
 	bad.Verdict.BreakGlass = true
 	bad.Verdict.Drift = &approval.Drift{Unknown: word}
 	q := request()
-	q.Report, q.Commands, q.Notes = r, []string{word}, []string{word}
+	q.Report, q.Commands = r, []string{word}
 	q.Needs = append(q.Needs, policy.Need{Kind: policy.KindProtected, Prefix: "protected:", Users: []string{word}, Teams: []string{word}, Paths: []string{word}})
-	q.Obstacles = []report.Obstacle{{Code: "x", What: word, Instead: word}}
 	g := guard(r, bad)
 	g.Errors, g.Siblings, g.HeadCommit = []string{word}, []report.Sibling{{PullRequest: 1, Base: word, Reason: word}}, word
 	over := applied()
@@ -62,7 +61,7 @@ func filled(text string) map[string]string {
 	gone := r
 	gone.Status, gone.Ended = ledger.Superseded, word
 	q.Web, q.Policy = "https://"+word, report.PolicyFile{Commit: word, Lines: map[string]int{word: 3}}
-	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
+	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Obstacles: []report.Obstacle{{Code: "x", What: word, Instead: word}}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
 	for i := range 2 {
 		c.Transactions = append(c.Transactions, numbered(r, i), numbered(bad, 10+i))
 	}
@@ -228,24 +227,26 @@ func FuzzDiff(f *testing.F) {
 
 var opening = regexp.MustCompile("(?m)^(`{3,})diff$")
 
+// checkBlock holds every block of a diff to end with its own fence, in its own details.
 func checkBlock(t *testing.T, body string) {
 	t.Helper()
-	at := opening.FindStringSubmatchIndex(body)
-	if at == nil {
-		if strings.Contains(body, "<details><summary>The diff") {
-			t.Fatal("no block")
-		}
-		return
-	}
-	fence, inside := body[at[2]:at[3]], 0
-	lines := strings.Split(body[at[1]+1:], "\n")
-	for ; inside < len(lines); inside++ {
-		if ends := strings.TrimLeftFunc(lines[inside], unicode.IsSpace); strings.HasPrefix(ends, fence) {
+	for {
+		at := opening.FindStringSubmatchIndex(body)
+		if at == nil {
 			break
 		}
+		fence, inside := body[at[2]:at[3]], 0
+		lines := strings.Split(body[at[1]+1:], "\n")
+		for ; inside < len(lines); inside++ {
+			if ends := strings.TrimLeftFunc(lines[inside], unicode.IsSpace); strings.HasPrefix(ends, fence) {
+				break
+			}
+		}
+		if body = strings.Join(lines[inside:], "\n"); !strings.HasPrefix(body, fence+"\n\n</details>\n") {
+			t.Fatalf("the block ends early: %.300q", body)
+		}
 	}
-	rest := strings.Join(lines[inside:], "\n")
-	if rest = strings.Replace(rest, "</details>\n\n", "", 1); !strings.HasPrefix(rest, fence+"\n\n**If you approve,** ") || strings.Count(rest, "<!--") != 1 {
-		t.Fatalf("the block ends early: %.300q", rest)
+	if strings.Count(body, "\n**Reply in this thread with one line:**\n") != 1 || strings.Count(body, "<!--") != 1 {
+		t.Fatalf("no answers below the diff: %.300q", body)
 	}
 }

@@ -1,11 +1,13 @@
 package report_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -37,7 +39,7 @@ func TestRequestEdge(t *testing.T) {
 		if len(whole) > report.MaxComment || len(whole) < report.MaxComment-4<<10 && text != "`" {
 			t.Errorf("%s: the last whole one has %d bytes", text, len(whole))
 		}
-		if len(cut) > report.MaxComment || !strings.Contains(cut, "9 of its 10 lines") || !strings.Contains(cut, "\ngit show FETCH_HEAD:transactions/") {
+		if len(cut) > report.MaxComment || !strings.Contains(cut, "5 of its 6 lines") || !strings.Contains(cut, "before you decide: [the record](https://") || !strings.Contains(cut, "\ngit show FETCH_HEAD:transactions/") {
 			t.Errorf("%s: the first cut one: %.3000s", text, cut)
 		}
 		if !utf8.ValidString(whole) || !utf8.ValidString(cut) {
@@ -96,17 +98,17 @@ func TestT63Huge(t *testing.T) {
 		g := guard(waiting, r)
 		g.Errors = make([]string, 30)
 		q := request()
-		q.Report, q.Diff, q.Notes, q.Commands = waiting, []byte(strings.Repeat("+"+text+"\n", 40000)), make([]string, 500), make([]string, 500)
+		q.Report, q.Diff, q.Commands = waiting, []byte(strings.Repeat("+"+text+"\n", 40000)), make([]string, 500)
 		c := report.Comment{}
 		for i := range 20 {
 			c.Transactions = append(c.Transactions, numbered(r, i), numbered(waiting, 200+i))
 		}
 		for name, doc := range map[string]struct{ text, begins string }{
-			"failed":  {r.CheckRun().Summary, "### countersign: check failed, 1000 violations\n\n**Error:** "},
-			"waiting": {waiting.CheckRun().Summary, "### countersign: check failed ("},
-			"guard":   {g.CheckRun().Summary, "### countersign: not everything could be read"},
-			"request": {q.Body(), "### countersign: do you approve this change?"},
-			"comment": {c.Body(), "### countersign: check failed ("},
+			"failed":  {r.CheckRun().Summary, "### Countersign: check failed, 1000 violations\n\n**Error:** "},
+			"waiting": {waiting.CheckRun().Summary, "### Countersign: check failed\n"},
+			"guard":   {g.CheckRun().Summary, "### Countersign: not everything could be read"},
+			"request": {q.Body(), "### Countersign: does a human approve this change?"},
+			"comment": {c.Body(), "### Countersign: check failed"},
 		} {
 			if len(doc.text) > report.MaxCheckText || !strings.HasPrefix(doc.text, doc.begins) || !strings.Contains(doc.text, "**Cut") && name != "request" {
 				t.Errorf("%s of %q: %d bytes: %.200s", name, text, len(doc.text), doc.text)
@@ -116,8 +118,10 @@ func TestT63Huge(t *testing.T) {
 			t.Errorf("%q: the request does not say that it is cut, or has nothing of it", text)
 		}
 		for name, doc := range map[string]string{"failed": r.CheckRun().Summary, "request": q.Body(), "comment": c.Body()} {
-			if n := strings.Count(doc, "\n- **"); n < len(risk.Kinds()) {
-				t.Errorf("%s of %q: %d kinds of risks", name, text, n)
+			for _, kind := range risk.Kinds() {
+				if title := ledger.RiskTitle(string(kind)); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
+					t.Errorf("%s of %q: nothing is %s", name, text, title)
+				}
 			}
 		}
 		if run := r.CheckRun(); len(run.Annotations) != 200 || len(run.Annotations[0].Message) > 4000 {

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
@@ -30,75 +29,89 @@ func (r Report) write(p *page, to Links) {
 	if r.glassBroken() {
 		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
 	}
-	of := "" // both may be in one comment
-	if r.GateOnly {
-		of = "the pull request itself: "
-	}
-	p.write("### countersign: " + of + r.headline() + "\n\n")
+	p.write("### " + r.headline(words, to.short(r.AppliedCommit)) + "\n\n")
 	if r.isStory() {
-		p.write(r.story(to) + r.record())
+		text := r.wants(true)
+		if to.Thread != "" {
+			text += "It was decided in " + link("the request", to.Thread) + ". "
+		}
+		p.write(text + r.record())
 		p.folded("Risks, ids, decisions and files", func(p *page) {
 			p.write(r.risks(p.left, to))
 			p.write(r.drift(to) + r.facts(to))
 			r.writeDecisions(p)
-			r.writeFiles(p)
+			p.list(r.files(500))
 		})
 		return
 	}
-	first := r.record() + r.wants(false) + r.drift(to)
-	first += r.risks(p.left-len(first), to) + r.claimsBlock()
+	asked := to.Thread != "" && r.waits() // where all that there is to read stands
+	first := r.wants(false) + r.drift(to)
+	about := r.risks(p.left-len(first), to) + r.claimsBlock()
+	if !asked {
+		first += about
+	}
 	failures := newPage(p.left - len(first))
 	r.writeFailures(failures)
-	p.write(failures.String())
-	p.write(first)
-	diff := fold(r.Diff, min(p.left-len(r.asks(to, false)), maxDiff))
-	shown := diff.shown > 0 && !diff.cut()
+	p.write(failures.String() + first)
+	diff := r.hunks(r.Diff, min(p.left-len(r.asks(to, false)), maxDiff))
+	shown := diff.total > 0 && !diff.cut()
 	if shown {
-		p.write(diff.String())
+		p.write(diff.text)
 	}
 	p.write(r.asks(to, shown))
 	r.writeDecisions(p)
-	r.writeFiles(p)
-	p.folded("Ids, hashes and the ledger", func(p *page) { p.write(r.facts(to)) })
+	if r.waits() {
+		p.write(r.effect())
+	} else {
+		p.write(r.record())
+	}
+	if !asked && !shown {
+		r.writeFiles(p)
+	}
+	p.folded("Ids, hashes and the ledger", func(p *page) {
+		if asked {
+			p.write("These lines count anywhere on the pull request:\n\n" + r.lines(r.missing()))
+			p.write(about)
+			p.list(r.files(500))
+		}
+		p.write(r.facts(to))
+	})
 }
 
-// wants says who wants what, and why in their own words. An account of a forge that hands in
-// more than a pull request's own diff does so for an agent, of which the record has no name but
-// the one that a patch may say.
+// wants says who wants what, and why in their own words. A person's account of a forge that hands in
+// more than a pull request's own diff does so for an agent, of which the record has no name but the
+// one that a patch may say.
 func (r Report) wants(over bool) string {
-	verb, says := "proposes to change", "and says"
-	switch agent := !r.GateOnly && !strings.HasPrefix(r.Proposer.ID, "local:"); {
-	case agent && over:
-		verb, says = "handed in a change to", "described as"
-	case agent:
-		verb, says = "hands in a change to", "described as"
-	case over:
-		verb, says = "proposed to change", "and said"
+	verb := map[bool]string{true: "wanted to ", false: "wants to "}[over]
+	switch {
+	case r.GateOnly:
+		verb += "merge"
+	case r.Proposer.Kind == "user" && !strings.HasPrefix(r.Proposer.ID, "local:"):
+		verb = map[bool]string{true: "handed in a change to", false: "hands in a change to"}[over]
+	default:
+		verb += "change"
 	}
-	text := name(r.Proposer.Login) + " " + verb + " " + r.filesLine()
-	if r.GateOnly {
-		text += " with this pull request"
-	}
+	text := "**" + name(r.Proposer.Login) + "** " + verb + " **" + r.filesLine() + "**"
 	if r.Author != nil {
 		text += ", by " + name(r.Author.Name) + " as the patch says, which nobody has verified"
 	}
-	if r.Summary != "" {
-		return text + ", " + says + `: "` + words(unquoted(r.Summary)) + "\"\n\n"
+	if r.Summary == "" {
+		return text + ".\n\n"
 	}
-	return text + ".\n\n"
+	return text + ": “" + words(unquoted(r.Summary)) + "”\n\n"
 }
 
 // record leads to the transaction's page in the ledger, where a server has it.
 func (r Report) record() string {
-	const words = "The record"
+	const words = "Full record and how to check it"
 	to := link(words, r.Record)
 	if to == words {
 		return ""
 	}
-	if to = "**" + to + "**"; r.LedgerWeb != "" {
+	if r.LedgerWeb != "" {
 		to += " (in another repository, for those who may read that)"
 	}
-	return to + " shows the exact bytes, who decided what, and how to check both.\n\n"
+	return to + "\n\n"
 }
 
 // linked is the transaction's id, which leads to its record where a server has that.
@@ -115,38 +128,6 @@ func (r Report) isStory() bool {
 	return over(r) == 1 && r.Status != ledger.Failed && !failed
 }
 
-// story is what became of a change, in three lines: who wanted what, who decided,
-// and what was done.
-func (r Report) story(to Links) string {
-	decided := "ended: " + words(r.Ended)
-	if r.Ended == "" && r.Verdict != nil {
-		decided = string(r.Verdict.State) + " (" + words(plain(r.Verdict)) + ")"
-		var by []string
-		for _, d := range r.Verdict.Decisions {
-			if d.Counted && !slices.Contains(by, d.Author.Login) {
-				by = append(by, d.Author.Login)
-			}
-		}
-		if len(by) > 0 && r.Verdict.State == approval.Approved {
-			decided += ", by " + codes(by, maxNames)
-		}
-	}
-	if to.Thread != "" {
-		decided += ", in " + link("the request", to.Thread)
-	}
-	done := "not applied"
-	switch {
-	case r.AppliedCommit != "":
-		done = "applied as commit " + to.commit(r.AppliedCommit) + ", and read back"
-	case r.ApplyResult != nil:
-		done = "applied, and read back"
-	case r.GateOnly && r.Status == ledger.Completed:
-		done = "merged"
-	}
-	wanted := strings.TrimSuffix(strings.TrimSpace(r.wants(true)), ".")
-	return "1. " + wanted + "\n2. " + decided + "\n3. " + done + "\n\n"
-}
-
 // glassBroken reports whether somebody's break-glass stands in for the approvals
 // that the Policy asks for.
 func (r Report) glassBroken() bool {
@@ -160,16 +141,74 @@ const glassWarning = "BREAK-GLASS: this change does not have the approvals that 
 func caution(text string) string { return "> [!CAUTION]\n> " + text + "\n\n" }
 func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 
-func (r Report) headline() string {
+// headline says how it stands, with who approved, or did, and why that counts no more. show makes
+// foreign text safe.
+func (r Report) headline(show func(string) string, commit string) string {
+	of, approvers := "", show(strings.Join(r.approvers(), ", "))
+	if r.GateOnly { // both may be in one comment
+		of = "the pull request itself: "
+	}
+	at := r.Stands()
 	switch {
 	case r.Validation != nil && !r.Validation.OK:
-		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
-	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && r.Stands() == state.Denied:
-		return words(plain(r.Verdict)) // denied by whom, and why
-	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil:
-		return string(r.Stands()) + " (" + words(plain(r.Verdict)) + ")"
+		return fmt.Sprintf("Countersign: %s%s, %s", of, state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
+	case r.isStory() && at.Tone() == state.Good:
+		text := strings.ToUpper(string(at[:1])) + string(at[1:])
+		if commit != "" {
+			text += ": " + commit
+		}
+		return strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
+	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && at == state.Denied:
+		return "Countersign: " + of + show(plain(r.Verdict)) // denied by whom, and why
+	case r.Ended != "" && approvers != "":
+		return "Countersign: " + approvers + " did approve, which counts no more: " + of + r.standsIn(show)
+	case r.waitsFor() == "":
+		return "Countersign: " + of + r.standsIn(show)
 	}
-	return r.standsIn(words)
+	if d := r.lapsed(); d != nil {
+		return "Countersign: " + of + show(d.Author.Login) + " did approve, which counts no more: " + show(d.Why())
+	}
+	if len(r.before) > 0 {
+		return "Countersign: " + of + show(strings.Join(r.before, ", ")) + " did approve, which counts no more: this patch took the place of that one"
+	}
+	return "Countersign: " + strings.Replace(of, ":", "", 1) + string(at) + ": " + r.waitsFor()
+}
+
+// approvers are those whose approval counts, each once.
+func (r Report) approvers() (names []string) {
+	for _, d := range r.decisions() {
+		if d.Counted && d.Decision == ledger.Approve && !slices.Contains(names, d.Author.Login) {
+			names = append(names, d.Author.Login)
+		}
+	}
+	return names
+}
+
+// lapsed is an approval that counted once, nil where there is none, or its author has given
+// another.
+func (r Report) lapsed() *approval.Judged {
+	for _, d := range r.decisions() {
+		again := slices.ContainsFunc(r.decisions(), func(o approval.Judged) bool {
+			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
+		})
+		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !again {
+			return &d
+		}
+	}
+	return nil
+}
+
+// waitsFor says what approvals are missing, as in "protected path (1 of 2)"; "" where none are
+// waited for.
+func (r Report) waitsFor() string {
+	if r.Stands() != state.Waits || r.Verdict == nil {
+		return ""
+	}
+	var out []string
+	for _, n := range r.missing() {
+		out = append(out, fmt.Sprintf("%s (%d of %d)", what(n.Kind), n.Approved, n.Required))
+	}
+	return strings.Join(out, ", ")
 }
 
 // facts are which bytes these are, and where they stand.
@@ -233,9 +272,9 @@ func (r Report) writeFiles(p *page) {
 	}), 500, "file", r.seeAll()})
 }
 
-// files is a table of the changed files.
+// files are the changed files.
 func (r Report) files(most int) list {
-	return list{"| | file | lines |\n|---|---|---|\n", each(r.Files, r.fileRow), most, "file", r.seeAll()}
+	return list{"", each(r.Files, func(f File) string { return "- " + name(f.Path) + " " + r.fileText(f, name) + "\n" }), most, "file", r.seeAll()}
 }
 
 // operations are those that failed, and the others.
@@ -248,35 +287,28 @@ func (r Report) operations() (bad, rest []result.Operation) {
 	return ops[:first], ops[first:]
 }
 
-func (r Report) fileRow(f File) string {
-	where := name(f.Path)
-	if f.From != "" {
-		where = name(f.From) + " → " + where
-	}
-	added, deleted, note := r.lineCounts(f)
-	counts := strings.TrimSpace(added + " " + strings.Replace(deleted, "-", "−", 1))
-	return fmt.Sprintf("| %s | %s | %s%s |\n", words(f.Kind), where+f.renamedFrom(name), counts, note)
-}
-
 // writeDecisions lists who said what, and whether it counted.
 func (r Report) writeDecisions(p *page) {
 	if r.Verdict == nil {
 		return
 	}
-	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(r.Verdict.Decisions, func(d approval.Judged) string {
+	decisions := r.Verdict.Decisions
+	if d := r.lapsed(); d != nil && r.waitsFor() != "" { // the headline says it
+		decisions = slices.DeleteFunc(slices.Clone(decisions), func(o approval.Judged) bool { return o == *d })
+	}
+	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(decisions, func(d approval.Judged) string {
 		counted := "yes"
 		if !d.Counted {
 			counted = "no: " + words(d.Why())
 		}
 		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), counted)
 	}), 200, "decision", r.seeAll()})
-	// Those who pressed the green button are told what counts instead; the line to
-	// paste is among the asks.
+	// Those who pressed the green button are told what counts instead.
 	native := func(d approval.Judged) bool {
 		return !d.Counted && d.Source == approval.KindReview && d.Decision != ledger.Deny
 	}
 	if r.waits() && !r.GateOnly && slices.ContainsFunc(r.Verdict.Decisions, native) {
-		p.write("A review is about the pull request as it stands, not about this change. To decide about this change, paste the line above.\n\n")
+		p.write("A review is about the pull request as it stands, not about this change. To decide about this change, answer as is said above.\n\n")
 	}
 }
 
@@ -305,8 +337,14 @@ func (r Report) waits() bool {
 
 // missing lists the fingerprints that still lack an approval, each once.
 func (r Report) missing() []approval.Need {
-	var out []approval.Need
-	for _, n := range r.Verdict.Needs {
+	if r.Verdict == nil {
+		return nil
+	}
+	return missing(r.Verdict.Needs)
+}
+
+func missing(needs []approval.Need) (out []approval.Need) {
+	for _, n := range needs {
 		known := func(m approval.Need) bool { return m.Fingerprint == n.Fingerprint }
 		if n.Approved < n.Required && !slices.ContainsFunc(out, known) {
 			out = append(out, n)
@@ -325,86 +363,94 @@ func (r Report) asks(to Links, shown bool) string {
 	if !r.waits() {
 		return ""
 	}
-	if slices.ContainsFunc(r.missing(), func(n approval.Need) bool { return n.Kind == policy.KindFileChange && n.Signed }) {
-		return r.approving() + r.signBlock() + denyBlock(r.Fingerprint)
+	if to.Thread != "" {
+		return "**To answer,** reply in " + link("the request", to.Thread) + ", which shows the change:\n\n" + r.short(r.missing())
 	}
 	head := "**To answer,** comment on the pull request with one line, exactly as it stands."
-	switch command := name("countersign diff " + r.TransactionID); {
-	case to.Thread != "":
-		head = "**To answer,** reply " + code("/approve") + ", or " + code("/deny") + " and your reason, in " + link("the request", to.Thread) +
-			", which shows the diff. Or comment here with the full line:"
+	switch {
 	case r.GateOnly:
-		head += " The diff is the pull request's own; " + command + " shows its exact bytes."
+		head += " A review that approves the pull request as it is now approves the change itself, too."
 	case !shown:
-		head += " The diff is not shown here: " + command + " shows it."
+		head += " The diff is not shown here: " + r.whole() + " has it."
 	}
-	return r.approving() + head + "\n\n" + r.approveBlocks() + denyBlock(r.Fingerprint) + r.greenHint()
-}
-
-// approving says what an approval does.
-func (r Report) approving() string {
-	if r.GateOnly {
-		return "**If you approve,** the check `countersign` passes for exactly these bytes, the pull request's own diff, once everybody who is needed has approved.\n\n"
-	}
-	return "**If you approve,** Countersign writes exactly these bytes and nothing else, once everybody who is needed has approved.\n\n"
-}
-
-// greenHint says where the green button counts.
-func (r Report) greenHint() string {
-	if !r.GateOnly {
-		return ""
-	}
-	return "A review that approves the pull request as it is now also approves the change itself.\n\n"
-}
-
-// approveBlocks has a line to copy for each approval that is missing; those that must
-// be signed are made by a command.
-func (r Report) approveBlocks() string {
-	var b strings.Builder
-	sign := false
+	head += "\n\n"
 	for _, n := range r.missing() {
-		if sign = sign || n.Signed; !n.Signed {
-			b.WriteString("To approve " + cmp.Or(kindWords[n.Kind].sentence, prose(n.Kind)) + reasons(r.list(), n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n")
+		if !n.Signed {
+			head += "To approve " + aWhat(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
 		}
 	}
-	if sign {
-		b.WriteString(r.signBlock())
+	if r.signs(r.missing()) {
+		head += "Signed with your own SSH key: " + r.sign() + "\n\n"
 	}
-	return b.String()
+	return head + "To deny it for good, add your reason to this line:\n\n" + lineBlock("/deny "+r.Fingerprint) + "\n"
 }
 
-// signBlock says how to give an approval that must be signed.
-func (r Report) signBlock() string {
-	return "**Only an approval that is signed with the approver's own SSH key counts.** This command shows you the change and its risks, asks you, signs your answer and posts it here:\n\n" +
-		lineBlock(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest)) + "\n"
+// effect says what comes of approvals, and where the record is.
+func (r Report) effect() string {
+	text := "Exactly these bytes are applied once everybody needed has approved, and nothing else."
+	if r.GateOnly {
+		text = "The check `countersign` passes for exactly these bytes, the pull request's own diff, once everybody needed has approved."
+	}
+	return strings.TrimSpace(text+" "+r.record()) + "\n\n"
 }
 
-// reasons are what an approval of a kind is about, the first of them, in brackets.
-func reasons(risks risk.List, kind string) string {
-	const most = 3
-	all, beside := Reasons(risks, kind)
-	var out []string
-	for _, one := range all[:min(len(all), most)] {
-		out = append(out, riskItem(one, Links{}))
+// short is a table of what to type in the request's own thread.
+func (r Report) short(needs []approval.Need) string {
+	var yes []string
+	for _, n := range needs {
+		if !n.Signed {
+			yes = append(yes, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
+		}
 	}
-	if more := len(all) - len(out) + beside; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
+	text, all := strings.Join(yes, " then "), "yes"
+	if len(yes) > 1 {
+		text, all = text+", a reply each", "yes, all of it"
 	}
-	if len(out) == 0 {
-		return ""
+	if r.signs(needs) {
+		text = strings.TrimPrefix(text+", and ", ", and ") + "signed with your own SSH key: " + r.sign()
 	}
-	return " – " + strings.Join(out, "; ")
+	return "| | |\n|---|---|\n| **" + all + "** | " + text + " |\n| **no, for good** | " + code("/deny") + " and your reason |\n\n"
 }
 
-func denyBlock(fingerprint string) string {
-	return "To deny it for good, add your reason to this line:\n\n" + lineBlock("/deny "+fingerprint) + "\n"
+// lines are the answers that name the bytes, which count anywhere on the pull request.
+func (r Report) lines(needs []approval.Need) string {
+	var text string
+	for _, n := range needs {
+		if !n.Signed {
+			text += "/approve " + Clean(n.Fingerprint) + "\n"
+		}
+	}
+	return fenced("text", text+"/deny "+Clean(r.Fingerprint)) + "\n"
 }
 
-// kindWords says what an approval of a kind is about, in a sentence and in a list.
-var kindWords = map[string]struct{ sentence, list string }{
-	policy.KindFileChange: {"this change", "the change"},
-	policy.KindSecret:     {"that it adds **what looks like a secret**", "what looks like a **secret**"},
-	policy.KindProtected:  {"that it changes **protected paths**", "**protected paths**"},
+// signs reports whether a signed approval is missing, and sign is the command that makes it.
+func (r Report) signs(needs []approval.Need) bool {
+	return slices.ContainsFunc(needs, func(n approval.Need) bool { return n.Signed })
+}
+
+func (r Report) sign() string {
+	return code(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest))
+}
+
+// what says what an approval of a kind is about.
+func what(kind string) string {
+	switch kind {
+	case policy.KindFileChange:
+		return "the change"
+	case policy.KindSecret:
+		return "what looks like a secret"
+	case policy.KindProtected:
+		return "protected path"
+	}
+	return prose(kind)
+}
+
+// aWhat is that in a sentence.
+func aWhat(kind string) string {
+	if kind == policy.KindProtected {
+		return "a protected path"
+	}
+	return what(kind)
 }
 
 // Links are the addresses that a comment can lead to. Without one a name stands
@@ -428,6 +474,14 @@ func WebOf(cloneURL string) string { return strings.TrimSuffix(cloneURL, ".git")
 // commit is a commit by its first letters.
 func (l Links) commit(id string) string {
 	if l.Web == "" || !commitID().MatchString(id) {
+		return name(id)
+	}
+	return l.short(id)
+}
+
+// short is a commit by its first letters, "" for none.
+func (l Links) short(id string) string {
+	if !commitID().MatchString(id) {
 		return name(id)
 	}
 	return link(code(id[:12]), l.Web+"/commit/"+id)

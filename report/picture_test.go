@@ -3,6 +3,7 @@ package report_test
 import (
 	"encoding/xml"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"slices"
@@ -118,7 +119,11 @@ func wordsOf(t *testing.T, svg string) []string {
 
 // visibleWords are the words of Markdown without its marks, and what opens on a click.
 func visibleWords(markdown string) []string {
-	text, _, _ := strings.Cut(markdown, "</summary>")
+	text, _, _ := strings.Cut(markdown, "\n<details>")
+	if _, closed, ok := strings.Cut(markdown, "\n<details>"); ok {
+		summary, _, _ := strings.Cut(closed, "\n")
+		text += "\n" + summary
+	}
 	var words []string
 	inFence := false
 	for line := range strings.Lines(text) {
@@ -126,10 +131,11 @@ func visibleWords(markdown string) []string {
 		case strings.HasPrefix(line, "```"):
 			inFence = !inFence
 			continue
-		case strings.HasPrefix(line, "|---"):
+		case strings.HasPrefix(line, "|---"), strings.HasPrefix(line, "</details>"):
 			continue
 		case !inFence:
-			line = strings.NewReplacer("### ", "", "**", "", "`", "", "<details><summary>", "").Replace(strings.TrimPrefix(line, "- "))
+			line = strings.TrimPrefix(strings.TrimPrefix(line, "> "), "- ")
+			line = strings.NewReplacer("### ", "", "**", "", "`", "", "<details open>", "", "[!WARNING]", "Warning").Replace(unsummarized(line))
 			if strings.HasPrefix(line, "|") {
 				line = strings.ReplaceAll(line, "|", " ")
 			}
@@ -137,6 +143,12 @@ func visibleWords(markdown string) []string {
 		words = append(words, strings.Fields(line)...)
 	}
 	return words
+}
+
+// unsummarized is a line of HTML around a summary as Markdown.
+func unsummarized(line string) string {
+	line = strings.NewReplacer("<details open>", "", "<summary>", "", "</summary>", "", "<code>", "`", "</code>", "`").Replace(line)
+	return html.UnescapeString(line)
 }
 
 // The measures of a picture, in pixels.
@@ -182,10 +194,33 @@ func draw(title, markdown string) (string, error) {
 			if strings.HasPrefix(lines[i+1], "- ") {
 				d.y -= gap
 			}
+		case line == "> [!WARNING]":
+			end, top := i+slices.Index(lines[i:], ""), d.y
+			d.text("Warning", margin+16, d.y+15, textSize, boldFont, "#9a6700")
+			d.y += lineHeight
+			for _, line := range lines[i+1 : end] {
+				line = strings.TrimPrefix(line, "> ")
+				if item, ok := strings.CutPrefix(line, "- "); ok {
+					d.ellipse(margin+26, d.y+lineHeight/2)
+					line = item
+				}
+				if err := d.paragraph(line, margin+40); err != nil {
+					return "", err
+				}
+				d.y -= gap
+			}
+			d.rect(margin, top, 3.5, d.y-top, 0, "#9a6700")
+			d.y += gap
+			i = end
+		case strings.HasPrefix(line, "<details open><summary>"):
+			fmt.Fprintf(&d.body, "<path d=\"M%d %.1fh10l-5 8z\" fill=\"#1f2328\"/>\n", margin, d.y+6)
+			if err := d.paragraph(unsummarized(line), margin+15); err != nil {
+				return "", err
+			}
+		case line == "</details>":
 		case strings.HasPrefix(line, "<details><summary>"):
-			summary := strings.TrimSuffix(strings.TrimPrefix(line, "<details><summary>"), "</summary>")
 			fmt.Fprintf(&d.body, "<path d=\"M%d %.1fv10l8 -5z\" fill=\"#1f2328\"/>\n", margin, d.y+5)
-			if err := d.paragraph(summary, margin+15); err != nil {
+			if err := d.paragraph(unsummarized(strings.TrimPrefix(line, "<details>")), margin+15); err != nil {
 				return "", err
 			}
 			i += slices.Index(lines[i:], "</details>")
@@ -242,7 +277,7 @@ func (d *drawing) ellipse(x, y float64) {
 }
 
 func (d *drawing) heading(text string) {
-	d.text(text, margin, d.y+22, 18, boldFont, "#1f2328")
+	d.text(strings.ReplaceAll(text, "`", ""), margin, d.y+22, 18, boldFont, "#1f2328")
 	d.y += 31 + gap
 }
 
@@ -276,7 +311,7 @@ func (d *drawing) table(rows []string) {
 	var cells [][]string
 	var widths []float64
 	for i, row := range rows {
-		if i == 1 {
+		if i == 1 || strings.Trim(row, "| ") == "" {
 			continue
 		}
 		var one []string
@@ -287,15 +322,15 @@ func (d *drawing) table(rows []string) {
 			if j == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[j] = max(widths[j], d.line(spans(cell, len(cells) == 0), 0, 0, false)+26)
+			widths[j] = max(widths[j], d.line(spans(cell, false), 0, 0, false)+26)
 		}
 		cells = append(cells, one)
 	}
-	for i, row := range cells {
+	for _, row := range cells {
 		x := float64(margin)
 		for j, cell := range row {
 			fmt.Fprintf(&d.body, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"30\" fill=\"#fff\" stroke=\"#d1d9e0\"/>\n", x+.5, d.y+.5, widths[j])
-			d.line(spans(cell, i == 0), x+13, d.y+20, true)
+			d.line(spans(cell, false), x+13, d.y+20, true)
 			x += widths[j]
 		}
 		d.y += 30
@@ -312,14 +347,18 @@ type span struct {
 // spans are the parts of a line of Markdown.
 func spans(text string, bold bool) []span {
 	var out []span
+	heading := bold
 	for i, part := range strings.Split(text, "`") {
 		if i%2 == 1 {
 			out = append(out, span{part, codeFont})
 			continue
 		}
 		for j, part := range strings.Split(part, "**") {
+			if j > 0 {
+				bold = !bold
+			}
 			font := plainFont
-			if j%2 == 1 || bold {
+			if bold || heading {
 				font = boldFont
 			}
 			if part != "" {

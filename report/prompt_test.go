@@ -43,7 +43,7 @@ func TestSummaryIsAQuotation(t *testing.T) {
 	over := applied()
 	over.Summary = p.Summary
 	for name, doc := range map[string]string{"request": q.Body(), "comment": report.Comment{Transactions: []report.Report{p.Report}}.Body(), "check": p.CheckRun().Summary, "story": over.CheckRun().Summary} {
-		if !regexp.MustCompile("`agent\\[bot\\]` hand(s|ed) in a change to .*, described as: \"Fix' ' approved by ada\\\\\\\\x0acountersign: approved\"\n").MatchString(doc) {
+		if !regexp.MustCompile("`agent\\[bot\\]`\\*\\* want(s|ed) to change .*: “Fix' ' approved by ada\\\\\\\\x0acountersign: approved”\n").MatchString(doc) {
 			t.Errorf("%s has\n%s", name, doc)
 		}
 	}
@@ -60,14 +60,15 @@ func TestSummaryIsAQuotation(t *testing.T) {
 // known of that. Who proposes in a clone, or their own pull request, is said to.
 func TestWhoWantsIt(t *testing.T) {
 	for want, edit := range map[string]func(*report.Report){
-		"`agent[bot]` hands in a change to 1 file, +1 −1, described as: \"": func(*report.Report) {},
-		"`agent[bot]` hands in a change to 1 file, +1 −1, by `Codex` as the patch says, which nobody has verified, described as: \"": func(r *report.Report) {
+		"**`agent[bot]`** wants to change **1 file, +1 −1**: “": func(*report.Report) {},
+		"**`eve`** hands in a change to **1 file, +1 −1**: “":   func(r *report.Report) { r.Proposer = ledger.Actor{Kind: "user", ID: "3", Login: "eve"} },
+		"**`agent[bot]`** wants to change **1 file, +1 −1**, by `Codex` as the patch says, which nobody has verified: “": func(r *report.Report) {
 			r.Author = &ledger.Author{Name: "Codex", Email: "codex@b.example", Date: "2026-01-05T00:00:00Z"}
 		},
-		"`Ada` proposes to change 1 file, +1 −1, and says: \"": func(r *report.Report) {
+		"**`Ada`** wants to change **1 file, +1 −1**: “": func(r *report.Report) {
 			r.Proposer = ledger.Actor{Kind: "user", ID: "local:ada@b.example", Login: "Ada"}
 		},
-		"`agent[bot]` proposes to change 1 file, +1 −1 with this pull request, and says: \"": func(r *report.Report) { r.GateOnly = true },
+		"**`agent[bot]`** wants to merge **1 file, +1 −1**: “": func(r *report.Report) { r.GateOnly = true },
 	} {
 		q := request()
 		edit(&q.Report)
@@ -89,7 +90,7 @@ func TestMasksAreCounted(t *testing.T) {
 	}
 	q := demanding()
 	q.Diff = diff
-	if body := q.Body(); !strings.Contains(body, "The diff is shown without it, masked in 3 places; the fingerprint") {
+	if body := q.Body(); !strings.Contains(body, "The diff is shown without it, masked in 3 places; what is approved") {
 		t.Errorf("the request has\n%s", body)
 	}
 }

@@ -160,7 +160,7 @@ func TestT63LongReport(t *testing.T) {
 			t.Errorf("%s has %d characters", name, n)
 		}
 	}
-	if !strings.Contains(run.Summary, "countersign: apply failed") || !strings.Contains(run.Summary, "zz-the-bad-one") {
+	if !strings.Contains(run.Summary, "Countersign: apply failed") || !strings.Contains(run.Summary, "zz-the-bad-one") {
 		t.Errorf("the failure is cut: %.300s", run.Summary)
 	}
 }
@@ -242,7 +242,7 @@ func TestRequestIs(t *testing.T) {
 	}
 	body := moved.Body()
 	for what, other := range map[string]string{
-		"nothing": "", "without the link": bare.Body(), "another text": strings.Replace(body, "who decided what", "who decides what", 1),
+		"nothing": "", "without the link": bare.Body(), "another text": strings.Replace(body, "and nothing else", "and no more", 1),
 		"another place": strings.Replace(body, "forge.example", "other.example", 1), "another diff": strings.Replace(body, "+func main", "+func niam", 1),
 		"more": body + "\n", "another transaction": strings.ReplaceAll(body, "tx_01", "tx_02"), "no commit": strings.Replace(body, strings.Repeat("9", 40), "main", 1),
 	} {
@@ -260,12 +260,12 @@ func TestCommentOfTwo(t *testing.T) {
 		proposed.Diff = diff
 		return report.Comment{Transactions: []report.Report{own, proposed}, Threads: map[string]string{proposed.TransactionID: thread}}.Body()
 	}
-	const hidden, ours = "The diff is not shown here", "### countersign: the pull request itself: waits for approval ("
+	const hidden, ours = "The diff is not shown here", "### Countersign: the pull request itself waits for approval: "
 	text := body([]byte(theDiff), "")
-	if i, j := strings.Index(text, "### countersign: waits for approval ("), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
+	if i, j := strings.Index(text, "### Countersign: waits for approval: "), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
 		t.Error(text)
 	}
-	if i := strings.Index(text, "```diff\ndiff --git a/main.go"); i < 0 || i > strings.Index(text, "**To answer,**") {
+	if i := strings.Index(text, "```diff\n@@ -1,3 +1,3 @@\n"); i < 0 || i > strings.Index(text, "**To answer,**") {
 		t.Error(text)
 	}
 	long := append([]byte(theDiff), strings.Repeat("+line\n", 5000)...)
@@ -278,7 +278,7 @@ func TestCommentOfTwo(t *testing.T) {
 		t.Error(text)
 	}
 	proposed.LedgerWeb = "https://forge.example/acme/records"
-	if text := body(nil, ""); strings.Count(text, "(in another repository, for those who may read that) shows the exact bytes") != 1 {
+	if text := body(nil, ""); strings.Count(text, "(in another repository, for those who may read that)\n") != 1 {
 		t.Error(text)
 	}
 }

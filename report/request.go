@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// A Request is the comment that opens the thread in which people decide. It is
+// A Request is the comment that opens the thread in which people decide on a proposal. It is
 // never edited, so it tells nothing that changes, and its text follows from its
 // fields alone: a run that was cut off finds its comment again by the bytes.
 type Request struct {
@@ -23,8 +21,6 @@ type Request struct {
 	Needs     []policy.Need
 	Approvals policy.Approvals
 	Commands  []string // that will run before anything is written
-	Obstacles []Obstacle
-	Notes     []string // plain text, a line each
 	Web       string   // Links.Web
 	Policy    PolicyFile
 }
@@ -36,19 +32,18 @@ func RequestMarker(transactionID string) string {
 
 var unmarked = lazyregexp.New(`[^A-Za-z0-9_]`)
 
-// The room of the parts beside the diff: what stands below it, the files, and
-// the characters that do not show.
+// The room of the parts beside the diff: what stands below it, and the characters that
+// do not show.
 const (
 	maxTail   = 20 << 10
-	maxFiles  = 10 << 10
 	maxPlaces = 4 << 10
 	// maxWarning is for the words that the diff is cut.
 	maxWarning = 2 << 10
 )
 
 // Body is the comment, of at most MaxComment bytes, in the order in which a person
-// reads: who wants what and why, what may be overlooked, as much of the diff as
-// fits, what an approval does, and how to answer. The rest is folded below.
+// reads: who wants what and what it waits for, what may be overlooked, as much of the diff
+// as fits, and what to type. The rest is folded below.
 func (q Request) Body() string {
 	marker := RequestMarker(q.Report.TransactionID) + "\n"
 	tail := newPage(maxTail)
@@ -57,84 +52,73 @@ func (q Request) Body() string {
 	head := newPage(MaxComment - len(below) - maxWarning)
 	q.writeHead(head)
 	above := head.String()
-	diff := fold(q.Diff, MaxComment-len(below)-len(above)-maxWarning)
+	diff := q.Report.hunks(q.Diff, MaxComment-len(below)-len(above)-maxWarning)
 	if diff.cut() {
-		text := fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide:", diff.shown, diff.total)
-		above += warning(text) + q.Report.seeDiff()
+		above += warning(fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide: %s.", diff.shown, diff.total, q.Report.whole()))
 	}
-	return above + diff.String() + below
+	return above + diff.text + below
 }
 
 // Is reports whether a body is that of the request: perhaps of another run, which showed the
 // record as another commit of the ledger has it.
 func (q Request) Is(body string) bool {
-	mine, of := q.Body(), q.Report
-	before, after, has := strings.Cut(mine, of.record())
-	if of.record() == "" || !has {
-		return body == mine
+	before, _, _ := strings.Cut(q.Report.Record, q.Report.LedgerCommit)
+	if at := strings.LastIndex(body, "]("+before); before != "" && at >= 0 {
+		after := body[at+len("](")+len(before):]
+		if tip := after[:min(len(after), 40)]; commitID().MatchString(tip) {
+			q.Report.MoveLedger(tip)
+		}
 	}
-	rest, begins := strings.CutPrefix(body, before)
-	rest, ends := strings.CutSuffix(rest, after)
-	commit := shownAt().FindStringSubmatch(rest)
-	if !begins || !ends || commit == nil {
-		return false
-	}
-	of.MoveLedger(commit[1])
-	return rest == of.record()
+	return body == q.Body()
 }
-
-// shownAt is the commit in the address of a record.
-var shownAt = lazyregexp.New(`/([0-9a-f]{40})/`)
 
 // writeHead writes the question, and what to know before it is answered.
 func (q Request) writeHead(p *page) {
-	p.write("### countersign: do you approve this change?\n\n" + q.Report.wants(false) + q.Report.record())
-	p.write(obstacleBox(q.Obstacles))
+	p.write("### Countersign: does a human approve this change?\n\n" + q.Report.wants(false) + q.waits())
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
-		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; the fingerprint is of the real bytes. Approve it only if it is not a secret, or is meant to be there."))
+		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; what is approved are the real bytes. Approve it only if it is not a secret, or is meant to be there."))
 	}
 	p.write(q.Report.risks(p.left, q.links()))
 	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
-	head := warning("**This change has invisible characters, or bytes that are not UTF-8.** They can make code look like something else. The diff shows them as escapes.")
-	p.within(maxPlaces, list{head, rows, 30, "more such place", ", " + code("countersign diff "+q.Report.TransactionID) + " shows all"})
-	p.within(maxFiles, q.Report.files(100))
-	p.write(q.Report.claimsBlock())
+	p.within(maxPlaces, list{"The diff shows these characters that do not print, or bytes that are not UTF-8, as escapes:\n\n", rows, 30, "more such place", ""})
 }
 
-// writeTail writes what an approval does and how to answer, and folded which
-// transaction this is, what is needed, and by whom.
-func (q Request) writeTail(p *page) {
-	p.write(q.Report.approving())
-	p.write(q.answers())
-	p.folded("Ids, who may approve, and what runs first", q.writeDetails)
-}
-
-// answers says how to answer: the shortest safe way first. A reply of one word is
-// about the bytes that its thread began with; elsewhere the full line names them.
-func (q Request) answers() string {
-	var change, others []approval.Need
+// waits says how many answers are asked for, and about what.
+func (q Request) waits() string {
+	var about []string
+	answers := 0
 	for _, n := range q.Needs {
-		need := approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed}
-		if n.Kind == policy.KindFileChange {
-			change = append(change, need)
-		} else {
-			others = append(others, need)
+		text := aWhat(n.Kind)
+		if len(n.Paths) > 0 {
+			text += " (" + codes(n.Paths, 3) + ")"
 		}
+		if n.Required > 1 {
+			text += fmt.Sprintf(" by %d people", n.Required)
+		}
+		about, answers = append(about, text), answers+max(1, n.Required)
 	}
-	unanswered := func(needs []approval.Need) string {
-		r := q.Report
-		r.Verdict = &approval.Verdict{Needs: needs}
-		return r.approveBlocks()
+	return "**Waiting for " + Counted(answers, "answer") + ":** " + strings.Join(about, " · ") + "\n\n"
+}
+
+// writeTail writes what to type, and folded where else that can be done, which transaction
+// this is, what is needed, and by whom.
+func (q Request) writeTail(p *page) {
+	needs := q.unanswered()
+	p.write("**Reply in this thread with one line:**\n\n" + q.Report.short(needs) + q.Report.effect())
+	p.folded("Answer from elsewhere, ids, who may approve", func(p *page) {
+		p.write("Elsewhere on the pull request these lines count:\n\n" + q.Report.lines(needs))
+		p.write(q.Report.claimsBlock())
+		q.writeDetails(p)
+	})
+}
+
+// unanswered are the needs as a verdict has them before anybody has answered.
+func (q Request) unanswered() []approval.Need {
+	var out []approval.Need
+	for _, n := range q.Needs {
+		out = append(out, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed})
 	}
-	if len(change) > 0 && change[0].Signed {
-		return q.Report.signBlock() + "To deny it for good, reply here with " + code("/deny") + " and your reason.\n\n"
-	}
-	text := "**To answer, reply here** with one line, exactly as it stands:\n\n" + lineBlock("/approve") +
-		"\nor " + code("/deny") + " and your reason, which refuses this change for good.\n\n"
-	if len(others) > 0 {
-		text += "That line approves the change itself. These approvals are needed as well, each with its own line:\n\n" + unanswered(others)
-	}
-	return text + q.Report.greenHint() + "Anywhere else on the pull request, use the full line:\n\n" + unanswered(change) + denyBlock(q.Report.Fingerprint)
+	return missing(out)
 }
 
 func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }
@@ -142,22 +126,15 @@ func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }
 func (q Request) writeDetails(p *page) {
 	r := q.Report
 	links := q.links()
-	rows := []string{
-		"transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit),
-		"the same diff in a clone: " + name("countersign diff "+r.TransactionID),
-	}
+	text := "- transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit) + "\n"
 	if r.Confidence != nil {
-		rows = append(rows, fmt.Sprintf("the proposer's own confidence: %d of 100", *r.Confidence))
+		text += fmt.Sprintf("- the proposer's own confidence: %d of 100\n", *r.Confidence)
 	}
-	p.write("- " + strings.Join(rows, "\n- ") + "\n\n")
-	p.write(q.conditions())
+	p.write(text + "\n" + q.conditions())
 	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
-	if r.GateOnly { // which is not applied
-		q.Commands = nil
-	}
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
-	p.list(list{"", points("Note", q.Notes), maxNames, "note", ""})
+	p.write("The same bytes in a clone:\n\n" + r.seeDiff())
 }
 
 // maxNames is how many paths, people or commands are named in one place.
@@ -169,7 +146,7 @@ func needRow(n policy.Need) string {
 	if n.Names() {
 		who += ", each " + people(n)
 	}
-	row := "- " + cmp.Or(kindWords[n.Kind].list, prose(n.Kind)) + ": " + who
+	row := "- " + aWhat(n.Kind) + ": " + who
 	if len(n.Paths) > 0 {
 		row += ", for " + codes(n.Paths, maxNames)
 	}
@@ -195,14 +172,9 @@ func people(n policy.Need) string {
 func (q Request) conditions() string {
 	a := q.Approvals
 	rows := []string{"people with the permission " + name(string(a.Permission)) + " or more, which is checked again before anything is written"}
-	switch {
-	case q.Report.GateOnly && a.AllowAuthor:
-		rows = append(rows, "those who wrote the change may approve it too")
-	case q.Report.GateOnly:
-		rows = append(rows, "nobody who wrote the change")
-	case a.AllowAuthor:
+	if a.AllowAuthor {
 		rows = append(rows, "the proposer may approve as well, but not what looks like a secret")
-	default:
+	} else {
 		rows = append(rows, "not the proposer")
 	}
 	rows = append(rows, "no bot, no app, no e-mail; an edited comment does not count")
@@ -231,61 +203,6 @@ func age(d time.Duration) string {
 	return fmt.Sprint(d)
 }
 
-// A folded diff is as much of a diff as there is room for, in a code block that
-// opens on a click where it is long. What does not print is shown as an escape (T14).
-type folded struct {
-	text  string // of the lines, each with its LF
-	run   int    // the longest run of backticks
-	shown int    // lines
-	total int
-}
-
-const (
-	foldHead = "<details><summary>The diff, %s</summary>\n\n"
-	foldTail = "\n</details>\n\n"
-	// openLines is how long a diff is shown as it is.
-	openLines = 40
-	// foldCost is more than what stands around the lines, the two fences apart.
-	foldCost = len(foldHead) + len(foldTail) + 40
-)
-
-// fold takes lines, from the first, while they fit into room bytes.
-func fold(diff []byte, room int) folded {
-	var f folded
-	var b strings.Builder
-	for line := range bytes.Lines(diff) {
-		f.total++
-		if f.shown+1 < f.total {
-			continue // one did not fit before
-		}
-		text := Style{}.reveal(strings.TrimSuffix(string(line), "\n")) + "\n"
-		run := max(f.run, backticks(text))
-		if b.Len()+len(text)+2*len(fenceFor(run))+foldCost > room {
-			continue
-		}
-		b.WriteString(text)
-		f.run, f.shown = run, f.shown+1
-	}
-	f.text = b.String()
-	return f
-}
-
-func (f folded) cut() bool { return f.shown < f.total }
-
-func (f folded) String() string {
-	if f.shown == 0 {
-		return ""
-	}
-	size := Counted(f.total, "line")
-	if f.total <= openLines && !f.cut() {
-		return fenced("diff", f.text) + "\n"
-	}
-	if f.cut() {
-		size = fmt.Sprintf("%d of its %d lines", f.shown, f.total)
-	}
-	return fmt.Sprintf(foldHead, size) + fenced("diff", f.text) + foldTail
-}
-
 var plainRef = lazyregexp.New(`^refs/[A-Za-z0-9][A-Za-z0-9/_.-]*$`)
 
 // maxRef bounds a ref that is shown in a command.
@@ -301,6 +218,15 @@ func (r Report) seeDiff() string {
 	return fenced("sh", lines) + "\n"
 }
 
+// whole is where the whole patch is: a link, or without an address the command that shows it.
+func (r Report) whole() string {
+	const words = "the record"
+	if to := link(words, r.Record); to != words {
+		return to
+	}
+	return name("countersign diff " + r.TransactionID)
+}
+
 // OpenedBody is the text of a pull request that was opened for a transaction: who wants
 // what, what may be overlooked, which bytes these are, and how to answer.
 func OpenedBody(r Report) string {
@@ -309,7 +235,7 @@ func OpenedBody(r Report) string {
 	p.write(r.risks(p.left/2, Links{}))
 	p.write("**To approve it, review this pull request and press Approve.** The review is of the diff that the pull request has at that time: a push of another diff asks again. " +
 		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")
-	p.write(denyBlock(r.Fingerprint))
+	p.write("To deny it for good, comment with this line and your reason:\n\n" + lineBlock("/deny "+r.Fingerprint) + "\n")
 	p.folded("Ids", func(p *page) {
 		p.write("- patch " + name(strings.TrimPrefix(r.Fingerprint, "patchset:")) + "\n- proposed as transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit) + "\n\n")
 	})

@@ -297,56 +297,83 @@ const (
 	maxRiskWords = 120
 )
 
-// risks are the report's risks in Markdown, a line a kind, in a part of the room
-// that a page has. Kinds share it; what a line has no room for is counted in it, so
-// that no kind is left out.
+// A riskLine is what the risks of one file are in Markdown: each with its group's number.
+type riskLine struct {
+	place string
+	first int // the lowest number
+	items [][]string
+}
+
+// risks are the report's risks in Markdown, a line a file, in a part of the room that a page
+// has: the file with the most dangerous one first. Every kind gets its first place before any
+// gets its second, and what there is no room for is counted, so that no kind is left out.
 func (r Report) risks(room int, to Links) string {
 	groups := riskGroups(r.list())
 	switch {
 	case r.Risks == nil:
 		return ""
 	case len(groups) == 0:
-		return "**Risks:** nothing that a reader of the diff would overlook.\n\n"
+		return "Nothing in it is easy to overlook.\n\n"
 	}
+	left := min(maxRisks, room/2)
+	var lines []*riskLine
+	at := map[string]*riskLine{}
+	for n := range maxNames {
+		for i, g := range groups {
+			if n >= len(g.risks) {
+				continue
+			}
+			place, item := riskWhere(g.risks[n]), riskItem(g.risks[n], to)
+			line, cost := at[place], len(item)+len("; ")
+			if line == nil {
+				cost += len(place) + len("> - : \n")
+			}
+			if line == nil && len(lines) == maxNames || cost > left {
+				groups[i].more++
+				continue
+			}
+			if left -= cost; line == nil {
+				line = &riskLine{place: place, first: i, items: make([][]string, len(groups))}
+				at[place], lines = line, append(lines, line)
+			}
+			line.first = min(line.first, i)
+			if !slices.Contains(line.items[i], item) {
+				line.items[i] = append(line.items[i], item)
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b *riskLine) int { return a.first - b.first })
 	var b strings.Builder
-	b.WriteString("**Look at this first:**\n\n")
+	b.WriteString("> [!WARNING]\n> **Read these first**\n")
+	for _, line := range lines {
+		b.WriteString("> - " + line.place + ": " + strings.Join(slices.Concat(line.items...), "; ") + "\n")
+	}
+	var more []string
 	for _, g := range groups {
-		b.WriteString(g.row(min(maxRisks, room/2)/len(groups), to))
+		if n := g.more + max(0, len(g.risks)-maxNames); n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, prose(riskTitle(g.kind))))
+		}
+	}
+	if len(more) > 0 {
+		b.WriteString("> - and more: " + strings.Join(more, "; ") + "\n")
 	}
 	return b.String() + "\n"
 }
 
-// row is a group in one line of at most room bytes, or its kind and count alone.
-func (g riskGroup) row(room int, to Links) string {
-	head := "- **" + prose(riskTitle(g.kind)) + "**: "
-	var items []string
-	left := room - len(head) - len(" and 1000000000 more\n")
-	for _, one := range g.risks[:min(len(g.risks), maxNames)] {
-		item := riskItem(one, to)
-		if left -= len(item) + len("; "); left < 0 {
-			break
-		}
-		items = append(items, item)
+// riskWhere is the file that a risk is in, in Markdown.
+func riskWhere(r risk.Risk) string {
+	switch {
+	case r.Path == "":
+		return everyFile
+	case r.From != "":
+		return code(shortenTo(r.From, maxRiskWords)) + " → " + code(shortenTo(r.Path, maxRiskWords))
 	}
-	text := head + strings.Join(items, "; ")
-	switch more := len(g.risks) - len(items) + g.more; {
-	case more > 0 && len(items) == 0:
-		text += fmt.Sprintf("%d", more)
-	case more > 0:
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text + "\n"
+	return code(shortenTo(r.Path, maxRiskWords))
 }
 
-// riskItem is a risk in Markdown, with a link to the Policy's rule where it is one's.
+// riskItem is a risk of a file in Markdown, with a link to the Policy's rule where it is one's.
 func riskItem(r risk.Risk, to Links) string {
-	text := everyFile
-	if r.Path != "" {
-		text = code(shortenTo(r.Path, maxRiskWords))
-	}
-	if r.From != "" {
-		text = code(shortenTo(r.From, maxRiskWords)) + " → " + text
-	}
+	text := prose(riskTitle(r.Kind))
 	if len(r.Lines) > 0 {
 		text += ", " + lineNumbers(r.Lines)
 	}

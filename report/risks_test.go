@@ -57,7 +57,7 @@ func TestT75Counts(t *testing.T) {
 	if got, more := (Prompt{Report: rep}).reasons(policy.KindSecret); more != 60 || len(got) != 4 {
 		t.Errorf("%q", got)
 	}
-	if got := reasons(list, policy.KindSecret); !strings.HasSuffix(got, "; and 61 more") {
+	if got := rep.risks(maxRisks, Links{}); !strings.HasSuffix(got, "> - and more: 60 secret\n\n") || strings.Count(got, "generic-api-key") != 3 {
 		t.Errorf("%q", got)
 	}
 }

@@ -44,6 +44,7 @@ type Judged struct {
 	Source      string          `json:"source"`
 	SignedBy    string          `json:"signed_by,omitempty"` // the fingerprint of the key
 	CreatedAt   string          `json:"created_at"`
+	Recorded    bool            `json:"recorded,omitempty"` // in the ledger: it counted when it was read
 	Counted     bool            `json:"counted"`
 	Reason      string          `json:"reason"`
 	Said        string          `json:"said,omitempty"` // the reason that its author gave
@@ -213,7 +214,7 @@ func (c Case) Decide() Verdict {
 		}
 		j := Judged{
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
-			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason,
+			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason, Recorded: true,
 		}
 		if d.Source.Signature != nil {
 			j.SignedBy = d.Source.Signature.KeyFingerprint

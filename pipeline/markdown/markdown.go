@@ -98,8 +98,13 @@ func Code(text string) string {
 	if strings.TrimSpace(shown) == shown && !strings.ContainsAny(shown, "`|\\") {
 		return "`" + shown + "`"
 	}
+	return Tagged(text)
+}
+
+// Tagged is Code as HTML, for where Markdown is not read: inside of HTML.
+func Tagged(text string) string {
 	var b strings.Builder
-	for _, r := range shown {
+	for _, r := range Clean(text) {
 		switch {
 		case r == '@': // in HTML's code too GFM links an address
 			b.WriteString("&#64;" + zeroWidth)

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/risk"
+)
+
+// Hunks are as much of a diff as there is room for, in Markdown.
+type hunks struct {
+	text  string
+	shown int // lines
+	total int
+}
+
+func (h hunks) cut() bool { return h.shown < h.total }
+
+const (
+	// openLines is how many lines of a diff are seen at once. The others open on a click.
+	openLines = 40
+	// maxTitles is the room of the files' names, and mostFiles how many there are at most.
+	maxTitles = 10 << 10
+	mostFiles = 100
+	// frameCost is more than what stands around a file's title and its lines.
+	frameCost = len("<details open><summary>, 1000000 of 1000000 lines shown</summary>\n\n```diff\n```\n\n</details>\n")
+)
+
+// hunks shows a diff file by file, without the lines of it that repeat names and modes. What does
+// not print is shown as an escape (T14). Of each file lines are taken from the first while they
+// fit into room bytes. Files are named first, as far as there is room for that.
+func (r Report) hunks(diff []byte, room int) hunks {
+	files := r.fileDiffs(diff)
+	var h hunks
+	named, titles := 0, 0
+	for _, f := range files {
+		h.total += len(f.lines)
+		if cost := len(f.title) + frameCost; named < mostFiles && titles+cost <= min(room, maxTitles) {
+			named, titles = named+1, titles+cost
+		}
+	}
+	var b strings.Builder
+	open := 0
+	room -= titles
+	for _, f := range files[:named] {
+		n, size := f.fit(room)
+		h.shown, room = h.shown+n, room-size
+		state := ""
+		if open+n <= openLines {
+			open, state = open+n, " open"
+		}
+		if n < len(f.lines) {
+			f.title += fmt.Sprintf(", %d of %d lines shown", n, len(f.lines))
+		}
+		if n == 0 {
+			b.WriteString("<p>" + f.title + "</p>\n\n")
+		} else {
+			b.WriteString("<details" + state + "><summary>" + f.title + "</summary>\n\n" + fenced("diff", strings.Join(f.lines[:n], "\n")) + "\n</details>\n")
+		}
+	}
+	if n := len(files) - named; n > 0 {
+		fmt.Fprintf(&b, "\n**Cut:** %s not shown here.\n", Counted(n, "more file"))
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	h.text = b.String()
+	return h
+}
+
+// A fileDiff is what a diff tells of one file.
+type fileDiff struct {
+	title string // HTML
+	lines []string
+}
+
+// fit is how many lines fit into a room, and how much of it they and longer fences take.
+func (f fileDiff) fit(room int) (n, size int) {
+	run := 0
+	for ; n < len(f.lines); n++ {
+		longest := max(run, backticks(f.lines[n]))
+		if size+len(f.lines[n])+1+2*longest > room {
+			break
+		}
+		run, size = longest, size+len(f.lines[n])+1
+	}
+	return n, size + 2*run
+}
+
+// fileDiffs are the files of canonical bytes, in the order of r.Files.
+func (r Report) fileDiffs(diff []byte) []fileDiff {
+	var out []fileDiff
+	inHunk, binary := false, false
+	var of *File // nil where the report does not know it: then all is shown
+	for line := range bytes.Lines(diff) {
+		text := strings.TrimSuffix(string(line), "\n")
+		if i := len(out); i == 0 || strings.HasPrefix(text, "diff --git ") {
+			one := fileDiff{title: fmt.Sprintf("file %d", i+1)}
+			if of, inHunk, binary = nil, false, false; i < len(r.Files) {
+				of = &r.Files[i]
+				one.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + r.fileText(*of, markdown.Tagged))
+			}
+			out = append(out, one)
+		}
+		isHunk := strings.HasPrefix(text, "@@ ")
+		inHunk = inHunk || isHunk
+		binary = binary || of != nil && !inHunk && text == "GIT binary patch"
+		whole := isHunk && (strings.HasPrefix(text, "@@ -0,0 ") || strings.HasSuffix(text, " +0,0 @@"))
+		if binary || whole || of != nil && !inHunk && r.repeats(*of, text) {
+			continue
+		}
+		f := &out[len(out)-1]
+		f.lines = append(f.lines, Style{}.reveal(text))
+	}
+	return out
+}
+
+// repeats reports whether a line of a file's header says what its title and the risks say.
+func (r Report) repeats(f File, line string) bool {
+	is := func(start string) bool { return strings.HasPrefix(line, start) }
+	switch {
+	case is("old mode "), is("new mode "), is("new file mode ") && line != "new file mode 100644":
+		return slices.ContainsFunc(r.list().Risks, func(one risk.Risk) bool {
+			return one.Path == f.Path && (one.Kind == risk.Executable || one.Kind == risk.Mode)
+		})
+	case is("rename "), is("similarity "):
+		return f.From != ""
+	}
+	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode "}, is)
+}
+
+// fileText says what becomes of a file; show makes a name safe.
+func (r Report) fileText(f File, show func(string) string) string {
+	var parts []string
+	switch {
+	case f.From != "":
+		parts = append(parts, "renamed from "+show(shorten(f.From)))
+	case f.Kind == "add":
+		parts = append(parts, "new")
+	case f.Kind == "delete":
+		parts = append(parts, "deleted")
+	}
+	added, deleted, note := r.lineCounts(f)
+	counts := strings.Fields(added + " " + strings.Replace(deleted, "-", "−", 1))
+	if counts = slices.DeleteFunc(counts, func(n string) bool { return n == "+0" || n == "−0" }); len(counts) > 0 {
+		parts = append(parts, strings.Join(counts, " "))
+	}
+	return strings.TrimPrefix(strings.Join(parts, ", ")+note+f.renamedFrom(show), ", ")
+}
