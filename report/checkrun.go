@@ -56,7 +56,7 @@ func (r Report) CheckRun() forge.Check {
 func (r Report) title() string {
 	title := "waiting: " + r.waitsFor()
 	if r.waitsFor() == "" {
-		title = strings.TrimPrefix(r.headline(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))]), "Countersign: ")
+		title = r.says(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))])
 	}
 	if r.glassBroken() {
 		title = "BREAK-GLASS: " + title

@@ -143,7 +143,7 @@ func (c Comment) broken() string {
 
 // line is a transaction in one line, with the line to copy while it waits.
 func (r Report) line() string {
-	text := fmt.Sprintf("- transaction %s: **%s**, %s", r.linked(), r.headline(words, Links{}.short(r.AppliedCommit)), r.filesLine())
+	text := fmt.Sprintf("- transaction %s: **%s**, %s", r.linked(), r.says(words, Links{}.short(r.AppliedCommit)), r.filesLine())
 	if r.waits() {
 		for _, n := range r.missing() {
 			if n.Signed {

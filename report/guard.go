@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -53,7 +52,7 @@ func (g Guard) CheckRun() forge.Check {
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}
 	worse := func(a, b Report) int { return slices.Index(order, b.state()) - slices.Index(order, a.state()) }
 	p.list(list{"", each(slices.SortedStableFunc(slices.Values(g.Transactions), worse), func(r Report) string {
-		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), strings.TrimPrefix(r.headline(words, ""), "Countersign: the pull request itself: "), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}, false)+r.effect())
+		return fmt.Sprintf("Pull request %d, transaction %s: **%s**.\n\n%s%s", r.PullRequest, r.linked(), r.says(words, ""), r.risks(p.left/len(g.Transactions), Links{}), r.asks(Links{}, false)+r.effect())
 	}), 50, "transaction", ""})
 	p.write("Head commit: " + name(g.HeadCommit) + "\n\n")
 	p.write(standing)

@@ -30,8 +30,9 @@ const (
 )
 
 // hunks shows a diff file by file, without the lines of it that repeat names and modes. What does
-// not print is shown as an escape (T14). Of each file lines are taken from the first while they
-// fit into room bytes. Files are named first, as far as there is room for that.
+// not print is shown as an escape (T14). All of it takes at most room bytes. Files are named first,
+// as far as there is room for that, then lines are shown: all of the short files before a part of
+// a long one.
 func (r Report) hunks(diff []byte, room int) hunks {
 	files := r.fileDiffs(diff)
 	var h hunks
@@ -42,13 +43,21 @@ func (r Report) hunks(diff []byte, room int) hunks {
 			named, titles = named+1, titles+cost
 		}
 	}
+	room -= titles
+	order := make([]int, named)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return files[i].size - files[j].size })
+	shown := make([]int, named)
+	for _, i := range order {
+		n, size := files[i].fit(room)
+		shown[i], h.shown, room = n, h.shown+n, room-size
+	}
 	var b strings.Builder
 	open := 0
-	room -= titles
-	for _, f := range files[:named] {
-		n, size := f.fit(room)
-		h.shown, room = h.shown+n, room-size
-		state := ""
+	for i, f := range files[:named] {
+		n, state := shown[i], ""
 		if open+n <= openLines {
 			open, state = open+n, " open"
 		}
@@ -75,6 +84,7 @@ func (r Report) hunks(diff []byte, room int) hunks {
 type fileDiff struct {
 	title string // HTML
 	lines []string
+	size  int // bytes
 }
 
 // fit is how many lines fit into a room, and how much of it they and longer fences take.
@@ -114,6 +124,7 @@ func (r Report) fileDiffs(diff []byte) []fileDiff {
 		}
 		f := &out[len(out)-1]
 		f.lines = append(f.lines, Style{}.reveal(text))
+		f.size += len(text)
 	}
 	return out
 }

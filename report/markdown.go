@@ -29,7 +29,7 @@ func (r Report) write(p *page, to Links) {
 	if r.glassBroken() {
 		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
 	}
-	p.write("### " + r.headline(words, to.short(r.AppliedCommit)) + "\n\n")
+	p.write("### " + r.headline(to) + "\n\n")
 	if r.isStory() {
 		text := r.wants(true)
 		if to.Thread != "" {
@@ -141,37 +141,42 @@ const glassWarning = "BREAK-GLASS: this change does not have the approvals that 
 func caution(text string) string { return "> [!CAUTION]\n> " + text + "\n\n" }
 func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 
-// headline says how it stands, with who approved, or did, and why that counts no more. show makes
-// foreign text safe.
-func (r Report) headline(show func(string) string, commit string) string {
-	of, approvers := "", show(strings.Join(r.approvers(), ", "))
-	if r.GateOnly { // both may be in one comment
-		of = "the pull request itself: "
-	}
-	at := r.Stands()
+// headline is where it stands, in Markdown. A proposal and the pull request's own diff may be in one
+// comment.
+func (r Report) headline(to Links) string {
+	text := r.says(words, to.short(r.AppliedCommit))
 	switch {
+	case r.GateOnly:
+		return "Countersign (the pull request itself): " + text
+	case r.isStory() && r.Stands().Tone() == state.Good:
+		return text
+	}
+	return "Countersign: " + text
+}
+
+// says says how it stands, with who approved, or did, and why that counts no more. show makes
+// foreign text safe.
+func (r Report) says(show func(string) string, commit string) string {
+	approvers, at := show(strings.Join(r.approvers(), ", ")), r.Stands()
+	const noMore = " did approve, which counts no more: "
+	switch d := r.lapsed(); {
 	case r.Validation != nil && !r.Validation.OK:
-		return fmt.Sprintf("Countersign: %s%s, %s", of, state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
+		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
 	case r.isStory() && at.Tone() == state.Good:
-		text := strings.ToUpper(string(at[:1])) + string(at[1:])
-		if commit != "" {
-			text += ": " + commit
-		}
+		text := strings.TrimSuffix(strings.ToUpper(string(at[:1]))+string(at[1:])+": "+commit, ": ")
 		return strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
 	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && at == state.Denied:
-		return "Countersign: " + of + show(plain(r.Verdict)) // denied by whom, and why
+		return show(plain(r.Verdict)) // denied by whom, and why
 	case r.Ended != "" && approvers != "":
-		return "Countersign: " + approvers + " did approve, which counts no more: " + of + r.standsIn(show)
+		return approvers + noMore + r.standsIn(show)
 	case r.waitsFor() == "":
-		return "Countersign: " + of + r.standsIn(show)
+		return r.standsIn(show)
+	case d != nil:
+		return show(d.Author.Login) + noMore + show(d.Why())
+	case len(r.before) > 0:
+		return show(strings.Join(r.before, ", ")) + noMore + "this patch took the place of that one"
 	}
-	if d := r.lapsed(); d != nil {
-		return "Countersign: " + of + show(d.Author.Login) + " did approve, which counts no more: " + show(d.Why())
-	}
-	if len(r.before) > 0 {
-		return "Countersign: " + of + show(strings.Join(r.before, ", ")) + " did approve, which counts no more: this patch took the place of that one"
-	}
-	return "Countersign: " + strings.Replace(of, ":", "", 1) + string(at) + ": " + r.waitsFor()
+	return string(at) + ": " + r.waitsFor()
 }
 
 // approvers are those whose approval counts, each once.

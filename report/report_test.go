@@ -260,7 +260,7 @@ func TestCommentOfTwo(t *testing.T) {
 		proposed.Diff = diff
 		return report.Comment{Transactions: []report.Report{own, proposed}, Threads: map[string]string{proposed.TransactionID: thread}}.Body()
 	}
-	const hidden, ours = "The diff is not shown here", "### Countersign: the pull request itself waits for approval: "
+	const hidden, ours = "The diff is not shown here", "### Countersign (the pull request itself): waits for approval: "
 	text := body([]byte(theDiff), "")
 	if i, j := strings.Index(text, "### Countersign: waits for approval: "), strings.Index(text, ours); i < 0 || j < i || strings.Contains(text, hidden) {
 		t.Error(text)

@@ -74,7 +74,7 @@ func (q Request) Is(body string) bool {
 
 // writeHead writes the question, and what to know before it is answered.
 func (q Request) writeHead(p *page) {
-	p.write("### Countersign: does a human approve this change?\n\n" + q.Report.wants(false) + q.waits())
+	p.write("### Countersign: does a human approve this change?\n\n" + strings.TrimSpace(q.Report.wants(false)) + "\n" + q.waits())
 	if slices.ContainsFunc(q.Needs, func(n policy.Need) bool { return n.Kind == policy.KindSecret }) {
 		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; what is approved are the real bytes. Approve it only if it is not a secret, or is meant to be there."))
 	}
