@@ -54,7 +54,7 @@ func (r Report) write(p *page, to Links) {
 	r.writeFailures(failures)
 	p.write(failures.String() + first)
 	diff := r.hunks(r.Diff, min(p.left-len(r.asks(to, false)), maxDiff))
-	shown := diff.total > 0 && !diff.cut()
+	shown := len(r.Diff) > 0 && !diff.cut()
 	if shown {
 		p.write(diff.text)
 	}

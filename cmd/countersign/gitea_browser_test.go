@@ -52,18 +52,18 @@ func TestGiteaBrowser(t *testing.T) {
 	change := o.settles(cli.ExitPending, "--bundle", bundle).Transactions[0]
 	line := "/approve " + change.Fingerprint
 	p := o.pullRequest()
-	o.shows(p, "countersign: waits for approval (0 of 1 approvals)", `robot hands in a change to 1 file, +1 −1, described as: "greet the world"`, line, "Some checks are pending", "countersign waits for approval")
+	o.shows(p, "Countersign: waits for approval: the change (0 of 1)", "robot hands in a change to 1 file, +1 −1: “greet the world”", line, "Some checks are pending", "countersign waiting: the change (0 of 1)")
 	o.picture(p, "gitea-asked", "body")
 	o.r.Comment(o.ada, o.pr, line)
 	o.settles(cli.ExitPending)
 	o.r.Review(o.ada, o.pr, "APPROVED", "", o.r.Ref("refs/heads/topic"))
 	whole := o.settles(0).Transactions[0]
 	p = o.pullRequest()
-	o.shows(p, "countersign: the pull request itself: approved, not merged (1 of 1 approvals)", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "applied, 1 file, +1 −1")
+	o.shows(p, "Countersign (the pull request itself): approved, not merged", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "approved by ada")
 	o.picture(p, "gitea-approved", ".commit-status-panel")
 
 	// The record that the comment leads to, and that of the bot's change, on the ledger's branch.
-	o.follows(p, "The record", whole.ID)
+	o.follows(p, "Full record and how to check it", whole.ID)
 	o.shows(p, "pull request 1 of acme/site", "a review", whole.PatchID)
 	p = o.record(change.ID)
 	o.shows(p, "Completed. robot proposed to change 1 file, and said: \"greet the world\". ada approved it.", "-hello", "+hello, world", "read back and found as approved", change.PatchID)
@@ -79,9 +79,9 @@ func TestGiteaBrowser(t *testing.T) {
 	o.r.Comment(o.ada, o.pr, "/deny "+idea.Fingerprint+" "+hostileReason)
 	o.settles(cli.ExitDenied)
 	p = o.pullRequest()
-	o.shows(p, "the pull request itself: denied", hostileReason, hostileName)
+	o.shows(p, "Countersign (the pull request itself): denied", hostileReason, hostileName)
 	said := append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName, "Denied")
-	o.follows(p, "The record", idea.ID)
+	o.follows(p, "Full record and how to check it", idea.ID)
 	o.shows(p, said...)
 	o.shows(o.record(idea.ID), said...)
 	o.site(change.ID, idea.ID)
