@@ -49,7 +49,7 @@ func (*UnsignableError) Hint() string { return "give the key: --sign-key FILE" }
 // A planned is what is to be made again: entries, each signed or not. conflicts
 // are the transactions that the remote has advanced differently, whose commits
 // are not among them; denied those of them with a denial that the remote lacks.
-// overruled are those that the remote has denied and the clone had approved.
+// overruled are those that the remote has denied and the clone had approved, or that both have applied.
 type planned struct {
 	entries           []madeAgain
 	overruled         []string
@@ -206,7 +206,8 @@ func (r *replay) same(a, b treeEntry) (bool, error) {
 // join makes the steps of a transaction, which the remote has advanced as well,
 // again on what the remote has of it, where they commute (ledger.Join). It
 // returns each step's files, nil for a step that has nothing new; and nil if
-// the two contradict. overruled says that an approval of ours is left out.
+// the two contradict. overruled says that ours is left out: an approval of what the
+// remote has denied, or an apply of what it has applied.
 func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]byte, overruled bool, err error) {
 	id, ok := ledger.TransactionOf(place)
 	if !ok {
@@ -216,30 +217,33 @@ func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]b
 	if err != nil || there == nil {
 		return nil, false, err
 	}
-	var join *ledger.Join
-	done := 0
+	before, err := r.logAt(r.former, place)
+	if err != nil || before == nil || !bytes.HasPrefix(there.Bytes(), before.Bytes()) {
+		return nil, false, err
+	}
+	ours, err := r.logAt(steps[len(steps)-1].tree, place)
+	if err != nil || ours == nil || !bytes.HasPrefix(ours.Bytes(), before.Bytes()) {
+		return nil, false, err
+	}
 	out = map[int]map[string][]byte{}
+	done := len(before.Events())
+	repeats := ledger.Repeats(ours, there, done)
+	join := ledger.NewJoin(there, done)
 	for i, s := range steps {
 		if s.place != place {
 			continue
 		}
-		ours, err := r.logAt(s.tree, place)
-		if err != nil || ours == nil {
-			return nil, false, err
+		if out[i] = nil; repeats {
+			continue
 		}
-		if join == nil {
-			before, err := r.logAt(r.former, place)
-			if err != nil || before == nil || !bytes.HasPrefix(there.Bytes(), before.Bytes()) || !bytes.HasPrefix(ours.Bytes(), before.Bytes()) {
-				return nil, false, err
-			}
-			done = len(before.Events())
-			join = ledger.NewJoin(there, done)
+		if ours, err = r.logAt(s.tree, place); err != nil || ours == nil {
+			return nil, false, err
 		}
 		added, err := join.Add(ours, done, len(ours.Events()))
 		if err != nil {
 			return nil, false, nil // a conflict
 		}
-		if out[i], done = nil, len(ours.Events()); !added {
+		if done = len(ours.Events()); !added {
 			continue
 		}
 		state, err := canon.Line(join.Log().Transaction())
@@ -250,7 +254,7 @@ func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]b
 		out[i][path.Join(ledger.Dir(id), ledger.EventsFile)] = bytes.Clone(join.Log().Bytes())
 		out[i][path.Join(ledger.Dir(id), ledger.TransactionFile)] = state
 	}
-	return out, join.Overruled(), nil
+	return out, repeats || join.Overruled(), nil
 }
 
 // approvesOwn reports whether somebody approves in our steps of a transaction what they had proposed in another one of

@@ -21,7 +21,8 @@ import (
 // A Joined is what a sync did: how many commits came, how many of ours went, of
 // which Replayed were made again on the remote's tip. Former was the clone's tip before, and
 // Begins says that the remote had no ledger. SetAside is where the
-// clone's former ledger is kept when transactions were left out.
+// clone's former ledger is kept when transactions were left out: those in conflict, and those
+// that the remote has denied, or applied as well.
 type Joined struct {
 	Tip, Former             string
 	Begins                  bool

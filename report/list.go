@@ -195,6 +195,16 @@ func DeniedThere(tx ledger.Transaction, d *ledger.ApprovalDecision, approvedHere
 		map[bool]string{true: " (the approval here does not count any more)"}[approvedHere])
 }
 
+// AppliedTwice is the line on a transaction that was applied here, as a commit or, where that is "", to the working tree,
+// and by somebody else, whose record stands on a remote. aside is the ref that keeps the one of here.
+func AppliedTwice(tx ledger.Transaction, commit, remote, aside string) string {
+	where := "to the working tree"
+	if commit != "" {
+		where = fmt.Sprintf("as %.12s", commit)
+	}
+	return fmt.Sprintf("applied here too: %s %s, %s; the record is %s's, and what was here is kept on %s\n", ShortID(tx.TransactionID), Listed{Transaction: tx}.About(), where, Clean(remote), aside)
+}
+
 // Publishes says what a first sync shows to all who may read the repository at an address.
 func Publishes(ref, address string, patches, mails int) string {
 	return fmt.Sprintf("This makes %s on %s, readable by all readers of the repository: %s, %s.", ref, Clean(address), Counted(patches, "patch"), Counted(mails, "e-mail address"))

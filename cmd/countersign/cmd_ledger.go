@@ -26,6 +26,7 @@ func (a *App) syncCommand() *cobra.Command {
 and pushes the result. It touches no other ref.
 
 Requests, approvals and denials of both sides are joined, and a denial stands whichever side has it.
+Of a change that both sides applied, the remote's record stands; this clone's is kept on a ref.
 A transaction that both sides advanced in ways that contradict each other is a conflict: nothing is
 changed then, and the denials that were fetched count all the same.
 With --set-aside the remote's transactions stand, and what this clone had is kept on a ref.
@@ -79,7 +80,11 @@ func (a *App) sync(ctx context.Context, setAside, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	text += denied
+	left, twice, err := a.appliedTwice(ctx, shared, done)
+	if err != nil {
+		return err
+	}
+	text += denied + twice
 	if done.Tip == "" {
 		text = "there is no ledger yet, here or there\n"
 	}
@@ -89,8 +94,8 @@ func (a *App) sync(ctx context.Context, setAside, dryRun bool) error {
 	if attested {
 		text += "with the attestations beside it\n"
 	}
-	if len(done.LeftOut) > 0 && !a.flags.json {
-		a.say("left out: %s; what was here is kept on %s", strings.Join(done.LeftOut, ", "), done.SetAside)
+	if len(left) > 0 && !a.flags.json {
+		a.say("left out: %s; what was here is kept on %s", strings.Join(left, ", "), done.SetAside)
 	}
 	doc := syncDocument(a.flags.ledgerRef, done)
 	doc["witnessed"], doc["attested"] = witnessed, attested
@@ -172,6 +177,29 @@ func deniedThere(ctx context.Context, shared *gitstore.Shared, done gitstore.Joi
 		}
 	}
 	return text, err
+}
+
+// appliedTwice says, a line each, which of the transactions that a sync left out were applied on both sides, and
+// returns the others.
+func (a *App) appliedTwice(ctx context.Context, shared *gitstore.Shared, done gitstore.Joined) (left []string, text string, err error) {
+	for _, id := range done.LeftOut {
+		var logs [2]*ledger.Log
+		for i, tip := range []string{done.Former, done.Tip} {
+			snap, err := shared.At(ctx, tip)
+			if err != nil {
+				return nil, "", err
+			}
+			if logs[i], err = ledger.Read(snap.Tree, id); err != nil {
+				return nil, "", err
+			}
+		}
+		if here, there := logs[0].LastApply(), logs[1].LastApply(); here != nil && here.Success && there != nil && there.Success {
+			text += report.AppliedTwice(logs[0].Transaction(), here.CommitAfter, a.flags.remote, done.SetAside)
+		} else {
+			left = append(left, id)
+		}
+	}
+	return left, text, nil
 }
 
 func (a *App) ledgerCommand() *cobra.Command {

@@ -40,6 +40,29 @@ func commutes(p Payload) bool {
 	return false
 }
 
+// Repeats reports whether a log, after the first events, which another one has as well, only says that the patch which
+// the other has applied was applied here too. Nothing else that counts is in it: no denial, no further proposer, and
+// nothing that failed.
+func Repeats(log, other *Log, common int) bool {
+	applied := func(l *Log) bool {
+		done := l.LastApply()
+		return done != nil && done.Success && (l.tx.Status == Applied || l.tx.Status == Completed)
+	}
+	return applied(log) && applied(other) && log.tx.PatchID() == other.tx.PatchID() && !slices.ContainsFunc(log.payloads[common:], func(p Payload) bool {
+		switch p := p.(type) {
+		case *ApprovalDecision:
+			return p.Decision == Deny
+		case *ArtifactStored:
+			return p.Kind == KindAgain
+		case *ApplyComplete:
+			return !p.Success
+		case *ValidateComplete:
+			return !p.Success
+		}
+		return false
+	})
+}
+
 // Log is what was joined so far.
 func (j *Join) Log() *Log { return j.log }
 

@@ -9,6 +9,23 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
+// proposed is a log that begins with a proposal, and goes on.
+func proposed(t *testing.T, more ...func(*ledger.Stage)) *ledger.Log {
+	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s.Event(meta())
+	s.Status(ledger.InProgress, "")
+	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
+	s.Event(item(change()))
+	s.Status(ledger.Proposed, "")
+	for _, add := range more {
+		add(s)
+	}
+	if _, err := s.Entry(ledger.Title{}, false); err != nil {
+		t.Fatal(err)
+	}
+	return s.Log
+}
+
 // TestT10JoinAgain: where two logs are joined, no further proposal is left out whose proposer has approved after it, or may.
 func TestT10JoinAgain(t *testing.T) {
 	again := func(n int) func(*ledger.Stage) {
@@ -36,22 +53,8 @@ func TestT10JoinAgain(t *testing.T) {
 		"being applied, and approved": {func(s *ledger.Stage) { s.Event(start(0)) }, proposeAndApprove, "not recorded here", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begin := func(more func(*ledger.Stage)) (*ledger.Log, int) {
-				s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
-				s.Event(meta())
-				s.Status(ledger.InProgress, "")
-				s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
-				s.Event(item(change()))
-				s.Status(ledger.Proposed, "")
-				common := len(s.Log.Events())
-				more(s)
-				if _, err := s.Entry(ledger.Title{}, false); err != nil {
-					t.Fatal(err)
-				}
-				return s.Log, common
-			}
-			theirs, common := begin(c.theirs)
-			ours, _ := begin(c.ours)
+			common, theirs := len(proposed(t).Events()), proposed(t, c.theirs)
+			ours := proposed(t, c.ours)
 			j := ledger.NewJoin(theirs, common)
 			_, err := j.Add(ours, common, len(ours.Events()))
 			if told := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(told, c.want) {
@@ -61,5 +64,55 @@ func TestT10JoinAgain(t *testing.T) {
 				t.Errorf("%d are recorded, want %d", n, c.recorded)
 			}
 		})
+	}
+}
+
+// TestRepeats: only a clean apply of what the other side has applied too repeats it. A denial, a further proposer or
+// anything that failed is never left out so (T03, T10).
+func TestRepeats(t *testing.T) {
+	common := len(proposed(t).Events())
+	decide := func(d ledger.Decision) func(*ledger.Stage) {
+		return func(s *ledger.Stage) { s.Event(request("req_1")); s.Event(decision("req_1", d)) }
+	}
+	again := func(s *ledger.Stage) { s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"}) }
+	begun := func(s *ledger.Stage) { s.Event(start(0)) }
+	ended := func(success bool) func(*ledger.Stage) {
+		return func(s *ledger.Stage) {
+			s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_1", Success: success})
+		}
+	}
+	applied := func(s *ledger.Stage) { s.Status(ledger.Applied, "") }
+	twice := func(s *ledger.Stage) {
+		second := start(0)
+		second.ApplyID = "apply_2"
+		s.Event(second)
+		s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_2", Success: true})
+	}
+	validated := func(success bool) func(*ledger.Stage) {
+		return func(s *ledger.Stage) {
+			s.Event(&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"})
+			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: success})
+		}
+	}
+	yes := decide(ledger.Approve)
+	theirs := proposed(t, yes, begun, ended(true), applied)
+	for name, c := range map[string]struct {
+		ours, theirs *ledger.Log
+		want         bool
+	}{
+		"applied":              {proposed(t, yes, begun, ended(true), applied), theirs, true},
+		"checked":              {proposed(t, yes, begun, ended(true), applied, validated(true)), theirs, true},
+		"a check failed":       {proposed(t, yes, begun, ended(true), applied, validated(false)), theirs, false},
+		"a try before failed":  {proposed(t, yes, begun, ended(false), twice, applied), theirs, false},
+		"a further proposer":   {proposed(t, again, yes, begun, ended(true), applied), theirs, false},
+		"being applied":        {proposed(t, yes, begun), theirs, false},
+		"denied":               {proposed(t, decide(ledger.Deny)), theirs, false},
+		"they only approved":   {proposed(t, yes, begun, ended(true), applied), proposed(t, yes), false},
+		"they are applying it": {proposed(t, yes, begun, ended(true), applied), proposed(t, yes, begun), false},
+		"they have it denied":  {proposed(t, yes, begun, ended(true), applied), proposed(t, decide(ledger.Deny)), false},
+	} {
+		if got := ledger.Repeats(c.ours, c.theirs, common); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
