@@ -129,6 +129,14 @@ func (p Prompt) Standing() string {
 	return Fold(b.String(), p.Columns)
 }
 
+// Seen says how many lines of all were seen at most, in a pager that was left; "" where all were.
+func Seen(seen, all int) string {
+	if seen == all {
+		return ""
+	}
+	return fmt.Sprintf("At most %d of %d lines seen.\n", seen, all)
+}
+
 // WhyDeny asks for the reason of a denial.
 const WhyDeny = "Deny for good: nobody can apply these bytes again here. Why? (empty: do not deny) > "
 

@@ -95,7 +95,10 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 		return nil, err
 	}
 	page := a.redactDiff(diff).Show(func(diff string) string { return p.Page([]byte(diff), s) })
-	look := func() error { return errors.Join(a.page(person, page), emit(person, a.redact(p.Standing()))) }
+	look := func() error {
+		seen, err := a.page(person, page)
+		return errors.Join(err, emit(person, a.redact(p.Standing()+report.Seen(seen, strings.Count(page.String(), "\n")))))
+	}
 	if err := look(); err != nil {
 		return nil, err
 	}

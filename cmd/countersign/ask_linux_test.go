@@ -430,6 +430,26 @@ func TestT84Pager(t *testing.T) {
 	}
 }
 
+// TestPagerLeft: who leaves the pager before its end is told how far it was read at most, and who has seen
+// all is not.
+func TestPagerLeft(t *testing.T) {
+	s, _ := asked(t)
+	s.proposes("a change", addition("long.txt", strings.Repeat("a line\n", 200)))
+	for _, c := range []struct{ pager, want string }{
+		{"head -n 16", "At most 16 of 2"}, {"head -n 16 > /dev/null", "At most 16 of 2"}, {"true", "At most 0 of 2"}, {"cat", ""}, {"cat -", ""}, {"head -n 16; exit 3", ""},
+	} {
+		p := newTerminal(t)
+		ended := p.starts(s.repo, map[string]string{"PAGER": c.pager, "TERM": "xterm"}, "approve")
+		p.answers(question, "\n")
+		if code, _ := ended(); code != cli.ExitPending {
+			t.Errorf("%s: exit %d", c.pager, code)
+		}
+		if told := strings.Contains(p.text(), "lines seen"); told != (c.want != "") || !strings.Contains(p.text(), c.want) {
+			t.Errorf("%s: want %q\n%s", c.pager, c.want, p.text())
+		}
+	}
+}
+
 // T84 What is longer than the screen goes through the pager, unless --no-pager says
 // otherwise; what fits does not.
 func TestT84LongOutput(t *testing.T) {

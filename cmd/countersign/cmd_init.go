@@ -433,7 +433,7 @@ func (a *App) confirm(person io.Writer, diff []byte) (shown bool, err error) {
 		return false, nil
 	}
 	s := report.Style{Colour: a.colours(person)}
-	if err := a.page(person, a.redact(report.Diff(diff, s))); err != nil {
+	if _, err := a.page(person, a.redact(report.Diff(diff, s))); err != nil {
 		return false, err
 	}
 	typed, err := a.answer(person, s.Bold("Write these changes?")+" [y/N] ")

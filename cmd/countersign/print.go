@@ -241,24 +241,25 @@ func (a *App) somebody() bool {
 // page shows a text to the person through their pager, or as it is where there is
 // none or it fails. The pager is COUNTERSIGN_PAGER, countersign.pager, or the one that
 // git would take: GIT_PAGER, core.pager, PAGER, less; but never one that the
-// repository's own configuration names (T84).
-func (a *App) page(person io.Writer, text secret.Redacted) error {
+// repository's own configuration names (T84). It returns how many lines were seen at most.
+func (a *App) page(person io.Writer, text secret.Redacted) (seen int, err error) {
 	pager := strings.TrimSpace(cmp.Or(a.Getenv("COUNTERSIGN_PAGER"), a.ownPager, a.Getenv("GIT_PAGER"), a.pager, a.Getenv("PAGER"), "less"))
 	dumb := a.Getenv("TERM") == "" || a.Getenv("TERM") == "dumb"
 	if a.flags.noPager || !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
-		return emit(person, text)
+		return strings.Count(text.String(), "\n"), emit(person, text)
 	}
-	if err := terminal.Page(text.String(), pager, person, a.Getenv); err != nil {
+	if seen, err = terminal.Page(text.String(), pager, person, a.Getenv); err != nil {
 		a.say("the pager %q failed: %s", pager, oneLine(err))
-		return emit(person, text)
+		return strings.Count(text.String(), "\n"), emit(person, text)
 	}
-	return nil
+	return seen, nil
 }
 
 // long prints what is longer than the screen of a terminal through the pager.
 func (a *App) long(text secret.Redacted) error {
 	if _, rows := terminal.Size(a.Stdout); terminal.Is(a.Stdout) && strings.Count(text.String(), "\n") >= rows {
-		return a.page(a.Stdout, text)
+		_, err := a.page(a.Stdout, text)
+		return err
 	}
 	return emit(a.Stdout, text)
 }

@@ -62,8 +62,9 @@ func Size(w io.Writer) (columns, rows int) {
 }
 
 // Page shows a text on a terminal through a pager, a command line, with the variables
-// that git sets for one.
-func Page(text, pager string, person io.Writer, getenv func(string) string) error {
+// that git sets for one. It returns how many of the text's lines the pager took, which is
+// as many as were seen or, where it reads ahead, more.
+func Page(text, pager string, person io.Writer, getenv func(string) string) (taken int, err error) {
 	if b, ok := person.(Borrowed); ok {
 		person = b.Writer
 	}
@@ -71,8 +72,21 @@ func Page(text, pager string, person io.Writer, getenv func(string) string) erro
 		defer o.p.Hold()()
 	}
 	on := Of(person)
+	r, w, err := linePipe()
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	go func() {
+		defer w.Close()
+		for line := range strings.Lines(text) {
+			if _, err := w.WriteString(line); err != nil {
+				return
+			}
+		}
+	}()
 	cmd := exec.Command("sh", "-c", pager)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), on, on
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, on, on
 	cmd.Env = cmd.Environ()
 	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} {
 		if getenv(name) == "" {
@@ -85,7 +99,11 @@ func Page(text, pager string, person io.Writer, getenv func(string) string) erro
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return 0, err
+	}
+	left, err := io.Copy(io.Discard, r)
+	return strings.Count(text[:len(text)-int(left)], "\n"), err
 }
 
 // Browse opens an address in the person's browser: the program that BROWSER names,

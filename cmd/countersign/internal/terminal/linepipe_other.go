@@ -1,0 +1,8 @@
+//go:build !linux
+
+package terminal
+
+import "os"
+
+// linePipe is a pipe whose reader may take many lines at a time.
+func linePipe() (r, w *os.File, err error) { return os.Pipe() }
