@@ -57,6 +57,19 @@ const (
 	maxListed = 100_000 // entries of a tree
 )
 
+// Has reports whether the commit that a diff is for has what it makes.
+func (r *Runner) Has(ctx context.Context, in input.Change) (bool, error) {
+	base := in.Base
+	if base == "" {
+		var err error
+		if base, err = r.Repo.Head(ctx); err != nil {
+			return false, err
+		}
+	}
+	tree, err := r.Repo.Tree(ctx, base)
+	return err == nil && in.DoneIn(tree), err
+}
+
 // unfit finds out why a diff does not fit a commit. Whatever cannot be found out, as in a shallow
 // clone, is left out: the diff is refused all the same.
 func (r *Runner) unfit(ctx context.Context, in input.Change, base string, tree fs.FS, err error) error {

@@ -43,7 +43,7 @@ func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
 	flags.StringVar(&f.from, "from", "", "what --patch is, `FORMAT`: auto finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
-	flags.StringVar(&f.as, "as", "", "what several patches in one file are, `HOW`: one change, or, with review, each a transaction of its own")
+	flags.StringVar(&f.as, "as", "", "what several patches in one file are, `HOW`: one change, or, with review, each a transaction of its own, once what it builds on is committed")
 	flags.StringVar(&f.base, "base", "", "put it on this `COMMIT` and not on HEAD; with --to branch or ref")
 	flags.StringVar(&f.below, "below", "", "the names in the diff are below this `DIR`: it was made there, with --relative")
 	flags.StringVar(&f.pack, "pack", "", "propose the patch.json in `DIR`")
@@ -302,8 +302,9 @@ func (a *App) reviewAgain(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	return a.showReviewed(ctx, r, f, done)
 }
 
-// reviewEach proposes each patch of a file by itself: all of them, or none where one
-// cannot be.
+// reviewEach proposes each patch of a file by itself: all of them, or none where one cannot be. Of a series, whose
+// patches build on each other, it proposes what fits: those at the beginning that are there already are passed over, and
+// what builds on others is left until these are committed, as a proposal is for a tree that a commit has.
 func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags) error {
 	if f.patch == "" || f.pr > 0 || f.trace != "" {
 		return &cli.UsageError{Message: "--as each works only with --patch", Hint: "propose them one at a time"}
@@ -320,50 +321,66 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 	if err != nil {
 		return inFile(f.patch, err)
 	}
-	for _, try := range []bool{true, f.dryRun} { // the first records nothing
-		for i, in := range each {
-			in.Target = f.to
-			in, err := a.placed(ctx, in, f)
-			if err != nil {
-				return err
-			}
-			done, err := r.Review(ctx, in, try)
-			a.learn(done.Learnt)
-			if err != nil {
-				err = inFile(f.patch, fmt.Errorf("patch %d of %d, by itself: %w", i+1, len(each), err))
-			}
-			if one, e := input.One(raw, true, f.summary); e == nil && as[*pipeline.UnfitError](err) && i > 0 {
-				one.Target, one.Base = in.Target, in.Base
-				if _, e = r.Review(ctx, one, true); e == nil {
-					return &seriesError{err, f.patch}
-				}
-			}
-			if err != nil {
-				return err
-			}
-			if try == f.dryRun {
-				err = a.showReviewed(ctx, r, f, done)
-			}
-			if err != nil {
-				return err
-			}
+	for i := range each {
+		if each[i], err = a.placed(ctx, each[i], f); err != nil {
+			return err
 		}
-		if f.dryRun {
-			return nil
+		each[i].Target = f.to
+	}
+	there, fits, err := a.fitting(ctx, r, each)
+	if err != nil {
+		return inFile(f.patch, err)
+	}
+	if there > 0 {
+		a.say("there already: %d of %d patches", there, len(each))
+	}
+	for _, in := range fits {
+		done, err := r.Review(ctx, in, f.dryRun)
+		if err == nil {
+			err = a.showReviewed(ctx, r, f, done)
 		}
+		if err != nil {
+			return err
+		}
+	}
+	if left := len(each) - there - len(fits); left > 0 {
+		a.say("left until those that they build on are committed: %d of %d patches; then", left, len(each))
+		a.say("hint: %s", a.typed(strings.Join(f.words("review", "each"), " ")))
 	}
 	return nil
 }
 
-// A seriesError is a patch that does not fit without those before it in its file.
-type seriesError struct {
-	error
-	file string
-}
-
-func (e *seriesError) Unwrap() error { return e.error }
-func (e *seriesError) Hint() string {
-	return "countersign review " + report.ShellQuote(e.file) + " --as one"
+// fitting returns how many patches of a file, from the first, are in its base already, and which of the others fit that.
+// What fits neither that nor what those before it make is an error.
+func (a *App) fitting(ctx context.Context, r *pipeline.Runner, each []input.Change) (there int, fits []input.Change, err error) {
+	try := func(in input.Change) error { // records nothing
+		done, err := r.Review(ctx, in, true)
+		a.learn(done.Learnt)
+		return err
+	}
+	if as[*pipeline.UnfitError](try(each[0])) {
+		for there = len(each); there > 0; there-- {
+			has, err := r.Has(ctx, each[there-1].After(each[:there-1]...))
+			if err != nil {
+				return 0, nil, err
+			}
+			if has {
+				break
+			}
+		}
+	}
+	if there == len(each) {
+		return 0, nil, try(each[there-1].After(each[:there-1]...))
+	}
+	for i, in := range each[there:] {
+		err := try(in)
+		if err == nil {
+			fits = append(fits, in)
+		} else if !as[*pipeline.UnfitError](err) || i == 0 || try(in.After(each[there:there+i]...)) != nil {
+			return there, nil, fmt.Errorf("patch %d of %d, by itself: %w", there+i+1, len(each), err)
+		}
+	}
+	return there, fits, nil
 }
 
 func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done pipeline.Reviewed) error {

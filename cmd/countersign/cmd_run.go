@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,8 @@ failure of one does not stop the others, and the exit code is that of the worst.
 				return err
 			}
 			switch {
+			case f.as == "each":
+				return &cli.UsageError{Message: "run takes one change, and --as each makes several", Hint: strings.Join(f.words("review", "each"), " ")}
 			case commit && (all.all || o.To != "" && o.To != policy.ToWorktree):
 				return &cli.UsageError{Message: "--commit commits what was applied to the working tree, of one change", Hint: "leave out --to and --all"}
 			case commit:

@@ -90,14 +90,20 @@ type unfitError struct {
 
 func (e *unfitError) Unwrap() error { return e.error }
 
-// Hint is the command that takes the diff where it fits.
-func (e *unfitError) Hint() string {
-	words := []string{"countersign", "run", report.ShellQuote(e.given.patch)}
-	for _, f := range []struct{ name, value string }{{"--from", e.given.from}, {"--as", e.given.as}, {"--summary", e.given.summary}} {
+// words are a command about the same file, with what was said of it.
+func (f reviewFlags) words(command, as string) []string {
+	words := []string{"countersign", command, report.ShellQuote(f.patch)}
+	for _, f := range []struct{ name, value string }{{"--from", f.from}, {"--as", as}, {"--summary", f.summary}} {
 		if f.value != "" {
 			words = append(words, f.name, report.ShellQuote(f.value))
 		}
 	}
+	return words
+}
+
+// Hint is the command that takes the diff where it fits.
+func (e *unfitError) Hint() string {
+	words := e.given.words("run", e.given.as)
 	switch {
 	case e.why.Done && e.why.Since != "":
 		return "git show " + e.why.Since[:min(12, len(e.why.Since))]

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"mime"
+	"slices"
 	"strings"
 	"time"
 
@@ -307,6 +308,15 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 func (in Change) with(diffs []reader) Change {
 	in.diffs, in.Resolve = diffs, func(base fs.FS) (patch.Patchset, error) { return patch.Series(base, diffs) }
 	return in
+}
+
+// After is a change on what others make, each on the one before, and these as well.
+func (in Change) After(others ...Change) Change {
+	var diffs []reader
+	for _, other := range append(slices.Clone(others), in) {
+		diffs = append(diffs, other.diffs...)
+	}
+	return in.with(diffs)
 }
 
 // IsDiff reports whether the change was given as diffs.
