@@ -137,7 +137,9 @@ func TestT46ProposedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.repo.commit(base)
-	done, err := w.as(agent).Review(t.Context(), w.input(secretly), false)
+	on := w.input(secretly)
+	on.Base, _ = w.repo.Head(t.Context())
+	done, err := w.as(agent).Review(t.Context(), on, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type gathered struct {
 
 	proposer ledger.Actor
 	replaces string // the transaction whose place it takes; only of no pull request
+	placed   bool   // on a commit that was named
 }
 
 // seal encrypts a patch that is stored redacted for those that the Policy names.

@@ -46,7 +46,7 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		return Reviewed{Learnt: p.known}, err
 	}
 	r = r.With(p.known)
-	p.pull, p.own, p.proposer, p.replaces = in.For, in.Kind == input.KindPullRequest, r.proposer(in), in.Replaces
+	p.pull, p.own, p.proposer, p.replaces, p.placed = in.For, in.Kind == input.KindPullRequest, r.proposer(in), in.Replaces, in.Base != ""
 	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known, Risks: p.risks.Under(p.rules.Policy, p.Set.Paths())}
 	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.Redacted() == "" {
 		proposed.InputSHA256 = canon.Sum(in.Raw)
@@ -222,14 +222,15 @@ func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered)
 // same base or pull request, and one that may be applied if this one may. A
 // patch names by hash what it changes, so that a push which leaves that alone
 // changes nothing on a pull request. Only a patch that is stored without its
-// secrets needs its base, which such a push may have taken away.
+// secrets needs its base, which such a push may have taken away. Elsewhere such a patch,
+// which is here whole only as it is given, is that of the open transaction wherever HEAD is.
 func (p gathered) sameAs(t ledger.Transaction) bool {
 	of := t.Pointers.Proposal
 	if (p.mode == policy.ReadOnly) != (t.SandboxPolicy.Type == string(policy.ReadOnly)) {
 		return false
 	}
 	if p.pull == nil {
-		return of.PullRequest == 0 && of.BaseCommit == p.Base
+		return of.PullRequest == 0 && (of.BaseCommit == p.Base || p.Redacted() != "" && !t.Closed && !p.placed)
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
 		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.Base || of.PatchRedactedSHA256 == "")

@@ -32,12 +32,12 @@ type Step struct{ Type, For string }
 // Steps take a transaction, called by an id, on from where it stands: none where nobody has
 // anything to type. again writes a command line.
 func (r Report) Steps(id string, again func(args ...string) string) []Step {
-	takes := []string{"run", id}
+	takes, applies := []string{"run", id}, "applies it"
 	switch {
 	case r.PullRequest > 0:
 		takes[0] = "settle"
 	case r.Redacted:
-		takes = append(takes, "--patch", "FILE")
+		takes, applies = append(takes, "--patch", "FILE"), applies+"; the file is the patch as it was proposed"
 	}
 	var first []Step
 	if len(r.Moved) > 0 {
@@ -48,7 +48,7 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 	case at == state.Unchecked:
 		return []Step{{again("validate", id), "checks it"}}
 	case at == state.Approved, approved && (at == state.CheckFailed || at == state.ApplyFailed):
-		return append(first, Step{again(takes...), "applies it"})
+		return append(first, Step{again(takes...), applies})
 	case r.Verdict == nil || at.Tone() != state.Open && at != state.CheckFailed && at != state.ApplyFailed || at == state.Mergeable:
 		return nil
 	case r.PullRequest > 0:
@@ -58,7 +58,7 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 	if open := r.View().Open(); len(open) > 0 {
 		approve = append(approve, open[0].Flags()...)
 	}
-	return append(first, Step{again(approve...), "shows it and asks"}, Step{again(takes...), "then applies it"})
+	return append(first, Step{again(approve...), "shows it and asks"}, Step{again(takes...), "then " + applies})
 }
 
 func (r Report) stepsOnPull(id string, again func(args ...string) string) (out []Step) {

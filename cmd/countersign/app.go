@@ -260,7 +260,7 @@ func oneLine(err error) string {
 }
 
 // again is the command line for a next step, with the global flags that this
-// run was given.
+// run was given, and the file that it takes where that is known.
 func (a *App) again(args ...string) string {
 	words := []string{"countersign"}
 	if dir := cmp.Or(a.beside, a.flags.dir); dir != "." {
@@ -288,5 +288,5 @@ func (a *App) again(args ...string) string {
 	if _, habit := a.habitual["forge"]; a.flags.forge != "" && !habit {
 		words = append(words, "--forge", a.flags.forge)
 	}
-	return strings.Join(append(words, args...), " ")
+	return a.withFile(strings.Join(append(words, args...), " "))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -48,6 +49,9 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 	done, err := r.Review(ctx, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID
+	if err == nil && !f.dryRun && in.Kind == input.KindPatch && f.patch != "-" && f.from == "" && done.InputSHA256 == "" {
+		a.noteFile(done.ID, f.patch, in.Raw)
+	}
 	var unfit *pipeline.UnfitError
 	switch {
 	case errors.As(err, &unfit):
@@ -312,6 +316,34 @@ func (a *App) give(ctx context.Context, r *pipeline.Runner, args []string, file 
 	}
 	r, err = r.Give(ctx, snap, id, raw)
 	return r, inFile(file, err)
+}
+
+// noteFile keeps in this clone which file a patch was in that the ledger has only without its secrets, as sha256sum
+// writes it. The hash tells no more of them than the patch_id does.
+func (a *App) noteFile(id, name string, raw []byte) {
+	file, err := filepath.Abs(a.path(name))
+	noted := filepath.Join(a.repo.StateDir(), "files", report.ShortID(id))
+	if err == nil && os.MkdirAll(filepath.Dir(noted), 0o777) == nil {
+		_ = os.WriteFile(noted, []byte(canon.Hex(raw)+"  "+file+"\n"), 0o600) // without it people name the file themselves
+	}
+}
+
+var fileToGive = lazyregexp.New(`([0-9A-Z]{7}) --patch FILE\b`)
+
+// withFile is a command line with the file that noteFile noted, as long as that is as it was.
+func (a *App) withFile(line string) string {
+	return fileToGive().ReplaceAllStringFunc(line, func(found string) string {
+		id, _, _ := strings.Cut(found, " ")
+		noted, err := os.ReadFile(filepath.Join(a.repo.StateDir(), "files", id))
+		sum, file, _ := strings.Cut(strings.TrimSuffix(string(noted), "\n"), "  ")
+		if err != nil || !a.isFile(file) {
+			return found
+		}
+		if raw, err := os.ReadFile(file); err != nil || canon.Hex(raw) != sum {
+			return found
+		}
+		return id + " --patch " + report.ShellQuote(file)
+	})
 }
 
 // givePatch adds the flag for give.

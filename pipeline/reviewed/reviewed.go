@@ -36,7 +36,9 @@ func (e *RedactedError) Error() string {
 	return text
 }
 
-func (e *RedactedError) Hint() string { return "countersign run " + e.ID + " --patch FILE" }
+func (e *RedactedError) Hint() string {
+	return "countersign run " + e.ID + " --patch FILE  # the patch as it was proposed"
+}
 
 // A Source is where the bytes of a patch come from, beside the ledger.
 type Source struct {
