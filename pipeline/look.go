@@ -156,6 +156,11 @@ func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, 
 // its patch makes of what it would be applied to, and records nothing.
 func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
 	g, err := r.judge(ctx, snap, id, nil)
+	if err == nil && g.Transaction().Status == ledger.Applied {
+		err = &ClosedError{id, ledger.Applied}
+	} else if err == nil {
+		err = ended(g.Transaction())
+	}
 	if err != nil {
 		return checks.Results{}, r.known(), err
 	}
