@@ -159,12 +159,36 @@ func inflate(f *gitdiff.BinaryFragment) ([]byte, error) {
 // Literal returns the content of a literal binary section of a diff, of so many
 // bytes; payload is its lines. What is not as Git writes it is an error.
 func Literal(payload []byte, size int) ([]byte, error) {
+	f, err := literal(payload, size)
+	if err != nil {
+		return nil, err
+	}
+	return inflate(f)
+}
+
+func literal(payload []byte, size int) (*gitdiff.BinaryFragment, error) {
 	text := fmt.Appendf(nil, "diff --git a/x b/x\n%sliteral %d\n%s\n\n", binaryMark, size, payload)
 	files, _, err := gitdiff.Parse(bytes.NewReader(text))
 	if err != nil || len(files) != 1 || files[0].BinaryFragment == nil {
 		return nil, errStream
 	}
-	return inflate(files[0].BinaryFragment)
+	return files[0].BinaryFragment, nil
+}
+
+// literalBegins returns the first bytes of such a content, as many as the first line
+// of its payload has, none if that is not as Git writes it.
+func literalBegins(line []byte, size int) []byte {
+	f, err := literal(line, size)
+	if err != nil {
+		return nil
+	}
+	z, err := zlib.NewReader(bytes.NewReader(f.RawData))
+	if err != nil {
+		return nil
+	}
+	head := make([]byte, min(size, 32))
+	n, _ := io.ReadFull(z, head) // the stream goes on in the next line
+	return head[:n]
 }
 
 // makesBytes is how much memory the section asks for beyond the base and its

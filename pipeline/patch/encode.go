@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
@@ -39,11 +40,13 @@ func encode(changes []Change) []byte {
 // Bytes returns the canonical bytes of this one change.
 func (c Change) Bytes() []byte {
 	var b bytes.Buffer
-	c.write(&b)
+	c.write(&b, 100)
 	return b.Bytes()
 }
 
-func (c Change) write(b *bytes.Buffer) {
+// write writes a change; alike is the similarity of a rename, in percent, which has other
+// content only where it is shown to people (Renaming).
+func (c Change) write(b *bytes.Buffer, alike int) {
 	from := c.Path
 	if c.Kind == Rename {
 		from = c.From
@@ -58,7 +61,7 @@ func (c Change) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", c.Before.Mode, c.After.Mode)
 	}
 	if c.Kind == Rename {
-		fmt.Fprintf(b, "similarity index 100%%\nrename from %s\nrename to %s\n", quoteName(from), quoteName(c.Path))
+		fmt.Fprintf(b, "similarity index %d%%\nrename from %s\nrename to %s\n", alike, quoteName(from), quoteName(c.Path))
 	}
 	// The index line binds the content even where no hunk shows it (a rename, a
 	// mode change, an empty file).
@@ -117,7 +120,7 @@ const contextLines = 3
 func (c Change) writeText(b *bytes.Buffer, before, after []byte) {
 	oldName, newName := "/dev/null", "/dev/null"
 	if c.Before != nil {
-		oldName = headerName("a/" + c.Path)
+		oldName = headerName("a/" + cmp.Or(c.From, c.Path))
 	}
 	if c.After != nil {
 		newName = headerName("b/" + c.Path)

@@ -114,12 +114,6 @@ type Part struct {
 	Lost          int
 }
 
-// A Line is one of a file after a change, without its LF, counted from 1.
-type Line struct {
-	Number int
-	Text   []byte
-}
-
 // Parts are the files of a Diff in its order. A copy is a file that is added.
 func (d Diff) Parts() []Part {
 	var out []Part
@@ -139,7 +133,7 @@ func (d Diff) Parts() []Part {
 			for line := range bytes.Lines(h.body) {
 				switch line[0] {
 				case '+':
-					p.Added = append(p.Added, Line{number, bytes.TrimSuffix(line[1:], []byte("\n"))})
+					p.Added = append(p.Added, Line{Mark: '+', After: number, Text: bytes.TrimSuffix(line[1:], []byte("\n"))})
 					number++
 				case '-':
 					p.Lost++

@@ -1,10 +1,6 @@
 package patch
 
-import (
-	"bytes"
-
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
-)
+import "bytes"
 
 // Reverse returns the diff that takes back what another one does, Moved. ok is false where none can tell
 // that: of a copy, of a binary section, of lines removed without any context.
@@ -48,20 +44,4 @@ func (d Diff) Below(dir string) Diff {
 		out.sections = append(out.sections, s)
 	}
 	return out
-}
-
-// Alike is how many percent of the larger of two files stand in the other as well, line by line.
-func Alike(a, b []byte) int {
-	times := map[string]int{}
-	for _, line := range linediff.Lines(a) {
-		times[string(line)]++
-	}
-	common := 0
-	for _, line := range linediff.Lines(b) {
-		if times[string(line)] > 0 {
-			times[string(line)]--
-			common += len(line)
-		}
-	}
-	return 100 * common / max(len(a), len(b), 1)
 }

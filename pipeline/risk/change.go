@@ -140,26 +140,15 @@ func sides(c patch.Change) []string {
 	return []string{c.Path}
 }
 
-var hunkHead = regexp.MustCompile(`^@@ -[0-9]+(?:,[0-9]+)? \+([0-9]+)`)
-
 // addedLines reads the lines that a change adds out of its canonical bytes, so
 // that they are those which a reader of the diff sees, or tells that it is binary.
 func addedLines(c patch.Change) (out []patch.Line, binary bool) {
-	number, inHunk := 0, false
-	for line := range bytes.Lines(c.Bytes()) {
-		switch {
-		case bytes.HasPrefix(line, []byte("@@ ")):
-			number, inHunk = 0, true
-			if m := hunkHead.FindSubmatch(line); m != nil {
-				fmt.Sscan(string(m[1]), &number)
-			}
-		case !inHunk && bytes.HasPrefix(line, []byte("GIT binary patch")):
+	for l := range patch.Lines(c.Bytes()) {
+		if l.Mark == '+' {
+			out = append(out, l)
+		}
+		if l.Mark == 0 && string(l.Text) == "GIT binary patch" {
 			return nil, true
-		case inHunk && line[0] == '+':
-			out = append(out, patch.Line{Number: number, Text: bytes.TrimSuffix(line[1:], []byte("\n"))})
-			number++
-		case inHunk && line[0] == ' ':
-			number++
 		}
 	}
 	return out, false
@@ -200,11 +189,11 @@ func byteCount(n int) string {
 func binaryDetail(c patch.Change) string {
 	switch {
 	case c.Before == nil:
-		return format(c.After.Data) + ", " + byteCount(len(c.After.Data))
+		return Format(c.After.Data) + ", " + byteCount(len(c.After.Data))
 	case c.After == nil:
-		return format(c.Before.Data) + ", " + byteCount(len(c.Before.Data)) + ", deleted"
+		return Format(c.Before.Data) + ", " + byteCount(len(c.Before.Data)) + ", deleted"
 	}
-	was, is := format(c.Before.Data), format(c.After.Data)
+	was, is := Format(c.Before.Data), Format(c.After.Data)
 	if was != is {
 		is = was + " → " + is
 	}
@@ -237,7 +226,8 @@ var formats = []struct{ begins, name string }{
 	{"\xfe\xff", "text in UTF-16"},
 }
 
-func format(data []byte) string {
+// Format is what kind of file begins so, in words.
+func Format(data []byte) string {
 	if len(data) == 0 {
 		return "empty"
 	}

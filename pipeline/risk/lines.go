@@ -35,26 +35,26 @@ func inLines(path string, lines []patch.Line, secrets []int) []Risk {
 	var blanks blankLines
 	for _, l := range lines {
 		if blanks.before(l) {
-			hidden(belowBlanks, l.Number)
+			hidden(belowBlanks, l.After)
 		}
 		for _, detail := range outOfSight(l.Text) {
-			hidden(detail, l.Number)
+			hidden(detail, l.After)
 		}
-		if l.Number <= 2 {
+		if l.After <= 2 {
 			if m := coding.FindSubmatch(l.Text); m != nil && !plainCoding.Match(m[1]) {
-				hidden("it is read as "+named(string(m[1]), slices.Contains(secrets, l.Number)), l.Number)
+				hidden("it is read as "+named(string(m[1]), slices.Contains(secrets, l.After)), l.After)
 			}
 		}
 		if n := utf8.RuneCount(l.Text); n > maxLineLength {
-			long.at(l.Number)
+			long.at(l.After)
 			long.Detail = longest(long.Detail, n)
 		}
 		if ascii(l.Text) {
 			continue
 		}
 		for _, word := range lookalikes(string(l.Text)) {
-			alike.at(l.Number)
-			word = named(word, slices.Contains(secrets, l.Number))
+			alike.at(l.After)
+			word = named(word, slices.Contains(secrets, l.After))
 			switch {
 			case slices.Contains(words, word):
 			case len(words) < maxLines:
@@ -108,10 +108,10 @@ type blankLines struct{ count, last int }
 
 // before reports whether so many are before a line that has text, that it is out of sight.
 func (b *blankLines) before(l patch.Line) bool {
-	if l.Number != b.last+1 {
+	if l.After != b.last+1 {
 		b.count = 0
 	}
-	b.last = l.Number
+	b.last = l.After
 	if len(bytes.TrimSpace(l.Text)) == 0 {
 		b.count++
 		return false

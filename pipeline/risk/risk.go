@@ -150,7 +150,7 @@ func secretLines(added []patch.Line, f *secret.Finder) []secret.PatchFinding {
 	var out []secret.PatchFinding
 	add := func(at int, kind string) {
 		if i, _ := slices.BinarySearch(ends, at+1); i < len(added) {
-			out = append(out, secret.PatchFinding{Line: added[i].Number, Kind: kind})
+			out = append(out, secret.PatchFinding{Line: added[i].After, Kind: kind})
 		}
 	}
 	for _, one := range f.Find(text.String()) {

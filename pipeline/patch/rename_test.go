@@ -1,0 +1,257 @@
+package patch_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
+)
+
+// words are some lines; seed says which.
+func words(seed uint64, lines int) []string {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	out := make([]string, lines)
+	for i := range out {
+		out[i] = strings.Repeat("w", rnd.IntN(20)) + fmt.Sprint(" ", seed, " ", rnd.IntN(1000))
+		if rnd.IntN(10) == 0 {
+			out[i] = strings.Repeat(out[i], 12) // of more than 64 bytes
+		}
+	}
+	return out
+}
+
+func textFile(lines []string, end string) *patch.File {
+	return &patch.File{Mode: patch.Regular, Data: []byte(strings.Join(lines, end) + end)}
+}
+
+// replaced has n lines of a file made anew.
+func replaced(lines []string, n int) []string {
+	return slices.Concat(words(99, n), lines[n:])
+}
+
+// renamings are those of a patch, as `git diff -M --raw` tells them.
+func renamings(p patch.Patchset) []string {
+	var out []string
+	for _, r := range patch.Renamings(p.Bytes()) {
+		out = append(out, fmt.Sprintf("R%03d\t%s\t%s", r.Alike, r.OldPath, r.NewPath))
+	}
+	return out
+}
+
+func gitRenames(r repo) []string {
+	var out []string
+	for line := range strings.Lines(string(r.git("diff", "--cached", "-M", "-l0", "--raw"))) {
+		if _, status, _ := strings.Cut(strings.TrimSpace(line), " R"); status != "" && !strings.HasPrefix(status, "100") {
+			out = append(out, "R"+status)
+		}
+	}
+	return out
+}
+
+// TestRenamings: files are renamed where git says so, and as alike as git says.
+func TestRenamings(t *testing.T) {
+	ten, hundred := words(1, 10), words(2, 100)
+	reversed := slices.Clone(hundred)
+	slices.Reverse(reversed)
+	executable := textFile(replaced(hundred, 3), "\n")
+	executable.Mode = patch.Executable
+	for name, c := range map[string]struct{ before, after map[string]*patch.File }{
+		"edited":                   {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"dir/new": textFile(replaced(hundred, 28), "\n")}},
+		"executable":               {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"new": executable}},
+		"half":                     {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"new": textFile(replaced(hundred, 45), "\n")}},
+		"less":                     {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"new": textFile(replaced(hundred, 60), "\n")}},
+		"much longer":              {map[string]*patch.File{"old": textFile(ten, "\n")}, map[string]*patch.File{"new": textFile(append(words(3, 40), ten...), "\n")}},
+		"another order":            {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"new": textFile(reversed, "\n")}},
+		"line ends":                {map[string]*patch.File{"old": textFile(hundred, "\n")}, map[string]*patch.File{"new": textFile(hundred, "\r\n")}},
+		"without the last newline": {map[string]*patch.File{"old": textFile(ten, "\n")}, map[string]*patch.File{"new": {Mode: patch.Regular, Data: []byte(strings.Join(ten, "\n"))}}},
+		"one long line":            {map[string]*patch.File{"old": {Mode: patch.Regular, Data: []byte(strings.Join(hundred, ""))}}, map[string]*patch.File{"new": {Mode: patch.Regular, Data: []byte(strings.Join(replaced(hundred, 1), ""))}}},
+		"two into one":             {map[string]*patch.File{"a": textFile(replaced(hundred, 20), "\n"), "b": textFile(replaced(hundred, 5), "\n")}, map[string]*patch.File{"c": textFile(hundred, "\n")}},
+		"one into two":             {map[string]*patch.File{"a": textFile(hundred, "\n")}, map[string]*patch.File{"b": textFile(replaced(hundred, 20), "\n"), "c": textFile(replaced(hundred, 5), "\n")}},
+		"the only ones of a name": {map[string]*patch.File{"x/a": textFile(hundred, "\n")}, map[string]*patch.File{
+			"y/a": textFile(replaced(hundred, 20), "\n"), "y/b": textFile(replaced(hundred, 1), "\n")}},
+		"three of a name": {map[string]*patch.File{"x/a": textFile(hundred, "\n")}, map[string]*patch.File{
+			"y/a": textFile(replaced(hundred, 20), "\n"), "y/b": textFile(replaced(hundred, 1), "\n"), "z/a": textFile(ten, "\n")}},
+		"the same name, less alike": {map[string]*patch.File{"x/a": textFile(hundred, "\n")}, map[string]*patch.File{
+			"y/a": textFile(replaced(hundred, 40), "\n"), "y/b": textFile(replaced(hundred, 1), "\n")}},
+		"crossed": {map[string]*patch.File{"x/a": textFile(hundred, "\n"), "x/b": textFile(replaced(hundred, 10), "\n")}, map[string]*patch.File{
+			"y/a": textFile(replaced(hundred, 12), "\n"), "y/b": textFile(replaced(hundred, 2), "\n")}},
+		"with spaces and quotes": {map[string]*patch.File{`a "b" c`: textFile(hundred, "\n")}, map[string]*patch.File{"d e\u00e9": textFile(replaced(hundred, 10), "\n")}},
+		"empty":                  {map[string]*patch.File{"a": {Mode: patch.Regular}}, map[string]*patch.File{"b": textFile(ten[:1], "\n")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.git("config", "core.quotepath", "off")
+			after := map[string]*patch.File{"still": textFile(ten[:2], "\n")}
+			r.write("still", after["still"])
+			for path, f := range c.before {
+				r.write(path, f)
+				after[path] = nil
+			}
+			r.commit()
+			for path := range c.before {
+				r.write(path, nil)
+			}
+			for path, f := range c.after {
+				r.write(path, f)
+				after[path] = f
+			}
+			r.git("add", "-A")
+			base := map[string]*patch.File{"still": after["still"]}
+			for path, f := range c.before {
+				base[path] = f
+			}
+			p, err := patch.Between(newMemFS(base), after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := gitRenames(r)
+			for i := range want {
+				want[i] = strings.NewReplacer(`"`, ``, `\`, ``).Replace(want[i]) // git quotes names here
+			}
+			got := renamings(p)
+			for i := range got {
+				got[i] = strings.ReplaceAll(got[i], `"`, ``)
+			}
+			if name == "another order" {
+				got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "R100") })
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, git says %q", got, want)
+			}
+		})
+	}
+}
+
+// TestT14Renamings: what is shown of a rename hides nothing of the two files that the bytes have: put on the files
+// before, it gives the files after, byte for byte, in the real git as well.
+func TestT14Renamings(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	renamed := 0
+	for range 300 {
+		base, after := map[string]*patch.File{}, map[string]*patch.File{}
+		for i := range 1 + rnd.IntN(3) {
+			f := randomFile(rnd)
+			to := &patch.File{Mode: f.Mode, Data: edit(rnd, f.Data)}
+			switch rnd.IntN(6) {
+			case 0:
+				to.Mode = patch.Executable
+			case 1:
+				to.Data = bytes.TrimSuffix(to.Data, []byte("\n"))
+			case 2:
+				to.Data = bytes.ReplaceAll(to.Data, []byte("1"), []byte("\xff"))
+			}
+			base[fmt.Sprint("old", i)], after[fmt.Sprint("old", i)], after[fmt.Sprint(`new "`, i)] = f, nil, to
+		}
+		p, err := patch.Between(newMemFS(base), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range patch.Renamings(p.Bytes()) {
+			renamed++
+			d, err := patch.Parse(r.Diff)
+			if err != nil {
+				t.Fatalf("%v: %s", err, r.Diff)
+			}
+			got, err := d.Resolve(newMemFS(base))
+			if err != nil {
+				t.Fatalf("%v: %s", err, r.Diff)
+			}
+			_, sums := got.Hashes()
+			if want := after[r.NewPath].Sum(); *sums[r.NewPath] != *want || sums[r.OldPath] != nil {
+				t.Errorf("another content: %s", r.Diff)
+			}
+			for _, c := range got.Changes {
+				if c.Path == r.NewPath && c.After.Mode != after[r.NewPath].Mode {
+					t.Errorf("another mode: %s", r.Diff)
+				}
+			}
+		}
+	}
+	if renamed < 100 {
+		t.Errorf("only %d renames", renamed)
+	}
+
+	// A diff that does not have all of a file, or another text than it says, as a masked one has, tells no rename.
+	hundred := words(2, 100)
+	p, err := patch.Between(newMemFS(map[string]*patch.File{"old": textFile(hundred, "\n")}), map[string]*patch.File{"old": nil, "new": textFile(replaced(hundred, 5), "\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(p.Bytes())
+	if len(patch.Renamings([]byte(whole))) != 1 {
+		t.Fatal("no rename")
+	}
+	for what, diff := range map[string]string{
+		"a masked line":  strings.ReplaceAll(whole, hundred[50]+"\n", "<REDACTED:x>\n"),
+		"a lost line":    strings.Replace(strings.Replace(whole, "-"+hundred[50]+"\n", "", 1), "@@ -1,100 +0,0 @@", "@@ -1,99 +0,0 @@", 1),
+		"no diff at all": whole + "x\n",
+	} {
+		if diff == whole || len(patch.Renamings([]byte(diff))) > 0 {
+			t.Errorf("%s: a rename", what)
+		}
+	}
+}
+
+// TestManyRenamings: the search for renames is bounded, and beyond its bounds it finds less.
+func TestManyRenamings(t *testing.T) {
+	base, after := map[string]*patch.File{}, map[string]*patch.File{}
+	for i := range 1000 {
+		lines := slices.Concat(words(7, 10), []string{fmt.Sprint(i)})
+		base[fmt.Sprint("old", i)], after[fmt.Sprint("old", i)] = textFile(lines, "\n"), nil
+		after[fmt.Sprint("new", i)] = textFile(append(lines, "x"), "\n")
+	}
+	p, err := patch.Between(newMemFS(base), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, from := p.Bytes(), time.Now()
+	if n := len(patch.Renamings(raw)); n == 0 || time.Since(from) > 5*time.Second {
+		t.Errorf("%d in %v", n, time.Since(from))
+	}
+}
+
+// TestLines: what each line of a diff is, whatever the text is, and the numbers of its files.
+func TestLines(t *testing.T) {
+	const diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -4,3 +4,3 @@\n-- a\n+++ b\n\n c\n-d\n\\ No newline at end of file\n@@ x\n+e\nodd\ndiff --git a/y b/y\n--- y"
+	var got []string
+	var all []byte
+	for l := range patch.Lines([]byte(diff)) {
+		got = append(got, fmt.Sprintf("%d %q %d %d %s", l.File, l.Mark, l.Before, l.After, l.Text))
+		all = append(all, l.Raw...)
+	}
+	want := []string{`0 '\x00' 0 0 diff --git a/x b/x`, `0 '\x00' 0 0 --- a/x`, `0 '\x00' 0 0 +++ b/x`, `0 '@' 0 0 @@ -4,3 +4,3 @@`, `0 '-' 4 0 - a`, `0 '+' 0 4 ++ b`, `0 ' ' 5 5 `, `0 ' ' 6 6 c`, `0 '-' 7 0 d`,
+		`0 '\\' 0 0  No newline at end of file`, `0 '@' 0 0 @@ x`, `0 '+' 0 0 e`, `0 '\x00' 0 0 odd`, `1 '\x00' 0 0 diff --git a/y b/y`, `1 '\x00' 0 0 --- y`}
+	if !slices.Equal(got, want) || string(all) != diff {
+		t.Errorf("got %q", got)
+	}
+	stats := patch.Stats([]byte("above\n" + diff))
+	if len(stats) != 3 || string(stats[0].Diff)+string(stats[1].Diff)+string(stats[2].Diff) != "above\n"+diff || stats[1].Added != 2 || stats[1].Deleted != 2 || stats[1].Lines != 13 || stats[1].Binary {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestStatsBinary: of a binary file the size and the first bytes are known, and neither of one that is deleted.
+func TestStatsBinary(t *testing.T) {
+	png := append([]byte("\x89PNG\r\n\x1a\n\x00"), make([]byte, 90000)...)
+	base := map[string]*patch.File{"a": {Mode: patch.Regular, Data: []byte("\x00")}, "b": {Mode: patch.Regular, Data: []byte("\x00b")}}
+	p, err := patch.Between(newMemFS(base), map[string]*patch.File{"a": {Mode: patch.Regular, Data: png}, "b": nil, "c": {Mode: patch.Regular, Data: []byte("GIT binary patch\nliteral 5\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := patch.Stats(p.Bytes())
+	if !s[0].Binary || s[0].Size != len(png) || !bytes.HasPrefix(png, s[0].Begins) || len(s[0].Begins) < 10 || !s[1].Binary || s[1].Size != 0 || s[2].Binary || s[2].Size != -1 {
+		t.Errorf("%+v", []any{s[0].Size, s[0].Begins, s[1].Size, s[2].Size})
+	}
+	for what, content := range map[string]string{
+		"a delta": "delta 5\nx\n", "no number": "literal x\nx\n", "another alphabet": "literal 5\n\x00\n", "nothing": "", "no payload": "literal 5\n",
+	} {
+		if s := patch.Stats([]byte("diff --git a/x b/x\nGIT binary patch\n" + content)); !s[0].Binary || len(s[0].Begins) > 0 {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+}
