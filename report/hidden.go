@@ -1,13 +1,13 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A hidden character is one that does not show, in lines that a diff adds, or a
@@ -27,35 +27,15 @@ const maxHiddenLines = 5
 // file, character and side.
 func hiddenIn(diff []byte) []hidden {
 	found := finder{known: map[string]int{}}
-	file, before, after, inHunk := -1, 0, 0, false
-	for line := range bytes.Lines(diff) {
-		text := string(bytes.TrimSuffix(line[1:], []byte("\n")))
-		switch {
-		case bytes.HasPrefix(line, []byte("diff --git ")):
-			file, inHunk = file+1, false
-		case bytes.HasPrefix(line, []byte("@@ ")):
-			before, after, inHunk = hunkStart(line, " -"), hunkStart(line, " +"), true
-		case inHunk && line[0] == '+':
-			found.line(hidden{file: file, lines: []int{after}}, text)
-			after++
-		case inHunk && line[0] == '-':
-			found.line(hidden{file: file, lines: []int{before}, removed: true}, text)
-			before++
-		case inHunk && line[0] == ' ':
-			before++
-			after++
+	for l := range patch.Lines(diff) {
+		switch l.Mark {
+		case '+':
+			found.line(hidden{file: l.File, lines: []int{l.After}}, string(l.Text))
+		case '-':
+			found.line(hidden{file: l.File, lines: []int{l.Before}, removed: true}, string(l.Text))
 		}
 	}
 	return found.list
-}
-
-// hunkStart is the first line of "@@ -a,b +c,d @@" on the side with that sign.
-func hunkStart(line []byte, sign string) int {
-	_, after, _ := strings.Cut(string(line), sign)
-	number, _, _ := strings.Cut(after, " ")
-	number, _, _ = strings.Cut(number, ",")
-	n, _ := strconv.Atoi(number)
-	return n
 }
 
 // A finder gathers hidden characters in the order in which they appear.

@@ -4,7 +4,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -112,40 +111,22 @@ func New(log *ledger.Log, diff []byte) Report {
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
-	stats := count(diff)
+	stats := patch.Stats(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
 		f := File{Path: c.Path, From: c.From, Kind: c.Kind, After: p.AfterSHA256[c.Path]}
 		f.Before = p.BaseSHA256[cmp.Or(c.From, c.Path)]
 		if i < len(stats) {
-			f.Added, f.Deleted = stats[i].added, stats[i].deleted
+			f.Added, f.Deleted = stats[i].Added, stats[i].Deleted
 		}
 		r.Files = append(r.Files, f)
 	}
-	renamed(r.Files, diff)
-	return r
-}
-
-type stat struct{ added, deleted int }
-
-// count counts the changed lines of each file of canonical bytes, whose binary
-// sections have no hunks.
-func count(diff []byte) []stat {
-	var out []stat
-	inHunk := false
-	for line := range bytes.Lines(diff) {
-		switch {
-		case bytes.HasPrefix(line, []byte("diff --git ")):
-			out, inHunk = append(out, stat{}), false
-		case bytes.HasPrefix(line, []byte("@@ ")):
-			inHunk = true
-		case inHunk && line[0] == '+':
-			out[len(out)-1].added++
-		case inHunk && line[0] == '-':
-			out[len(out)-1].deleted++
+	for _, one := range patch.Renamings(diff) {
+		if one.From < len(r.Files) && one.To < len(r.Files) {
+			r.Files[one.To].RenamedFrom, r.Files[one.To].Alike = r.Files[one.From].Path, one.Alike
 		}
 	}
-	return out
+	return r
 }
 
 // Lines sums the changed lines of all files.

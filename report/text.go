@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -160,20 +159,14 @@ func (s Style) Bold(text string) string { return s.paint(bold, text) }
 func Diff(diff []byte, s Style) string {
 	var b strings.Builder
 	var escaped []int
-	n, inHunk := 0, false
-	for line := range bytes.Lines(diff) {
+	n := 0
+	for l := range patch.Lines(diff) {
 		n++
-		text := strings.TrimSuffix(string(line), "\n")
-		switch {
-		case strings.HasPrefix(text, "diff --git "):
-			inHunk = false
-		case strings.HasPrefix(text, "@@ "):
-			inHunk = true
-		}
+		text := strings.TrimSuffix(string(l.Raw), "\n")
 		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
 			escaped = append(escaped, n)
 		}
-		b.WriteString(s.diffLine(text, inHunk))
+		b.WriteString(s.diffLine(l))
 		b.WriteByte('\n')
 	}
 	if len(escaped) > 0 {
@@ -182,16 +175,16 @@ func Diff(diff []byte, s Style) string {
 	return b.String()
 }
 
-func (s Style) diffLine(text string, inHunk bool) string {
-	shown := s.reveal(text)
-	switch {
-	case strings.HasPrefix(text, "@@ "):
+func (s Style) diffLine(l patch.Line) string {
+	shown := s.reveal(strings.TrimSuffix(string(l.Raw), "\n"))
+	switch l.Mark {
+	case '@':
 		return s.paint(cyan, shown)
-	case !inHunk:
+	case 0:
 		return s.paint(bold, shown)
-	case strings.HasPrefix(text, "+"):
+	case '+':
 		return s.paint(green, shown)
-	case strings.HasPrefix(text, "-"):
+	case '-':
 		return s.paint(red, shown)
 	}
 	return shown
