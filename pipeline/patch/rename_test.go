@@ -127,9 +127,9 @@ func TestRenamings(t *testing.T) {
 	}
 }
 
-// TestT14Renamings: what is shown of a rename hides nothing of the two files that the bytes have: put on the files
+// TestT71Renamings: what is shown of a rename hides nothing of the two files that the bytes have: put on the files
 // before, it gives the files after, byte for byte, in the real git as well.
-func TestT14Renamings(t *testing.T) {
+func TestT71Renamings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	renamed := 0
 	for range 300 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -70,16 +71,16 @@ func (s *sheet) compare() {
 // parts are the files of a patch.
 func (t Transaction) parts() []part {
 	var out []part
-	for line := range bytes.Lines(t.patch) {
-		if bytes.HasPrefix(line, []byte("diff --git ")) || len(out) == 0 {
-			name := strings.TrimSuffix(string(line), "\n")
-			if len(out) < len(t.changes) {
-				name = t.changes[len(out)].Path
+	for l := range patch.Lines(t.patch) {
+		if l.File == len(out) {
+			name := string(l.Text)
+			if l.File < len(t.changes) {
+				name = t.changes[l.File].Path
 			}
 			out = append(out, part{name: name})
 		}
-		if last := &out[len(out)-1]; !bytes.HasPrefix(line, []byte("index ")) {
-			last.lines = append(last.lines, line)
+		if last := &out[l.File]; l.Mark != 0 || !bytes.HasPrefix(l.Raw, []byte("index ")) {
+			last.lines = append(last.lines, l.Raw)
 		}
 	}
 	return out

@@ -3,149 +3,225 @@ package html
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
-// writeDiff writes canonical bytes, a section a file. All of it stands there once, in its own order,
-// so that it can be selected and compared; two style rules set the removed and the added lines of a change
-// below each other, or side by side. names are the files' paths, in the diff's order.
-func (s *sheet) writeDiff(diff []byte, names []string) {
-	d := drawer{Body: &s.Body, names: names}
-	for line := range bytes.Lines(diff) {
-		d.line(string(line))
-	}
-	d.endFile()
+// maxOpenLines is how many lines of a file's diff are shown without a click.
+const maxOpenLines = 400
+
+// A changedFile is one file as the page shows it: a section of the diff, or the two of a rename.
+type changedFile struct {
+	Number         int    // of the section, from 1: it is #file-N of the page
+	Name           string // "old → new" of a rename
+	Note           string // "renamed, 72 % alike", "PNG, 41.2 → 43.0 KB", "" for nothing
+	Added, Deleted int    // lines; of a rename those that differ
+	Binary         bool   // whether it has no lines
+	Closed         bool   // whether its diff opens on a click
+
+	diff      []byte // canonical bytes, or of a rename what differs
+	gone, now []byte // the canonical bytes of a rename, of both files
+	from      int    // the number of the file that is gone
 }
 
-// A drawer goes through a diff line by line.
+// changedFiles are the files of a diff in its order, a rename where its new file is. changes and
+// list are what the record says of them.
+func changedFiles(diff []byte, changes []ledger.ItemChange, list *risk.List) []changedFile {
+	stats := patch.Stats(diff)
+	var out []changedFile
+	for i, s := range stats {
+		f := changedFile{Number: i + 1, Name: fmt.Sprintf("file %d", i+1), diff: s.Diff}
+		if i < len(changes) {
+			if f.Name = changes[i].Path; changes[i].From != "" {
+				f.Name, f.Note = changes[i].From+" → "+f.Name, "renamed"
+			}
+		}
+		if s.Binary {
+			f.Note = content(s, list, f.Name)
+		}
+		out = append(out, f.counted(s))
+	}
+	for _, r := range patch.Renamings(diff) {
+		old, f := out[r.From], &out[r.To]
+		*f = changedFile{Number: r.To + 1, Name: old.Name + " → " + f.Name, Note: fmt.Sprintf("renamed, %d %% alike", r.Alike), diff: r.Diff, gone: old.diff, now: f.diff, from: r.From + 1}
+		*f = f.counted(patch.Stats(r.Diff)[0])
+		out[r.From].diff = nil
+	}
+	return slices.DeleteFunc(out, func(f changedFile) bool { return f.diff == nil })
+}
+
+// counted is the file with the numbers of its diff.
+func (f changedFile) counted(s patch.Stat) changedFile {
+	f.Added, f.Deleted, f.Binary, f.Closed = s.Added, s.Deleted, s.Binary, s.Binary || s.Lines > maxOpenLines
+	if f.Closed && !f.Binary {
+		f.Note = strings.TrimPrefix(fmt.Sprintf("%s, %d lines", f.Note, s.Lines), ", ")
+	}
+	return f
+}
+
+// content is what a binary file is: "PNG, 41.2 → 43.0 KB". The diff does not have what it was before:
+// its size then is from the list of risks, where that tells the size after as the diff does.
+func content(s patch.Stat, list *risk.List, name string) string {
+	if s.Size < 0 || len(s.Begins) == 0 {
+		return "binary"
+	}
+	sizes := []int{s.Size}
+	if list != nil {
+		for _, r := range list.Risks {
+			var was, is int
+			_, detail, _ := strings.Cut(r.Detail, ", ")
+			if n, _ := fmt.Sscanf(detail, "%d → %d byte", &was, &is); r.Kind == risk.Binary && r.Path == name && n == 2 && is == s.Size {
+				sizes = []int{was, is}
+			}
+		}
+	}
+	return strings.TrimSuffix(risk.Format(s.Begins), " image") + ", " + inBytes(sizes)
+}
+
+// inBytes are sizes in the unit of the largest.
+func inBytes(sizes []int) string {
+	by, unit := 1.0, "bytes"
+	switch most := slices.Max(sizes); {
+	case most >= 1e6:
+		by, unit = 1e6, "MB"
+	case most >= 1e3:
+		by, unit = 1e3, "KB"
+	}
+	var out []string
+	for _, n := range sizes {
+		out = append(out, strconv.FormatFloat(float64(n)/by, 'f', map[bool]int{true: 0, false: 1}[by == 1], 64))
+	}
+	return strings.Join(out, " → ") + " " + unit
+}
+
+// counts are the numbers of added and deleted lines.
+func (b *Body) counts(added, deleted int) {
+	b.Markup(`<span class="plus">`).Textf("+%d", added).Markup(`</span> <span class="minus">`).Textf("−%d", deleted).Markup("</span>")
+}
+
+// writeDiff writes the files of a diff, a section each. Its canonical bytes stand there once, so that
+// they can be selected and compared; of a rename they are below what differs. Two style rules set the
+// removed and the added lines of a change below each other, or side by side.
+func (s *sheet) writeDiff(files []changedFile) {
+	d := drawer{Body: &s.Body, words: maxWordWork}
+	for _, f := range files {
+		s.Markup("<details class=\"file\"").Attribute("id", fmt.Sprintf("file-%d", f.Number))
+		if !f.Closed {
+			s.Markup(" open")
+		}
+		s.Markup(">\n<summary><h3>").Text(f.Name).Markup("</h3>")
+		if !f.Binary {
+			s.Markup(" ").counts(f.Added, f.Deleted)
+		}
+		if f.Note != "" {
+			s.Markup(" <span class=\"note\">").Text(f.Note).Markup("</span>")
+		}
+		s.Markup("</summary>\n")
+		if f.gone == nil {
+			d.write("diff", "", "Diff of "+f.Name, f.diff)
+		} else {
+			d.write(told, "", "What changed in "+f.Name, f.diff)
+			s.Markup("<details class=\"exact\">\n<summary>As the patch has it: one file deleted, one added</summary>\n")
+			d.write("diff", fmt.Sprintf("file-%d", f.from), "Diff of the old file of "+f.Name, f.gone)
+			d.write("diff", "", "Diff of the new file of "+f.Name, f.now)
+			s.Markup("</details>\n")
+		}
+		s.Markup("</details>\n")
+	}
+}
+
+// A drawer writes diffs line by line.
 type drawer struct {
 	*Body
-	names []string
-	file  int // counted from 1; 0 before the first
-
-	inHunk        bool
-	before, after int  // the numbers of the next lines
-	side          byte // of the change that is open: '-', '+', or 0 for none
+	words          int          // work that is left for the search of changed words
+	removed, added []patch.Line // of the change that is open, with what says that a newline is missing
 }
 
-// line writes a line with its LF.
-func (d *drawer) line(line string) {
+// told is the class of a diff that is not canonical bytes, but what differs in a rename. The title says
+// all of its header but the modes.
+const told constant = "diff told"
+
+func (d *drawer) write(class constant, id, label string, diff []byte) {
+	d.Markup(`<pre class="`).Markup(class).Markup(`"`)
+	if id != "" {
+		d.Attribute("id", id)
+	}
+	d.Markup(` tabindex="0" role="region"`).Attribute("aria-label", label).Markup("><code>")
+	for l := range patch.Lines(diff) {
+		if class != told || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
+			d.line(l)
+		}
+	}
+	d.endChange()
+	d.Markup("</code></pre>\n")
+}
+
+// line writes a line, or keeps it until its change is whole. A removed line after an added one begins
+// another change.
+func (d *drawer) line(l patch.Line) {
 	switch {
-	case strings.HasPrefix(line, "diff --git "):
-		d.beginFile(line)
-		d.meta("m", line)
-	case d.file == 0:
-		d.beginFile(line)
-		d.meta("m", line)
-	case strings.HasPrefix(line, "@@ "):
-		d.before, d.after = starts(line)
-		d.inHunk = true
-		d.meta("g", line)
-	case !d.inHunk:
-		d.meta("m", line)
-	case line[0] == '-':
-		d.changed(line)
-		d.code("d", line, d.before, 0)
-		d.before++
-	case line[0] == '+':
-		d.changed(line)
-		d.code("a", line, 0, d.after)
-		d.after++
-	case line[0] == '\\': // "\ No newline at end of file" belongs to the line before
-		d.Markup(`<span class="m">`).Lines(line).Markup("</span>")
+	case l.Mark == '-' && len(d.added) > 0:
+		d.endChange()
+		fallthrough
+	case l.Mark == '-', l.Mark == '\\' && len(d.added) == 0 && len(d.removed) > 0:
+		d.removed = append(d.removed, l)
+	case l.Mark == '+', l.Mark == '\\' && len(d.added) > 0:
+		d.added = append(d.added, l)
 	default:
 		d.endChange()
-		d.code("u", line, d.before, d.after)
-		d.before++
-		d.after++
+		d.code(l, nil)
 	}
 }
 
-// meta writes a line that is none of a file.
-func (d *drawer) meta(class constant, line string) {
-	d.endChange()
-	d.Markup(`<span class="`).Markup(class).Markup(`">`).Lines(line).Markup("</span>")
-}
-
-// changed opens the half of a change that a line is in. A removed line after an added one begins
-// another change.
-func (d *drawer) changed(line string) {
-	if line[0] == d.side {
+// endChange writes the change that is open, in two halves.
+func (d *drawer) endChange() {
+	if len(d.removed)+len(d.added) == 0 {
 		return
 	}
-	if d.side == '+' {
-		d.endChange()
+	old, now := d.changedWords()
+	d.Markup(`<span class="ch"><span class="o">`)
+	for i, l := range d.removed {
+		d.code(l, old[i])
 	}
-	switch {
-	case d.side == '-': // and now an added one
-		d.Markup("</span>")
-	case line[0] == '+':
-		d.Markup(`<span class="ch"><span class="o"></span>`)
-	default:
-		d.Markup(`<span class="ch">`)
-	}
-	if d.side = line[0]; d.side == '+' {
+	d.Markup(`</span>`)
+	if len(d.added) > 0 {
 		d.Markup(`<span class="w">`)
-	} else {
-		d.Markup(`<span class="o">`)
+		for i, l := range d.added {
+			d.code(l, now[i])
+		}
+		d.Markup(`</span>`)
 	}
+	d.Markup(`</span>`)
+	d.removed, d.added = d.removed[:0], d.added[:0]
 }
 
-func (d *drawer) endChange() {
-	if d.side != 0 {
-		d.Markup("</span></span>")
-	}
-	d.side = 0
-}
+// classes are those of lines by their mark.
+var classes = map[byte]constant{'@': "g", ' ': "u", '-': "d", '+': "a"}
 
-// code writes a line of a file, with its numbers before and after as attributes, so that they are
-// neither copied nor read as text.
-func (d *drawer) code(class constant, line string, before, after int) {
+// code writes a line, with its numbers before and after as attributes, so that they are neither copied
+// nor read as text, and with these words of it marked.
+func (d *drawer) code(l patch.Line, words []extent) {
+	class, known := classes[l.Mark]
+	if !known {
+		class = "m"
+	}
 	d.Markup(`<span class="`).Markup(class).Markup(`"`)
-	if before > 0 {
-		d.number(` data-o="`, before)
+	if l.Before > 0 {
+		d.Attribute("data-o", strconv.Itoa(l.Before))
 	}
-	if after > 0 {
-		d.number(` data-n="`, after)
+	if l.After > 0 {
+		d.Attribute("data-n", strconv.Itoa(l.After))
 	}
-	d.Markup(">").Lines(line).Markup("</span>")
-}
-
-func (d *drawer) number(name constant, n int) {
-	d.Markup(name)
-	d.b = strconv.AppendInt(d.b, int64(n), 10)
-	d.Markup(`"`)
-}
-
-func (d *drawer) beginFile(line string) {
-	d.endFile()
-	name := fmt.Sprintf("file %d", d.file+1)
-	if d.file < len(d.names) {
-		name = d.names[d.file]
-	} else if _, after, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " b/"); ok {
-		name = after
+	d.Markup(">")
+	at := 0
+	for _, w := range words {
+		d.Lines(string(l.Raw[at : 1+w.from])).Markup(`<b class="word">`).Lines(string(l.Raw[1+w.from : 1+w.to])).Markup("</b>")
+		at = 1 + w.to
 	}
-	d.file++
-	d.inHunk = false
-	d.Markup("<details open class=\"file\"").Attribute("id", fmt.Sprintf("file-%d", d.file)).Markup(">\n<summary><h3>").Text(name).Markup("</h3></summary>\n")
-	d.Markup(`<pre class="diff" tabindex="0" role="region"`).Attribute("aria-label", "Diff of "+name).Markup("><code>")
-}
-
-func (d *drawer) endFile() {
-	if d.file > 0 {
-		d.endChange()
-		d.Markup("</code></pre>\n</details>\n")
-	}
-}
-
-// starts are the first lines of "@@ -a,b +c,d @@".
-func starts(line string) (before, after int) {
-	number := func(sign string) int {
-		_, rest, _ := strings.Cut(line, sign)
-		end := strings.IndexAny(rest, ", ")
-		n, _ := strconv.Atoi(rest[:max(end, 0)])
-		return n
-	}
-	return number(" -"), number(" +")
+	d.Lines(string(l.Raw[at:])).Markup("</span>")
 }

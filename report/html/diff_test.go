@@ -1,19 +1,29 @@
 package html
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
+
+	parser "golang.org/x/net/html"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
 func TestDiffLines(t *testing.T) {
 	s := &sheet{}
-	s.writeDiff([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []string{"x.go"})
+	s.writeDiff(changedFiles([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []ledger.ItemChange{{Path: "x.go"}}, nil))
 	const want = `<span class="g">@@ -4,2 +4,3 @@
 </span><span class="u" data-o="4" data-n="4"> return 1
 </span><span class="ch"><span class="o"><span class="d" data-o="5">-&#34;a&#34; // b
@@ -23,6 +33,244 @@ func TestDiffLines(t *testing.T) {
 	if !strings.Contains(string(s.b), want) {
 		t.Errorf("got %s", s.b)
 	}
+}
+
+// drawn is the section of a page that shows a diff.
+func drawn(t *testing.T, diff []byte, changes []ledger.ItemChange, list *risk.List) *parser.Node {
+	t.Helper()
+	s := &sheet{}
+	s.writeDiff(changedFiles(diff, changes, list))
+	doc, err := parser.Parse(strings.NewReader(string(s.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// find are the elements of a name with a class, "" for any.
+func find(n *parser.Node, name, class string) (out []*parser.Node) {
+	for c := range n.Descendants() {
+		if c.Type == parser.ElementNode && c.Data == name && (class == "" || attribute(c, "class") == class) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func attribute(n *parser.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func textOf(n *parser.Node) string {
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == parser.TextNode {
+			b.WriteString(c.Data)
+		}
+	}
+	return b.String()
+}
+
+// patched are the canonical bytes of a change, and what the record says of its files.
+func patched(t *testing.T, before, after map[string]string) ([]byte, []ledger.ItemChange) {
+	t.Helper()
+	base, files := fstest.MapFS{}, map[string]*patch.File{}
+	for name, text := range before {
+		base[name] = &fstest.MapFile{Data: []byte(text)}
+		files[name] = nil
+	}
+	for name, text := range after {
+		files[name] = &patch.File{Mode: patch.Regular, Data: []byte(text)}
+	}
+	p, err := patch.Between(base, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []ledger.ItemChange
+	for _, c := range p.Changes {
+		changes = append(changes, ledger.ItemChange{Path: c.Path, From: c.From, Kind: string(c.Kind)})
+	}
+	return p.Bytes(), changes
+}
+
+func lines(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "this is line %d\n", i)
+	}
+	return b.String()
+}
+
+// TestDiffFiles: each file says how many lines it adds and deletes, a binary one what it is, and a rename that it is
+// one; what is long or binary is closed. All canonical bytes stand there once.
+func TestDiffFiles(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\n\x00" + strings.Repeat("x", 42991)
+	diff, changes := patched(t, map[string]string{
+		"a": lines(0, 5), "b/old.txt": lines(0, 100), "image.png": png[:41200], "gone.bin": "\x00", "plain": "same\n",
+	}, map[string]string{
+		"a": lines(1, 5) + "more\nand more\n", "c/new.txt": lines(20, 110), "image.png": png, "large": lines(0, 400), "fits": lines(0, 394), "n.bin": "\x7fELF\x00", "moved": "same\n",
+	})
+	list := &risk.List{Risks: []risk.Risk{
+		{Kind: risk.Binary, Path: "image.png", Detail: "PNG image, 41200 → 43000 bytes"}, {Kind: risk.Binary, Path: "n.bin", Detail: "PNG image, 3 → 7 bytes"},
+	}}
+	doc := drawn(t, diff, changes, list)
+	var got []string
+	for _, file := range find(doc, "details", "file") {
+		open := slices.ContainsFunc(file.Attr, func(a parser.Attribute) bool { return a.Key == "open" })
+		got = append(got, fmt.Sprintf("%s %t: %s", attribute(file, "id"), open, textOf(find(file, "summary", "")[0])))
+	}
+	want := []string{
+		"file-1 true: a +2 −1", "file-3 true: b/old.txt → c/new.txt +10 −20 renamed, 80 % alike", "file-4 true: fits +394 −0", "file-5 false: gone.bin binary",
+		"file-6 false: image.png PNG, 41.2 → 43.0 KB", "file-7 false: large +400 −0 406 lines", "file-8 true: plain → moved +0 −0 renamed", "file-9 false: n.bin ELF program, 5 bytes",
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	holdsAll(t, doc, diff)
+	for _, n := range find(doc, "details", "exact") {
+		if len(n.Attr) != 1 || len(find(n, "pre", "diff")) != 2 {
+			t.Error("the bytes of a rename are not folded")
+		}
+	}
+}
+
+// holdsAll holds a page to having all lines of a diff once, whatever is marked in them.
+func holdsAll(t *testing.T, doc *parser.Node, diff []byte) {
+	t.Helper()
+	var all, want []string
+	for _, pre := range find(doc, "pre", "diff") {
+		all = append(all, textOf(pre))
+	}
+	for _, s := range patch.Stats(diff) {
+		plain := new(Body).Markup("<pre>").Lines("\n" + string(s.Diff)).Markup("</pre>") // a parser leaves the first line end out
+		read, err := parser.Parse(strings.NewReader(string(plain.b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, textOf(read))
+	}
+	slices.Sort(all)
+	if slices.Sort(want); !slices.Equal(all, want) {
+		t.Errorf("the page has %.300q, the diff %.300q", all, want)
+	}
+}
+
+// TestT71RenameHidesNothing: what the page shows of a rename is all that differs: a new mode, a last newline, an
+// invisible character; files that are less alike are shown whole.
+func TestT71RenameHidesNothing(t *testing.T) {
+	old := lines(0, 50)
+	for what, c := range map[string]struct{ now, shown string }{
+		"a word":            {strings.Replace(old, "line 30\n", "line 3O\n", 1), "-this is line 30\n+this is line 3O\n"},
+		"the last newline":  {strings.TrimSuffix(old, "\n"), "-this is line 49\n+this is line 49\n\\ No newline at end of file\n"},
+		"a bidi character":  {strings.Replace(old, "line 30\n", "line 30\u202e\n", 1), "+this is line 30\\u202e\n"},
+		"a carriage return": {strings.Replace(old, "line 30\n", "line 30\r\n", 1), "+this is line 30\\x0d\n"},
+		"another order":     {lines(25, 50) + lines(0, 25), "-this is line 49\n"},
+	} {
+		diff, changes := patched(t, map[string]string{"old": old}, map[string]string{"new": c.now})
+		doc := drawn(t, diff, changes, nil)
+		told := find(doc, "pre", "diff told")
+		if len(told) != 1 || !strings.Contains(textOf(told[0]), c.shown) {
+			t.Errorf("%s: %q", what, textOf(doc))
+		}
+		holdsAll(t, doc, diff)
+	}
+	diff, changes := patched(t, map[string]string{"old": old}, map[string]string{"new": strings.Replace(old, "line 30\n", "line 3O\n", 1)})
+	executable := bytes.Replace(diff, []byte("new file mode 100644"), []byte("new file mode 100755"), 1)
+	if doc := drawn(t, executable, changes, nil); !strings.Contains(textOf(find(doc, "pre", "diff told")[0]), "old mode 100644\nnew mode 100755\n") {
+		t.Errorf("the new mode: %s", textOf(doc))
+	}
+	for what, other := range map[string][]byte{
+		"another line": bytes.Replace(diff, []byte("+this is line 7\n"), []byte("+this is line 8\n"), 1), "no ids": regexp.MustCompile("index .*\n").ReplaceAll(diff, nil),
+		"less than half": func() []byte {
+			diff, _ := patched(t, map[string]string{"old": old}, map[string]string{"new": lines(30, 80)})
+			return diff
+		}(),
+	} {
+		doc := drawn(t, other, changes, nil)
+		if len(find(doc, "pre", "diff told")) > 0 || len(find(doc, "details", "file")) != 2 {
+			t.Errorf("%s: is a rename", what)
+		}
+		holdsAll(t, doc, other)
+	}
+}
+
+// TestChangedWords: the words that differ between a removed line and the added one in its place are marked.
+func TestChangedWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"-return a.name, nil\n+return b.name, nil\n":                                   "-return <a>.name, nil\n+return <b>.name, nil\n",
+		"-the quick brown fox\n+the slow red fox\n":                                    "-the <quick brown> fox\n+the <slow red> fox\n",
+		"-same\n-f(a)\n+same \n+f(a, b)\n":                                             "-same\n-f(a)\n+same< >\n+f(a<, b>)\n",
+		"-nothing at all\n+is alike (here)\n":                                          "-nothing at all\n+is alike (here)\n",
+		"-one line\n+one line\n+and another line\n":                                    "-one line\n+one line\n+and another line\n",
+		"-the end\n\\ No newline at end of file\n+the end\n":                           "-the end\n\\ No newline at end of file\n+the end\n",
+		"-a caf\u00e9 here\n+a cafe\u0301 here\n":                                      "-a <caf\u00e9> here\n+a <cafe\u0301> here\n",
+		"-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n": "-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n",
+	} {
+		s := &sheet{}
+		s.writeDiff(changedFiles([]byte("diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"+in), nil, nil))
+		got := regexp.MustCompile(`</?span[^>]*>|</code>.*\n|</details>\n`).ReplaceAllString(string(s.b[bytes.Index(s.b, []byte("@@\n"))+3:]), "")
+		if got = strings.NewReplacer(`<b class="word">`, "<", "</b>", ">").Replace(got); got != want {
+			t.Errorf("%q: got %q", in, got)
+		}
+	}
+}
+
+// TestChangedWordsAlterNothing: whatever bytes two lines have, the text is the same with the words marked and
+// without, and what is not marked is in both; the work is bounded.
+func TestChangedWordsAlterNothing(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", "b_1", " ", "  ", "\t", "(", "<b>", "</b>", "&amp;", "\u202e", "\u202e\x1b", "é", "e\u0301", "\xe2\x82", "\xac", "\xff", "\r", "日本", "\x00"}
+	line := func() string {
+		var b strings.Builder
+		for range rnd.IntN(12) {
+			b.WriteString(pieces[rnd.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	marked := 0
+	for range 3000 {
+		a, b := line(), line()
+		if rnd.IntN(3) > 0 {
+			b = a + line()
+		}
+		diff := []byte("diff --git a/x b/x\n@@ -1 +1 @@\n-" + a + "\n+" + b + "\n")
+		doc := drawn(t, diff, nil, nil)
+		holdsAll(t, doc, diff)
+		marked += len(find(doc, "b", ""))
+		d := drawer{words: maxWordWork}
+		old, now := d.differ([]byte(a), []byte(b))
+		if x, y := without(a, old), without(b, now); len(old)+len(now) > 0 && x != y {
+			t.Errorf("%q and %q: not marked are %q and %q", a, b, x, y)
+		}
+	}
+	if marked < 1000 {
+		t.Errorf("only %d words marked", marked)
+	}
+	long := strings.Repeat("a,", 500)
+	var b strings.Builder
+	b.WriteString("diff --git a/x b/x\n@@ -1 +1 @@\n")
+	for range 2000 {
+		b.WriteString(" x\n-" + long + "\n+" + strings.Replace(long, "a", "b", 250) + "\n")
+	}
+	from := time.Now()
+	drawn(t, []byte(b.String()), nil, nil)
+	if took := time.Since(from); took > 10*time.Second {
+		t.Error(took)
+	}
+}
+
+// without is a line without its marked words.
+func without(line string, marks []extent) string {
+	for i := len(marks) - 1; i >= 0; i-- {
+		line = line[:marks[i].from] + line[marks[i].to:]
+	}
+	return line
 }
 
 // TestWebWithin: an address of the record leads to what lies below the repository, wherever its dots lead.

@@ -192,8 +192,8 @@ func (f *forger) others(t testing.TB) {
 // allowed are the elements of a page, with their attributes.
 var allowed = map[string]string{
 	"html": "lang", "head": "", "meta": "charset http-equiv content name", "title": "", "style": "", "link": "rel href", "body": "", "a": "class href rel aria-current", "header": "",
-	"nav": "aria-label", "ul": "class", "ol": "", "li": "class", "b": "", "main": "id tabindex", "footer": "", "p": "class", "strong": "", "h1": "", "h2": "id", "h3": "", "section": "class aria-labelledby", "div": "class tabindex role aria-label",
-	"table": "", "thead": "", "tbody": "", "tr": "", "th": "scope", "td": "", "br": "", "dl": "", "dt": "", "dd": "", "code": "title", "pre": "class tabindex role aria-label", "span": "class data-o data-n role aria-label",
+	"nav": "aria-label", "ul": "class", "ol": "", "li": "class", "b": "class", "main": "id tabindex", "footer": "", "p": "class", "strong": "", "h1": "", "h2": "id", "h3": "", "section": "class aria-labelledby", "div": "class tabindex role aria-label",
+	"table": "", "thead": "", "tbody": "", "tr": "", "th": "scope", "td": "", "br": "", "dl": "", "dt": "", "dd": "", "code": "title", "pre": "class id tabindex role aria-label", "span": "class data-o data-n role aria-label",
 	"time": "datetime", "details": "open class id", "summary": "", "fieldset": "class", "legend": "", "label": "", "input": "type name id checked", "article": "class id", "blockquote": "", "mark": "",
 }
 

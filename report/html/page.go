@@ -164,11 +164,7 @@ func (s *sheet) diff() {
 	}
 	s.Markup("<fieldset class=\"layout\">\n<legend>Show what is removed and added</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
 	from := s.Len()
-	var names []string
-	for _, c := range s.t.changes {
-		names = append(names, c.Path)
-	}
-	s.writeDiff(s.t.patch, names)
+	s.writeDiff(changedFiles(s.t.patch, s.t.changes, s.t.risks))
 	if bytes.Contains(s.b[from:], []byte(`class="hidden"`)) {
 		s.Markup("<p class=\"note\">Marked escapes, such as <span class=\"hidden\">\\u202e</span>, stand for characters that do not show and for bytes that are no text.</p>\n")
 	}

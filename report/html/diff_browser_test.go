@@ -1,0 +1,43 @@
+//go:build browser
+
+package html
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/browsertest"
+)
+
+// TestBrowserDiff: a diff with a rename, a binary file, a long one and marked words is fit to be looked at, and a link to the
+// bytes of a renamed file opens what they are folded in.
+func TestBrowserDiff(t *testing.T) {
+	diff, changes := patched(t, map[string]string{"a": "one two\n", "b/old.txt": lines(0, 100), "image.png": "\x00"}, map[string]string{
+		"a": "one three\n", "c/new.txt": lines(20, 110), "image.png": "\x89PNG\r\n\x1a\n\x00", "large": lines(0, 500),
+	})
+	s := &sheet{t: Transaction{patch: diff, changes: changes}}
+	s.t.proposal = &ledger.Proposal{}
+	var page strings.Builder
+	s.Markup("<h1>A diff</h1>\n")
+	s.diff()
+	if err := Layout(&page, Head{Title: "A diff", Alone: true}, &s.Body); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "index.html")
+	if err := os.WriteFile(path, []byte(page.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := browsertest.Start(t)
+	for _, problem := range b.Problems(t, browsertest.File(t, path), browsertest.Rules{Screen: ".layout, .exact, .file:not([open]) pre"}) {
+		t.Error(problem)
+	}
+	p := b.Open(t, browsertest.File(t, path)+"#file-2", browsertest.Look{})
+	defer p.Close()
+	var open bool
+	if p.Eval("document.querySelector('.exact').open", &open); !open {
+		t.Error("the bytes of the old file are still folded")
+	}
+}
