@@ -104,7 +104,7 @@ var mayImport = map[string][]string{
 	},
 	"report/html": {
 		"pipeline/risk", "pipeline/state",
-		"pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
+		"pipeline/patch", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
 	"report/verifier":                        {"report/html"},
 	"report/site":                            {"pipeline/state", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "report/html"},
