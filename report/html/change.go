@@ -195,32 +195,43 @@ func numbers(lines []int, more int) string {
 	return text
 }
 
-// files is the index of the diff.
-func (s *sheet) files() {
+// index is the list of files, each a link to its diff.
+func (s *sheet) index() {
 	if s.t.proposal == nil {
 		return
 	}
 	s.Markup("<section>\n<h2 id=\"files\">").Text(ledger.Plural(len(s.t.changes), "file", "files")).Markup("</h2>\n<ul class=\"files\">\n")
-	for i, c := range s.t.changes {
-		s.Markup("<li>")
-		if c.From != "" {
-			s.Code(c.From).Text(" → ")
+	for _, f := range s.files {
+		if f.Number <= len(s.t.changes) {
+			s.indexed(f, s.t.changes[f.Number-1])
 		}
-		s.Markup("<code>")
-		if s.o.Redact {
-			s.Text(c.Path)
-		} else {
-			s.Link("#file-"+itoa(i+1), c.Path)
+	}
+	if s.files == nil {
+		for i, c := range s.t.changes {
+			s.indexed(changedFile{Number: i + 1, Name: c.Path, Binary: true}, c)
 		}
-		s.Markup("</code>").Text(" " + c.Kind)
-		if s.o.Path != nil && !s.o.Alone {
-			s.Text(" ")
-			s.here(s.o.Path(c.Path), "history")
-		}
-		s.operation(c.Path)
-		s.Markup("</li>\n")
 	}
 	s.Markup("</ul>\n</section>\n")
+}
+
+// indexed is one file of the index.
+func (s *sheet) indexed(f changedFile, c ledger.ItemChange) {
+	s.Markup("<li><code>")
+	if s.o.Redact {
+		s.Text(f.Name)
+	} else {
+		s.Link("#file-"+itoa(f.Number), f.Name)
+	}
+	s.Markup("</code>").Text(" " + cmp.Or(f.Note, c.Kind) + " ")
+	if !f.Binary {
+		s.counts(f.Added, f.Deleted)
+	}
+	if s.o.Path != nil && !s.o.Alone {
+		s.Text(" ")
+		s.here(s.o.Path(c.Path), "history")
+	}
+	s.operation(c.Path)
+	s.Markup("</li>\n")
 }
 
 // hashes are those of the files, before and after.

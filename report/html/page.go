@@ -36,19 +36,23 @@ type Options struct {
 // A sheet is a page as it is written.
 type sheet struct {
 	Body
-	t Transaction
-	o Options
+	t     Transaction
+	o     Options
+	files []changedFile // nil where the patch cannot be read
 }
 
 // Write writes the page.
 func (t Transaction) Write(w io.Writer, o Options) error {
 	s := &sheet{t: t, o: o}
+	if t.patch != nil {
+		s.files = changedFiles(t.patch, t.changes, t.risks)
+	}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
 	s.top()
 	if t.Status != "" {
 		s.requirements()
 		s.risks()
-		s.files()
+		s.index()
 		s.compare()
 		s.diff()
 		s.decisions()
@@ -97,6 +101,13 @@ func (s *sheet) lead() {
 	s.Text(" UTC")
 	if len(t.changes) > 0 {
 		s.Text(" · ").Link("#files", ledger.Plural(len(t.changes), "file", "files"))
+		added, deleted := 0, 0
+		for _, f := range s.files {
+			added, deleted = added+f.Added, deleted+f.Deleted
+		}
+		if s.files != nil {
+			s.Text(" ").counts(added, deleted)
+		}
 	}
 	if t.proposal != nil {
 		s.Text(" · for ")
@@ -164,7 +175,7 @@ func (s *sheet) diff() {
 	}
 	s.Markup("<fieldset class=\"layout\">\n<legend>Show what is removed and added</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
 	from := s.Len()
-	s.writeDiff(changedFiles(s.t.patch, s.t.changes, s.t.risks))
+	s.writeDiff(s.files)
 	if bytes.Contains(s.b[from:], []byte(`class="hidden"`)) {
 		s.Markup("<p class=\"note\">Marked escapes, such as <span class=\"hidden\">\\u202e</span>, stand for characters that do not show and for bytes that are no text.</p>\n")
 	}
