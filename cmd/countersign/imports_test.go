@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 		"pipeline/result", "pipeline/secret", "pipeline/workspace",
 	},
 	"pipeline/pull": {
-		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
+		"report/view", "pipeline/signed", "pipeline", "pipeline/approval", "pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/forge", "pipeline/input", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/result", "pipeline/reviewed", "report",
 	},
 	"pipeline/state":         {"pipeline/approval", "pipeline/ledger"},
 	"pipeline/watch":         {"pipeline/explain", "pipeline/forge", "pipeline/ledger", "pipeline/markdown"},
@@ -98,12 +98,13 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/git", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
+	"report/view": {"pipeline/approval", "pipeline/ledger", "pipeline/policy", "pipeline/state"},
 	"report": {
-		"pipeline/patch", "pipeline/risk", "pipeline/state",
+		"report/view", "pipeline/patch", "pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
-		"pipeline/risk", "pipeline/state",
+		"report/view", "pipeline/risk", "pipeline/state",
 		"pipeline/patch", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
 	"report/verifier":                        {"report/html"},
