@@ -26,6 +26,9 @@ func (r *Repo) Branch(context.Context) (string, error) {
 		_, err := os.Lstat(filepath.Join(r.ownDir, name))
 		if err == nil {
 			err = &code.UncommittableError{Why: "a merge, a rebase or another command of git is under way (" + name + ")", Hint: "git status"}
+			if name == "index.lock" {
+				err = &code.UncommittableError{Why: "another git is at work here, or was cut off: index.lock is there", Lock: filepath.Join(r.ownDir, name)}
+			}
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

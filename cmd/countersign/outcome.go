@@ -115,6 +115,8 @@ func hintOf(err error) (hint string) {
 			return "git restore --staged -- " + report.Pathspecs(e.Staged, "top")
 		case len(e.Written) > 0:
 			return "git add -- " + report.Pathspecs(e.Written, "top")
+		case e.Lock != "":
+			return "rm -f " + report.ShellQuote(e.Lock) + "  # once no other git is at work"
 		}
 		return e.Hint
 	case *effect.UncommittedError:

@@ -75,9 +75,9 @@ type Checkout interface {
 }
 
 // An UncommittableError says why no commit can be made on what is checked out. Hint is the command
-// that helps, unless files are staged or were written before.
+// that helps, unless files are staged or were written before, or Lock keeps others from the index.
 type UncommittableError struct {
-	Why, Hint       string
+	Why, Hint, Lock string
 	Staged, Written []string
 }
 
