@@ -66,19 +66,25 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		if err != nil {
 			return nothing(out, err)
 		}
-		if known != nil {
-			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
-			return r.proposeAgain(snap.Tree, in, p, by, out, dryRun)
+		if known == nil {
+			if err := r.refuseDirty(ctx, in, p); err != nil {
+				return nothing(out, err)
+			}
 		}
-		if err := r.refuseDirty(ctx, in, p); err != nil {
-			return nothing(out, err)
-		}
-		old, err := p.superseded(snap.Tree)
+		old, err := p.superseded(snap.Tree, known)
 		if err != nil {
 			return nothing(out, err)
 		}
 		for _, log := range old {
 			out.Supersedes = append(out.Supersedes, log.Transaction().TransactionID)
+		}
+		if known != nil {
+			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
+			done, err := r.proposeAgain(snap.Tree, in, p, by, out, dryRun)
+			if err == nil && !dryRun {
+				done.entries, err = r.endings(old, out.ID, done.entries...)
+			}
+			return done, err
 		}
 		if dryRun {
 			return nothing(out, nil)
@@ -318,8 +324,11 @@ func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
 	return paths, err
 }
 
-// superseded are the logs of the transactions that a proposal takes the place of.
-func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
+// superseded are the logs of the transactions that a proposal takes the place of, whether it is known or not.
+func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.Log, error) {
+	if known != nil && known.TransactionID == p.replaces {
+		return nil, nil
+	}
 	if p.replaces != "" {
 		log, err := ledger.Read(tree, p.replaces)
 		if err != nil || log.Transaction().Closed {
@@ -330,7 +339,7 @@ func (p gathered) superseded(tree fs.FS) ([]*ledger.Log, error) {
 		}
 		return []*ledger.Log{log}, nil
 	}
-	if p.pull == nil || p.own {
+	if p.pull == nil || p.own || known != nil {
 		return nil, nil
 	}
 	all, err := ledger.StatesOnPull(tree, p.pull.Repository, p.pull.Number)
@@ -366,9 +375,9 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 
 // succeed records a proposal, after the end of what it supersedes, and with all who proposed it.
 func (r *Runner) succeed(in input.Change, p gathered, by []ledger.Actor, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
-	supersedes, why := out.Supersedes, "the proposer proposed another change of its files for this pull request"
+	supersedes := out.Supersedes
 	if p.pull == nil { // whose end alone says it
-		supersedes, why = nil, "its files changed, and its patch was proposed again on these"
+		supersedes = nil
 	}
 	stage, err := r.propose(in, p, supersedes)
 	if err != nil {
@@ -376,19 +385,31 @@ func (r *Runner) succeed(in input.Change, p gathered, by []ledger.Actor, old []*
 	}
 	tx := stage.Log.Transaction()
 	out.ID, out.Status = tx.TransactionID, tx.Status
-	var entries []ledger.Entry
-	for _, log := range old {
-		s, title := r.succeeded(log, tx.TransactionID, why)
-		e, err := s.Entry(title, false)
-		if err != nil {
-			return nothing(out, err)
-		}
-		entries = append(entries, *e)
-	}
 	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
 	if err != nil {
 		return nothing(out, err)
 	}
 	others, err := r.addProposals(stage.Log, nil, in, p, by[1:], out)
-	return try[Reviewed]{value: out, entries: slices.Concat(entries, []ledger.Entry{*entry}, others.entries)}, err
+	if err != nil {
+		return nothing(out, err)
+	}
+	entries, err := r.endings(old, out.ID, append([]ledger.Entry{*entry}, others.entries...)...)
+	return try[Reviewed]{value: out, entries: entries}, err
+}
+
+// endings are the entries that end transactions whose place another one has taken, before those that follow.
+func (r *Runner) endings(old []*ledger.Log, by string, then ...ledger.Entry) (entries []ledger.Entry, err error) {
+	for _, log := range old {
+		why := "the proposer proposed another change of its files for this pull request"
+		if log.Transaction().PullRequest() == 0 {
+			why = "its files changed, and its patch was proposed again on these"
+		}
+		s, title := r.succeeded(log, by, why)
+		e, err := s.Entry(title, false)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, *e)
+	}
+	return append(entries, then...), nil
 }
