@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -38,8 +37,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if err != nil {
 			return nothing(v, err)
 		}
-		v.Report = rule.NewReport(found)
-		if v.Report.Violations = slices.Compact(v.Report.Violations); !v.Report.OK {
+		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nothing(v, nil)
 		}
 		v.Status = log.Transaction().Status
@@ -62,8 +60,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		}
 		known.ran = done.Ran
 		found = append(found, checks.Failures(done.Results)...)
-		v.Report = rule.NewReport(found)
-		if v.Report.Violations = slices.Compact(v.Report.Violations); !v.Report.OK {
+		if v.Report = rule.NewReport(found); !v.Report.OK {
 			return nothing(v, nil)
 		}
 		v.Completed, v.Status = true, ledger.Completed
