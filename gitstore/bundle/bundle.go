@@ -87,6 +87,9 @@ func read(from io.Reader, size int64, limits Limits, base func(plumbing.Hash) (p
 // Objects are those that are in the bundle.
 func (b *Bundle) Objects() *packfile.Batch { return b.objects }
 
+// Commits is how many commits are in the bundle.
+func (b *Bundle) Commits() int { return b.objects.Count(plumbing.CommitObject) }
+
 // header reads what is before the pack. on says that commits which are not in the bundle
 // may be needed.
 func (b *Bundle) header(h *header, on bool) error {

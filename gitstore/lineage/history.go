@@ -62,6 +62,27 @@ type History struct {
 
 var _ history.Reader = (*History)(nil)
 
+// MayBeLedger reports whether a commit has what is at the root of every ledger, or cannot be read.
+func MayBeLedger(objects Objects, id plumbing.Hash) bool {
+	raw, err := read(objects, plumbing.CommitObject, id)
+	if err != nil {
+		return true
+	}
+	c, err := object.ParseCommit(raw)
+	if err != nil {
+		return true
+	}
+	rest, err := read(objects, plumbing.TreeObject, c.Tree)
+	for err == nil && len(rest) > 0 {
+		e, after, ok := object.CutEntry(rest)
+		if !ok || string(e.Name) == "ledger.json" || string(e.Name) == "transactions" {
+			return true
+		}
+		rest = after
+	}
+	return err != nil
+}
+
 // New returns the history that ends with a tip.
 func New(objects Objects, o Options) *History { return &History{objects: objects, o: o} }
 

@@ -61,6 +61,16 @@ func (b *Batch) AddOn(o Object, base plumbing.Hash) (plumbing.Hash, error) {
 // Len is how many objects there are.
 func (b *Batch) Len() int { return len(b.ids) }
 
+// Count is how many objects have a type.
+func (b *Batch) Count(kind plumbing.ObjectType) (n int) {
+	for i := range b.entries {
+		if b.entries[i].kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
 // IDs returns the names of the objects in their order.
 func (b *Batch) IDs() []plumbing.Hash { return slices.Clone(b.ids) }
 

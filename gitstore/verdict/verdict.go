@@ -6,6 +6,8 @@ package verdict
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -95,9 +97,31 @@ func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Resul
 
 // OfBundle audits the ledger in a bundle.
 func OfBundle(b *bundle.Bundle, q Question) (audit.Result, error) {
-	ref, err := b.Ref(q.Ledger)
+	ref, err := LedgerOf(b, q.Ledger)
 	if err != nil {
 		return audit.Result{}, err
 	}
 	return OfObjects(b, ref, q)
 }
+
+// LedgerOf returns the ref of this name; with "", the only one there is, or of several the one under refs/agent/. A bundle
+// of something else, such as a branch of code, is a *bundle.Error: no rule is about that. What is under refs/agent/
+// is a ledger whatever it holds, and so is what cannot be read: the audit tells what is wrong with it.
+func LedgerOf(b *bundle.Bundle, name string) (bundle.Ref, error) {
+	ref, err := b.Ref(name)
+	var others []string
+	for _, r := range b.Refs {
+		if name != "" || strings.HasPrefix(r.Name, "refs/agent/") || lineage.MayBeLedger(b, r.ID) {
+			return ref, err
+		}
+		quoted := strconv.QuoteToASCII(r.Name)
+		others = append(others, quoted[1:len(quoted)-1])
+	}
+	if n := len(others); n > maxNamed {
+		others = append(others[:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
+	}
+	return bundle.Ref{}, &bundle.Error{Message: fmt.Sprintf("this bundle holds %s and no ledger; nothing was checked", strings.Join(others, ", "))}
+}
+
+// maxNamed is how many refs are named of a bundle that has no ledger.
+const maxNamed = 3

@@ -63,7 +63,8 @@ type Message struct {
 type Worker struct {
 	Post func(Message)
 
-	last *audited
+	last    *audited
+	commits int // that are in the bundle: the audit goes over a history whose length it does not know
 }
 
 // audited is the ledger that was audited last, and what its reader knew.
@@ -111,7 +112,8 @@ func (w *Worker) audit(r *Request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	ref, err := b.Ref("")
+	w.commits = b.Commits()
+	ref, err := verdict.LedgerOf(b, "")
 	if err != nil {
 		return Message{}, err
 	}
@@ -156,6 +158,9 @@ const some = 1000
 const yields = 50
 
 func (w *Worker) progress(what string, done, total int) {
+	if total == 0 {
+		total = max(done, w.commits)
+	}
 	if done%yields == 0 {
 		runtime.Gosched()
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,6 +67,9 @@ func (a *asked) ask(t *testing.T, r worker.Request) worker.Message {
 	a.Do(&r)
 	last := a.messages[len(a.messages)-1]
 	for _, m := range a.messages[:len(a.messages)-1] {
+		if m.Kind == "progress" && (m.Total == 0 || m.Done > m.Total) {
+			t.Errorf("%s: %d of %d", m.What, m.Done, m.Total)
+		}
 		if m.Kind != "progress" {
 			t.Errorf("%s before the answer %s", m.Kind, last.Kind)
 		}
@@ -94,6 +98,20 @@ func TestT78Worker(t *testing.T) {
 		var r audit.Result
 		if m.Kind != "result" || json.Unmarshal(m.Result, &r) != nil || r.OK || m.Changed == "" {
 			t.Errorf("%s: %s %s %s", way.How, m.Kind, m.Error, m.Result)
+		}
+	}
+	dir := t.TempDir()
+	for _, args := range []string{"init -q -b main", "-c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x", "tag v1", "bundle create -q code main", "bundle create -q tagged main v1"} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for file, holds := range map[string]string{"code": "refs/heads/main", "tagged": "refs/heads/main, refs/tags/v1"} {
+		code, err := os.ReadFile(filepath.Join(dir, file))
+		check(t, err)
+		m := w.ask(t, worker.Request{Kind: "audit", Bundle: bytes.NewReader(code), Size: int64(len(code))})
+		if m.Kind != "error" || m.Error != "this bundle holds "+holds+" and no ledger; nothing was checked" {
+			t.Errorf("a bundle of code: %+v", m)
 		}
 	}
 	for name, r := range map[string]worker.Request{
