@@ -97,6 +97,13 @@ func form(b *html.Body) {
 <p class="lead">This page checks a whole ledger in your browser, with the code of “countersign audit”. Nothing that you choose here leaves this computer.</p>
 <noscript><p class="bad">The check needs JavaScript and WebAssembly. Without them, use “countersign audit”.</p></noscript>
 <div id="form" class="verify" hidden>
+<p id="said" role="status"></p>
+<div id="work" hidden>
+<p><progress id="bar" max="100" aria-label="Progress of the check"></progress></p>
+<p><button id="stop" type="button">Stop</button> <span id="step" aria-hidden="true"></span></p>
+</div>
+<div id="verdict" role="status"></div>
+<div id="details"></div>
 <h2>The ledger</h2>
 <div class="drop">
 <p><label for="file">A Git bundle of the ledger: drop it here, or choose it</label>
@@ -109,24 +116,20 @@ git bundle create ledger.bundle refs/agent/ledger</pre>
 for “origin”, and “refs/agent/ledger-” with the repository’s number before the colon. A ledger on a branch has that branch’s name.</p>
 </details>
 </div>
-<h2>What you know from elsewhere</h2>
-<p>Both may be left empty. Without either, the check shows that the ledger agrees with itself, and not that it is the one that was kept.</p>
-<p><label for="tip">A commit that the ledger must hold, all 40 digits: such as the tip that you saw last, or the one that a check run names</label>
+<div id="known">
+<p><label for="tip">A commit that this ledger must hold, all 40 digits: such as the tip that you saw last, or the one that a check run names</label>
 <input id="tip" type="text" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="60"></p>
-<p><label for="signers">Keys that each commit must be signed with, as ssh-keygen’s ALLOWED SIGNERS has them</label>
+<details><summary>Keys that each commit must be signed with</summary>
+<p><label for="signers">As ssh-keygen’s ALLOWED SIGNERS has them</label>
 <textarea id="signers" rows="3" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="ci@example.org namespaces=&quot;git&quot; ssh-ed25519 AAAA…"></textarea></p>
-<p><button id="again" type="button" disabled>Check again</button> <button id="stop" type="button" hidden>Stop</button></p>
-<p id="said" role="status"></p>
-<p><progress id="bar" aria-label="Progress of the check" hidden></progress> <span id="step" aria-hidden="true"></span></p>
-<h2>Verdict</h2>
-<div id="verdict" role="status"><p class="faint">Nothing was checked yet.</p></div>
-<div id="details"></div>
-<div id="cheat" hidden>
-<h2>Try to cheat</h2>
+</details>
+<p><button id="again" type="button" disabled>Check again</button></p>
+</div>
+<details id="cheat" hidden><summary>Try to cheat</summary>
 <p>Change your copy of this ledger in memory, as somebody who can write to it would, and see which rule notices. Commits that must be made again get new ids, so that Git itself finds nothing wrong. The check knows the tip that you saw just now.</p>
 <p id="cheats"></p>
 <div id="cheated" role="status"></div>
-</div>
+</details>
 </div>
 `)
 }

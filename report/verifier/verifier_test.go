@@ -72,8 +72,8 @@ func TestT76Page(t *testing.T) {
 func TestT76Script(t *testing.T) {
 	script, err := os.ReadFile("verify.js")
 	check(t, err)
-	if lines := bytes.Count(script, []byte("\n")); lines > 300 {
-		t.Errorf("the script has %d lines, more than 300", lines)
+	if lines := bytes.Count(script, []byte("\n")); lines > 330 {
+		t.Errorf("the script has %d lines, more than 330", lines)
 	}
 	for _, never := range []string{"</", "<!--", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "new Function", "setAttribute(\"on", "DOMParser", "createContextualFragment", ".srcdoc", ".href", "import("} {
 		if bytes.Contains(script, []byte(never)) {

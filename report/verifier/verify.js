@@ -64,7 +64,7 @@
 
 	const say = (text) => { at("said").textContent = text; };
 	const inputs = (busy) => {
-		at("stop").hidden = at("bar").hidden = !busy;
+		at("work").hidden = !busy;
 		at("step").textContent = "";
 		at("bar").removeAttribute("value");
 		for (const b of document.querySelectorAll("#cheats button")) b.disabled = busy;
@@ -94,7 +94,7 @@
 		const tip = at("tip").value.trim().toLowerCase();
 		const signers = at("signers").value.trim() === "" ? "" : at("signers").value;
 		if (tip !== "" && !/^[0-9a-f]{40}$/.test(tip)) {
-			fail("A known tip has 40 digits, 0 to 9 and a to f. Nothing was checked.");
+			fail("A commit has 40 digits, 0 to 9 and a to f. Nothing was checked.");
 			at("tip").focus();
 			return;
 		}
@@ -142,7 +142,7 @@
 				if (mine.waits) over(mine, () => (mine.way ? cheated(m) : verdict(mine, m.result)));
 				return;
 			case "error":
-				if (!mine.way) fail("The ledger could not be checked: " + m.error);
+				if (!mine.way) fail(String(m.error).replace(/^./, (c) => c.toUpperCase()) + ".");
 				else over(mine, () => at("cheated").append(element("p", plain(m.error), "waits")));
 				return;
 			default:
@@ -159,12 +159,21 @@
 		at(mine.way ? "cheated" : "verdict").scrollIntoView({ block: "nearest" });
 	};
 
+	// steps are what a check goes through, in the worker's words, and how much of its time each takes, in hundredths.
+	const steps = { "objects read": 10, "objects named": 15, "commits": 15, "transactions": 60 };
+
 	const progress = (mine, m) => {
-		const what = plain(m.what, 60);
+		const what = plain(m.what, 60), names = Object.keys(steps), n = names.indexOf(what);
 		const known = Number.isFinite(m.done) && Number.isFinite(m.total) && m.total > 0;
-		if (known) Object.assign(at("bar"), { max: m.total, value: m.done });
-		else at("bar").removeAttribute("value");
-		at("step").textContent = known ? what + ": " + m.done + " of " + m.total : what + (Number.isFinite(m.done) ? ": " + m.done : "");
+		mine.began ??= Date.now();
+		let text = what + (known ? ": " + m.done.toLocaleString("en") + " of " + m.total.toLocaleString("en") : "");
+		if (known && n >= 0) {
+			const done = names.slice(0, n).reduce((sum, name) => sum + steps[name], 0) + steps[what] * Math.min(1, m.done / m.total);
+			const passed = (Date.now() - mine.began) / 1000, left = Math.ceil(passed / done * (100 - done));
+			at("bar").value = done;
+			text = "Step " + (n + 1) + " of " + names.length + ", " + text + (passed > 2 && done > 2 ? ". About " + (left > 99 ? Math.ceil(left / 60) + " minutes" : left + " s") + " left" : "");
+		}
+		at("step").textContent = text;
 		if (mine.what !== what) say("Checking: " + what); // a screen reader hears each step once
 		mine.what = what;
 	};
@@ -178,35 +187,34 @@
 	const understood = (r) => r !== null && typeof r === "object" && r.ok === false && Array.isArray(r.findings) && r.findings.length > 0;
 
 	const verdict = (mine, r) => {
-		if (!sound(r) && !understood(r)) {
-			fail("The checker's answer is not one that this page understands.");
-			return;
-		}
-		const good = sound(r);
-		const word = good ? "Sound" : r.complete === true ? "Not sound" : "Not all here, and so not verified";
-		at("verdict").append(element("p", word, "big " + (good ? "good" : "bad")));
-		if (!good) at("verdict").append(element("p", counted(r.count, "finding") + ". Nothing that this ledger says is to be relied on."));
-		else at("verdict").append(element("p", "Every rule of “countersign audit” holds" + untold(r) + ". " + vouched(mine)));
-		at("details").append(checked(mine, r));
-		if (!good) at("details").append(findings(r));
+		if (!sound(r) && !understood(r)) return fail("The checker's answer is not one that this page understands.");
+		const [look, word, why] = sound(r) ? held(mine, r) : ["bad", ...broken(r)];
+		at("verdict").append(element("p", word, "big " + look), element("p", why));
+		at("verdict").after(at("known"));
+		if (look === "bad") at("details").append(element("h2", "What was found"), findings(r));
+		at("details").append(element("h2", "What was checked"), checked(mine, r));
 		if (Array.isArray(r.notes) && r.notes.length > 0) {
 			const list = element("ul");
 			for (const n of r.notes) list.append(element("li", plain([n.commit, n.path, n.message].filter(Boolean).join(" "))));
 			at("details").append(element("h3", "Notes"), list);
 		}
-		at("cheat").hidden = !good || at("cheats").childElementCount === 0;
+		at("cheat").hidden = look === "bad" || at("cheats").childElementCount === 0;
 	};
 
-	// untold says which rule a bundle cannot tell of.
-	const untold = ({signed_decisions: s}) => !(s && s.unknown) ? "" : " that a bundle can tell of: whether the Policy’s commits list the keys of " + counted(s.unknown, "signed decision") + ", the command tells in a clone";
+	// held says of a ledger in which nothing is wrong how much that shows.
+	const held = (mine, { signed_decisions: s }) => {
+		const rules = "Every rule of “countersign audit” holds" + (s && s.unknown ? " that a bundle can tell of: whether the Policy’s commits list the keys of " +
+			counted(s.unknown, "signed decision") + ", the command tells in a clone. " : ". ");
+		const keys = mine.signers === "" ? "" : " Each commit is signed by a key that you allowed.";
+		if (mine.tip !== "") return ["good", "Sound, and it holds the commit you know", rules + "Nothing from before that commit was changed." + keys];
+		if (keys !== "") return ["good", "Sound, and signed by keys that you allowed", rules + keys.trim()];
+		return ["waits", "Agrees with itself", rules + "Whether it is the ledger that was kept is not shown: whoever can write to it can make all of it anew. Give a commit that you know."];
+	};
 
-	// vouched says what shows that the ledger is the one that was kept.
-	const vouched = (mine) => {
-		const parts = [];
-		if (mine.tip !== "") parts.push("The ledger holds the commit that you know, and nothing from before it was changed.");
-		if (mine.signers !== "") parts.push("Each commit is signed by a key that you allowed.");
-		return parts.length > 0 ? parts.join(" ") : "That proves that the ledger agrees with itself, not that it is the one that was kept: " +
-			"whoever can write to it can make all of it anew. A known tip or allowed signers would show that.";
+	const unheld = "It was rewritten, or the number is of something else.";
+	const broken = (r) => {
+		if (r.complete === true && r.count === 1 && r.findings[0].rule_id === "L14") return ["This ledger does not hold that commit", unheld];
+		return [r.complete === true ? "Not sound" : "Not all here, and so not verified", counted(r.count, "finding") + ". Nothing that this ledger says is to be relied on."];
 	};
 
 	const checked = (mine, r) => {
@@ -230,18 +238,31 @@
 		return list;
 	};
 
+	// sentence says what is wrong: most messages go on from what they are about.
+	const sentence = ({ rule_id, commit, path = "", message = "" }) => {
+		if (rule_id === "L14") return "This ledger does not hold the commit that you know. " + unheld;
+		const about = String(path).replace(/^transactions\/.*\/tx_[0-9A-Z]{26}\//, "").replace(/([0-9a-f]{12})[0-9a-f]{52}/g, "$1…") || (commit && rule_id !== "HISTORY" ? "The commit" : "");
+		const goes = /^(is|was|has|did|does|adds|lacks|holds|accepts|cannot|supersedes) /.test(message);
+		return (about && about + (goes ? " " : ": ")) + message + ".";
+	};
+
 	const findings = (r) => {
-		const box = Object.assign(element("div", undefined, "wide"), { tabIndex: 0, role: "region", ariaLabel: "Findings" });
-		const table = element("table");
-		const head = element("tr");
-		for (const name of ["Rule", "Commit", "Path", "Message"]) head.append(element("th", name));
-		table.append(element("caption", counted(r.count, "finding") + (r.count > r.findings.length ? ", of which the first " + r.findings.length : "")), head);
+		const box = element("div"), lists = new Map(), lines = new Map();
+		if (r.count > r.findings.length) box.append(element("p", "These are the first " + r.findings.length + " of " + counted(r.count, "finding") + "."));
 		for (const f of r.findings) {
-			const line = element("tr");
-			for (const value of [f.rule_id, String(f.commit || "").slice(0, 12), f.path, f.message]) line.append(element("td", plain(value ?? "")));
-			table.append(line);
+			const name = /tx_[0-9A-Z]{26}/.exec(f.path)?.[0] ?? "The ledger itself", same = JSON.stringify([f.rule_id, f.path, f.message]);
+			if (!lists.has(name)) {
+				lists.set(name, element("ul"));
+				box.append(element("h3", name), lists.get(name));
+			}
+			if (!lines.has(same)) { // one line for all commits of which the same is wrong
+				const line = Object.assign(element("li", plain(sentence(f))), { title: plain(f.path || "") });
+				lines.set(same, element("small", plain(f.rule_id)));
+				line.append(lines.get(same));
+				lists.get(name).append(line);
+			}
+			if (f.commit) lines.get(same).append(" · " + plain(String(f.commit).slice(0, 12)));
 		}
-		box.append(table);
 		return box;
 	};
 
@@ -289,6 +310,7 @@
 	for (const id of ["tip", "signers"]) { // a verdict was about what stood there before
 		at(id).addEventListener("input", reset);
 	}
+	at("tip").addEventListener("keydown", (event) => { if (event.key === "Enter" && chosen) start(); });
 	addEventListener("dragover", (event) => event.preventDefault());
 	addEventListener("drop", (event) => {
 		event.preventDefault();

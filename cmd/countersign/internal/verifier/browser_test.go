@@ -180,48 +180,87 @@ func (x *bench) audit(bundle string, args ...string) (r result) {
 	return r
 }
 
-// words are what the page must say of a result.
-func (r result) words() (verdict string, rows [][]string) {
-	verdict = map[bool]string{true: "Not sound", false: "Not all here, and so not verified"}[r.Complete]
-	if r.OK {
-		verdict = "Sound"
-	}
-	for _, f := range r.Findings {
-		rows = append(rows, []string{f.Rule, f.Commit[:min(12, len(f.Commit))], f.Path, f.Message})
-	}
-	return verdict, rows
+// said is what the page says, and what it was told.
+type said struct {
+	Verdict, Look string
+	Rows          []row
+	Facts         map[string]string
+	Tip, Signers  string
 }
 
-// said is what the page says.
-type said struct {
-	Verdict string
-	Rows    [][]string
-	Facts   map[string]string
-}
+// A row is a finding as the page shows it.
+type row struct{ Sentence, Small, Title string }
 
 func read(p *browsertest.Page) (s said) {
-	p.Wait("document.getElementById('verdict').innerText !== '' && document.getElementById('stop').hidden", patience)
+	p.Wait("document.getElementById('verdict').innerText !== '' && document.getElementById('work').hidden", patience)
 	p.Eval(`({
 		verdict: document.querySelector("#verdict .big").textContent,
-		rows: [...document.querySelectorAll("#details tr")].map(r => [...r.querySelectorAll("td")].map(c => c.textContent)).filter(r => r.length > 0),
+		look: document.querySelector("#verdict .big").classList[1],
+		rows: [...document.querySelectorAll("#details li:has(> small)")].map(r => ({ sentence: r.firstChild.textContent, small: r.lastChild.textContent, title: r.title })),
 		facts: Object.fromEntries([...document.querySelectorAll("#details dl > div")].map(d => [d.firstChild.textContent, d.lastChild.textContent])),
+		tip: document.getElementById("tip").value,
+		signers: document.getElementById("signers").value,
 	})`, &s)
 	return s
+}
+
+// verdict is what the page must say of a result, and how that looks.
+func (r result) verdict(tip, signers string) (words, look string) {
+	switch {
+	case r.OK && tip != "":
+		return "Sound, and it holds the commit you know", "good"
+	case r.OK && signers != "":
+		return "Sound, and signed by keys that you allowed", "good"
+	case r.OK:
+		return "Agrees with itself", "waits"
+	case !r.Complete:
+		return "Not all here, and so not verified", "bad"
+	case r.Count == 1 && r.Findings[0].Rule == "L14":
+		return "This ledger does not hold that commit", "bad"
+	}
+	return "Not sound", "bad"
 }
 
 // same reports that the page says what the command says.
 func same(t *testing.T, name string, p *browsertest.Page, want result) {
 	t.Helper()
 	got := read(p)
-	verdict, rows := want.words()
-	if got.Verdict != verdict || !slices.EqualFunc(got.Rows, rows, slices.Equal) {
-		t.Errorf("%s: the page says %s %q, audit --json %s %q", name, got.Verdict, got.Rows, verdict, rows)
+	if words, look := want.verdict(got.Tip, got.Signers); got.Verdict != words || got.Look != look {
+		t.Errorf("%s: the page says %q, which looks %s, want %q, %s", name, got.Verdict, got.Look, words, look)
+	}
+	// The page has findings by transaction, and one line for all commits of which the same is wrong.
+	var rows, found []string
+	for _, r := range got.Rows {
+		rule, commits, _ := strings.Cut(r.Small, " · ")
+		for _, commit := range strings.Split(commits, " · ") {
+			rows = append(rows, strings.Join([]string{rule, commit, r.Title}, " | "))
+		}
+	}
+	for _, f := range want.Findings {
+		found = append(found, strings.Join([]string{f.Rule, f.Commit[:min(12, len(f.Commit))], f.Path}, " | "))
+		message := f.Message
+		if f.Rule == "L14" {
+			message = "It was rewritten, or the number is of something else"
+		}
+		if !slices.ContainsFunc(got.Rows, func(r row) bool { return r.Title == f.Path && strings.Contains(r.Sentence, message) }) {
+			t.Errorf("%s: the page lacks %q of audit --json; it has %q", name, f, got.Rows)
+		}
+	}
+	slices.Sort(rows)
+	if slices.Sort(found); !slices.Equal(rows, found) {
+		t.Errorf("%s: the page has %q, audit --json %q", name, rows, found)
 	}
 	for fact, value := range map[string]string{"Tip of the ledger": want.Tip, "Commits": fmt.Sprintf("%d, from the first", want.Commits), "Transactions": fmt.Sprint(want.Transactions)} {
 		if got.Facts[fact] != value {
 			t.Errorf("%s: %s: the page says %q, audit --json %q", name, fact, got.Facts[fact], value)
 		}
 	}
+}
+
+// text is what an element shows.
+func text(p *browsertest.Page, id string) (text string) {
+	p.Eval("document.getElementById('"+id+"').innerText", &text)
+	return text
 }
 
 // set types a text into a field.
@@ -293,7 +332,13 @@ func TestT78BrowserAuditor(t *testing.T) {
 	if got := read(p); got.Verdict != "No verdict" {
 		t.Errorf("beside a page from a folder: %+v", got)
 	}
-	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle), browsertest.File(t, filepath.Join(x.dir, verifier.BundleFile)))
+	code := filepath.Join(x.dir, "code.bundle")
+	git(t, x.repo, "bundle", "create", "-q", code, "main")
+	choose(p, code)
+	if got := read(p); got.Verdict != "No verdict" || !strings.Contains(text(p, "verdict"), "This bundle holds refs/heads/main and no ledger; nothing was checked.") {
+		t.Errorf("a bundle of code: %+v %q", got, text(p, "verdict"))
+	}
+	x.quiet(p, browsertest.File(t, x.page), browsertest.File(t, bundle), browsertest.File(t, code), browsertest.File(t, filepath.Join(x.dir, verifier.BundleFile)))
 
 	base := browsertest.Serve(t, x.dir)
 	p = x.b.Open(t, base, browsertest.Phone)
