@@ -22,6 +22,15 @@ func TestBrowserT76Workpaper(t *testing.T) {
 			}
 		}
 		rules := browsertest.Rules{Below: browsertest.File(t, filepath.Join(dir, html.StyleFile))}
+		for _, width := range []int{390, 768, 1440} { // nothing is off-screen, nor in a box that scrolls
+			p := b.Open(t, browsertest.File(t, filepath.Join(dir, "index.html")), browsertest.Look{Width: width, Height: 900})
+			var off []string
+			p.Eval("[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))", &off)
+			if len(off) > 0 {
+				t.Errorf("%s, %d pixels wide: off-screen: %q", name, width, off)
+			}
+			p.Close()
+		}
 		for _, file := range []string{"index.html", "total-exceptions.html", "repository-1.html"} {
 			for _, problem := range b.Problems(t, browsertest.File(t, filepath.Join(dir, file)), rules) {
 				t.Errorf("%s, %s: %s", name, file, problem)

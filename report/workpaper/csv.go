@@ -4,6 +4,7 @@
 package workpaper
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -154,6 +155,35 @@ func people(all []evidence.Person) string {
 		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
+}
+
+// proposersOf and approversOf are the names alone of who proposed and who approved: those whose decisions count.
+func proposersOf(rec evidence.Record) string {
+	var all []ledger.Actor
+	for _, p := range rec.Proposers {
+		all = append(all, p.Actor)
+	}
+	return names(all)
+}
+
+func approversOf(rec evidence.Record) string {
+	var all []ledger.Actor
+	for _, d := range rec.Decisions {
+		if d.Counted && d.Decision == ledger.Approve {
+			all = append(all, d.Author)
+		}
+	}
+	return names(all)
+}
+
+func names(all []ledger.Actor) string {
+	var out []string
+	for _, a := range all {
+		if name := item(ledger.OneLine(cmp.Or(a.Login, a.ID), 100), ",;()/→\""); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), "nobody")
 }
 
 // approvals are the decisions that count, by whom, and how that is known.

@@ -118,6 +118,12 @@ func TestNumbers(t *testing.T) {
 	out := Pages(r)
 	for _, total := range r.Totals {
 		page := totalPage(total.Name)
+		if total.Count == 0 {
+			if out[page] != nil || !bytes.Contains(out["index.html"], []byte(wordsOf(total.Name))) {
+				t.Errorf("%s: %q", total.Name, out[page])
+			}
+			continue
+		}
 		if !bytes.Contains(out["index.html"], fmt.Appendf(nil, `<a href="%s">%d</a>`, page, total.Count)) {
 			t.Errorf("%s: no link to %s", total.Name, page)
 		}
@@ -130,6 +136,60 @@ func TestNumbers(t *testing.T) {
 	}
 	if !bytes.Contains(out["index.html"], []byte("This is not all")) || !bytes.Contains(out["repository-2.html"], []byte("cannot be told")) {
 		t.Error("an unread repository is not told of")
+	}
+}
+
+// TestKinds: the first page says in numbers what there is to explain, and has a section for each kind of exception, the worst first,
+// which explains it once and has what is equal together.
+func TestKinds(t *testing.T) {
+	for _, code := range evidence.Codes {
+		if kinds[code].title == "" || kinds[code].means == "" {
+			t.Errorf("%s has no words", code)
+		}
+	}
+	odd := func(subject string, all ...evidence.Exception) evidence.Row {
+		who := func(name string) ledger.Actor { return ledger.Actor{Kind: "user", ID: name + "-id", Login: name} }
+		return evidence.Row{
+			Repository: "shop", Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, Subject: subject, CameBy: "2026-01-02T03:04:05Z", URL: "https://example.org/c", Exceptions: all,
+			Records: []evidence.Record{{
+				TransactionID: "tx_1", Proposers: []evidence.Person{{Actor: who("eve")}},
+				Decisions: []evidence.Decision{{Decision: ledger.Approve, Author: who("ada"), Counted: true}, {Decision: ledger.Approve, Author: who("bob")}, {Decision: ledger.Deny, Author: who("dan"), Counted: true}},
+			}},
+		}
+	}
+	missing, late := evidence.Exception{Code: evidence.ChecksAbsent, Text: "go vet never ran"}, evidence.Exception{Code: evidence.ChecksAbsent, Text: "go test never ran"}
+	p, err := evidence.ParsePeriod("2026-01-01", "2026-01-31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []evidence.Row{odd("one", late), odd("two", missing), odd("three"), odd("four", missing, evidence.Exception{Code: evidence.Denied, Text: "dan denied it"}), odd("five")}
+	pages := func(rows []evidence.Row) string {
+		r := evidence.New(p, p.End(), []evidence.Part{{Repository: evidence.Repository{Name: "shop", Read: true}, Rows: rows}})
+		return string(Pages(r)["index.html"])
+	}
+	page := pages(rows)
+	at := 0
+	for _, want := range []string{
+		"3 of 5 changes need an explanation.", "Totals", "What there is none of", "Nothing accounts for it", `<h2 id="denied">`, kinds[evidence.Denied].means, "dan denied it", ">four<", "eve → ada<", "tx_1",
+		`<h2 id="checks_absent">`, kinds[evidence.ChecksAbsent].means, "go vet never ran (2)", ">2026-01-02<", `<a href="https://example.org/c" rel="noopener noreferrer">aaaaaaaaaaaa</a>`, "#row-", ">two<", "go test never ran<", ">one<", "Repositories",
+	} {
+		n := strings.Index(page[at:], want)
+		if n < 0 {
+			t.Fatalf("no %q after %q in %s", want, page[max(0, at-30):at], page)
+		}
+		at += n
+	}
+	for _, once := range []string{kinds[evidence.ChecksAbsent].means, "go vet never ran"} {
+		if n := strings.Count(page, once); n != 1 {
+			t.Errorf("%q stands there %d times", once, n)
+		}
+	}
+	if page := pages(rows[2:3]); !strings.Contains(page, "None of 1 change needs an explanation.") || !strings.Contains(page, "state good") {
+		t.Errorf("a period without exceptions: %s", page)
+	}
+	whole := evidence.Row{Repository: "shop", Exceptions: []evidence.Exception{{Code: evidence.BeforeLedger, Text: "nothing is on record"}}}
+	if page := pages([]evidence.Row{rows[2], whole}); !strings.Contains(page, "None of 1 change needs an explanation.") || strings.Contains(page, "state good") {
+		t.Errorf("a part of the period is not told: %s", page)
 	}
 }
 
