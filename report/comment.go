@@ -98,13 +98,14 @@ func (c Comment) Body() string {
 		p.write("### Countersign: nothing is proposed\n\n")
 	}
 	for i, r := range full {
+		to := Links{Web: c.Web, Thread: c.Threads[r.TransactionID]}
 		for _, old := range all {
 			if slices.Contains(r.Supersedes, old.TransactionID) {
-				r.before = append(r.before, old.approvers()...)
+				to.before = append(to.before, old.approvers()...)
 			}
 		}
 		share := newPage(p.left / (len(full) - i))
-		r.write(share, Links{Web: c.Web, Thread: c.Threads[r.TransactionID]})
+		r.write(share, to)
 		p.write(share.String())
 	}
 	return p.String() + below

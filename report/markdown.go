@@ -145,6 +145,9 @@ func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 // comment.
 func (r Report) headline(to Links) string {
 	text := r.says(words, to.short(r.AppliedCommit))
+	if len(to.before) > 0 && r.waitsFor() != "" && r.lapsed() == nil {
+		text = words(strings.Join(to.before, ", ")) + noMore + "this patch took the place of that one"
+	}
 	switch {
 	case r.GateOnly:
 		return "Countersign (the pull request itself): " + text
@@ -154,27 +157,32 @@ func (r Report) headline(to Links) string {
 	return "Countersign: " + text
 }
 
+const noMore = " did approve, which counts no more: "
+
 // says says how it stands, with who approved, or did, and why that counts no more. show makes
 // foreign text safe.
 func (r Report) says(show func(string) string, commit string) string {
 	approvers, at := show(strings.Join(r.approvers(), ", ")), r.Stands()
-	const noMore = " did approve, which counts no more: "
 	switch d := r.lapsed(); {
 	case r.Validation != nil && !r.Validation.OK:
 		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
 	case r.isStory() && at.Tone() == state.Good:
 		text := strings.TrimSuffix(strings.ToUpper(string(at[:1]))+string(at[1:])+": "+commit, ": ")
-		return strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
+		text = strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
+		if r.state() == approval.Denied { // since then
+			text += "; " + show(plain(r.Verdict))
+		}
+		return text
 	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && at == state.Denied:
 		return show(plain(r.Verdict)) // denied by whom, and why
 	case r.Ended != "" && approvers != "":
 		return approvers + noMore + r.standsIn(show)
+	case r.state() == approval.Approved && approvers != "":
+		return r.standsIn(show) + " (by " + approvers + ")"
 	case r.waitsFor() == "":
 		return r.standsIn(show)
 	case d != nil:
 		return show(d.Author.Login) + noMore + show(d.Why())
-	case len(r.before) > 0:
-		return show(strings.Join(r.before, ", ")) + noMore + "this patch took the place of that one"
 	}
 	return string(at) + ": " + r.waitsFor()
 }
@@ -464,6 +472,7 @@ type Links struct {
 	Web    string // of the repository on the forge, such as https://github.com/acme/app
 	Thread string // of the request in which people answer
 	Policy PolicyFile
+	before []string // who approved the patch whose place this one took
 }
 
 // A PolicyFile is where people can read the Policy: the commit that has it, "" for

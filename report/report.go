@@ -73,8 +73,6 @@ type Report struct {
 	// Diff is what a comment shows while it waits and no request has it: canonical
 	// bytes, without secrets. It is nil elsewhere.
 	Diff []byte `json:"-"`
-
-	before []string // who approved a patch whose place this one took
 }
 
 // MoveLedger makes it a report of a later commit of the ledger.
