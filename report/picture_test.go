@@ -199,12 +199,12 @@ func draw(title, markdown string) (string, error) {
 			d.text("Warning", margin+16, d.y+15, textSize, boldFont, "#9a6700")
 			d.y += lineHeight
 			for _, line := range lines[i+1 : end] {
-				line = strings.TrimPrefix(line, "> ")
+				line, at := strings.TrimPrefix(line, "> "), margin+16.0
 				if item, ok := strings.CutPrefix(line, "- "); ok {
 					d.ellipse(margin+26, d.y+lineHeight/2)
-					line = item
+					line, at = item, margin+40
 				}
-				if err := d.paragraph(line, margin+40); err != nil {
+				if err := d.paragraph(line, at); err != nil {
 					return "", err
 				}
 				d.y -= gap
