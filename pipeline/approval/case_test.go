@@ -462,7 +462,7 @@ func TestCaseJSON(t *testing.T) {
 	v := newCase(t, policy.Default(), "!a", "ada").Decide()
 	line, err := canon.Marshal(v)
 	want := `{"decisions":[{"author":{"id":"1","kind":"user","login":"ada"},"counted":true,"created_at":"2026-01-05T11:00:00.000Z","decision":"approve",` +
-		`"fingerprint":"patchset:` + thePatch + `","reason":"approved","source":"issue_comment"}],"needs":[{"approved":1,"fingerprint":"patchset:` + thePatch +
+		`"fingerprint":"patchset:` + thePatch + `","reason":"approved","recorded":true,"source":"issue_comment"}],"needs":[{"approved":1,"fingerprint":"patchset:` + thePatch +
 		`","kind":"fileChange","required":1},{"approved":0,"fingerprint":"secret:patchset:` + thePatch + `","kind":"secrets_override","required":1}],` +
 		`"reason":"1 of 1 approvals; secrets_override: 0 of 1","verdict":"pending"}`
 	if err != nil || string(line) != want {
