@@ -116,8 +116,7 @@ func (r Report) annotations() (notes []forge.Annotation, cut string) {
 			over++
 		}
 	}
-	bad, _ := r.operations()
-	for _, o := range bad {
+	for _, o := range r.failed() {
 		add(o.Path, o.Op+" failed", o.Error)
 	}
 	for _, v := range r.violations() {

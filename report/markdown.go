@@ -35,7 +35,7 @@ func (r Report) write(p *page, to Links) {
 		if to.Thread != "" {
 			text += "It was decided in " + link("the request", to.Thread) + ". "
 		}
-		p.write(text + r.record())
+		p.write(strings.TrimSpace(text+r.record()) + "\n\n")
 		p.folded("Risks, ids, decisions and files", func(p *page) {
 			p.write(r.risks(p.left, to))
 			p.write(r.drift(to) + r.facts(to))
@@ -66,7 +66,7 @@ func (r Report) write(p *page, to Links) {
 		p.write(r.record())
 	}
 	if !asked && !shown {
-		r.writeFiles(p)
+		p.list(r.files(500))
 	}
 	p.folded("Ids, hashes and the ledger", func(p *page) {
 		if asked {
@@ -263,26 +263,15 @@ func (r Report) writeFailures(p *page) {
 	p.list(list{"| rule | where | what |\n|---|---|---|\n", each(r.violations(), func(v rule.Violation) string {
 		return fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message))
 	}), 100, "violation", r.seeAll()})
-	bad, _ := r.operations()
-	p.list(list{"| failed | file | why |\n|---|---|---|\n", each(bad, func(o result.Operation) string {
-		return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), words(o.Error))
-	}), 100, "failure", r.seeAll()})
+	if len(r.failed()) > 0 {
+		p.list(list{"| | file | result |\n|---|---|---|\n", each(r.Operations(), func(o result.Operation) string {
+			return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), strings.TrimSuffix(string(o.Status)+": "+words(o.Error), ": "))
+		}), 100, "operation", r.seeAll()})
+	}
 }
 
 func (r Report) seeAll() string {
-	return ", " + code("countersign show --json "+r.TransactionID) + " has all"
-}
-
-// writeFiles lists the files, with what became of each where it is known.
-func (r Report) writeFiles(p *page) {
-	if r.ApplyResult == nil {
-		p.list(r.files(500))
-		return
-	}
-	_, rest := r.operations()
-	p.list(list{"| | file | result |\n|---|---|---|\n", each(rest, func(o result.Operation) string {
-		return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), words(string(o.Status)))
-	}), 500, "file", r.seeAll()})
+	return ", " + r.whole("show --json") + " has all"
 }
 
 // files are the changed files.
@@ -290,14 +279,9 @@ func (r Report) files(most int) list {
 	return list{"", each(r.Files, func(f File) string { return "- " + name(f.Path) + " " + r.fileText(f, name) + "\n" }), most, "file", r.seeAll()}
 }
 
-// operations are those that failed, and the others.
-func (r Report) operations() (bad, rest []result.Operation) {
-	ops := r.Operations()
-	first := slices.IndexFunc(ops, func(o result.Operation) bool { return rank(o) != 0 })
-	if first < 0 {
-		return ops, nil
-	}
-	return ops[:first], ops[first:]
+// failed are the operations that did.
+func (r Report) failed() []result.Operation {
+	return slices.DeleteFunc(r.Operations(), func(o result.Operation) bool { return o.Status != result.StatusError })
 }
 
 // writeDecisions lists who said what, and whether it counted.
@@ -384,7 +368,7 @@ func (r Report) asks(to Links, shown bool) string {
 	case r.GateOnly:
 		head += " A review that approves the pull request as it is now approves the change itself, too."
 	case !shown:
-		head += " The diff is not shown here: " + r.whole() + " has it."
+		head += " The diff is not shown here: " + r.whole("diff") + " has it."
 	}
 	head += "\n\n"
 	for _, n := range r.missing() {
@@ -436,7 +420,7 @@ func (r Report) lines(needs []approval.Need) string {
 	return fenced("text", text+"/deny "+Clean(r.Fingerprint)) + "\n"
 }
 
-// signs reports whether a signed approval is missing, and sign is the command that makes it.
+// signs reports whether a signed approval is among them, and sign is the command that makes one.
 func (r Report) signs(needs []approval.Need) bool {
 	return slices.ContainsFunc(needs, func(n approval.Need) bool { return n.Signed })
 }

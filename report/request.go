@@ -54,7 +54,7 @@ func (q Request) Body() string {
 	above := head.String()
 	diff := q.Report.hunks(q.Diff, MaxComment-len(below)-len(above)-maxWarning)
 	if diff.cut() {
-		above += warning(fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide: %s.", diff.shown, diff.total, q.Report.whole()))
+		above += warning(fmt.Sprintf("**The diff is cut: %d of its %d lines are shown here.** See all of it before you decide: %s.", diff.shown, diff.total, q.Report.whole("diff")))
 	}
 	return above + diff.text + below
 }
@@ -218,13 +218,13 @@ func (r Report) seeDiff() string {
 	return fenced("sh", lines) + "\n"
 }
 
-// whole is where the whole patch is: a link, or without an address the command that shows it.
-func (r Report) whole() string {
+// whole is where all of it is: a link, or without an address the command that shows it.
+func (r Report) whole(command string) string {
 	const words = "the record"
 	if to := link(words, r.Record); to != words {
 		return to
 	}
-	return name("countersign diff " + r.TransactionID)
+	return name("countersign " + command + " " + r.TransactionID)
 }
 
 // OpenedBody is the text of a pull request that was opened for a transaction: who wants
