@@ -201,10 +201,10 @@ func (r Report) approvers() (names []string) {
 // another.
 func (r Report) lapsed() *approval.Judged {
 	for _, d := range r.decisions() {
-		again := slices.ContainsFunc(r.decisions(), func(o approval.Judged) bool {
+		again := func(o approval.Judged) bool {
 			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
-		})
-		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !again {
+		}
+		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !slices.ContainsFunc(r.decisions(), again) {
 			return &d
 		}
 	}

@@ -328,8 +328,12 @@ func (r Report) risks(room int, to Links) string {
 			if line == nil {
 				cost += len(place) + len("> - : \n")
 			}
-			if line == nil && len(lines) == maxNames || cost > left {
+			if line == nil && len(lines) == maxNames {
 				groups[i].more++
+				continue
+			}
+			if cost > left { // and no other of the kind is looked at
+				groups[i].risks, groups[i].more = g.risks[:n], g.more+len(g.risks)-n
 				continue
 			}
 			if left -= cost; line == nil {
