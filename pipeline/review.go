@@ -236,7 +236,7 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 		return false
 	}
 	if p.pull == nil {
-		return of.PullRequest == 0 && (of.BaseCommit == p.Base || p.Redacted() != "" && !t.Closed && !p.placed)
+		return of.PullRequest == 0 && (of.BaseCommit == p.Base || of.PatchRedactedSHA256 != "" && !t.Closed && !p.placed && p.heldTo(t) == nil)
 	}
 	return of.Repository != nil && of.Repository.ID == p.pull.Repository.ID && of.PullRequest == p.pull.Number &&
 		t.GateOnly() == p.own && (p.own || of.BaseCommit == p.Base || of.PatchRedactedSHA256 == "")
