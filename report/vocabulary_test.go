@@ -127,7 +127,7 @@ func TestVocabularyOfLives(t *testing.T) {
 			t.Errorf("no life ends as %s", status)
 		}
 	}
-	s := site.New(all, site.Options{Now: now, Nav: site.Nav(false)})
+	s := site.New(all, site.Options{Now: now, Nav: site.Nav("", false)})
 	for address := range s.Addresses() {
 		if data, ok := s.File(address); ok {
 			holdVocabulary(t, address, string(data))

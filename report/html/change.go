@@ -55,7 +55,13 @@ func (s *sheet) proposal() {
 				s.Text(", as " + one.Input.Form())
 			})
 		}
-		s.fact("SHA-256 of the diff", func() { s.sum(t.PatchID) })
+		s.fact("SHA-256 of the diff", func() {
+			s.sum(t.PatchID)
+			if address := "patch/" + t.PatchID + "/index.html"; isLongHex(t.PatchID) && !s.o.Alone && s.o.Has != nil && s.o.Has(address) {
+				s.Text(" ")
+				s.here(address, "others proposed these bytes too")
+			}
+		})
 		s.fact("Made for commit", func() { s.commit(p.BaseCommit) })
 		if t.PullRequest > 0 {
 			s.fact("Pull request", s.pull)
@@ -226,7 +232,7 @@ func (s *sheet) indexed(f changedFile, c ledger.ItemChange) {
 	if !f.Binary {
 		s.counts(f.Added, f.Deleted)
 	}
-	if s.o.Path != nil && !s.o.Alone {
+	if s.o.Path != nil && !s.o.Alone && s.has(s.o.Path(c.Path)) {
 		s.Text(" ")
 		s.here(s.o.Path(c.Path), "history")
 	}

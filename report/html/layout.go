@@ -17,6 +17,15 @@ const StyleFile = "style.css"
 // Style is the style sheet.
 func Style() []byte { return style }
 
+//go:embed favicon.svg
+var icon []byte
+
+// IconFile is the name of the picture that browsers show beside a title, at the root of a site.
+const IconFile = "favicon.svg"
+
+// Icon is that picture.
+func Icon() []byte { return icon }
+
 // A Link is an address, relative to the site's root, and its words.
 type Link struct{ Address, Text string }
 
@@ -42,8 +51,8 @@ type Head struct {
 	Footer string
 }
 
-// Layout writes a whole page. Its policy allows the site's own style sheet, or the hash of the
-// one in the page, the site's own scripts where there are any, and nothing else from anywhere.
+// Layout writes a whole page. Its policy allows the site's own style sheet and icon, or the hash of the
+// styles in the page, the site's own scripts where there are any, and nothing else from anywhere.
 func Layout(w io.Writer, h Head, body *Body) error {
 	var b Body
 	b.Markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\"")
@@ -55,7 +64,7 @@ func Layout(w io.Writer, h Head, body *Body) error {
 		b.b = append(b.b, style...) // ours, and a test holds that it has no <
 		b.Markup("</style>\n")
 	} else {
-		b.Markup("<link rel=\"stylesheet\"").Attribute("href", h.Root+StyleFile).Markup(">\n")
+		b.Markup("<link rel=\"stylesheet\"").Attribute("href", h.Root+StyleFile).Markup(">\n<link rel=\"icon\"").Attribute("href", h.Root+IconFile).Markup(">\n")
 	}
 	for _, script := range h.Scripts {
 		b.Markup("<script defer").Attribute("src", h.Root+script).Markup("></script>\n")
@@ -89,7 +98,7 @@ func (h Head) ContentSecurityPolicy() string {
 	if h.Policy != "" {
 		return h.Policy
 	}
-	parts := []string{"default-src 'none'", "style-src 'self'"}
+	parts := []string{"default-src 'none'", "style-src 'self'; img-src 'self'"}
 	if h.Alone {
 		parts[1] = "style-src '" + HashSource(style) + "'"
 	}

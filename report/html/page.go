@@ -28,9 +28,10 @@ type Options struct {
 	// from the ledger. Only what lies below Links.Web becomes a link.
 	Links forge.Links
 	// Person and Path are the addresses from the root of a person's and a path's page, nil where
-	// there are none.
+	// there are none. Has reports whether there is a page of a path, patch or commit, nil for yes.
 	Person func(ledger.Actor) string
 	Path   func(string) string
+	Has    func(address string) bool
 }
 
 // A sheet is a page as it is written.

@@ -178,6 +178,9 @@ func (s *sheet) here(address, text string) {
 	s.Link(s.o.Root+address, text)
 }
 
+// has reports whether the site has a page.
+func (s *sheet) has(address string) bool { return s.o.Has == nil || s.o.Has(address) }
+
 // commit is a commit, and leads to the forge or the site's page where there is one.
 func (s *sheet) commit(id string) {
 	address := ""
@@ -186,7 +189,7 @@ func (s *sheet) commit(id string) {
 		address = s.o.Links.Web + "/commit/" + id
 	case hex && !s.o.Alone && s.o.Root != "":
 		for _, c := range s.t.Commits {
-			if c == id {
+			if c == id && s.has("commit/"+id+"/index.html") {
 				address = s.o.Root + "commit/" + id + "/index.html"
 			}
 		}

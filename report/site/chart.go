@@ -5,64 +5,97 @@ import (
 	"strconv"
 )
 
-// How many months are drawn, and how.
+// How many months are drawn, and how: down in pixels; across in per cent of the width, so that letters are
+// as large on a narrow screen.
 const (
-	charted     = 24
-	chartWidth  = 960
-	chartHeight = 220
-	chartFoot   = 24 // where the months stand
-	chartSide   = 56 // where the scale stands
+	charted   = 24
+	chartHigh = 190
+	chartFoot = 170 // where 0 is
+	chartTop  = 14  // where the highest mark of the axis is
+	named     = 4   // how many months are named at most
+	slots     = 6   // how many have a place at least
 )
 
 // outcomeClasses are the colours in a chart, by outcome.
-var outcomeClasses = [outcomes]string{"chart-good", "chart-waits", "chart-bad", "chart-over", "chart-broken"}
+var outcomeClasses = [outcomes]string{"chart-waits", "chart-good", "chart-bad", "chart-over", "chart-broken"}
 
-// chart draws the newest months as bars, one on the other. The table below it has the numbers.
+// chart draws the newest months as bars, one on the other, beside an axis.
 func (d *doc) chart(months []monthCount) {
 	months = months[max(0, len(months)-charted):]
 	if len(months) == 0 {
 		d.paragraph(func() { d.Text("There are no transactions.") })
 		return
 	}
-	top := 1
+	most := 0
 	for _, m := range months {
-		top = max(top, m.sum())
+		most = max(most, m.sum())
 	}
+	step := tick(most)
+	top := (most + step - 1) / step * step
+	high := func(n int) int { return (chartFoot - chartTop) * n / top }
 	last := months[len(months)-1]
-	d.Markup("<svg class=\"chart\" role=\"img\"").Attribute("aria-label", fmt.Sprintf(
-		"Transactions by month, from %s to %s, at most %d in a month. The table below has the numbers.", months[0].name(), last.name(), top,
-	)).Attribute("viewBox", fmt.Sprintf("0 0 %d %d", chartWidth, chartHeight)).Markup(">\n")
-	bars := chartHeight - chartFoot - 16 // the highest one
-	d.label(chartSide-8, 20, "end", strconv.Itoa(top))
-	d.label(chartSide-8, chartHeight-chartFoot, "end", "0")
-	step := (chartWidth - chartSide) / max(len(months), 6)
+	d.Markup("<div class=\"chart\" role=\"img\"").Attribute("aria-label", fmt.Sprintf(
+		"Changes by month, from %s to %s, at most %d in a month. The list of all changes has the numbers.", months[0].name(), last.name(), most,
+	)).Markup(">\n<svg width=\"100%\"").Attribute("height", strconv.Itoa(chartHigh)).Markup(">")
+	for n := 0; n <= top; n += step {
+		d.label("90%", chartFoot-high(n)+4, "end", strconv.Itoa(n))
+	}
+	d.Markup("</svg>\n<svg width=\"100%\"").Attribute("height", strconv.Itoa(chartHigh)).Markup(">")
+	for n := 0; n <= top; n += step {
+		y := strconv.Itoa(chartFoot - high(n))
+		d.Markup("<line x2=\"100%\"").Attribute("y1", y).Attribute("y2", y).Markup("/>")
+	}
+	places := max(len(months), slots)
+	every := (len(months) + named - 1) / named
 	for i, m := range months {
-		x, y := chartSide+i*step, chartHeight-chartFoot
-		drawn := 0
+		y := chartFoot
 		for o, n := range m.counts {
-			drawn += n
-			height := y - (chartHeight - chartFoot - bars*drawn/top)
-			if n == 0 {
-				continue
+			if n > 0 {
+				bar := max(high(n), 1) // what is there is seen
+				y -= bar
+				d.Markup("<rect").Attribute("class", outcomeClasses[o]).Attribute("x", slot(10*i+1, places)).Attribute("y", strconv.Itoa(y)).
+					Attribute("width", slot(8, places)).Attribute("height", strconv.Itoa(bar)).Markup("/>")
 			}
-			if height == 0 {
-				height = 1 // what is there is seen
-			}
-			y -= height
-			d.Markup("<rect").Attribute("class", outcomeClasses[o])
-			d.Attribute("x", strconv.Itoa(x)).Attribute("y", strconv.Itoa(y)).Attribute("width", strconv.Itoa(step*4/5)).Attribute("height", strconv.Itoa(height)).Markup("/>")
 		}
-		if len(months) <= 12 || (len(months)-1-i)%3 == 0 {
-			d.label(x+step*2/5, chartHeight-6, "middle", m.name())
+		switch {
+		case i == len(months)-1 && every > 1:
+			d.label("100%", chartHigh-4, "end", m.name())
+		case (len(months)-1-i)%every == 0:
+			d.label(slot(10*i+5, places), chartHigh-4, "middle", m.name())
 		}
 	}
-	d.Markup("\n</svg>\n<ul class=\"legend\">")
-	for o, words := range outcomeWords {
-		d.Markup("<li><svg class=\"chart\" aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\"").Attribute("class", outcomeClasses[o]).Markup("/></svg> ").Text(words).Markup("</li>")
+	d.Markup("</svg>\n</div>\n<ul class=\"legend\">")
+	sum := counts{}
+	for _, m := range months {
+		for o, n := range m.counts {
+			sum[o] += n
+		}
+	}
+	for o, n := range sum {
+		if n > 0 {
+			d.Markup("<li><svg aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\"").Attribute("class", outcomeClasses[o]).Markup("/></svg> ").Text(standings[o].words).Markup("</li>")
+		}
 	}
 	d.Markup("</ul>\n")
 }
 
-func (d *doc) label(x, y int, anchor, text string) {
-	d.Markup("<text").Attribute("x", strconv.Itoa(x)).Attribute("y", strconv.Itoa(y)).Attribute("text-anchor", anchor).Markup(">").Text(text).Markup("</text>")
+// tick is the distance of the marks of an axis up to a number: 1, 2 or 5, or ten or a hundred times that,
+// and so on, for at most five of them.
+func tick(most int) int {
+	for unit := 1; ; unit *= 10 {
+		for _, step := range []int{unit, 2 * unit, 5 * unit} {
+			if step*5 >= most {
+				return step
+			}
+		}
+	}
+}
+
+// slot is so many tenths of the width that each of the months has.
+func slot(tenths, months int) string {
+	return strconv.FormatFloat(10*float64(tenths)/float64(months), 'f', 2, 64) + "%"
+}
+
+func (d *doc) label(x string, y int, anchor, text string) {
+	d.Markup("<text").Attribute("x", x).Attribute("y", strconv.Itoa(y)).Attribute("text-anchor", anchor).Markup(">").Text(text).Markup("</text>")
 }

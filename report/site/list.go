@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report/html"
@@ -28,6 +27,9 @@ func monthOf(t *html.Summary) string {
 
 // pagesOf are the addresses of a group's pages.
 func (s *Site) pagesOf(group string) []string {
+	if !s.has(group) {
+		return nil
+	}
 	if strings.HasPrefix(group, "month/") {
 		return chunks(group, 0, len(s.groups[group]))
 	}
@@ -41,6 +43,9 @@ func (s *Site) pagesOf(group string) []string {
 // touched are the pages of a group that a transaction is on, or that lead to another page because
 // of it. Those of a group that has grown go on to its end; grown is by how many at most.
 func (s *Site) touched(group, id string, grown int) []string {
+	if !s.has(group) {
+		return nil
+	}
 	in := s.groups[group]
 	at, _ := s.position(id)
 	span := func(dir string, in []int) []string {
@@ -118,9 +123,9 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 			dir, n = dir[:at], i-1
 		}
 	}
-	if in := s.groups[dir]; in != nil {
+	if in := s.groups[dir]; s.has(dir) {
 		if strings.HasPrefix(dir, "month/") {
-			return s.listPage(dir, "Transactions of "+strings.Replace(dir[len("month/"):], "/", "-", 1), in, n)
+			return s.listPage(dir, "Changes of "+strings.Replace(dir[len("month/"):], "/", "-", 1), in, n)
 		}
 		return s.groupTop(dir), n == 0
 	}
@@ -130,7 +135,7 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 	}
 	for _, m := range s.monthsOf(dir[:at]) {
 		if m.name == dir[at+1:] {
-			return s.listPage(dir, "Transactions of "+m.name, m.in, n)
+			return s.listPage(dir, "Changes of "+m.name, m.in, n)
 		}
 	}
 	return nil, false
@@ -149,7 +154,7 @@ func (s *Site) listPage(dir, title string, in []int, n int) ([]byte, bool) {
 		d.paragraph(func() { d.about(group) })
 	}
 	part := in[n*perPage : min(len(in), (n+1)*perPage)]
-	d.rows("Transactions", part)
+	d.rows(part)
 	if pages := (len(in) + perPage - 1) / perPage; pages > 1 {
 		d.paragraph(func() {
 			d.Textf("Page %d", n+1)
@@ -178,14 +183,11 @@ func (s *Site) groupTop(group string) []byte {
 			d.Textf("The newest %d of %d transactions; below are all of them, by month.", len(recent), len(in))
 		})
 	}
-	d.rows("Transactions", recent)
+	d.rows(recent)
 	if months := s.monthsOf(group); len(months) > 0 {
 		d.head("All of them, by month")
-		d.begin("By month", "Month", "Transactions")
-		for _, m := range slices.Backward(months) {
-			d.row(func() { d.to(group+"/"+m.name+page, m.name) }, func() { d.Textf("%d", len(m.in)) })
-		}
-		d.end()
+		d.table(down(len(months)), column{head: "Month", write: func(i int) { d.to(group+"/"+months[i].name+page, months[i].name) }},
+			d.numbers("Changes", func(i int) int { return len(months[i].in) }))
 	}
 	return d.bytes()
 }
@@ -202,6 +204,11 @@ func (s *Site) titleOf(group string) string {
 	case "person":
 		p := s.people[group]
 		return "What " + cmp.Or(short(p.Login, 60), short(p.ID, 60), "somebody") + " proposed and decided"
+	}
+	for _, st := range append(standings[:], own) {
+		if st.group() == group {
+			return st.title
+		}
 	}
 	return "Changes to " + s.paths[group]
 }
@@ -231,9 +238,9 @@ func (d *doc) what(group string) {
 			}
 		})
 	case "person":
-		p := d.people[group]
+		p := d.Site.people[group]
 		d.paragraph(func() {
-			d.Text("Account "+p.Kind+" ").Code(p.Login).Text(", id ").Code(p.ID).Textf(": proposed %d, approved %d, denied %d.", p.proposed, p.approved, p.denied)
+			d.Text("Account "+p.Kind+" ").Code(p.Login).Text(", id ").Code(p.ID).Textf(": proposed %d, approved %d, of these their own %d, denied %d.", p.proposed, p.approved, p.own, p.denied)
 		})
 	case "path":
 		d.paragraph(func() { d.Text("The transactions that propose to change ").Code(d.paths[group]).Text(".") })
@@ -293,8 +300,12 @@ func (d *doc) bytes() []byte {
 	if d.address == overviewAddress {
 		footer += " " + d.o.Ref + " as it is in commit " + d.o.Tip
 	}
+	title := d.title
+	if d.address != overviewAddress {
+		title += " · " + d.o.Name
+	}
 	_ = html.Layout(&out, html.Head{
-		Title: d.title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
+		Title: title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
 	}, &d.Body) // a writer does not fail
 	return out
 }
@@ -316,87 +327,3 @@ func (d *doc) paragraph(text func()) {
 
 // to is text that leads to another page.
 func (d *doc) to(address, text string) { d.Link(d.root+address, text) }
-
-func (d *doc) person(a ledger.Actor) {
-	d.to(Person(a), cmp.Or(short(a.Login, 60), short(a.ID, 60), "somebody"))
-	if a.Kind != "user" && a.Kind != "" {
-		d.Text(" (" + short(a.Kind, 20) + ")")
-	}
-}
-
-func (d *doc) persons(all []ledger.Actor) {
-	for i, a := range all[:min(len(all), 5)] {
-		if i > 0 {
-			d.Text(", ")
-		}
-		d.person(a)
-	}
-	if len(all) > 5 {
-		d.Textf(" and %d more", len(all)-5)
-	}
-}
-
-// begin begins a table.
-func (d *doc) begin(label string, heads ...string) {
-	d.Markup("<div class=\"wide\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", label).Markup(">\n<table>\n<thead><tr>")
-	for _, h := range heads {
-		d.Markup("<th scope=\"col\">").Text(h).Markup("</th>")
-	}
-	d.Markup("</tr></thead>\n<tbody>\n")
-}
-
-func (d *doc) end() { d.Markup("</tbody>\n</table>\n</div>\n") }
-
-func (d *doc) row(cells ...func()) {
-	d.Markup("<tr>")
-	for _, cell := range cells {
-		d.Markup("<td>")
-		cell()
-		d.Markup("</td>")
-	}
-	d.Markup("</tr>\n")
-}
-
-// rows are a table of transactions.
-func (d *doc) rows(label string, in []int) {
-	d.begin(label, "Proposed (UTC)", "Change", "State", "By", "Approved by", "Denied by")
-	for _, i := range in {
-		t := &d.all[i]
-		d.row(func() { d.when(t.Proposed) }, func() { d.change(t) }, func() { d.state(t) }, func() {
-			if t.Proposer != (ledger.Actor{}) {
-				d.person(t.Proposer)
-			}
-		}, func() { d.persons(t.Approvers) }, func() { d.persons(t.Deniers) })
-	}
-	d.end()
-}
-
-// change is a transaction by its summary.
-func (d *doc) change(t *html.Summary) {
-	d.to(Transaction(t.ID), cmp.Or(short(t.Summary, 100), t.ID))
-}
-
-func (d *doc) state(t *html.Summary) {
-	d.Markup("<span").Attribute("class", t.Class()).Markup(">").Text(string(t.State)).Markup("</span>")
-}
-
-// when is a moment in UTC, to the minute.
-func (d *doc) when(at string) {
-	parsed, err := time.Parse(time.RFC3339, at)
-	if err != nil {
-		d.Text(short(at, 40))
-		return
-	}
-	d.Markup("<time").Attribute("datetime", parsed.UTC().Format(time.RFC3339)).Markup(">").Text(parsed.UTC().Format("2006-01-02 15:04")).Markup("</time>")
-}
-
-// short is a foreign text that fits into a row.
-func short(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n++; n > limit {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}

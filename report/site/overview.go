@@ -17,16 +17,30 @@ import (
 type outcome int
 
 const (
-	applied outcome = iota
-	waiting
+	waiting outcome = iota
+	applied
 	denied
 	over
 	broken
 	outcomes
 )
 
-// outcomeWords name the outcomes, in the order in which they are drawn.
-var outcomeWords = [outcomes]string{"applied or merged", "waiting", "denied", "superseded, closed or failed", "not verified"}
+// A standing is what transactions have in common that stand alike: an outcome, or that their own
+// proposers approved them.
+type standing struct{ name, words, title, class string }
+
+var standings = [outcomes]standing{
+	{"waiting", "waiting", "What waits", "waits"},
+	{"applied", "applied or merged", "What was applied or merged", "good"},
+	{"denied", "denied", "What was denied", "bad"},
+	{"ended", "superseded, closed or failed", "What was superseded, closed or failed", "over"},
+	{"unsound", "not verified", "What does not verify", "bad"},
+}
+
+var own = standing{"own", "approved by their own proposer", "What its own proposer approved", "waits"}
+
+// group is the address of the list of the transactions that stand so.
+func (s standing) group() string { return "state/" + s.name }
 
 func outcomeOf(t *html.Summary) outcome {
 	switch {
@@ -69,81 +83,86 @@ const (
 )
 
 func (s *Site) overview() []byte {
-	d := s.doc(overviewAddress, "What was proposed, and who approved it")
-	var total counts
-	var waits []int
-	for i := range s.all {
-		o := outcomeOf(&s.all[i])
-		total[o]++
-		if o == waiting {
-			waits = append(waits, i)
-		}
+	d := s.doc(overviewAddress, "Changes to "+s.o.Name+", and who approved them")
+	d.audited()
+	d.cards()
+	if in := s.groups[standings[broken].group()]; len(in) > 0 {
+		d.head(standings[broken].title)
+		d.paragraph(func() { d.Text("The findings are on these pages, and nothing there counts as approved.") })
+		d.rows(in[:min(len(in), oldestWaiting)])
 	}
-	d.paragraph(func() {
-		d.Text(ledger.Plural(len(s.all), "transaction", "transactions"))
-		for o, n := range total {
-			if n > 0 {
-				d.Textf(", %d %s", n, outcomeWords[o])
-			}
-		}
-		d.Text(".")
-	})
-	d.audited(total[broken])
-	d.waiting(waits)
-	months := s.monthCounts()
-	d.head("By month")
-	d.chart(months)
-	d.monthTable(months[max(0, len(months)-charted):])
-	d.top("By proposer", "Proposed", func(p person) int { return p.proposed })
-	d.top("By approver", "Approved", func(p person) int { return p.approved })
+	d.waiting(s.groups[standings[waiting].group()])
 	d.decided()
+	d.head("People")
+	who := s.peopleBy()
+	d.people(who[:min(len(who), most)])
+	if len(who) > most {
+		d.paragraph(func() { d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))) })
+	}
+	d.head("By month")
+	d.chart(s.monthCounts())
 	return d.bytes()
 }
 
 // audited says whether the history was checked.
-func (d *doc) audited(unsound int) {
+func (d *doc) audited() {
+	unsound := len(d.groups[standings[broken].group()])
 	switch {
 	case len(d.o.Found) > 0: // stands on top
 	case unsound > 0:
-		d.paragraph(func() {
-			d.Markup("<strong>").Text(ledger.Plural(unsound, "record does", "records do") + " not verify").Markup("</strong>")
-			d.Text(": the findings are on the pages of these transactions, and nothing there counts as approved.")
-		})
-		var rows []int
-		for i := range d.all {
-			if !d.all[i].Sound() && len(rows) < oldestWaiting {
-				rows = append(rows, i)
-			}
-		}
-		d.rows("What does not verify", rows)
+		d.Markup("<p class=\"bad\"><strong>").Text(ledger.Plural(unsound, "record does", "records do") + " not verify.").Markup("</strong></p>\n")
 	default:
 		d.paragraph(func() {
-			d.Text("The whole history was audited up to commit ").Code(d.o.Tip).Text(", and it verifies. ").Code("countersign audit").Text(" does that again.")
+			d.Text("The whole history was audited up to commit ").Markup("<code").Attribute("title", d.o.Tip).Markup(">").Text(short(d.o.Tip, 12)).Markup("</code>").Text(", and it verifies.")
 		})
 	}
 }
 
+// cards count the transactions by how they stand. Each leads to the list of those that it counts.
+func (d *doc) cards() {
+	d.Markup("<ul class=\"cards\">\n")
+	for _, st := range append(standings[:], own) {
+		in := d.groups[st.group()]
+		if len(in) == 0 && st == standings[broken] {
+			continue
+		}
+		words := st.words
+		if st == standings[waiting] && len(in) > 0 && d.since(d.all[in[0]].Proposed) != "" {
+			words += ", the oldest for " + d.since(d.all[in[0]].Proposed)
+		}
+		class := st.class
+		if len(in) == 0 {
+			class = "over"
+		}
+		d.Markup("<li").Attribute("class", class).Markup("><strong>").Textf("%d", len(in)).Markup("</strong> ")
+		if len(in) == 0 {
+			d.Text(words)
+		} else {
+			d.to(st.group()+page, words)
+		}
+		d.Markup("</li>\n")
+	}
+	d.Markup("</ul>\n")
+}
+
 // waiting is what waits, the longest first.
 func (d *doc) waiting(in []int) {
-	d.head("What waits")
+	d.head(standings[waiting].title)
 	if len(in) == 0 {
 		d.paragraph(func() { d.Text("Nothing.") })
 		return
 	}
 	if len(in) > oldestWaiting {
 		d.paragraph(func() {
-			d.Textf("The oldest %d of %d; ", oldestWaiting, len(in))
-			d.to(monthsAddress, "the months")
-			d.Text(" have all of them.")
+			d.Textf("The oldest %d; ", oldestWaiting)
+			d.to(standings[waiting].group()+page, fmt.Sprintf("all %d", len(in)))
+			d.Text(".")
 		})
 		in = in[:oldestWaiting]
 	}
-	d.begin("What waits", "Since (UTC)", "For", "Change", "State", "By")
-	for _, i := range in {
-		t := &d.all[i]
-		d.row(func() { d.when(t.Proposed) }, func() { d.Text(d.since(t.Proposed)) }, func() { d.change(t) }, func() { d.state(t) }, func() { d.person(t.Proposer) })
-	}
-	d.end()
+	d.table(in, d.changes(), d.states(), d.needs(), d.proposers(), column{
+		head: "For", label: "for", number: true, write: func(i int) { d.Text(d.since(d.all[i].Proposed)) },
+	})
 }
 
 // since is how long ago a moment is.
@@ -156,6 +175,23 @@ func (d *doc) since(at string) string {
 		return ledger.Plural(days, "day", "days")
 	}
 	return "less than a day"
+}
+
+// decided is what was decided last.
+func (d *doc) decided() {
+	var in []int
+	for i := range d.all {
+		if t := &d.all[i]; t.Sound() && t.Decided != "" {
+			in = append(in, i)
+		}
+	}
+	slices.SortFunc(in, func(a, b int) int { return cmp.Or(strings.Compare(d.all[b].Decided, d.all[a].Decided), b-a) })
+	d.head("Decided last")
+	if len(in) == 0 {
+		d.paragraph(func() { d.Text("Nothing.") })
+		return
+	}
+	d.table(in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(i int) string { return d.all[i].Decided }))
 }
 
 // A monthCount is a month and what became of its transactions.
@@ -182,104 +218,84 @@ func (s *Site) monthCounts() []monthCount {
 	return out
 }
 
-func (d *doc) monthTable(months []monthCount) {
-	d.begin("By month", slices.Concat([]string{"Month", "Transactions"}, outcomeWords[:])...)
-	for _, m := range slices.Backward(months) {
-		d.countRow(m.address+page, m.name(), m.counts)
+// countTable has a row of numbers for each month or day, the newest first.
+func (d *doc) countTable(of string, all []monthCount) {
+	columns := []column{
+		{head: of, write: func(i int) { d.to(all[i].address+page, strings.Replace(all[i].name(), "/", "-", 1)) }},
+		d.numbers("Changes", func(i int) int { return all[i].sum() }),
 	}
-	d.end()
-	if len(months) < len(d.months) {
-		d.paragraph(func() { d.to(monthsAddress, "All months") })
+	for o, st := range standings {
+		columns = append(columns, d.numbers(upper(st.words), func(i int) int { return all[i].counts[o] }))
 	}
+	d.table(down(len(all)), columns...)
 }
 
-// countRow is a row of numbers.
-func (d *doc) countRow(address, name string, c counts) {
-	d.Markup("<tr><td>")
-	d.to(address, name)
-	d.Markup("</td>")
-	for _, n := range append([]int{c.sum()}, c[:]...) {
-		d.Markup("<td>").Textf("%d", n).Markup("</td>")
+// down are the numbers below n, the last one first.
+func down(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = n - 1 - i
 	}
-	d.Markup("</tr>\n")
+	return out
 }
 
 func (s *Site) allMonths() []byte {
-	d := s.doc(monthsAddress, "Transactions by month")
-	months := s.monthCounts()
-	d.chart(months)
-	d.monthTable(months)
+	d := s.doc(monthsAddress, "All changes")
+	in := down(len(s.all))
+	if len(in) > newest {
+		in = in[:newest]
+		d.paragraph(func() {
+			d.Textf("The newest %d of %d. The ", newest, len(s.all))
+			d.Markup("<a href=\"#months\">").Text("months").Markup("</a>")
+			d.Text(" below have all of them.")
+		})
+	}
+	d.rows(in)
+	d.Markup("<h2 id=\"months\">By month</h2>\n")
+	d.countTable("Month", s.monthCounts())
 	return d.bytes()
 }
 
 // month is a month's days.
 func (s *Site) month(dir string) []byte {
-	d := s.doc(dir+page, "Transactions of "+strings.TrimPrefix(dir, "month/"))
-	d.begin("By day", slices.Concat([]string{"Day", "Transactions"}, outcomeWords[:])...)
-	for _, day := range slices.Backward(s.months[dir]) {
-		d.countRow(day+page, strings.Replace(day[len("month/"):], "/", "-", 1), s.count(s.groups[day]))
+	d := s.doc(dir+page, "Changes of "+strings.TrimPrefix(dir, "month/"))
+	var days []monthCount
+	for _, day := range s.months[dir] {
+		days = append(days, monthCount{day, s.count(s.groups[day])})
 	}
-	d.end()
+	d.countTable("Day", days)
 	return d.bytes()
 }
 
-// top are those who did something most often.
-func (d *doc) top(title, did string, count func(person) int) {
-	d.head(title)
-	who := d.peopleBy(count)
-	if len(who) == 0 {
-		d.paragraph(func() { d.Text("Nobody.") })
-		return
-	}
-	d.begin(title, "Person", "Account", did)
-	for _, address := range who[:min(len(who), most)] {
-		p := d.people[address]
-		d.row(func() { d.person(p.Actor) }, func() { d.Code(short(p.ID, 100)) }, func() { d.Textf("%d", count(p)) })
-	}
-	d.end()
-	if len(who) > most {
-		d.paragraph(func() { d.to(peopleAddress, fmt.Sprintf("All %d people", len(d.people))) })
-	}
-}
-
-// peopleBy are the people of whom something is counted, the most first.
-func (s *Site) peopleBy(count func(person) int) []string {
-	var out []string
-	for address, p := range s.people {
-		if count(p) > 0 {
-			out = append(out, address)
-		}
-	}
-	slices.SortFunc(out, func(a, b string) int {
-		return cmp.Or(count(s.people[b])-count(s.people[a]), strings.Compare(s.people[a].Login, s.people[b].Login), strings.Compare(a, b))
+// peopleBy are the people who took part, those who did most first.
+func (s *Site) peopleBy() []string {
+	sum := func(p person) int { return p.proposed + p.approved + p.denied }
+	return slices.SortedFunc(maps.Keys(s.people), func(a, b string) int {
+		return cmp.Or(sum(s.people[b])-sum(s.people[a]), strings.Compare(s.people[a].Login, s.people[b].Login), strings.Compare(a, b))
 	})
-	return out
 }
 
-// decided is what was decided last.
-func (d *doc) decided() {
-	var in []int
-	for i := range d.all {
-		if t := &d.all[i]; t.Sound() && t.Decided != "" {
-			in = append(in, i)
-		}
+// people are a table of people, by their addresses.
+func (d *doc) people(who []string) {
+	number := func(head string, of func(person) int) column {
+		return d.numbers(head, func(i int) int { return of(d.Site.people[who[i]]) })
 	}
-	slices.SortFunc(in, func(a, b int) int { return cmp.Or(strings.Compare(d.all[b].Decided, d.all[a].Decided), b-a) })
-	d.head("Decided last")
-	d.rows("Decided last", in[:min(len(in), latest)])
+	rows := down(len(who))
+	slices.Reverse(rows)
+	d.table(rows,
+		column{head: "Who", write: func(i int) { d.person(d.Site.people[who[i]].Actor) }},
+		column{head: "Account", write: func(i int) { d.Code(short(d.Site.people[who[i]].ID, 100)) }},
+		number("Proposed", func(p person) int { return p.proposed }),
+		number("Approved", func(p person) int { return p.approved }),
+		number("Of these their own", func(p person) int { return p.own }),
+		number("Denied", func(p person) int { return p.denied }))
 }
 
 func (s *Site) allPeople() []byte {
 	d := s.doc(peopleAddress, "Who proposed and decided")
-	who := s.peopleBy(func(p person) int { return p.proposed + p.approved + p.denied })
+	who := s.peopleBy()
 	d.cut(len(who), "who took part most often")
-	d.begin("People", "Person", "Account", "Proposed", "Approved", "Denied")
-	for _, address := range who[:min(len(who), longest)] {
-		p := s.people[address]
-		d.row(func() { d.person(p.Actor) }, func() { d.Code(short(p.ID, 100)) },
-			func() { d.Textf("%d", p.proposed) }, func() { d.Textf("%d", p.approved) }, func() { d.Textf("%d", p.denied) })
-	}
-	d.end()
+	d.people(who[:min(len(who), longest)])
 	return d.bytes()
 }
 
@@ -290,12 +306,20 @@ func (s *Site) allPaths() []byte {
 		return cmp.Or(last(b)-last(a), strings.Compare(s.paths[a], s.paths[b]))
 	})
 	d.cut(len(paths), "that were proposed to be changed last")
-	d.begin("Files", "File", "Transactions", "The last")
-	for _, address := range paths[:min(len(paths), longest)] {
-		d.row(func() { d.Markup("<code>"); d.to(address+page, short(s.paths[address], 200)); d.Markup("</code>") },
-			func() { d.Textf("%d", len(s.groups[address])) }, func() { d.change(&s.all[last(address)]) })
-	}
-	d.end()
+	rows := down(min(len(paths), longest))
+	slices.Reverse(rows)
+	d.table(rows,
+		column{head: "File", write: func(i int) {
+			d.Markup("<code>")
+			if name := short(s.paths[paths[i]], 200); s.has(paths[i]) {
+				d.to(paths[i]+page, name)
+			} else {
+				d.Text(name)
+			}
+			d.Markup("</code>")
+		}},
+		d.numbers("Changes", func(i int) int { return len(s.groups[paths[i]]) }),
+		column{head: "The last", label: "the last:", write: func(i int) { d.change(last(paths[i])) }})
 	return d.bytes()
 }
 

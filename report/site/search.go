@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -73,7 +75,8 @@ func (s *Site) For(addresses []string) *Site {
 }
 
 // termsOf are the terms that a transaction is found by: the words of its summary, paths and people,
-// its id, patch_id, commits and pull request.
+// its id, patch_id, commits and pull request, how it stands (is:waiting, is:waits-for-approval), and the
+// days on which it was proposed and decided (2026-11-26, which begins with its month).
 func termsOf(t *html.Summary) map[string]bool {
 	out := map[string]bool{}
 	words(strings.TrimPrefix(t.ID, "tx_"), out)
@@ -83,6 +86,16 @@ func termsOf(t *html.Summary) map[string]bool {
 	}
 	if t.PullRequest > 0 {
 		out["#"+strconv.Itoa(t.PullRequest)] = true
+	}
+	out["is:"+standings[outcomeOf(t)].name] = true
+	out["is:"+strings.NewReplacer(", ", "-", " ", "-").Replace(string(t.State))] = true
+	if t.Own && t.Sound() {
+		out["is:"+own.name] = true
+	}
+	for _, at := range []string{t.Proposed, t.Decided} {
+		if day, _, ok := strings.Cut(at, "T"); ok && isDay(day) {
+			out[day] = true
+		}
 	}
 	words(t.Summary, out)
 	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
@@ -128,13 +141,23 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
+func isDay(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
+}
+
 // shardOf is the shard of a term: words are by their first two letters, so that a shard has all that
-// begin like a word; ids of transactions, which all begin alike, and pull requests by what they end with.
+// begin like a word; days by their month; ids of transactions, which all begin alike, and pull requests by
+// what they end with.
 func shardOf(term string) string {
 	last := term[len(term)-1:]
 	switch {
 	case term[0] == '#':
 		return "p" + last
+	case strings.HasPrefix(term, "is:"):
+		return "is"
+	case isDay(term):
+		return "d" + term[:len("2026-11")]
 	case isULID(term):
 		return "x" + last
 	}
@@ -208,14 +231,25 @@ func (s *Site) indexFile(name string) ([]byte, bool) {
 
 // block is what search shows of some transactions.
 func (s *Site) block(n int) []byte {
-	var rows [][6]string
+	var rows [][7]string
 	for i := n * perBlock; i < min(len(s.all), (n+1)*perBlock); i++ {
 		t := &s.all[i]
-		rows = append(rows, [6]string{
-			t.ID, t.Proposed[:min(len(t.Proposed), 10)], reveal(short(t.Summary, 100)), string(t.State), t.Class(), reveal(short(t.Proposer.Login, 60)),
-		})
+		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], short(t.Summary, 100), string(t.State), t.Class(), short(t.Proposer.Login, 60), decidedBy(t)}
+		for j := range row {
+			row[j] = reveal(row[j])
+		}
+		rows = append(rows, row)
 	}
 	return call("block", strconv.Itoa(n), rows)
+}
+
+// decidedBy names some whose decision counted.
+func decidedBy(t *html.Summary) string {
+	var names []string
+	for _, a := range slices.Concat(t.Approvers, t.Deniers) {
+		names = append(names, short(cmp.Or(a.Login, a.ID), 60))
+	}
+	return strings.Join(names[:min(len(names), 5)], ", ")
 }
 
 // reveal escapes what does not show. The script sets it as text.
@@ -288,11 +322,11 @@ func Scripts(address string) []string {
 // searchPage is the one page with a script.
 func (s *Site) searchPage() []byte {
 	d := s.doc(searchAddress, "Search")
-	d.Markup("<form role=\"search\" id=\"search\">\n<p><label for=\"query\">Words of a summary, a path, a person, a patch_id, a commit, a transaction, or #12 for a pull request</label></p>\n")
+	d.Markup("<form role=\"search\" id=\"search\">\n<p><label for=\"query\">Words of a summary, a path, who proposed or decided, a patch_id, a commit, a transaction, #12 for a pull request, is:waiting, is:own or state:denied, a day or a month such as 2026-11</label></p>\n")
 	d.Markup("<p><input type=\"search\" id=\"query\" name=\"q\" autocomplete=\"off\" spellcheck=\"false\"> <button type=\"submit\">Search</button></p>\n</form>\n")
 	d.Markup("<noscript><p>Search needs its script, which is beside this page. ")
-	d.to(monthsAddress, "The months")
-	d.Markup(" have every transaction without one.</p></noscript>\n")
-	d.Markup("<p id=\"found\" role=\"status\"></p>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Transactions found\">\n<table hidden>\n<thead><tr><th scope=\"col\">Proposed</th><th scope=\"col\">Change</th><th scope=\"col\">State</th><th scope=\"col\">By</th></tr></thead>\n<tbody id=\"results\"></tbody>\n</table>\n</div>\n")
+	d.to(monthsAddress, "The list of all changes")
+	d.Markup(" needs none.</p></noscript>\n")
+	d.Markup("<p id=\"found\" role=\"status\"></p>\n<table class=\"list\" hidden>\n<thead><tr><th scope=\"col\">Change</th><th scope=\"col\">State</th><th scope=\"col\">Proposed by</th><th scope=\"col\">Decided by</th><th scope=\"col\">Proposed</th></tr></thead>\n<tbody id=\"results\"></tbody>\n</table>\n")
 	return d.bytes()
 }

@@ -22,10 +22,11 @@
 
   const lower = (word) => Array.from(word, (c) => Array.from(c.toLowerCase())[0]).join("");
 
-  // terms are the words of a query.
+  // terms are the words of a query: is:waiting or state:waiting, #12, 2026-11 and others.
   const terms = (query) => {
-    const plain = query.replace(/\b(tx_|patchset:|sha256:)/gi, "");
-    return [...new Set(plain.match(/#[0-9]+|[\p{L}\p{N}\p{M}]+/gu) || [])].map((w) => Array.from(lower(w)).slice(0, longest).join(""));
+    const plain = query.replace(/\b(tx_|patchset:|sha256:)/gi, "").replace(/(^|\s)state:/gi, "$1is:");
+    const words = plain.match(/(?<!\S)is:[a-z-]+|#[0-9]+|(?<!\S)[0-9]{4}-[0-9]{2}(-[0-9]{2})?(?!\S)|[\p{L}\p{N}\p{M}]+/giu) || [];
+    return [...new Set(words)].map((w) => Array.from(lower(w)).slice(0, longest).join(""));
   };
 
   const isULID = (term) => /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(term);
@@ -33,6 +34,8 @@
   const shard = (term) => {
     const last = term[term.length - 1];
     if (term[0] === "#") return "p" + last;
+    if (term.startsWith("is:")) return "is";
+    if (/^[0-9]{4}-[0-9]{2}/.test(term)) return "d" + term.slice(0, 7);
     if (isULID(term)) return "x" + last;
     const begin = Array.from(term).slice(0, 2).join("");
     if (/^[0-9a-z]+$/.test(begin)) return "w" + begin;
@@ -57,14 +60,15 @@
     return a;
   };
 
-  const row = ([id, day, summary, state, tone, by]) => {
+  const row = ([id, day, summary, state, tone, by, decided]) => {
     const tr = document.createElement("tr");
     const span = document.createElement("span");
     span.textContent = state;
     span.className = tone;
-    for (const cell of [day, link("../tx/" + id + "/index.html", summary || id), span, by]) {
+    for (const [label, cell] of [["", link("../tx/" + id + "/index.html", summary || id)], ["", span], ["by", by], ["decided by", decided], ["proposed", day]]) {
       const td = document.createElement("td");
       td.append(cell);
+      if (label !== "" && cell !== "") td.dataset.label = label;
       tr.append(td);
     }
     return tr;

@@ -29,6 +29,7 @@ import (
 // Options are what a site is given beside its transactions.
 type Options struct {
 	Now      time.Time   // until when something has waited
+	Name     string      // of the repository, "" where it is not known
 	Ref, Tip string      // of the ledger
 	Links    forge.Links // as html.Options has it
 	Nav      []html.Link
@@ -49,12 +50,17 @@ type Site struct {
 type person struct {
 	ledger.Actor
 	proposed, approved, denied int
+	own                        int // approved that they proposed themselves
 }
 
-// Nav are the links on each page. The verifier has one where the site has a verifier.
-func Nav(verifier bool) []html.Link {
+// unnamed stands for a repository whose name is not known.
+const unnamed = "this repository"
+
+// Nav are the links on each page of a repository's site: the first one, to the overview, is its name. The
+// verifier has one where the site has a verifier.
+func Nav(name string, verifier bool) []html.Link {
 	nav := []html.Link{
-		{Address: overviewAddress, Text: "Overview"}, {Address: monthsAddress, Text: "Months"}, {Address: peopleAddress, Text: "People"},
+		{Address: overviewAddress, Text: short(cmp.Or(name, unnamed), 100)}, {Address: monthsAddress, Text: "All changes"}, {Address: peopleAddress, Text: "People"},
 		{Address: pathsAddress, Text: "Files"}, {Address: searchAddress, Text: "Search"},
 	}
 	if verifier {
@@ -89,6 +95,7 @@ func key(name string) string { return canon.Hex([]byte(name))[:40] }
 
 // New prepares a site. The summaries are those of different transactions, in any order.
 func New(all []html.Summary, o Options) *Site {
+	o.Name = short(cmp.Or(o.Name, unnamed), 100)
 	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}, months: map[string][]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {
@@ -118,7 +125,11 @@ func (s *Site) name(t *html.Summary) {
 		meet(t.Proposer, func(p *person) { p.proposed++ })
 	}
 	for _, a := range t.Approvers {
-		meet(a, func(p *person) { p.approved++ })
+		meet(a, func(p *person) {
+			if p.approved++; isOwn(t, a) {
+				p.own++
+			}
+		})
 	}
 	for _, a := range t.Deniers {
 		meet(a, func(p *person) { p.denied++ })
@@ -129,10 +140,24 @@ func (s *Site) name(t *html.Summary) {
 }
 
 // groupsOf are the addresses of what a transaction has in common with others, each once: the day of
-// its id, its patch, commits, pull request, people and paths.
+// its id, how it stands, its people, and what Shared has.
 func groupsOf(t *html.Summary) []string {
 	day := strings.Split(ledger.Dir(t.ID), "/")
-	out := []string{"month/" + day[1] + "-" + day[2] + "/" + day[3]}
+	out := []string{"month/" + day[1] + "-" + day[2] + "/" + day[3], standings[outcomeOf(t)].group()}
+	if t.Own && t.Sound() {
+		out = append(out, own.group())
+	}
+	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
+		if g := strings.TrimSuffix(Person(a), page); a != (ledger.Actor{}) && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return append(out, shared(t)...)
+}
+
+// shared are the addresses of what has a page once two transactions have it in common: patch,
+// commits, pull request and paths.
+func shared(t *html.Summary) (out []string) {
 	add := func(g string) {
 		if !slices.Contains(out, g) {
 			out = append(out, g)
@@ -149,11 +174,6 @@ func groupsOf(t *html.Summary) []string {
 	if t.PullRequest > 0 {
 		add("pull/" + strconv.Itoa(t.PullRequest))
 	}
-	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
-		if a != (ledger.Actor{}) {
-			add(strings.TrimSuffix(Person(a), page))
-		}
-	}
 	if len(t.Paths) > 100 { // a set, where the list would be long
 		seen := map[string]bool{}
 		for _, name := range t.Paths {
@@ -169,6 +189,46 @@ func groupsOf(t *html.Summary) []string {
 	}
 	return out
 }
+
+// A Shared counts what transactions have in common, one by one. Its zero value has counted none.
+type Shared struct{ first map[string]string } // by address: the one transaction that has it, "" for more
+
+// Add counts a transaction, and returns those before it whose pages do not lead yet to what they have in
+// common with it.
+func (s *Shared) Add(t *html.Summary) (before []string) {
+	if s.first == nil {
+		s.first = map[string]string{}
+	}
+	for _, g := range shared(t) {
+		switch first, known := s.first[g]; {
+		case !known:
+			s.first[g] = t.ID
+		case first != "":
+			s.first[g] = ""
+			before = append(before, first)
+		}
+	}
+	return before
+}
+
+// Has reports whether several transactions that were counted have the page at an address in common.
+func (s *Shared) Has(address string) bool {
+	first, known := s.first[strings.TrimSuffix(address, page)]
+	return known && first == ""
+}
+
+// has reports whether a group has a page: what few would look for only where several transactions have it.
+func (s *Site) has(group string) bool {
+	least := 1
+	switch kind, _, _ := strings.Cut(group, "/"); kind {
+	case "patch", "commit", "pull", "path":
+		least = 2
+	}
+	return len(s.groups[group]) >= least
+}
+
+// Has reports whether the site has the page of what transactions have in common at an address.
+func (s *Site) Has(address string) bool { return s.has(strings.TrimSuffix(address, page)) }
 
 func isCommit(id string) bool { return len(id) == 40 && canon.IsHex(id, 40) }
 
@@ -200,7 +260,7 @@ func (s *Site) Addresses() iter.Seq[string] {
 	}
 }
 
-var fixed = []string{overviewAddress, monthsAddress, peopleAddress, pathsAddress, searchAddress, scriptAddress, html.StyleFile}
+var fixed = []string{overviewAddress, monthsAddress, peopleAddress, pathsAddress, searchAddress, scriptAddress, html.StyleFile, html.IconFile}
 
 // File makes a file, and reports whether the site has it.
 func (s *Site) File(address string) ([]byte, bool) {
@@ -219,6 +279,8 @@ func (s *Site) File(address string) ([]byte, bool) {
 		return searchScript, true
 	case html.StyleFile:
 		return html.Style(), true
+	case html.IconFile:
+		return html.Icon(), true
 	}
 	if name, ok := strings.CutPrefix(address, indexDir); ok {
 		return s.indexFile(name)
@@ -235,8 +297,9 @@ func (s *Site) File(address string) ([]byte, bool) {
 
 // Changed are the addresses of the files of either site that may differ between them, but the
 // transactions' own pages, where those transactions alone are others or new. Files that only the
-// earlier one had are among them.
-func (s *Site) Changed(earlier *Site, ids []string) []string {
+// earlier one had are among them. Relinked are further transactions, whose pages lead to one of a
+// group that has come or gone.
+func (s *Site) Changed(earlier *Site, ids []string) (addresses, relinked []string) {
 	out := map[string]bool{}
 	add := func(addresses []string) {
 		for _, address := range addresses {
@@ -264,13 +327,18 @@ func (s *Site) Changed(earlier *Site, ids []string) []string {
 		if strings.HasPrefix(g, "month/") {
 			add([]string{g[:strings.LastIndexByte(g, '/')] + page})
 		}
+		if s.has(g) != earlier.has(g) {
+			for _, i := range s.groups[g] {
+				relinked = append(relinked, s.all[i].ID)
+			}
+		}
 		for _, id := range in {
 			add(earlier.touched(g, id, moved[g]))
 			add(s.touched(g, id, moved[g]))
 		}
 	}
 	add(s.changedIndex(earlier, ids))
-	return slices.Sorted(maps.Keys(out))
+	return slices.Sorted(maps.Keys(out)), relinked
 }
 
 // groupsWith are the groups that a transaction is in.

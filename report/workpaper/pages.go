@@ -21,7 +21,7 @@ const onIndex = 100
 // for each repository with all that is known of its rows, and their style sheet. None has a script, or loads anything
 // from elsewhere.
 func Pages(r evidence.Report) map[string][]byte {
-	w := &pages{Report: r, at: map[string]string{}, out: map[string][]byte{html.StyleFile: html.Style()}}
+	w := &pages{Report: r, at: map[string]string{}, out: map[string][]byte{html.StyleFile: html.Style(), html.IconFile: html.Icon()}}
 	of := map[string][]int{}
 	for i, repo := range r.Repositories {
 		w.at[repo.Name] = fmt.Sprintf("repository-%d.html", i+1)

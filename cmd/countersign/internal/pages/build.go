@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -203,11 +205,11 @@ func (b *build) read(id string) (html.Transaction, error) {
 	return t.With(b.whole...).With(b.of[id]...), nil
 }
 
-// page makes a transaction's page.
-func (b *build) page(t html.Transaction) ([]byte, error) {
+// page makes a transaction's page. has reports whether there is a page of a path, patch or commit.
+func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte, error) {
 	o := html.Options{
 		Root: "../../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
-		Person: site.Person, Path: site.Path,
+		Person: site.Person, Path: site.Path, Has: has,
 	}
 	if before := earlierOf(t.Summary); before != "" {
 		if earlier, err := b.read(before); err == nil {
@@ -229,7 +231,16 @@ func (b *build) leavesOut(t html.Transaction) bool {
 	return true
 }
 
-func (b *build) nav() []html.Link { return site.Nav(b.verifies()) }
+func (b *build) nav() []html.Link { return site.Nav(b.name(), b.verifies()) }
+
+// name is the repository's, as its forge has it, "" where that is not known.
+func (b *build) name() string {
+	at, err := url.Parse(b.Links.Web)
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(at.Path, "/")
+}
 
 // earlierOf is the proposal that a transaction's page is compared with, "" for none.
 func earlierOf(s html.Summary) string {
@@ -240,14 +251,14 @@ func earlierOf(s html.Summary) string {
 }
 
 // readAll reads every transaction and does something with each, on all cores.
-func (b *build) readAll(do func(i int, t html.Transaction) error) error {
+func (b *build) readAll(do func(t html.Transaction) error) error {
 	b.records = make([]record, len(b.ids))
 	var mu sync.Mutex
 	done := 0
 	err := parallel.Try(cores(), len(b.ids), func(i int) error {
 		t, err := b.read(b.ids[i])
 		if err == nil && do != nil {
-			err = do(i, t)
+			err = do(t)
 		}
 		if err != nil {
 			return err
@@ -274,18 +285,31 @@ func (b *build) site() *site.Site {
 	for i, r := range b.records {
 		all[i] = r.Summary
 	}
-	return site.New(all, site.Options{Now: b.Now(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole})
+	return site.New(all, site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole})
 }
 
-// writeAll writes every page.
+// writeAll writes every page. Each transaction is read once, but for the first one that has something in
+// common with later ones: its page leads to the list of them.
 func (b *build) writeAll(dir *dir) error {
-	if err := b.readAll(func(_ int, t html.Transaction) error {
-		text, err := b.page(t)
-		if err != nil {
-			return err
+	var mu sync.Mutex
+	var shared site.Shared
+	again := map[string]bool{}
+	has := func(address string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return shared.Has(address)
+	}
+	if err := b.readAll(func(t html.Transaction) error {
+		mu.Lock()
+		for _, id := range shared.Add(&t.Summary) {
+			again[id] = true
 		}
-		return dir.write(site.Transaction(t.ID), text)
+		mu.Unlock()
+		return b.writeTransaction(dir, t, has)
 	}); err != nil {
+		return err
+	}
+	if err := b.writeTransactions(dir, slices.Sorted(maps.Keys(again)), has); err != nil {
 		return err
 	}
 	if err := b.writeVerifier(dir); err != nil {

@@ -173,7 +173,7 @@ func TestSiteState(t *testing.T) {
 		"cut":            func() []string { check(t, os.Truncate(state, 1000)); return nil },
 		"another flag":   func() []string { return []string{"--redact"} },
 		"another bundle": func() []string { return []string{"--no-bundle"} },
-		"another format": func() []string { w.edit(state, "format 1", "format 0"); return nil },
+		"another format": func() []string { w.edit(state, "format 2", "format 1"); return nil },
 		"by another":     func() []string { w.Version = "2.0"; return nil },
 	} {
 		args := change()

@@ -164,7 +164,7 @@ func (s *server) verdict() error {
 }
 
 // types are the content types of what is served.
-var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // ServeHTTP serves pages to those who ask for this host by its name: a page of another one, whose
 // name was made to mean this machine, gets nothing.
@@ -253,8 +253,10 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 	switch {
 	case address == html.StyleFile:
 		return html.Style(), http.StatusOK, nil
+	case address == html.IconFile:
+		return html.Icon(), http.StatusOK, nil
 	case audited && strings.HasPrefix(address, "tx/"):
-		data, err = s.transaction(address)
+		data, err = s.transaction(address, ready)
 	case ready == nil:
 		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
 	case address == verifyAddress && s.b.verifies():
@@ -265,8 +267,8 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 	return data, http.StatusOK, err
 }
 
-// transaction makes a transaction's page.
-func (s *server) transaction(address string) ([]byte, error) {
+// transaction makes a transaction's page. Before the whole ledger was read, it leads to no lists.
+func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	id, ok := strings.CutSuffix(strings.TrimPrefix(address, "tx/"), "/index.html")
 	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
 		return nil, nil
@@ -275,7 +277,7 @@ func (s *server) transaction(address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.b.page(t)
+	return s.b.page(t, func(address string) bool { return ready != nil && ready.Has(address) })
 }
 
 // waiting is the page that is shown until the ledger was read, and asked for again each second.

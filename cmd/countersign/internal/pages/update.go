@@ -35,7 +35,7 @@ type head struct {
 // made says what a page depends on beside the ledger's commits.
 func (b *build) made() string {
 	script, _ := site.New(nil, site.Options{}).File("search/search.js")
-	return fmt.Sprintf("format 1, %s, %q, elsewhere %v, %#v, redact %v, bundle %v, %s", b.Version, b.Ref, b.Elsewhere, b.Links, b.redact, b.bundles(), canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
+	return fmt.Sprintf("format 2, %s, %q, elsewhere %v, %#v, redact %v, bundle %v, %s", b.Version, b.Ref, b.Elsewhere, b.Links, b.redact, b.bundles(), canon.Sum(slices.Concat(html.Style(), script, b.verifierParts())))
 }
 
 func (b *build) save(dir *dir) error {
@@ -86,11 +86,11 @@ func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
 	if err := dir.begin(); err != nil {
 		return false, err
 	}
-	if err := b.writeTransactions(dir, b.withSuccessors(changed)); err != nil {
+	now := b.site()
+	addresses, relinked := now.Changed(earlier, changed)
+	if err := b.writeTransactions(dir, append(b.withSuccessors(changed), relinked...), now.Has); err != nil {
 		return false, err
 	}
-	now := b.site()
-	addresses := now.Changed(earlier, changed)
 	if err := b.write(dir, now.For(addresses), addresses); err != nil {
 		return false, err
 	}
@@ -161,16 +161,20 @@ func (b *build) withSuccessors(ids []string) []string {
 }
 
 // writeTransactions writes the pages of some transactions.
-func (b *build) writeTransactions(dir *dir, ids []string) error {
+func (b *build) writeTransactions(dir *dir, ids []string, has func(address string) bool) error {
 	return parallel.Try(cores(), len(ids), func(i int) error {
 		t, err := b.read(ids[i])
 		if err != nil {
 			return err
 		}
-		text, err := b.page(t)
-		if err != nil {
-			return err
-		}
-		return dir.write(site.Transaction(t.ID), text)
+		return b.writeTransaction(dir, t, has)
 	})
+}
+
+func (b *build) writeTransaction(dir *dir, t html.Transaction, has func(address string) bool) error {
+	text, err := b.page(t, has)
+	if err != nil {
+		return err
+	}
+	return dir.write(site.Transaction(t.ID), text)
 }
