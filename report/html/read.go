@@ -76,6 +76,7 @@ type Summary struct {
 	Proposer  ledger.Actor
 	Approvers []ledger.Actor // whose approval counted, each once
 	Deniers   []ledger.Actor
+	Others    []ledger.Actor // whom the page names beside them: who proposed the patch too, and whose decision did not count
 	Summary   string
 	Paths     []string
 
@@ -147,8 +148,26 @@ func (t Transaction) With(found ...history.Finding) Transaction {
 	if !t.Sound() {
 		t.Approvers = nil
 	}
+	t.others()
 	t.look()
 	return t
+}
+
+// others notes whom the page names beside those who decided.
+func (t *Transaction) others() {
+	var named []ledger.Actor
+	for _, p := range t.again {
+		named = append(named, p.Proposer)
+	}
+	for _, d := range all[*ledger.ApprovalDecision](*t) {
+		named = append(named, d.Source.Author)
+	}
+	t.Others = nil
+	for _, a := range named {
+		if !slices.Contains(slices.Concat([]ledger.Actor{{}, t.Proposer}, t.Approvers, t.Deniers, t.Others), a) {
+			t.Others = append(t.Others, a)
+		}
+	}
 }
 
 // look makes the view.
@@ -191,6 +210,7 @@ func (t *Transaction) salvage(dir fs.FS) {
 		}
 		t.Changed = e.Timestamp
 	}
+	t.others()
 	t.look()
 }
 

@@ -160,7 +160,7 @@ func (s *sheet) when(at string) {
 // person is somebody by login, and what kind of account that is where it is no person's.
 func (s *sheet) person(a ledger.Actor) {
 	address := ""
-	if s.o.Person != nil {
+	if s.o.Person != nil && a != (ledger.Actor{}) {
 		address = s.o.Person(a)
 	}
 	s.here(address, cmp.Or(a.Login, a.ID, "somebody"))

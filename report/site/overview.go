@@ -269,10 +269,11 @@ func (s *Site) month(dir string) []byte {
 
 // peopleBy are the people who took part, those who did most first.
 func (s *Site) peopleBy() []string {
-	sum := func(p person) int { return p.proposed + p.approved + p.denied }
-	return slices.SortedFunc(maps.Keys(s.people), func(a, b string) int {
-		return cmp.Or(sum(s.people[b])-sum(s.people[a]), strings.Compare(s.people[a].Login, s.people[b].Login), strings.Compare(a, b))
+	sum := func(address string) int { p := s.people[address]; return p.proposed + p.approved + p.denied }
+	who := slices.SortedFunc(maps.Keys(s.people), func(a, b string) int {
+		return cmp.Or(sum(b)-sum(a), strings.Compare(s.people[a].Login, s.people[b].Login), strings.Compare(a, b))
 	})
+	return slices.DeleteFunc(who, func(address string) bool { return sum(address) == 0 })
 }
 
 // people are a table of people, by their addresses.

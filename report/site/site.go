@@ -134,6 +134,9 @@ func (s *Site) name(t *html.Summary) {
 	for _, a := range t.Deniers {
 		meet(a, func(p *person) { p.denied++ })
 	}
+	for _, a := range t.Others {
+		meet(a, func(*person) {})
+	}
 	for _, name := range t.Paths {
 		s.paths[strings.TrimSuffix(Path(name), page)] = name
 	}
@@ -147,7 +150,7 @@ func groupsOf(t *html.Summary) []string {
 	if t.Own && t.Sound() {
 		out = append(out, own.group())
 	}
-	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers) {
+	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers, t.Others) {
 		if g := strings.TrimSuffix(Person(a), page); a != (ledger.Actor{}) && !slices.Contains(out, g) {
 			out = append(out, g)
 		}

@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -151,6 +153,37 @@ func TestT77SiteIncremental(t *testing.T) {
 	}
 	if said, err := w.run("--out", grown, "--incremental"); err != nil || said["written"].(float64) > 10 {
 		t.Errorf("nothing new: %v, %v", said, err)
+	}
+}
+
+// TestSiteLinks: every link of every page leads to a file of the site, and the page of a transaction leads to its patch
+// and path where another one has them too.
+func TestSiteLinks(t *testing.T) {
+	w := newWorld(t)
+	entries, err := storetest.Lives(storetest.Mixed(18)...)
+	check(t, err)
+	w.add(entries...)
+	out := t.TempDir()
+	_, err = w.run("--out", out)
+	check(t, err)
+	have := files(t, out)
+	led := map[string]int{}
+	for address, text := range have {
+		if !strings.HasSuffix(address, ".html") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?:href|src)="([^"#]+)"`).FindAllStringSubmatch(text, -1) {
+			to := path.Join(path.Dir(address), m[1])
+			if _, ok := have[to]; !ok {
+				t.Errorf("%s leads to %s, which is not there", address, m[1])
+			}
+			if kind, _, _ := strings.Cut(to, "/"); strings.HasPrefix(address, "tx/") {
+				led[kind]++
+			}
+		}
+	}
+	if led["patch"] < 4 || led["path"] < 4 { // two are denied, each with another one
+		t.Errorf("transactions lead to %v", led)
 	}
 }
 
