@@ -138,7 +138,7 @@ func TestT77SiteIncremental(t *testing.T) {
 	check(t, err)
 	grown := t.TempDir()
 	for i, n := 0, 0; n < len(entries); i++ {
-		more := min(1+i*2%7, len(entries)-n)
+		more := min(1+i%3, len(entries)-n)
 		w.add(entries[n : n+more]...)
 		n += more
 		said, err := w.run("--out", grown, "--incremental")
