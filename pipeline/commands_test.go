@@ -169,6 +169,46 @@ func TestFailedCommand(t *testing.T) {
 	w.sound(tx, ledger.Completed)
 }
 
+// TestFailedAfterwards: a command that fails on what was applied is recorded once, with
+// what it printed; when it passes, that is recorded too, though it came out so before the apply.
+func TestFailedAfterwards(t *testing.T) {
+	w, shop := commanded(t, "has world greet.txt")
+	g := w.approved()
+	tx := g.Transaction().TransactionID
+	if _, err := w.in(shop, bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r := w.in(shop, bot)
+		r.Commands = failing{}
+		if v, err := r.Validate(t.Context(), tx); err != nil || v.Report.OK || v.Report.Violations[0].RuleID != "TEST" {
+			t.Fatalf("%+v %v", v, err)
+		}
+	}
+	w.sound(tx, ledger.Applied)
+	if v, err := w.in(shop, bot).Validate(t.Context(), tx); err != nil || !v.Completed {
+		t.Fatalf("%+v %v", v, err)
+	}
+	w.sound(tx, ledger.Completed)
+	var got []string
+	for _, c := range w.commandItems(tx) {
+		got = append(got, c.Metadata.When+" "+c.Status)
+	}
+	if want := "before completed, after failed, after completed"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
+
+// failing are commands of which none succeeds.
+type failing struct{}
+
+func (failing) Run(_ context.Context, _ *secret.Finder, _ policy.Sandbox, _ fs.FS, commands []policy.Check) (out []checks.Execution, err error) {
+	for _, c := range commands {
+		out = append(out, checks.Execution{Argv: c.Argv, Required: c.Required, ExitCode: 1, Protection: sandbox.Protection{Mode: "workspace-write", Namespaces: []string{}}})
+	}
+	return out, nil
+}
+
 // TestT19NoCommandsHere: where commands do not run, what they are needed for
 // does not happen; what came of them elsewhere is taken for that tree alone.
 func TestT19NoCommandsHere(t *testing.T) {

@@ -125,7 +125,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 			s.Close()
 			return recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
 		}
-		s.Event(&ledger.ValidateStart{TransactionID: id, ValidateID: "validate_1"})
+		s.Event(s.Log.NextValidate())
 		s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
 		s.Status(ledger.Completed, r.oneLine(done, 300))
 		s.Close()

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -373,20 +375,55 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestT45ValidateReadsBack: files that were changed after the apply are found,
-// and the transaction is not completed.
+// TestT45ValidateReadsBack: files that were changed after the apply are found and
+// recorded, each finding once, and the transaction is not completed until they are as approved.
 func TestT45ValidateReadsBack(t *testing.T) {
 	w := newWorld(t)
 	g := w.approved()
 	tx := g.Transaction().TransactionID
 	w.apply(g)
-	w.write(map[string]string{"greet.txt": base["greet.txt"], "old.txt": "back\n"})
-	tip := w.tip()
-	v, err := w.as(bot).Validate(t.Context(), tx)
-	if err != nil || v.Report.OK || v.Completed || len(v.Report.Violations) != 2 || v.Report.Violations[0].RuleID != "READBACK" || w.tip() != tip {
-		t.Errorf("%+v %v", v, err)
+	validate := func(files map[string]string, found int, recorded bool) {
+		t.Helper()
+		w.write(files)
+		tip := w.tip()
+		v, err := w.as(bot).Validate(t.Context(), tx)
+		if err != nil || v.Report.OK != (found == 0) || v.Completed != (found == 0) || len(v.Report.Violations) != found || w.tip() != tip != recorded {
+			t.Fatalf("%+v %v, recorded %v", v, err, w.tip() != tip)
+		}
 	}
+	stands := func(want state.State) {
+		t.Helper()
+		log, err := w.log(tx)
+		if err != nil || state.Logged(log, approval.Approved) != want {
+			t.Errorf("%s, want %s: %v", state.Logged(log, approval.Approved), want, err)
+		}
+	}
+	stands(state.Unchecked)
+	both, one := map[string]string{"greet.txt": base["greet.txt"], "old.txt": "back\n"}, map[string]string{"greet.txt": fixed["greet.txt"]}
+	validate(both, 2, true)
+	validate(nil, 2, false)
 	w.sound(tx, ledger.Applied)
+	stands(state.CheckFailed)
+	if out := w.apply(w.gate(tx)); !out.Already { // what is applied is not applied again
+		t.Errorf("%+v", out)
+	}
+	validate(one, 1, true)
+	validate(both, 2, true)
+	w.sound(tx, ledger.Applied)
+	if err := os.Remove(filepath.Join(w.dir, "old.txt")); err != nil {
+		t.Fatal(err)
+	}
+	validate(one, 0, true)
+	w.sound(tx, ledger.Completed)
+	stands(state.Applied)
+	log, _ := w.log(tx)
+	var ids []string
+	for _, v := range ledger.Of[*ledger.ValidateComplete](log) {
+		ids = append(ids, fmt.Sprint(v.ValidateID, " ", v.Success))
+	}
+	if got := strings.Join(ids, ", "); got != "validate_1 false, validate_2 false, validate_3 false, validate_4 true" {
+		t.Error(got)
+	}
 }
 
 // TestModeIgnored: where the executable bit says nothing (core.fileMode false)

@@ -28,7 +28,8 @@ type Validation struct {
 // Validate proves a transaction: the record by itself (I1–I12, L1–L7, L9–L11, L20),
 // its ApplyResult, and, where it was just applied, the files on disk against
 // the approved after-hashes. With no finding an applied transaction is
-// completed and closed; otherwise nothing is recorded.
+// completed and closed. What is found of the record itself is not recorded; that the
+// files are not as approved, or a check fails, is, once, and the transaction stays applied.
 func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	known := r.known() // a command runs once, however often the ledger moves
 	v, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Validation], error) {
@@ -61,7 +62,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		known.ran = done.Ran
 		found = append(found, checks.Failures(done.Results)...)
 		if v.Report = rule.NewReport(found); !v.Report.OK {
-			return nothing(v, nil)
+			return r.unproven(v, log, done)
 		}
 		v.Completed, v.Status = true, ledger.Completed
 		return recording(v, r.complete(log, done), ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
@@ -152,15 +153,33 @@ type validationDoc struct {
 func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 	tx := log.Transaction()
 	s := r.stage(log)
-	s.Event(&ledger.ValidateStart{TransactionID: tx.TransactionID, ValidateID: "validate_1"})
+	start := log.NextValidate()
+	s.Event(start)
 	done.Record(s, r.Secrets, "after")
 	if done.Results != nil {
 		s.Artifact("validation", validationDoc{"countersign/validation/1", r.Tool, done.Results})
 	}
-	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: "validate_1", Success: true})
+	s.Event(&ledger.ValidateComplete{TransactionID: tx.TransactionID, ValidateID: start.ValidateID, Success: true})
 	s.Status(ledger.Completed, "the record and the files on disk are as approved")
 	s.Close()
 	return s
+}
+
+// unproven records what was found of an applied change, unless the last validate found the same.
+func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (try[Validation], error) {
+	found := v.Report.Violations
+	doc := ledger.Findings{Schema: ledger.FindingsSchema, Violations: found[:min(len(found), ledger.MaxFindings)]}
+	doc.More = len(found) - len(doc.Violations)
+	last := ledger.Last[*ledger.ValidateComplete](log)
+	s, start := r.stage(log), log.NextValidate()
+	file := s.Artifact(ledger.KindFindings, doc)
+	if last != nil && last.Findings == file {
+		return nothing(v, nil)
+	}
+	s.Event(start)
+	done.Record(s, r.Secrets, "after")
+	s.Event(&ledger.ValidateComplete{TransactionID: v.ID, ValidateID: start.ValidateID, Findings: file})
+	return recording(v, s, ledger.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
 }
 
 // CheckDir verifies a transaction directory that is not in a ledger: one that

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // The states of a check run.
@@ -66,7 +67,7 @@ func (r Report) title() string {
 
 func (r Report) conclusion() string {
 	switch {
-	case r.Validation != nil && !r.Validation.OK, r.Status == ledger.Failed:
+	case r.Validation != nil && !r.Validation.OK, r.Stands() == state.CheckFailed, r.Status == ledger.Failed:
 		return CheckFailure
 	case r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success:
 		return CheckFailure

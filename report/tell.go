@@ -45,7 +45,7 @@ func (r Report) Steps(id string, again func(args ...string) string) []Step {
 	}
 	approved := r.Verdict != nil && r.Verdict.State == approval.Approved
 	switch at := r.Stands(); {
-	case at == state.Unchecked:
+	case r.Status == ledger.Applied:
 		return []Step{{again("validate", id), "checks it"}}
 	case at == state.Approved, approved && (at == state.CheckFailed || at == state.ApplyFailed):
 		return append(first, Step{again(takes...), applies})
@@ -96,7 +96,7 @@ func (r Report) Stands() state.State {
 	if r.Verdict != nil {
 		verdict = r.Verdict.State
 	}
-	at := state.Of(r.Status, verdict, r.GateOnly, false)
+	at := state.Of(r.Status, verdict, r.GateOnly, r.Validation != nil && !r.Validation.OK)
 	if res := r.ApplyResult; res != nil && res.Outcome != result.Success && res.Outcome != result.Refused {
 		at = state.ApplyFailed
 	}
@@ -183,7 +183,7 @@ func verb(at state.State) string {
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
 	tone := r.Stands().Tone()
-	return tone != state.Over && tone != state.Good && r.Verdict != nil && r.Verdict.State == approval.Pending
+	return tone != state.Over && tone != state.Good && r.Status != ledger.Applied && r.Verdict != nil && r.Verdict.State == approval.Pending
 }
 
 // about is what a change is for, in its proposer's words in quotation marks, or what it does to which files.
@@ -272,7 +272,11 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id st
 				where += " on " + Clean(branch)
 			}
 		}
-		line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
+		if r.Stands() == state.CheckFailed {
+			line(state.Bad, fmt.Sprintf("Applied %s%s: %s; the check failed.", id, where, files))
+		} else {
+			line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
+		}
 	default:
 		line(state.Bad, fmt.Sprintf("Not applied: %s %s", id, Clean(res.Error)))
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
@@ -181,7 +180,7 @@ func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.T
 	}
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
-		row.State = state.Of(row.Status, row.Verdict, tx.GateOnly(), out.Applied != nil && out.Applied.Result.Outcome != result.Success)
+		row.State = state.Logged(out.Log(), row.Verdict)
 		if risks, err := out.Risks(ctx); err == nil {
 			row.Risks = risks.Redacted(known.Text)
 		}

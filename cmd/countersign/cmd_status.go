@@ -54,6 +54,7 @@ func (a *App) status(ctx context.Context) error {
 	}{
 		{state.Waits, []string{"approve"}, "shows what waits and asks"}, {state.Approved, []string{"run", "--all"}, "applies what is approved"},
 		{state.Unchecked, []string{"run", "--all"}, "checks what was applied"},
+		{state.CheckFailed, []string{"run", "--all"}, "tries again where a check failed"},
 	} {
 		switch ids := at[all.of]; {
 		case len(ids) == 1:

@@ -243,13 +243,15 @@ type commandDoc struct {
 }
 
 // Record adds the commands that ran to what a stage records: what the ledger has
-// already, as it ran before the apply, is not told again after it.
+// already, as it ran before the apply, is not told again after it, unless a validate
+// has found something in between.
 func (d Done) Record(s *ledger.Stage, secrets *secret.Finder, when string) {
 	item, _ := s.Log.FileChange()
+	again := len(ledger.Of[*ledger.ValidateComplete](s.Log)) > 0
 	for _, run := range d.Runs {
 		e := run.Execution
 		file := s.Artifact("command", commandDoc{"countersign/command/1", run.ID, d.Tree, d.source, e})
-		if told := func(c *ledger.CommandItem) bool { return c.Item.Metadata.Artifact.Path == file }; slices.ContainsFunc(ledger.Of[*ledger.CommandItem](s.Log), told) {
+		if told := func(c *ledger.CommandItem) bool { return c.Item.Metadata.Artifact.Path == file }; !again && slices.ContainsFunc(ledger.Of[*ledger.CommandItem](s.Log), told) {
 			continue
 		}
 		status := "completed"

@@ -100,6 +100,14 @@ func record(s *ledger.Stage) {
 	s.Close()
 }
 
+// failed is a validate that found something; the artifact has only a name.
+func failed() []ledger.Payload {
+	return []ledger.Payload{
+		&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_0"},
+		&ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_0", Findings: ledger.ArtifactFile(canon.Hex([]byte("{}\n")))},
+	}
+}
+
 // A directory is a transaction directory that a test damages.
 type directory struct {
 	t     *testing.T
@@ -137,6 +145,17 @@ func (d directory) replace(name, old, new string) {
 // events changes the events, and numbers, chains and folds them again.
 func (d directory) events(edit func([]ledger.Event) []ledger.Event) {
 	d.t.Helper()
+	d.numbered(edit)
+	log, err := ledger.ReadLog(d.files[ledger.EventsFile].Data)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.put(ledger.TransactionFile, line(d.t, log.Transaction()))
+}
+
+// numbered changes the events, and numbers and chains them again; transaction.json stays.
+func (d directory) numbered(edit func([]ledger.Event) []ledger.Event) {
+	d.t.Helper()
 	d.links(func(events []ledger.Event) []ledger.Event {
 		events = edit(events)
 		for i := range events {
@@ -144,11 +163,6 @@ func (d directory) events(edit func([]ledger.Event) []ledger.Event) {
 		}
 		return events
 	}, true)
-	log, err := ledger.ReadLog(d.files[ledger.EventsFile].Data)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.put(ledger.TransactionFile, line(d.t, log.Transaction()))
 }
 
 // links changes the events and, if asked to, chains them again; their numbers

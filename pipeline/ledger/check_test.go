@@ -263,8 +263,14 @@ func (d directory) glassAndSecrets(by ledger.Actor) {
 // TestT54OwnRules: each row breaks a rule that only our own directories promise.
 func TestT54OwnRules(t *testing.T) {
 	type events = []ledger.Event
-	insert := func(t *testing.T, before ledger.Type, p ledger.Payload) func(events) events {
-		return func(e events) events { return slices.Insert(e, at(e, before, 1), event(t, p)) }
+	insert := func(t *testing.T, before ledger.Type, all ...ledger.Payload) func(events) events {
+		return func(e events) events {
+			var more events
+			for _, p := range all {
+				more = append(more, event(t, p))
+			}
+			return slices.Insert(e, at(e, before, 1), more...)
+		}
 	}
 	drop := func(typ ledger.Type) func(events) events {
 		return func(e events) events { i := at(e, typ, 1); return slices.Delete(e, i, i+1) }
@@ -299,6 +305,32 @@ func TestT54OwnRules(t *testing.T) {
 		}},
 		{"event twice", "I9 L1 L2 L9", func(_ *testing.T, d directory) {
 			d.links(func(e events) events { return append(e, e[len(e)-1]) }, false)
+		}},
+
+		{"a validate that failed, without what it found", "L9", func(t *testing.T, d directory) {
+			d.numbered(insert(t, ledger.TypeValidateStart, &ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_0"}, &ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_0"}))
+		}},
+		{"a validate that failed, with what no event stored", "L6", func(t *testing.T, d directory) {
+			d.events(insert(t, ledger.TypeValidateStart, failed()...))
+		}},
+		{"a validate that failed, with what is no list of findings", "L6", func(t *testing.T, d directory) {
+			d.put(ledger.ArtifactFile(canon.Hex([]byte("{}\n"))), "{}\n")
+			stored := &ledger.ArtifactStored{
+				TransactionID: txID, ArtifactID: canon.Hex([]byte("{}\n")), Kind: ledger.KindFindings, Path: ledger.ArtifactFile(canon.Hex([]byte("{}\n"))),
+				ContentType: "application/json", StoredSHA256: canon.Sum([]byte("{}\n")),
+			}
+			d.events(insert(t, ledger.TypeValidateStart, append([]ledger.Payload{stored}, failed()...)...))
+		}},
+		{"completed, although the last validate failed", "L9", func(t *testing.T, d directory) {
+			d.numbered(func(e events) events {
+				i := at(e, ledger.TypeValidateComplete, 1)
+				return slices.Insert(e, i+1, event(t, failed()[0]), event(t, failed()[1]))
+			})
+		}},
+		{"a validate ends that did not begin", "L9", func(t *testing.T, d directory) { d.numbered(drop(ledger.TypeValidateStart)) }},
+		{"a validate fails before the apply", "L9", func(t *testing.T, d directory) { d.numbered(insert(t, ledger.TypeApplyStart, failed()...)) }},
+		{"applied, and applied again", "I8 L9", func(t *testing.T, d directory) {
+			d.numbered(insert(t, ledger.TypeValidateStart, start(1)))
 		}},
 
 		{"never approved", "L3", func(_ *testing.T, d directory) { d.events(drop(ledger.TypeDecision)) }},

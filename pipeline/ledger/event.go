@@ -328,11 +328,13 @@ type ValidateStart struct {
 	ValidateID    string `json:"validate_id"`
 }
 
-// ValidateComplete is validate/complete.
+// ValidateComplete is validate/complete. Findings is the path of the artifact that
+// lists what was not as approved, "" where all was.
 type ValidateComplete struct {
 	TransactionID string `json:"transaction_id"`
 	ValidateID    string `json:"validate_id"`
 	Success       bool   `json:"success"`
+	Findings      string `json:"findings,omitempty"`
 }
 
 // Close is tx/close, always the last event.

@@ -36,6 +36,12 @@ func commutes(p Payload) bool {
 		return p.Decision == Approve
 	case *StatusChange:
 		return p.To == Awaiting || p.From == Awaiting && p.To == Proposed
+	case *CommandItem:
+		return p.Item.Metadata.When == "after"
+	case *ValidateStart:
+		return true
+	case *ValidateComplete:
+		return !p.Success
 	}
 	return false
 }
@@ -117,6 +123,10 @@ func (j *Join) add(at time.Time, p Payload) error {
 		if p.To == Awaiting && len(j.log.OpenRequests()) == 0 {
 			return nil // what was asked is answered
 		}
+	case *CommandItem, *ValidateStart, *ValidateComplete:
+		if tx.Closed && commutes(p) {
+			return nil // the other side has found all as approved since, and nothing follows an end
+		}
 	case *Close:
 		if tx.Closed && p.Status == tx.Status && tx.Status == Denied {
 			return nil
@@ -132,6 +142,14 @@ func (j *Join) add(at time.Time, p Payload) error {
 			return err
 		}
 		p = &d
+	case *CommandItem:
+		c := *q
+		c.Item.ID, p = j.log.NextItem(), &c
+	case *ValidateStart:
+		p = j.log.NextValidate()
+	case *ValidateComplete:
+		c := *q
+		c.ValidateID, p = j.log.seen.validateID, &c
 	case *StatusChange:
 		s, between := *q, []Status{Proposed, Awaiting} // a request moves between these two
 		if slices.Contains(between, s.From) && slices.Contains(between, tx.Status) {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,5 +115,64 @@ func TestRepeats(t *testing.T) {
 		if got := ledger.Repeats(c.ours, c.theirs, common); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestJoinValidates: a validate that failed in one clone keeps no other from ending, or from failing, as well; of what
+// has ended nothing is added.
+func TestJoinValidates(t *testing.T) {
+	fails := func(s *ledger.Stage) {
+		start := s.Log.NextValidate()
+		file := s.Artifact(ledger.KindFindings, map[string]any{"n": 1})
+		s.Event(start)
+		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
+	}
+	passes := func(s *ledger.Stage) {
+		start := s.Log.NextValidate()
+		s.Event(start)
+		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Success: true})
+		s.Status(ledger.Completed, "")
+		s.Close()
+	}
+	for name, c := range map[string]struct {
+		theirs, ours func(*ledger.Stage)
+		want         ledger.Status
+		validates    int
+		fails        bool
+	}{
+		"both fail":                 {fails, fails, ledger.Applied, 2, false},
+		"theirs fails, ours passes": {fails, passes, ledger.Completed, 2, false},
+		"theirs passes, ours fails": {passes, fails, ledger.Completed, 1, false},
+		"both pass":                 {passes, passes, "", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := func(more func(*ledger.Stage)) (*ledger.Log, int) {
+				s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+				record(s)
+				log, err := ledger.ReadLog(s.Log.Bytes()[:bytes.Index(s.Log.Bytes(), []byte(`{"payload":{"transaction_id":"`+txID+`","validate_id"`))])
+				if err != nil {
+					t.Fatal(err)
+				}
+				s = ledger.NewStage(log, moment, storetest.Plain{})
+				common := len(log.Events())
+				more(s)
+				if _, err := s.Entry(ledger.Title{}, false); err != nil {
+					t.Fatal(err)
+				}
+				return s.Log, common
+			}
+			theirs, common := begin(c.theirs)
+			ours, _ := begin(c.ours)
+			j := ledger.NewJoin(theirs, common)
+			if _, err := j.Add(ours, common, len(ours.Events())); (err != nil) != c.fails {
+				t.Fatal(err)
+			} else if c.fails {
+				return
+			}
+			again, err := ledger.ReadLog(j.Log().Bytes())
+			if err != nil || again.Transaction().Status != c.want || len(ledger.Of[*ledger.ValidateComplete](again)) != c.validates {
+				t.Errorf("%v: %s", err, j.Log().Bytes())
+			}
+		})
 	}
 }

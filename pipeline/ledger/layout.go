@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -120,6 +122,33 @@ const (
 	KindRisks   = "risks"
 	RisksSchema = "countersign/risks/1"
 )
+
+// KindFindings is the kind of the artifact that lists what a validate found that was
+// not as approved, and FindingsSchema its schema. It has at most MaxFindings.
+const (
+	KindFindings   = "findings"
+	FindingsSchema = "countersign/findings/1"
+	MaxFindings    = 50
+)
+
+// Findings are what it holds. More says how many are left out.
+type Findings struct {
+	Schema     string           `json:"schema"`
+	Violations []rule.Violation `json:"violations"`
+	More       int              `json:"more,omitempty"`
+}
+
+// ReadFindings reads those that a validate/complete names.
+func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
+	raw, err := fs.ReadFile(dir, name)
+	if err == nil {
+		err = canon.Unmarshal(raw, &f)
+	}
+	if err == nil && (f.Schema != FindingsSchema || len(f.Violations) == 0 || len(f.Violations) > MaxFindings) {
+		err = errors.New("it lists no findings")
+	}
+	return f, err
+}
 
 const idPrefix = "tx_"
 

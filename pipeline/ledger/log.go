@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,7 +45,7 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 	tx := l.tx
 	err := tx.fold(e.Timestamp, p)
 	if err == nil {
-		err = l.seen.admit(p, tx.TransactionID)
+		err = l.seen.admit(p, tx)
 	}
 	if err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
@@ -105,15 +106,18 @@ type seen struct {
 	requests map[string]*ApprovalRequest // by approval_request_id
 	answered map[string]bool             // by approval_request_id
 	applyID  string                      // of the open apply, else ""
+
+	validateID string // of the open validate, else ""
+	failed     bool   // whether the last validate did not succeed
 }
 
 // admit refuses an event of another transaction (T15), and one that refers to
 // what is not there: an item of a turn that has not started, or with a status
 // that no item has, a decision on no open request or on another fingerprint, an
 // apply inside an apply. A record that breaks I4 to I8 is thus never written, and
-// never acted upon.
-func (s *seen) admit(p Payload, transaction string) error {
-	if id := transactionID(p); id != transaction {
+// never acted upon. tx has the event folded in.
+func (s *seen) admit(p Payload, tx Transaction) error {
+	if id := transactionID(p); id != tx.TransactionID {
 		return fmt.Errorf("%s is of transaction %q", p.Type(), id)
 	}
 	item := func(turn, id string, follows bool) error {
@@ -145,13 +149,32 @@ func (s *seen) admit(p Payload, transaction string) error {
 		if !known || asked.Fingerprint != p.Fingerprint || s.answered[p.ApprovalRequestID] {
 			return fmt.Errorf("decision on %q, which asks for no decision on %q", p.ApprovalRequestID, OneLine(p.Fingerprint, 100))
 		}
+	}
+	return s.admitApply(p, tx)
+}
+
+// admitApply refuses what has no place in the order of applying and validating: nothing is applied again that
+// is applied, and of what a validate found something, only another one says that it is as approved.
+func (s *seen) admitApply(p Payload, tx Transaction) error {
+	switch p := p.(type) {
+	case *StatusChange:
+		if p.To == Completed && s.failed {
+			return errors.New("completed, although the last validate did not succeed")
+		}
 	case *ApplyStart:
 		if p.ApplyID == "" || s.applyID != "" {
 			return fmt.Errorf("apply %q cannot start while %q is open", p.ApplyID, s.applyID)
 		}
+		if tx.Status == Applied {
+			return fmt.Errorf("apply %q of what is applied", p.ApplyID)
+		}
 	case *ApplyComplete:
 		if p.ApplyID == "" || p.ApplyID != s.applyID {
 			return fmt.Errorf("apply %q is not open", p.ApplyID)
+		}
+	case *ValidateComplete:
+		if p.ValidateID != s.validateID || p.Success != (p.Findings == "") || !p.Success && tx.Status != Applied {
+			return fmt.Errorf("validate %q cannot end so", p.ValidateID)
 		}
 	}
 	return nil
@@ -173,6 +196,10 @@ func (s *seen) note(p Payload) {
 		s.applyID = p.ApplyID
 	case *ApplyComplete:
 		s.applyID = ""
+	case *ValidateStart:
+		s.validateID = p.ValidateID
+	case *ValidateComplete:
+		s.validateID, s.failed = "", !p.Success
 	}
 }
 
@@ -250,6 +277,16 @@ func Last[P Payload](l *Log) (last P) {
 // LastApply returns how the last apply ended; nil where none has.
 func (l *Log) LastApply() *ApplyComplete { return Last[*ApplyComplete](l) }
 
+// LastFailed reports whether what the transaction's status is about did not succeed: of
+// an applied change its last validate, else its last apply.
+func (l *Log) LastFailed() bool {
+	if l.tx.Status == Applied {
+		return l.seen.failed
+	}
+	last := l.LastApply()
+	return last != nil && !last.Success
+}
+
 // DecidedAt returns the event that a verdict which is history was for, and the
 // Policy that it went by: the apply/start of the apply that succeeded, or of a pull
 // request's own diff that it was merged, where the standing has the Policy.
@@ -302,6 +339,11 @@ func (l *Log) NextItem() string {
 		}
 	}
 	return fmt.Sprintf("item_%d", len(ids)+1)
+}
+
+// NextValidate is the beginning of the next validate, having counted those there are.
+func (l *Log) NextValidate() *ValidateStart {
+	return &ValidateStart{TransactionID: l.tx.TransactionID, ValidateID: fmt.Sprintf("validate_%d", len(Of[*ValidateStart](l))+1)}
 }
 
 // OpenRequests returns the approval requests that nobody answered yet.

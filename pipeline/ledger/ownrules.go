@@ -32,6 +32,7 @@ func (c *checker) ownRules() {
 		c.again()
 		c.patches()
 		c.result()
+		c.findings()
 	}
 	c.shape()
 	if len(c.Found) == 0 {
@@ -269,6 +270,26 @@ func (c *checker) result() {
 	}
 	if !c.sameResult(doc, raw, done) {
 		c.Add("L6", ResultFile, "is not the result that apply/complete recorded")
+	}
+}
+
+// findings: a validate that did not succeed names an artifact that was recorded before
+// it, with what it found.
+func (c *checker) findings() {
+	for i, p := range c.log.Payloads() {
+		v, ok := p.(*ValidateComplete)
+		if !ok || v.Success {
+			continue
+		}
+		stored := slices.ContainsFunc(c.log.Payloads()[:i], func(p Payload) bool {
+			a, ok := p.(*ArtifactStored)
+			return ok && a.Kind == KindFindings && a.Path == v.Findings
+		})
+		if !stored {
+			c.Add("L6", atLine(i+1), "what it found was not recorded before it")
+		} else if _, err := ReadFindings(c.dir, v.Findings); err != nil {
+			c.Add("L6", v.Findings, "what a validate found cannot be read: %v", err)
+		}
 	}
 }
 

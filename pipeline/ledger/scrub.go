@@ -135,7 +135,7 @@ var forms = map[string]func(string) bool{
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
 	"statement": isArtifact, "signature": isArtifact, "key": isArtifact, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
 	"shown": canon.IsSum, "fingerprints": isFingerprint,
-	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact, "trace": isArtifact, "evidence": isArtifact,
+	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact, "trace": isArtifact, "evidence": isArtifact, "findings": isArtifact,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
 	"transaction_id": isID, "supersedes": isID,
 }

@@ -33,9 +33,9 @@ const (
 var All = []State{Begun, Waits, Approved, Mergeable, CheckFailed, ApplyFailed, Unchecked, Applied, Merged, Denied, Superseded, Closed, Damaged, Unknown}
 
 // Of is the state of a transaction with a status and a verdict, "" for none yet. gateOnly says
-// that it is a pull request's own diff. tried says that its last apply was begun and did not
-// succeed; it matters for a failed one alone.
-func Of(status ledger.Status, verdict approval.State, gateOnly, tried bool) State {
+// that it is a pull request's own diff. failed is ledger.Log.LastFailed: of an applied one, that its
+// last validate found something; of one that failed, that its last apply was begun.
+func Of(status ledger.Status, verdict approval.State, gateOnly, failed bool) State {
 	applied, approved := Applied, Approved
 	if gateOnly {
 		applied, approved = Merged, Mergeable
@@ -44,6 +44,9 @@ func Of(status ledger.Status, verdict approval.State, gateOnly, tried bool) Stat
 	case ledger.Completed:
 		return applied
 	case ledger.Applied:
+		if failed {
+			return CheckFailed
+		}
 		return Unchecked
 	case ledger.Denied:
 		return Denied
@@ -60,7 +63,7 @@ func Of(status ledger.Status, verdict approval.State, gateOnly, tried bool) Stat
 	switch {
 	case verdict == approval.Denied:
 		return Denied
-	case status == ledger.Failed && tried:
+	case status == ledger.Failed && failed:
 		return ApplyFailed
 	case status == ledger.Failed:
 		return CheckFailed
@@ -72,14 +75,17 @@ func Of(status ledger.Status, verdict approval.State, gateOnly, tried bool) Stat
 
 // Logged is Of a transaction as its log has it.
 func Logged(log *ledger.Log, verdict approval.State) State {
-	tx, last := log.Transaction(), log.LastApply()
-	return Of(tx.Status, verdict, tx.GateOnly(), last != nil && !last.Success)
+	tx := log.Transaction()
+	return Of(tx.Status, verdict, tx.GateOnly(), log.LastFailed())
 }
 
 // Unsettled says in a sentence, whose subject is "it", why a transaction was not carried out to
 // its end.
 func Unsettled(log *ledger.Log) string {
-	if at := Logged(log, ""); at != Waits {
+	switch at := Logged(log, ""); {
+	case log.Transaction().Status == ledger.Applied && at == CheckFailed:
+		return "it was applied, and the check failed"
+	case at != Waits:
 		return "it is " + string(at)
 	}
 	return "it was not applied"

@@ -48,7 +48,7 @@ type Transaction struct {
 	rules     approval.PolicyDoc // the Policy as it was recorded, and where it was read
 	noPolicy  string             // why the Policy cannot be shown, "" where it can
 	result    *result.Result
-	tried     bool                       // the last apply did not succeed
+	failed    bool                       // the last apply, or of what is applied the last validate, did not succeed
 	ended     string                     // why it ended, where nobody decided that
 	proposers []ledger.Actor             // further ones
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
@@ -235,8 +235,7 @@ func (t *Transaction) summarize(log *ledger.Log) {
 	if tx.GateOnly() && t.Head != "" {
 		t.Commits = append(t.Commits, t.Head)
 	}
-	last := log.LastApply()
-	t.tried = last != nil && !last.Success
+	t.failed = log.LastFailed()
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
 }
 
@@ -284,7 +283,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			if list, err := risk.Read(raw); err == nil {
 				t.risks = &list
 			}
-		case approval.KindStatement, "command", "validation", approval.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
+		case approval.KindStatement, "command", "validation", ledger.KindFindings, approval.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw
 		}
 	}
@@ -304,7 +303,7 @@ func (t Transaction) inWords() state.State {
 	if t.noPolicy != "" {
 		verdict = ""
 	}
-	return state.Of(t.Status, verdict, t.Kind == ledger.KindPullRequest, t.tried)
+	return state.Of(t.Status, verdict, t.Kind == ledger.KindPullRequest, t.failed)
 }
 
 // aside reads an artifact that is shown.

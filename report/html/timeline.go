@@ -75,7 +75,18 @@ func (s *sheet) happened(e event) {
 			s.Text("Applied " + to(p.Target))
 		}
 	case *ledger.ValidateComplete:
-		s.Text(map[bool]string{true: "Read back, and found to be these bytes", false: "Read back, and found to differ"}[p.Success])
+		if p.Success {
+			s.Text("Read back, and found to be these bytes")
+			return
+		}
+		s.Text("The check failed")
+		doc, _ := aside[ledger.Findings](s.t, p.Findings)
+		for i, v := range doc.Violations[:min(len(doc.Violations), 3)] {
+			s.Text(map[bool]string{true: ": ", false: "; "}[i == 0] + strings.TrimPrefix(v.Path+" ", " ") + v.Message)
+		}
+		if more := len(doc.Violations) - 3 + doc.More; more > 0 {
+			s.Textf(" and %d more", more)
+		}
 	case *ledger.Close:
 		s.Text("Closed")
 	}
