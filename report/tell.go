@@ -106,7 +106,7 @@ func (r Report) Stands() state.State {
 // standsIn is where it stands, with why it ended: "superseded: README.md changed meanwhile".
 // show makes the foreign text in it safe.
 func (r Report) standsIn(show func(string) string) string {
-	if why := view.InWords(r.Ended); why != "" {
+	if why := ledger.EndedWords(r.Ended); why != "" {
 		return string(r.Stands()) + ": " + show(why)
 	}
 	return string(r.Stands())

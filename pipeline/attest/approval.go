@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // ApprovalType is the predicate type of an Approval. It names the Go module that
@@ -258,7 +257,7 @@ func read(r Record) (settled, error) {
 	tx := log.Transaction()
 	switch {
 	case tx.Status != ledger.Completed:
-		return settled{}, &UnsettledError{r.ID, state.Unsettled(log)}
+		return settled{}, &UnsettledError{r.ID, log.Unsettled()}
 	}
 	s := settled{Record: r, log: log, proposed: tx.Pointers.Proposal}
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {

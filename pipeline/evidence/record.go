@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // record adds what a transaction tells of a change, which it accounts for, or else only is
@@ -217,6 +216,6 @@ func (t *table) judge(row *Row, r Record, log *ledger.Log, verdict approval.Verd
 	case tx.GateOnly():
 		row.add(NotValidated, "that it was merged as approved is not on record")
 	default:
-		row.add(NotValidated, state.Unsettled(log))
+		row.add(NotValidated, log.Unsettled())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Log is a transaction's events, in memory. Append is the only way to add
@@ -279,12 +280,37 @@ func (l *Log) LastApply() *ApplyComplete { return Last[*ApplyComplete](l) }
 
 // LastFailed reports whether what the transaction's status is about did not succeed: of
 // an applied change its last validate, else its last apply.
-func (l *Log) LastFailed() bool {
-	if l.tx.Status == Applied {
-		return l.seen.failed
+func (l *Log) LastFailed() bool { return lastFailed(l.payloads, l.tx.Status) }
+
+func lastFailed(payloads []Payload, status Status) bool {
+	for _, p := range slices.Backward(payloads) {
+		switch p := p.(type) {
+		case *ValidateComplete:
+			if status == Applied {
+				return !p.Success
+			}
+		case *ApplyComplete:
+			return status != Applied && !p.Success
+		}
 	}
-	last := l.LastApply()
-	return last != nil && !last.Success
+	return false
+}
+
+// State is where the transaction stands in words, with an approval.State.
+func (l *Log) State(verdict string) state.State {
+	return state.Of(l.tx.Status, verdict, l.tx.GateOnly(), l.LastFailed())
+}
+
+// Unsettled says in a sentence, whose subject is "it", why the transaction was not carried out to
+// its end.
+func (l *Log) Unsettled() string {
+	switch at := l.State(""); {
+	case l.tx.Status == Applied && at == state.CheckFailed:
+		return "it was applied, and the check failed"
+	case at != state.Waits:
+		return "it is " + string(at)
+	}
+	return "it was not applied"
 }
 
 // DecidedAt returns the event that a verdict which is history was for, and the

@@ -3,12 +3,14 @@ package ledger_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -285,5 +287,17 @@ func TestAuthorIsHeld(t *testing.T) {
 	same := func(s string) string { return s }
 	if good.If(now, same) != nil || good.If(now.Add(24*time.Hour), same) == nil || good.If(now.Add(24*time.Hour), strings.ToUpper) != nil || (*ledger.Author)(nil).If(now, same) != nil {
 		t.Error("an author from tomorrow, or with a secret, is kept")
+	}
+}
+
+// TestStates: each status has a state, and nothing else has.
+func TestStates(t *testing.T) {
+	for _, s := range ledger.Statuses {
+		if at := state.Of(s, "", false, false); at == state.Unknown || !slices.Contains(state.All, at) {
+			t.Errorf("%s is %q", s, at)
+		}
+	}
+	if at := state.Of(ledger.Status("done"), "", false, false); at != state.Unknown {
+		t.Errorf("%q", at)
 	}
 }

@@ -3,11 +3,6 @@
 // for programs. It is pure.
 package state
 
-import (
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-)
-
 // A State is where a transaction stands, as people read it.
 type State string
 
@@ -32,64 +27,52 @@ const (
 // All are the states in the order of a life.
 var All = []State{Begun, Waits, Approved, Mergeable, CheckFailed, ApplyFailed, Unchecked, Applied, Merged, Denied, Superseded, Closed, Damaged, Unknown}
 
-// Of is the state of a transaction with a status and a verdict, "" for none yet. gateOnly says
+// Of is the state of a transaction with a ledger.Status and an approval.State, "" for none yet. gateOnly says
 // that it is a pull request's own diff. failed is ledger.Log.LastFailed: of an applied one, that its
 // last validate found something; of one that failed, that its last apply was begun.
-func Of(status ledger.Status, verdict approval.State, gateOnly, failed bool) State {
+func Of[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
 	applied, approved := Applied, Approved
 	if gateOnly {
 		applied, approved = Merged, Mergeable
 	}
 	switch status {
-	case ledger.Completed:
+	case "completed":
 		return applied
-	case ledger.Applied:
+	case "applied":
 		if failed {
 			return CheckFailed
 		}
 		return Unchecked
-	case ledger.Denied:
+	case "denied":
 		return Denied
-	case ledger.Superseded:
+	case "superseded":
 		return Superseded
-	case ledger.Interrupted:
+	case "interrupted":
 		return Closed
-	case ledger.Created, ledger.InProgress:
+	case "created", "in_progress":
 		return Begun
-	case ledger.Proposed, ledger.Awaiting, ledger.Failed:
+	case "proposed", "awaiting_approval", "failed":
 	default:
 		return Unknown
 	}
 	switch {
-	case verdict == approval.Denied:
+	case verdict == "denied":
 		return Denied
-	case status == ledger.Failed && failed:
+	case status == "failed" && failed:
 		return ApplyFailed
-	case status == ledger.Failed:
+	case status == "failed":
 		return CheckFailed
-	case verdict == approval.Approved:
+	case verdict == "approved":
 		return approved
 	}
 	return Waits
 }
 
-// Logged is Of a transaction as its log has it.
-func Logged(log *ledger.Log, verdict approval.State) State {
-	tx := log.Transaction()
-	return Of(tx.Status, verdict, tx.GateOnly(), log.LastFailed())
-}
+// A Log is a ledger.Log.
+type Log interface{ State(verdict string) State }
 
-// Unsettled says in a sentence, whose subject is "it", why a transaction was not carried out to
-// its end.
-func Unsettled(log *ledger.Log) string {
-	switch at := Logged(log, ""); {
-	case log.Transaction().Status == ledger.Applied && at == CheckFailed:
-		return "it was applied, and the check failed"
-	case at != Waits:
-		return "it is " + string(at)
-	}
-	return "it was not applied"
-}
+// Logged is Of a transaction as its log has it.
+func Logged[V ~string](log Log, verdict V) State { return log.State(string(verdict)) }
 
 // A Tone is what a state means at a glance.
 type Tone int

@@ -6,7 +6,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/report/view"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -82,7 +81,7 @@ func (s *sheet) evidence(d *ledger.ApprovalDecision) {
 }
 
 func (s *sheet) source(from ledger.Source) {
-	s.Text(view.Where(from.Kind))
+	s.Text(ledger.Where(from.Kind))
 	if from.URL != "" {
 		s.Text(": ")
 		s.web(from.URL)

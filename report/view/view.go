@@ -105,7 +105,7 @@ func (t *Transaction) answers(f Facts) {
 	}
 	used := map[int]bool{}
 	for _, n := range f.Verdict.Needs {
-		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
+		r := Requirement{Kind: n.Kind, What: ledger.What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
 		for i, d := range f.Verdict.Decisions {
 			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 // a verdict that was read as JSON does not tell
 			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by {
@@ -121,38 +121,9 @@ func (t *Transaction) answers(f Facts) {
 	}
 }
 
-// What names what an approval of a kind is of.
-func What(kind string) string {
-	switch kind {
-	case policy.KindFileChange:
-		return "the change"
-	case policy.KindSecret:
-		return "secrets"
-	case policy.KindProtected:
-		return "protected paths"
-	case policy.KindBreakGlass:
-		return "break-glass"
-	}
-	return kind
-}
-
-// sources say where a decision was made.
-var sources = map[string]string{
-	"local": "in a shell", "rpc": "over JSON-RPC", approval.KindReview: "in a review",
-	approval.KindReviewComment: "in a review comment", approval.KindIssueComment: "in a comment",
-}
-
-// Where says where a decision was made, by its source's kind.
-func Where(kind string) string {
-	if words := sources[kind]; words != "" {
-		return words
-	}
-	return kind
-}
-
 func answer(i int, d approval.Judged, f Facts) Answer {
 	a := Answer{
-		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
+		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: ledger.Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
 		Counts: d.Counted,
 		Own:    slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
@@ -161,34 +132,19 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 	}
 	a.Proof, a.Weak = proof(d, f.done())
 	if a.Own {
-		a.Proof = "the proposer themself, " + a.Proof
+		a.Proof = ledger.OwnProof(a.Proof)
 	}
 	return a
 }
 
-// forges name whose account an id is of.
-var forges = map[string]string{"github": "GitHub", "gitea": "Gitea"}
-
 // proof says how much a decision proves, and whether that is weak. settled says that it was asked for
 // again before it was carried out.
 func proof(d approval.Judged, settled bool) (words string, weak bool) {
-	switch {
-	case d.SignedBy != "":
-		return "signed by a key", false
-	case d.Source == "local":
-		return "in a shell, unsigned: proves that somebody with this shell said so", true
-	case d.Source == "rpc":
-		return "over JSON-RPC, unsigned: proves that some program here said so", true
-	}
-	of, _, _ := strings.Cut(d.Author.ID, ":")
-	words = "account on the forge"
-	if name := forges[of]; name != "" {
-		words = name + " account"
-	}
-	if settled && d.Counted {
+	words, weak = ledger.Proof(d.Source, d.SignedBy != "", d.Author)
+	if settled && d.Counted && d.SignedBy == "" && !weak {
 		words += ", asked twice"
 	}
-	return words, false
+	return words, weak
 }
 
 // done reports whether the change was applied or merged.
@@ -307,7 +263,7 @@ func (b *Banner) waits(t Transaction, nothing string) {
 
 // endedTitle says why a transaction is over that was not carried out.
 func endedTitle(f Facts, who string) string {
-	why := InWords(f.Ended)
+	why := ledger.EndedWords(f.Ended)
 	if who == "" {
 		return strings.TrimSuffix(upper(string(f.State))+": "+why, ": ")
 	}
@@ -340,14 +296,6 @@ func Reason(log *ledger.Log) string {
 		return last.Reason
 	}
 	return ""
-}
-
-// InWords is the record's reason of an end for people: "README.md changed meanwhile".
-func InWords(reason string) string {
-	if files, moved := strings.CutPrefix(reason, "the base changed: "); moved {
-		return files + " changed meanwhile"
-	}
-	return reason
 }
 
 // denial is who denied, and why.

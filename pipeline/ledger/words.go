@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"cmp"
+	"strings"
+)
+
+// whats name what an approval is of, by the kind of its request.
+var whats = map[string]string{"fileChange": "the change", "secrets_override": "secrets", "protected_path": "protected paths", breakGlass: "break-glass"}
+
+// What names what an approval of a kind is of: "protected paths".
+func What(kind string) string { return cmp.Or(whats[kind], kind) }
+
+// wheres say where a decision was made, by the kind of its source.
+var wheres = map[string]string{
+	"local": "in a shell", "rpc": "over JSON-RPC", "review": "in a review", "review_comment": "in a review comment", "issue_comment": "in a comment",
+}
+
+// Where says where a decision was made, by its source's kind: "in a shell".
+func Where(kind string) string { return cmp.Or(wheres[kind], kind) }
+
+// forges name whose account an id is of.
+var forges = map[string]string{"github": "GitHub", "gitea": "Gitea"}
+
+// Proof says how much a decision proves, by its source's kind, whether it is signed, and its author, and whether that
+// is weak: the word of a machine that anybody may have used.
+func Proof(kind string, signed bool, by Actor) (words string, weak bool) {
+	switch {
+	case signed:
+		return "signed by a key", false
+	case kind == "local":
+		return "in a shell, unsigned: proves that somebody with this shell said so", true
+	case kind == "rpc":
+		return "over JSON-RPC, unsigned: proves that some program here said so", true
+	}
+	of, _, _ := strings.Cut(by.ID, ":")
+	if name := forges[of]; name != "" {
+		return name + " account", false
+	}
+	return "account on the forge", false
+}
+
+// OwnProof is Proof of a decision of somebody who proposed the change.
+func OwnProof(proof string) string { return "the proposer themself, " + proof }
+
+// EndedWords is the record's reason of an end for people: "README.md changed meanwhile".
+func EndedWords(reason string) string {
+	if files, moved := strings.CutPrefix(reason, "the base changed: "); moved {
+		return files + " changed meanwhile"
+	}
+	return reason
+}
