@@ -120,21 +120,6 @@ func TestAuditSound(t *testing.T) {
 	}
 }
 
-// TestFormerReadme: a ledger that began before <id> stood in code quotes is as sound, and no
-// other words are.
-func TestFormerReadme(t *testing.T) {
-	entries := lives(t, storetest.Mixed(1)...)
-	readme := string(entries[0].Files[ledger.ReadmeFile])
-	for text, want := range map[string]string{readme: "", strings.Replace(readme, "`SHA-256(<id>)`", "SHA-256(<id>)", 1): "", strings.ReplaceAll(readme, "`", "'"): "L16"} {
-		w := newWork(t, nil)
-		entries[0].Files[ledger.ReadmeFile] = []byte(text)
-		appendAll(t, w.dir, entries, 7, nil)
-		if r, err := auditOf(t, w.dir, "", nil); told(r) != want || err != nil {
-			t.Errorf("%q, %v, want %q, of\n%s", told(r), err, want, text)
-		}
-	}
-}
-
 // TestAuditFrom: an audit may begin after any commit, and sees what came then.
 func TestAuditFrom(t *testing.T) {
 	w := newWork(t, nil)

@@ -60,15 +60,12 @@ func (l *life) pages(v *version, from, to int, tx ledger.Transaction) {
 	case !same && to < len(l.log.Events()) && v.page != history.Entry{}: // the last one was checked
 		l.fail("L23", v, ledger.ReadmeFile, "is not the page that the events so far make")
 	}
-	l.tables(v, l.rows(v, from))
+	l.tables(v, l.rows(v, from, to, tx))
 }
 
 // rows are those that a version adds to tables, by file.
-func (l *life) rows(v *version, from int) map[string][]ledger.TableRow {
-	var all []ledger.TableRow
-	if from == 0 {
-		all = ledger.ProposalRows(l.log.Meta())
-	}
+func (l *life) rows(v *version, from, to int, tx ledger.Transaction) map[string][]ledger.TableRow {
+	all := l.log.Rows(from, to, tx)
 	denials := slices.DeleteFunc(slices.Clone(v.index), func(ch history.Change) bool { return !ledger.IsDenial(ch.Path) })
 	sort.Slice(denials, func(i, j int) bool { return denials[i].Path < denials[j].Path })
 	for _, ch := range denials {

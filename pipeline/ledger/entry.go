@@ -272,43 +272,35 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 // version 1 has none, and goes on without.
 const SchemaVersion = "2"
 
-// Readme is README.md at the root, the same in every ledger of a version that begins now.
+// Readme is README.md at the root, the same in every ledger of a version.
 func Readme(version string) []byte {
 	if version == "1" {
-		return former([]byte(readme))
+		return []byte("# Countersign ledger\n\n" + strings.ReplaceAll(readme, "`", ""))
 	}
-	return []byte(readme + readmeOfPages)
+	return []byte(readmeOfPages + readme)
 }
-
-// IsReadme reports whether that, or what the first ledgers of version 2 say too, is README.md
-// at the root of a ledger of a version.
-func IsReadme(raw []byte, version string) bool {
-	now := Readme(version)
-	return bytes.Equal(raw, now) || bytes.Equal(raw, former(now))
-}
-
-// former is without the quotes, where a browser takes <id> for HTML.
-func former(readme []byte) []byte {
-	return bytes.Replace(readme, []byte(quotedSum), []byte(strings.Trim(quotedSum, "`")), 1)
-}
-
-const quotedSum = "`SHA-256(<id>)`"
 
 // Schema is ledger.json of a ledger whose first event has this timestamp.
 func Schema(createdAt, version string) []byte {
 	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }
 
-const readmeOfPages = `
-For people: the README.md of a transaction's directory says who proposed what,
-who decided, and what was applied; that of a month, a day or a folder of one,
-and of denied/, lists what is there. Each is made of the record beside it, and
-countersign audit makes it again and compares.
+const readmeOfPages = `# Who changed what, and who approved it
+
+This is the logbook of a software project: who proposed each change, who
+approved or denied exactly that, and what became of it.
+
+**[Look at the changes, month by month](transactions/README.md)**
+
+A page of a day lists its changes; each change has a page of its own. Pages are
+made of the record beside them, and countersign audit makes them again and
+compares.
+
+## For those who check it
+
 `
 
-const readme = `# Countersign ledger
-
-Every change here was proposed, decided and applied through countersign. Each
+const readme = `Every change here was proposed, decided and applied through countersign. Each
 commit is one stage of one transaction; nothing is ever changed or removed but
 a transaction's transaction.json (its state) and the end of its events.jsonl.
 
@@ -322,7 +314,7 @@ file name is its SHA-256:
 
     git show $L:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
 
-XX is the first byte of ` + quotedSum + `, as two hex digits. denied/ holds the
+XX is the first byte of ` + "`SHA-256(<id>)`" + `, as two hex digits. denied/ holds the
 denials that stick, proposed/ the transactions that propose a patch, both by
 patch_id.
 `

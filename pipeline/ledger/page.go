@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // What a page shows of long lists and patches. All of it is in the files beside the page.
@@ -37,12 +38,14 @@ func pageOf(dir fs.FS, payloads []Payload, tx Transaction) []byte {
 			p.web = webOf(d.Source.URL, p.proposal.Repository)
 		}
 	}
-	p.found, p.unread = p.readRisks()
+	p.proposers = p.allProposers()
 	p.head()
+	p.requirements()
 	p.risks()
-	p.decisions()
 	p.applied()
+	p.claims()
 	p.diff()
+	p.facts()
 	p.verify()
 	return p.b.Bytes()
 }
@@ -55,9 +58,9 @@ type page struct {
 	proposal Proposal
 	meta     Meta
 	payloads []Payload
-	found    risksDoc // what a reader of the patch may overlook
-	unread   error    // why that is not known
-	web      string   // of the repository on its forge, as far as a decision's address tells
+	web      string // of the repository on its forge, as far as a decision's address tells
+
+	proposers []Actor // of these bytes
 }
 
 // each are the payloads of one type so far.
@@ -72,16 +75,23 @@ func each[P Payload](p *page) (out []P) {
 
 func (p *page) writef(format string, args ...any) { fmt.Fprintf(&p.b, format, args...) }
 
-// stateWords say how a transaction stands.
-var stateWords = map[Status]string{
-	Created: "begun", InProgress: "being recorded", Proposed: "proposed", Awaiting: "waits for approval", Applied: "applied",
-	Completed: "completed", Failed: "failed", Interrupted: "closed", Denied: "denied", Superseded: "superseded",
+// stands is where the transaction stands: that of an open one was approved, or denied, is what the gate, an apply
+// or a person recorded last.
+func (p *page) stands() state.State {
+	verdict, all := "", each[*StatusChange](p)
+	if n := len(all); n > 0 && all[n-1].From == Awaiting && all[n-1].To == Proposed || len(each[*ApplyStart](p)) > 0 {
+		verdict = "approved"
+	}
+	if slices.ContainsFunc(each[*ApprovalDecision](p), func(d *ApprovalDecision) bool { return d.Decision != Approve }) {
+		verdict = "denied"
+	}
+	return state.Of(p.tx.Status, verdict, p.tx.GateOnly(), lastFailed(p.payloads, p.tx.Status))
 }
 
 // state says how the transaction stands, in words. A closed one says what was applied before, as far as the record
 // tells: of a pull request's own diff it does not.
 func (p *page) state() string {
-	text := stateWords[p.tx.Status]
+	text := string(p.stands())
 	switch applied, tried := p.tries(); {
 	case p.tx.Status != Interrupted:
 	case p.tx.GateOnly():
@@ -93,7 +103,7 @@ func (p *page) state() string {
 	default:
 		text += " without being applied"
 	}
-	return upper(text)
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // tries tell whether the change was ever applied, and whether anybody ever began to.
@@ -104,19 +114,29 @@ func (p *page) tries() (applied, tried bool) {
 	return applied, len(each[*ApplyStart](p)) > 0
 }
 
+// head is what it is, how it stands, and who said what.
 func (p *page) head() {
-	title := "Proposal without a summary" // what the proposer says is not said by the page
+	title, said := "Proposal without a summary", "" // what the proposer says is not said by the page
 	if p.meta.Summary != "" {
-		title = "Proposal: " + markdown.Prose(markdown.ShortenTo(p.meta.Summary, 120))
+		short := markdown.ShortenTo(p.meta.Summary, 120)
+		title = "Proposal: " + markdown.Prose(short)
+		if short != p.meta.Summary {
+			said = ", and said: \"" + markdown.Words(strings.ReplaceAll(p.meta.Summary, `"`, "'")) + "\""
+		}
 	}
-	p.writef("# %s\n\n**%s.** %s proposed to change %s", title, p.state(), markdown.Name(p.meta.Proposer.Login), Plural(len(p.proposal.TargetFiles), "file", "files"))
-	if p.meta.Summary != "" {
-		p.writef(", and said: \"%s\"", markdown.Words(strings.ReplaceAll(p.meta.Summary, `"`, "'")))
+	why := ""
+	denied := slices.ContainsFunc(each[*ApprovalDecision](p), func(d *ApprovalDecision) bool { return d.Decision != Approve })
+	if all := each[*StatusChange](p); slices.Contains([]Status{Superseded, Interrupted, Failed}, p.tx.Status) || p.tx.Status == Denied && !denied {
+		why = strings.TrimSuffix(" "+markdown.Words(EndedWords(all[len(all)-1].Reason))+".", " .")
 	}
-	p.writef(".%s\n\n| | |\n|---|---|\n", p.answers())
+	p.writef("# %s\n\n**%s.**%s %s proposed to change %s%s.%s\n\n", title, p.state(), why, markdown.Name(p.meta.Proposer.Login), Plural(len(p.proposal.TargetFiles), "file", "files"), said, p.answers())
+}
+
+// facts are where it came from.
+func (p *page) facts() {
+	p.writef("## Where it came from\n\n| | |\n|---|---|\n")
 	p.row("transaction", markdown.Name(p.tx.TransactionID))
-	p.row("SHA-256 of the diff", markdown.Name(p.proposal.PatchID))
-	p.row("proposed", clock(p.tx.CreatedAt)+" by "+markdown.Name(p.meta.Proposer.Login)+" ("+markdown.Words(p.meta.Proposer.Kind)+", "+markdown.Name(p.meta.Proposer.ID)+")")
+	p.row("proposed", clock(p.tx.CreatedAt)+" by "+account(p.meta.Proposer)+", a "+markdown.Words(p.meta.Proposer.Kind))
 	if p.tx.UpdatedAt != p.tx.CreatedAt {
 		p.row("last change", clock(p.tx.UpdatedAt))
 	}
@@ -136,11 +156,7 @@ func (p *page) head() {
 			p.row("proposed too", "as an artifact that cannot be read says")
 		}
 	}
-	if r := p.proposal.Repository; r != nil && p.proposal.PullRequest > 0 {
-		text := fmt.Sprintf("pull request %d of %s", p.proposal.PullRequest, markdown.Name(r.Name))
-		if web, address := p.pull(); web != "" {
-			text = linkOn(text, web, address)
-		}
+	if text := p.pullText(); text != "" {
 		p.row("for", text)
 	}
 	p.row("base commit", p.commit(p.meta.BaseCommit))
@@ -150,24 +166,25 @@ func (p *page) head() {
 	for _, id := range p.proposal.Supersedes[:min(len(p.proposal.Supersedes), 10)] {
 		p.row("takes the place of", p.transaction(id))
 	}
-	if all := each[*StatusChange](p); slices.Contains([]Status{Superseded, Interrupted, Denied, Failed}, p.tx.Status) {
-		reason := all[len(all)-1].Reason
-		p.row("why", markdown.Words(reason))
-		if by := successor(reason); by != "" {
+	if all := each[*StatusChange](p); p.tx.Status == Superseded {
+		if by := successor(all[len(all)-1].Reason); by != "" {
 			p.row("in its place", p.transaction(by))
 		}
 	}
-	switch {
-	case p.unread != nil:
-		p.row("risks", "none are recorded")
-	case p.found.none():
-		p.row("risks", "none found")
-	}
-	if len(each[*ApprovalDecision](p)) == 0 {
-		p.row("decisions", "none")
-	}
 	p.writef("\n")
-	p.claims()
+}
+
+// pullText is the pull request that the change is for, in a link where its page is known; "" for none.
+func (p *page) pullText() string {
+	r := p.proposal.Repository
+	if r == nil || p.proposal.PullRequest <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf("pull request %d of %s", p.proposal.PullRequest, markdown.Name(r.Name))
+	if web, address := p.pull(); web != "" {
+		text = linkOn(text, web, address)
+	}
+	return text
 }
 
 // elsewhere are the rows of an Elsewhere.
@@ -276,12 +293,20 @@ func (p *page) pull() (web, address string) {
 	return "", ""
 }
 
-// commit is a commit of the code.
+// commit is a commit of the code, of which twelve digits are enough to find it.
 func (p *page) commit(id string) string {
 	if p.web == "" || !isGitID(id) {
-		return markdown.Name(id)
+		return short(id)
 	}
-	return linkOn(markdown.Code(id[:12]), p.web, p.web+"/commit/"+id)
+	return linkOn(short(id), p.web, p.web+"/commit/"+id)
+}
+
+// short is an id or a hash as people compare it; anything else as it is.
+func short(id string) string {
+	if isGitID(id) || canon.IsHex64(id) {
+		id = id[:12]
+	}
+	return markdown.Name(id)
 }
 
 // linkOn is a link that names its host: the ledger cannot tell whether that is the repository's forge.
@@ -303,13 +328,6 @@ func clock(at string) string {
 		return markdown.Words(at)
 	}
 	return strings.Replace(at[:19], "T", " ", 1) + " UTC"
-}
-
-func upper(text string) string {
-	if text == "" {
-		return "Of unknown status"
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 var webAddress = lazyregexp.New(`^(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/)([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)/[A-Za-z0-9./_#-]*$`)

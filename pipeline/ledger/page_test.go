@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -70,7 +71,7 @@ func TestPages(t *testing.T) {
 	}
 	// No flag writes this one anew. Once a release has made ledgers of schema 2, another hash means that an audit calls
 	// their pages unsound: what makes pages then needs a schema of its own (Log.Page).
-	const written = "283e74c33bfde994a09b50b3f1184b3c8459ef7d1c2b1149a45f9d1a0eb80cf7"
+	const written = "209b5bf76fdaa74dc1f5a17082e200763d3e9d85337e822ecadd76caabf7542b"
 	if sum := canon.Hex(got.Bytes()); sum != written {
 		t.Errorf("the pages of schema %s are other ones: %s, not %s", ledger.SchemaVersion, sum, written)
 	}
@@ -109,26 +110,58 @@ func TestPagesOfSchema1(t *testing.T) {
 	}
 }
 
-// TestTables: a table is the table before with one row more, up to where it only counts.
+// TestTables: a table is the table before with one row more, up to where it only counts; one that has ended stands
+// in its own row.
 func TestTables(t *testing.T) {
-	var day, folder, month []byte
-	for i := range 100 {
-		m := *meta()
-		m.Summary = fmt.Sprint("number ", i)
-		rows := ledger.ProposalRows(m)
-		folder, day, month = rows[0].Add(folder), rows[1].Add(day), rows[2].Add(month)
-		if n := bytes.Count(day, []byte("number ")); i < 30 && n != i+1 || i >= 30 && (n != 0 || !bytes.Contains(day, fmt.Appendf(nil, "\n%d in all, in the folders here.\n", i+1))) {
-			t.Fatalf("%d:\n%s", i, day)
-		}
-		if n := bytes.Count(folder, []byte("number ")); i < 60 && n != i+1 || i >= 60 && n != 0 {
-			t.Fatalf("%d:\n%s", i, folder)
-		}
-		if want := fmt.Sprintf("| [05](05/README.md) | %d |\n", i+1); !bytes.Contains(month, []byte(want)) {
-			t.Fatalf("%d:\n%s", i, month)
+	tables := map[string][]byte{}
+	add := func(rows []ledger.TableRow) {
+		for _, r := range rows {
+			tables[r.File] = r.Add(tables[r.File])
 		}
 	}
-	if len(folder) > 4000 || len(day) > 100 {
-		t.Errorf("%d and %d bytes", len(folder), len(day))
+	one := func(i int) (open, ended []ledger.TableRow) {
+		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		record(s)
+		m := s.Log.Payloads()[0].(*ledger.Meta)
+		m.Summary = fmt.Sprint("number ", i)
+		tx := s.Log.Transaction()
+		tx.TransactionID = fmt.Sprintf("tx_01KE5W5200041061050R3%05d", i) // all in one folder, as the paths say
+		open, ended = s.Log.Rows(0, 1, ledger.Transaction{TransactionID: tx.TransactionID, Status: ledger.Proposed}), s.Log.Rows(1, len(s.Log.Payloads()), tx)
+		for _, rows := range [][]ledger.TableRow{open, ended} {
+			for k := range min(2, len(rows)) {
+				rows[k].File = []string{"folder", "day"}[k]
+			}
+		}
+		return open, ended
+	}
+	const month, year, all = "transactions/2026/01/README.md", "transactions/2026/README.md", "transactions/README.md"
+	for i := range 100 {
+		open, ended := one(i)
+		add(open)
+		if day := tables["day"]; i < 30 && bytes.Count(day, []byte("number ")) != i+1 || i >= 30 && !bytes.Contains(day, fmt.Appendf(nil, "\n%d in all, in the folders here, %d open.\n", i+1, i+1-i/2)) {
+			t.Fatalf("%d:\n%s", i, day)
+		}
+		if n := bytes.Count(tables["folder"], []byte("number ")); i < 60 && n != i+1 || i >= 60 && n != 0 {
+			t.Fatalf("%d:\n%s", i, tables["folder"])
+		}
+		if i%2 == 0 {
+			continue
+		}
+		add(ended)
+		for name, want := range map[string]string{
+			month: fmt.Sprintf("| [05](05/README.md) | %d | %[2]d open, %[2]d applied | `Ada` |\n", i+1, (i+1)/2),
+			year:  fmt.Sprintf("| [January](01/README.md) | %d |\n", i+1), all: fmt.Sprintf("| [January 2026](2026/01/README.md) | %d |\n", i+1),
+		} {
+			if !bytes.Contains(tables[name], []byte(want)) {
+				t.Fatalf("%d: no %s in\n%s", i, want, tables[name])
+			}
+		}
+		if day := tables["day"]; i < 30 && bytes.Count(day, []byte("| `Ada` | applied, approved by `Ada` |\n")) != (i+1)/2 || i < 30 && bytes.Count(day, []byte("| open |\n")) != (i+1)/2 {
+			t.Fatalf("%d:\n%s", i, day)
+		}
+	}
+	if len(tables["folder"]) > 100 || len(tables["day"]) > 100 {
+		t.Errorf("%d and %d bytes", len(tables["folder"]), len(tables["day"]))
 	}
 }
 
@@ -273,7 +306,7 @@ func TestT77PageChecked(t *testing.T) {
 	}
 	name := ledger.Dir(id) + "/" + ledger.ReadmeFile
 	page := tree[name].Data
-	for _, edit := range [][2]string{{"Completed", "Denied"}, {"Ada", "Eve"}, {"\n", "\r\n"}, {"# ", "#  "}, {string(page), ""}} {
+	for _, edit := range [][2]string{{"Applied", "Denied"}, {"Ada", "Eve"}, {"\n", "\r\n"}, {"# ", "#  "}, {string(page), ""}} {
 		tree[name] = &fstest.MapFile{Data: bytes.Replace(page, []byte(edit[0]), []byte(edit[1]), 1)}
 		found := ledger.CheckOwn(dir, id)
 		if len(found) != 1 || found[0].RuleID != "L23" || bytes.Equal(tree[name].Data, page) {
@@ -380,7 +413,7 @@ func TestPageSays(t *testing.T) {
 			s.Status(ledger.Failed, "one")
 			s.Status(ledger.Applied, "")
 			s.Status(ledger.Failed, "two")
-		}, []string{"| why | two |"}, []string{"| why | one |"}},
+		}, []string{"**Apply failed.** two."}, []string{" one."}},
 		{"a part approved", func(s *ledger.Stage) {
 			begin(s, plain)
 			answer(s, 1, "protected_path", actor, "")
@@ -395,11 +428,39 @@ func TestPageSays(t *testing.T) {
 				answer(s, i, "fileChange", ledger.Actor{Kind: "human", ID: fmt.Sprint("id-", i), Login: fmt.Sprint("a", i)}, "")
 			}
 		}, []string{"`a9` and 2 others approved it.", "Whether these still count, and are enough, is asked again"}, nil},
+		{"a check failed after the apply", func(s *ledger.Stage) {
+			begin(s, plain)
+			try(s, "SUCCESS")
+			s.Result(applied())
+			s.Status(ledger.Applied, "")
+			start := s.Log.NextValidate()
+			file := s.Artifact(ledger.KindFindings, ledger.Findings{Schema: ledger.FindingsSchema, Violations: []rule.Violation{{RuleID: "READBACK", Path: "a", Message: "is not as approved"}}, More: 2})
+			s.Event(start)
+			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
+		}, []string{"**Check failed.**", "The check failed:\n\n- `a` is not as approved\n- and 2 more\n"}, []string{"found as approved", "To answer"}},
+		{"protected by a later Policy than the review's", func(s *ledger.Stage) {
+			begin(s, plain)
+			s.Artifact(ledger.KindRisks, map[string]any{"schema": ledger.RisksSchema, "patch_id": patchID, "more": map[string]int{}, "risks": []any{}})
+			q := request("req_1")
+			q.Kind = "protected_path"
+			s.Event(q)
+			s.Status(ledger.Awaiting, "")
+		}, []string{"**Waits for approval.**", "| ○ protected paths | nobody yet | |", "- **protected**: an approval of its protected paths was asked for", "To answer, in a clone: `countersign approve R3GG28A`"}, []string{"None found"}},
+		{"by its own proposer, and signed", func(s *ledger.Stage) {
+			begin(s, plain)
+			q := request("req_1")
+			s.Event(q)
+			s.Status(ledger.Awaiting, "")
+			d := decision("req_1", ledger.Approve)
+			d.Source.Author, d.Source.Signature = meta().Proposer, &ledger.Signature{KeyFingerprint: "SHA256:" + strings.Repeat("a", 43)}
+			s.Event(d)
+			s.Status(ledger.Proposed, "approved")
+		}, []string{"**Approved, not applied.**", "| the proposer themself, signed by a key, `SHA256:aaaaaaaaaaaa…` |", "and are enough, is asked again"}, []string{"To answer"}},
 		{"two of one name", func(s *ledger.Stage) {
 			begin(s, plain)
 			answer(s, 1, "fileChange", ledger.Actor{Kind: "human", ID: "local:ada@example.org", Login: "Ada"}, "")
 			answer(s, 2, "fileChange", ledger.Actor{Kind: "human", ID: "local:eve@example.org", Login: "Ada"}, "")
-		}, []string{"| `Ada` (`local:ada@example.org`) |", "| `Ada` (`local:eve@example.org`) |", " `Ada` (`local:ada@example.org`), `Ada` (`local:eve@example.org`) approved it."}, nil},
+		}, []string{"| `Ada` (`local:ada@example.org`), ", "| `Ada` (`local:eve@example.org`), ", " `Ada` (`local:ada@example.org`), `Ada` (`local:eve@example.org`) approved it."}, nil},
 		{"another forge", func(s *ledger.Stage) {
 			begin(s, of(7))
 			answer(s, 1, "fileChange", actor, "https://evil.example/acme/app/pull/7#x")
@@ -450,12 +511,12 @@ func TestPageSays(t *testing.T) {
 // T77 A forged row with a link or markup of its own is not carried on by the next honest one, and every honest row is,
 // whatever its words are.
 func TestT77ForgedRow(t *testing.T) {
-	const row = "| [`tx_01KE5W5200041061050R3GG28B`](d7/tx_01KE5W5200041061050R3GG28B/README.md) | 00:00 | "
+	const row = "| [`R3GG28B`](d7/tx_01KE5W5200041061050R3GG28B/README.md) words | "
 	for _, forged := range []string{
 		row + "[Ada](https://evil.example) | all is well |", row + "`Ada` | <img src=x> |", "| [`x`](https://evil.example) | 00:00 | `Ada` | x |",
 		row + "`Ada` | https://evil.example |", row + "`Ada` | ![x](y) |", row + "`Ada` | x", "| [`x`](javascript:1) | x | y | z |", "and more", "| x | y | z | w |",
 	} {
-		table := ledger.ProposalRows(*meta())[1].Add([]byte("# Proposed on 2026-01-05\n\n" + forged + "\n"))
+		table := proposed(t, *meta())[1].Add([]byte("# Proposed on 2026-01-05\n\n" + forged + "\n"))
 		if strings.Contains(string(table), forged) || !strings.Contains(string(table), txID) {
 			t.Errorf("%q is carried on: %s", forged, table)
 		}
@@ -467,10 +528,41 @@ func TestT77ForgedRow(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		for _, r := range slices.Concat(ledger.ProposalRows(m)[:2], ledger.DenialRows("denied/"+patchID[:2]+"/"+patchID+"/fileChange.json", d)) {
+		for _, r := range slices.Concat(proposed(t, m)[:2], ledger.DenialRows("denied/"+patchID[:2]+"/"+patchID+"/fileChange.json", d)) {
 			if twice := r.Add(r.Add(nil)); bytes.Count(twice, []byte("\n| [`")) != 2 {
 				t.Errorf("%s with %q: %s", r.File, text, twice)
 			}
+		}
+	}
+}
+
+// proposed are the rows of a proposal.
+func proposed(t *testing.T, m ledger.Meta) []ledger.TableRow {
+	log := &ledger.Log{}
+	if err := log.Append(moment, &m); err != nil {
+		t.Fatal(err)
+	}
+	return log.Rows(0, 1, log.Transaction())
+}
+
+// T77 A forged row of a month's table is not carried on either, nor are words of its own in it.
+func TestT77ForgedCount(t *testing.T) {
+	for _, forged := range []string{
+		"| [Click](05/README.md) | 3 |", "| [06](https://evil.example/README.md) | 3 |", "| [06](06/README.md) | many |", "| [06](../06/README.md) | 3 |", "| [06](06/README.md) | 3 | 3 applied | `Ada` | x",
+		"| [06](06/README.md)", "| [06](06/README.md) | 3 | 3 applied | `Ada` | x | y |",
+	} {
+		table := string(proposed(t, *meta())[2].Add([]byte("# x\n\n" + forged + "\n")))
+		if strings.Contains(table, forged) || strings.Contains(table, "evil") || !strings.Contains(table, "| [05](05/README.md) | 1 | 1 open | – |\n") {
+			t.Errorf("%q: %s", forged, table)
+		}
+	}
+	for forged, want := range map[string]string{
+		"| [06](06/README.md) | 3 | 2 applied, 1 sold | [x](https://evil.example) |": "| [06](06/README.md) | 3 | 2 applied | – |\n",
+		"| [06](06/README.md) | 3 | <img src=x> | <b>x</b> |":                        "| [06](06/README.md) | 3 |  | – |\n",
+		"| [06](06/README.md) | 3 | 3 denied | `Ada`, `Eve` and others |":            "| [06](06/README.md) | 3 | 3 denied | `Ada`, `Eve` and others |\n",
+	} {
+		if table := string(proposed(t, *meta())[2].Add([]byte(forged + "\n"))); !strings.Contains(table, want) {
+			t.Errorf("%q: %s", forged, table)
 		}
 	}
 }

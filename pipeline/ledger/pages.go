@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,14 +75,18 @@ func tableIn(tree fs.FS, name string) ([]byte, error) {
 }
 
 // Tables are the tables that an entry adds rows to, as far as it tells by itself: a proposal is
-// told by its place in proposed/.
+// told by its place in proposed/, an end by transaction.json.
 func Tables(e Entry) (files []string) {
 	for name := range e.Files {
 		id := strings.TrimSuffix(path.Base(name), ".json")
 		switch {
 		case strings.HasPrefix(name, proposedRoot+"/") && CheckID(id) == nil:
 			shard := path.Dir(Dir(id))
-			files = append(files, path.Join(path.Dir(path.Dir(shard)), ReadmeFile), path.Join(path.Dir(shard), ReadmeFile), path.Join(shard, ReadmeFile))
+			year := path.Dir(path.Dir(path.Dir(shard)))
+			files = append(files, path.Join(TransactionsDir, ReadmeFile), path.Join(year, ReadmeFile))
+			files = append(files, tablesOf(shard)...)
+		case path.Base(name) == TransactionFile && bytes.Contains(e.Files[name], []byte(`"closed":true`)): // a text has \" there
+			files = append(files, tablesOf(path.Dir(path.Dir(name)))...)
 		case IsDenial(name):
 			files = append(files, path.Join(deniedRoot, ReadmeFile), path.Join(path.Dir(path.Dir(name)), ReadmeFile))
 		}
@@ -90,11 +95,14 @@ func Tables(e Entry) (files []string) {
 	return slices.Compact(files)
 }
 
+// tablesOf are the tables that list or count the transactions of a folder of a day.
+func tablesOf(shard string) []string {
+	return []string{path.Join(path.Dir(path.Dir(shard)), ReadmeFile), path.Join(path.Dir(shard), ReadmeFile), path.Join(shard, ReadmeFile)}
+}
+
 // rowsOf are the rows that an entry adds to tables.
 func rowsOf(e Entry, first bool) (rows []TableRow) {
-	if first {
-		rows = ProposalRows(metaOf(e.payloads))
-	}
+	rows = transactionRows(e.payloads, e.tx, first)
 	var denials []string
 	for name := range e.Files {
 		if IsDenial(name) {

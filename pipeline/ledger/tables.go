@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // How many rows a table lists, so that who adds one rewrites a few kilobytes: a day's and denied/'s, and that
@@ -23,55 +25,143 @@ const (
 	maxFolder = 60
 )
 
-// A TableRow is a row of a table that people browse: README.md of a month, of a day, of a folder
-// of a day, of denied/ or of a folder there.
+// A TableRow is a row of a table that people browse: README.md of transactions/, of a year, a month, a day, of a
+// folder of a day, of denied/ or of a folder there.
 type TableRow struct {
 	File string // the table, from the ledger's root
 
 	title, head string // what the table begins with
 	line        string // the row, "" in a table that counts by folder
-	folder      string // what it is counted by
+	key         string // what a row of the same transaction begins with, "" where none is written again
 	most        int    // how many rows are listed
+	folder      string // what it is counted by
+	monthly     bool   // whether the folders are months
+
+	again bool   // the table has the transaction, as open
+	state string // openWord, or where it stood at its end; "" in a table without
+	by    string // who approved it, in Markdown; "" for nobody
 }
+
+// openWord says in a table that a transaction has not ended: its page says how it stands.
+const openWord = "open"
 
 // Add is the table with the row. before is the table without it, nil where there is none; what
 // is no row there is dropped.
 func (r TableRow) Add(before []byte) []byte {
-	t := readTable(before)
+	t := readTable(before, r.monthly)
 	if r.line == "" {
-		t.counts[r.folder]++
-		return t.byFolder(r.title)
+		return t.count(r)
 	}
-	if t.lines = append(t.lines, r.line); t.all == 0 && len(t.lines) <= r.most {
+	at := -1
+	if r.again {
+		at = slices.IndexFunc(t.lines, func(line string) bool { return strings.HasPrefix(line, r.key) })
+	}
+	switch {
+	case at >= 0:
+		t.lines[at] = r.line
+	case r.again && t.all > 0:
+		t.open--
+	default:
+		t.lines = append(t.lines, r.line)
+	}
+	if t.all == 0 && len(t.lines) <= r.most {
 		return fmt.Appendf(nil, "# %s\n\n%s\n%s\n", r.title, r.head, strings.Join(t.lines, "\n"))
 	}
-	return fmt.Appendf(nil, "# %s\n\n%d in all, in the folders here.\n", r.title, t.all+len(t.lines))
+	text := fmt.Sprintf("%d in all, in the folders here", t.all+len(t.lines))
+	if r.key != "" {
+		for _, line := range t.lines {
+			if strings.HasSuffix(line, "| "+openWord+" |") {
+				t.open++
+			}
+		}
+		text += fmt.Sprintf(", %d %s", max(t.open, 0), openWord)
+	}
+	return fmt.Appendf(nil, "# %s\n\n%s.\n", r.title, text)
 }
 
 // A table is one as it was written.
 type table struct {
-	lines  []string
-	all    int            // how many there are, of which none is listed
-	counts map[string]int // by folder
+	lines     []string
+	all, open int               // how many there are, of which none is listed
+	counts    map[string]counts // by folder
 }
 
-// folderCount reads a row that counts by folder: "| [05](05/README.md) | 12 |".
-func folderCount(line string) (folder string, n int, ok bool) {
-	if len(line) < len("| [05](05/README.md) | 1 |") || line[:3] != "| [" {
-		return "", 0, false
+// counts are how many transactions a folder has, how many of them stand how, and who approved them.
+type counts struct {
+	all    int
+	states map[string]int
+	by     string
+}
+
+// folderCount reads a row that counts by folder: "| [05](05/README.md) | 12 |", or with states and people behind it.
+func folderCount(line string, monthly bool) (folder string, c counts, ok bool) {
+	line, ends := strings.CutSuffix(line, " |")
+	cells := strings.SplitN(line, " | ", 4)
+	folder, link := strings.CutSuffix(cells[0], "/"+ReadmeFile+")")
+	folder = folder[strings.LastIndexByte(folder, '(')+1:]
+	if !ends || !link || len(cells) != 2 && len(cells) != 4 || folderLabel(folder, monthly) == "" || cells[0] != folderLink(folder, monthly) {
+		return "", c, false
 	}
-	folder = line[3:5]
-	rest, ok := strings.CutPrefix(line[5:], "]("+folder+"/"+ReadmeFile+") | ")
-	count, end := strings.CutSuffix(rest, " |")
-	n, whole := number(count)
-	return folder, n, ok && end && whole && span(folder, isDigit) == 2
+	all, ok := number(cells[1])
+	c = counts{all: all, states: map[string]int{}}
+	if len(cells) == 4 {
+		for one := range strings.SplitSeq(cells[2], ", ") {
+			n, word, _ := strings.Cut(one, " ")
+			if count, whole := number(n); whole && slices.Contains(countedStates(), word) {
+				c.states[word] = count
+			}
+		}
+		if by := active(cells[3]); isPlain(by) && !strings.Contains(by, "|") && cells[3] != nobody {
+			c.by = cells[3]
+		}
+	}
+	return folder, c, ok
+}
+
+// nobody stands where nobody approved.
+const nobody = "–"
+
+// countedStates are the words that tables count by, in their order.
+func countedStates() []string {
+	out := []string{openWord}
+	for _, s := range state.All {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// folderLabel is what people call a folder: a day by its number, a month by its name, with the year where there
+// are several; "" for no folder of these.
+func folderLabel(folder string, monthly bool) string {
+	year, month, of := strings.Cut(folder, "/")
+	if !of {
+		year, month = "", folder
+	}
+	n, ok := number(month)
+	switch {
+	case !ok || len(month) != 2 || of && (!monthly || len(year) < 4 || len(year) > 5 || span(year, isDigit) < len(year)):
+		return ""
+	case !monthly:
+		return month
+	case n < 1 || n > 12:
+		return ""
+	}
+	return strings.TrimSpace(time.Month(n).String() + " " + year)
+}
+
+func folderLink(folder string, monthly bool) string {
+	return "| [" + folderLabel(folder, monthly) + "](" + folder + "/" + ReadmeFile + ")"
 }
 
 // countOfAll reads the line of a table that lists none.
-func countOfAll(line string) (int, bool) {
-	count, ok := strings.CutSuffix(line, " in all, in the folders here.")
-	n, whole := number(count)
-	return n, ok && whole
+func countOfAll(line string) (all, open int, ok bool) {
+	line, dot := strings.CutSuffix(line, ".")
+	count, rest, in := strings.Cut(line, " in all, in the folders here")
+	all, ok = number(count)
+	if rest, some := strings.CutPrefix(rest, ", "); some {
+		open, _ = number(strings.TrimSuffix(rest, " "+openWord))
+	}
+	return all, open, ok && dot && in
 }
 
 // number reads one to nine digits.
@@ -116,12 +206,13 @@ func cut(text, before string, in func(byte) bool, most int, after string) (rest 
 // not get from one table into the next.
 func isRow(line string) bool {
 	rest, id := cut(line, "| [`", isWord, 64, "`](")
-	rest, place := cut(rest, "", isPlace, 200, ") | ")
-	if !id || !place || !strings.HasSuffix(line, " |") {
-		return false
-	}
-	rest = withoutLink(active(rest))
-	return !strings.ContainsAny(rest, "<`") && !strings.Contains(rest, "](") && !strings.Contains(rest, "://")
+	rest, place := cut(rest, "", isPlace, 200, ") ")
+	return id && place && strings.HasSuffix(line, " |") && isPlain(withoutLink(active(rest)))
+}
+
+// isPlain reports whether an active text has no link and no HTML.
+func isPlain(text string) bool {
+	return !strings.ContainsAny(text, "<`") && !strings.Contains(text, "](") && !strings.Contains(text, "://")
 }
 
 // active is a text without what means nothing in it: escaped punctuation, code, and the dollar sign of prose.
@@ -166,24 +257,24 @@ func inert(text string) int {
 
 // withoutLink is a row without the link to a transaction that it may end with.
 func withoutLink(row string) string {
-	at := strings.LastIndex(row, "| [the transaction](../")
+	at := strings.LastIndex(row, " ([the transaction](../")
 	if at < 0 {
 		return row
 	}
-	link := strings.TrimPrefix(row[at+len("| [the transaction](../"):], "../")
-	if rest, ok := cut(link, "transactions/", isPlace, 200, ") |"); ok && rest == "" {
+	link := strings.TrimPrefix(row[at+len(" ([the transaction](../"):], "../")
+	if rest, ok := cut(link, "transactions/", isPlace, 200, ")) |"); ok && rest == "" {
 		return row[:at]
 	}
 	return row
 }
 
-func readTable(raw []byte) table {
-	t := table{counts: map[string]int{}}
+func readTable(raw []byte, monthly bool) table {
+	t := table{counts: map[string]counts{}}
 	for line := range strings.SplitSeq(string(raw), "\n") {
-		if folder, n, ok := folderCount(line); ok {
-			t.counts[folder] = n
-		} else if n, ok := countOfAll(line); ok {
-			t.all = n
+		if folder, c, ok := folderCount(line, monthly); ok {
+			t.counts[folder] = c
+		} else if all, open, ok := countOfAll(line); ok {
+			t.all, t.open = all, open
 		} else if isRow(line) {
 			t.lines = append(t.lines, line)
 		}
@@ -191,32 +282,122 @@ func readTable(raw []byte) table {
 	return t
 }
 
-func (t table) byFolder(title string) []byte {
-	out := fmt.Appendf(nil, "# %s\n\n| day | transactions |\n|---|---:|\n", title)
+// count is the table with the row counted.
+func (t table) count(r TableRow) []byte {
+	c := t.counts[r.folder]
+	if c.states == nil {
+		c.states = map[string]int{}
+	}
+	if r.again {
+		c.states[openWord]--
+	} else {
+		c.all++
+	}
+	c.states[r.state]++
+	c.by = together(c.by, r.by)
+	t.counts[r.folder] = c
+	out := fmt.Appendf(nil, "# %s\n\n%s\n", r.title, r.head)
 	for _, folder := range slices.Sorted(maps.Keys(t.counts)) {
-		out = fmt.Appendf(out, "| [%s](%[1]s/README.md) | %d |\n", folder, t.counts[folder])
+		c := t.counts[folder]
+		out = fmt.Appendf(out, "%s | %d |", folderLink(folder, r.monthly), c.all)
+		if r.state != "" {
+			var at []string
+			for _, word := range countedStates() {
+				if n := c.states[word]; n > 0 {
+					at = append(at, fmt.Sprintf("%d %s", n, word))
+				}
+			}
+			out = fmt.Appendf(out, " %s | %s |", strings.Join(at, ", "), cmp.Or(c.by, nobody))
+		}
+		out = append(out, '\n')
 	}
 	return out
 }
 
-// ProposalRows are the rows that a proposal adds to tables.
-func ProposalRows(m Meta) []TableRow {
-	id := m.TransactionID
-	dir := Dir(id)
-	shard := path.Dir(dir)
+// together are some people and some more, in Markdown, the first few.
+func together(some, more string) string {
+	const others = " and others"
+	for one := range strings.SplitSeq(more, ", ") {
+		switch {
+		case one == "" || strings.HasSuffix(some, others) || strings.Contains(", "+some+", ", ", "+one+", "):
+		case strings.Count(some, ", ") > 3:
+			some += others
+		default:
+			some = strings.TrimPrefix(some+", "+one, ", ")
+		}
+	}
+	return some
+}
+
+// transactionRows are the rows that a transaction has in tables, as its first events say that fold to tx: when it is
+// proposed, and when it ends. first says that the tables have none of it yet.
+func transactionRows(payloads []Payload, tx Transaction, first bool) []TableRow {
+	if !first && !tx.Closed {
+		return nil
+	}
+	p := &page{tx: tx, payloads: payloads, meta: metaOf(payloads)}
+	id, at := tx.TransactionID, idTime(tx.TransactionID)
+	shard := path.Dir(Dir(id))
 	day := path.Dir(shard)
 	month := path.Dir(day)
-	at := idTime(id)
+	year := path.Dir(month)
+	row := TableRow{again: !first, state: openWord, key: "| [`" + id[len(id)-7:] + "`]("}
+	stands := openWord
+	if tx.Closed {
+		row.state, row.by = string(p.stands()), p.people(Approve)
+		stands = row.state
+		switch denied := p.people(Deny); {
+		case tx.Status == Denied && denied != "":
+			stands += " by " + denied
+		case tx.Status != Denied && row.by != "":
+			stands += ", approved by " + row.by
+		}
+	}
 	line := func(to string) string {
-		return fmt.Sprintf("| [`%s`](%s/%s) | %s | %s | %s |", id, to, ReadmeFile, at.Format("15:04"), markdown.Name(m.Proposer.Login), markdown.Prose(markdown.ShortenTo(m.Summary, 80)))
+		return fmt.Sprintf("%s%s/%s) %s | %s | %s |", row.key, to, ReadmeFile, cmp.Or(markdown.Prose(markdown.ShortenTo(p.meta.Summary, 80)), "without a summary"), markdown.Name(p.meta.Proposer.Login), stands)
 	}
-	const head = "| transaction | proposed (UTC) | by | summary, by the proposer |\n|---|---|---|---|"
+	const head = "| change | proposed by | how it stands |\n|---|---|---|"
+	const counted = "| day | changes | how they stand | approved by |\n|---|---:|---|---|"
+	const monthly = "| month | changes |\n|---|---:|"
 	date := at.Format(time.DateOnly)
-	return []TableRow{
-		{File: path.Join(shard, ReadmeFile), title: "Proposed on " + date + ", in " + path.Base(shard), head: head, line: line(id), most: maxFolder},
-		{File: path.Join(day, ReadmeFile), title: "Proposed on " + date, head: head, line: line(path.Base(shard) + "/" + id), most: maxListed},
-		{File: path.Join(month, ReadmeFile), title: "Proposed in " + at.Format("January 2006"), folder: path.Base(day)},
+	with := func(edit func(*TableRow)) TableRow { r := row; edit(&r); return r }
+	rows := []TableRow{
+		with(func(r *TableRow) {
+			r.File, r.title, r.head, r.most = path.Join(shard, ReadmeFile), "Proposed on "+date+", in "+path.Base(shard), head, maxFolder
+			r.key += id + "/"
+			r.line = line(id)
+		}),
+		with(func(r *TableRow) {
+			r.File, r.title, r.head, r.most = path.Join(day, ReadmeFile), "Proposed on "+date, head, maxListed
+			r.key += path.Base(shard) + "/" + id + "/"
+			r.line = line(path.Base(shard) + "/" + id)
+		}),
+		with(func(r *TableRow) {
+			r.File, r.title, r.head, r.folder = path.Join(month, ReadmeFile), "Proposed in "+at.Format("January 2006"), counted, path.Base(day)
+		}),
 	}
+	if first {
+		folder := path.Base(month)
+		rows = append(rows,
+			TableRow{File: path.Join(year, ReadmeFile), title: "Proposed in " + path.Base(year), head: monthly, folder: folder, monthly: true},
+			TableRow{File: path.Join(TransactionsDir, ReadmeFile), title: "Proposed in each month", head: monthly, folder: path.Join(path.Base(year), folder), monthly: true})
+	}
+	return rows
+}
+
+// people are those who decided so, by name, each once, the first few.
+func (p *page) people(so Decision) (names string) {
+	for _, d := range each[*ApprovalDecision](p) {
+		if (d.Decision == Approve) == (so == Approve) {
+			names = together(names, strings.ReplaceAll(markdown.Name(d.Source.Author.Login), ", ", ","))
+		}
+	}
+	return names
+}
+
+// Rows are the rows that the events from one to before another add to tables; tx is what all before that fold to.
+func (l *Log) Rows(from, to int, tx Transaction) []TableRow {
+	return transactionRows(l.payloads[:to], tx, from == 0)
 }
 
 // DenialRows are the rows that a file below denied/ adds to tables; none where it is no denial.
@@ -229,16 +410,16 @@ func DenialRows(name string, raw []byte) []TableRow {
 	dir := DeniedDir(patchID)
 	shard := path.Dir(dir)
 	line := func(up, to string) string {
-		return fmt.Sprintf("| [`%s`](%s) | %s | %s | %s | [the transaction](%s%s/%s) |", patchID, to, markdown.Name(d.Author.Login), clock(d.DeniedAt), markdown.Words(d.Reason), up, Dir(d.TransactionID), ReadmeFile)
+		return fmt.Sprintf("| [`%s`](%s) | %s, %s | %s ([the transaction](%s%s/%s)) |", patchID[:12], to, markdown.Name(d.Author.Login), clock(d.DeniedAt), markdown.Words(d.Reason), up, Dir(d.TransactionID), ReadmeFile)
 	}
-	const head = "| patch | denied by | when | reason | |\n|---|---|---|---|---|"
+	const head = "| patch | denied by | reason |\n|---|---|---|"
 	return []TableRow{
 		{File: path.Join(shard, ReadmeFile), title: "Denied patches in " + path.Base(shard), head: head, line: line("../../", path.Base(dir)+"/"+path.Base(name)), most: maxFolder},
 		{File: path.Join(deniedRoot, ReadmeFile), title: "Denied patches", head: head, line: line("../", path.Base(shard)+"/"+path.Base(dir)+"/"+path.Base(name)), most: maxListed},
 	}
 }
 
-var tableName = lazyregexp.New(`^(transactions/[0-9]{4,5}/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?|denied(/[0-9a-f]{2})?)/README\.md$`)
+var tableName = lazyregexp.New(`^(transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?|denied(/[0-9a-f]{2})?)/README\.md$`)
 
 // IsTable reports whether a path is that of a table.
 func IsTable(name string) bool { return tableName().MatchString(name) }
