@@ -92,7 +92,11 @@ func TestRepeats(t *testing.T) {
 	validated := func(success bool) func(*ledger.Stage) {
 		return func(s *ledger.Stage) {
 			s.Event(&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"})
-			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: success})
+			done := &ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: success}
+			if !success {
+				done.Findings = s.Artifact(ledger.KindFindings, map[string]any{"n": 1})
+			}
+			s.Event(done)
 		}
 	}
 	yes := decide(ledger.Approve)

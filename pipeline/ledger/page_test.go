@@ -516,7 +516,7 @@ func TestT77ForgedRow(t *testing.T) {
 		row + "[Ada](https://evil.example) | all is well |", row + "`Ada` | <img src=x> |", "| [`x`](https://evil.example) | 00:00 | `Ada` | x |",
 		row + "`Ada` | https://evil.example |", row + "`Ada` | ![x](y) |", row + "`Ada` | x", "| [`x`](javascript:1) | x | y | z |", "and more", "| x | y | z | w |",
 	} {
-		table := proposed(t, *meta())[1].Add([]byte("# Proposed on 2026-01-05\n\n" + forged + "\n"))
+		table := proposedIn(t, *meta())[1].Add([]byte("# Proposed on 2026-01-05\n\n" + forged + "\n"))
 		if strings.Contains(string(table), forged) || !strings.Contains(string(table), txID) {
 			t.Errorf("%q is carried on: %s", forged, table)
 		}
@@ -528,7 +528,7 @@ func TestT77ForgedRow(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		for _, r := range slices.Concat(proposed(t, m)[:2], ledger.DenialRows("denied/"+patchID[:2]+"/"+patchID+"/fileChange.json", d)) {
+		for _, r := range slices.Concat(proposedIn(t, m)[:2], ledger.DenialRows("denied/"+patchID[:2]+"/"+patchID+"/fileChange.json", d)) {
 			if twice := r.Add(r.Add(nil)); bytes.Count(twice, []byte("\n| [`")) != 2 {
 				t.Errorf("%s with %q: %s", r.File, text, twice)
 			}
@@ -537,7 +537,7 @@ func TestT77ForgedRow(t *testing.T) {
 }
 
 // proposed are the rows of a proposal.
-func proposed(t *testing.T, m ledger.Meta) []ledger.TableRow {
+func proposedIn(t *testing.T, m ledger.Meta) []ledger.TableRow {
 	log := &ledger.Log{}
 	if err := log.Append(moment, &m); err != nil {
 		t.Fatal(err)
@@ -551,7 +551,7 @@ func TestT77ForgedCount(t *testing.T) {
 		"| [Click](05/README.md) | 3 |", "| [06](https://evil.example/README.md) | 3 |", "| [06](06/README.md) | many |", "| [06](../06/README.md) | 3 |", "| [06](06/README.md) | 3 | 3 applied | `Ada` | x",
 		"| [06](06/README.md)", "| [06](06/README.md) | 3 | 3 applied | `Ada` | x | y |",
 	} {
-		table := string(proposed(t, *meta())[2].Add([]byte("# x\n\n" + forged + "\n")))
+		table := string(proposedIn(t, *meta())[2].Add([]byte("# x\n\n" + forged + "\n")))
 		if strings.Contains(table, forged) || strings.Contains(table, "evil") || !strings.Contains(table, "| [05](05/README.md) | 1 | 1 open | – |\n") {
 			t.Errorf("%q: %s", forged, table)
 		}
@@ -561,7 +561,7 @@ func TestT77ForgedCount(t *testing.T) {
 		"| [06](06/README.md) | 3 | <img src=x> | <b>x</b> |":                        "| [06](06/README.md) | 3 |  | – |\n",
 		"| [06](06/README.md) | 3 | 3 denied | `Ada`, `Eve` and others |":            "| [06](06/README.md) | 3 | 3 denied | `Ada`, `Eve` and others |\n",
 	} {
-		if table := string(proposed(t, *meta())[2].Add([]byte(forged + "\n"))); !strings.Contains(table, want) {
+		if table := string(proposedIn(t, *meta())[2].Add([]byte(forged + "\n"))); !strings.Contains(table, want) {
 			t.Errorf("%q: %s", forged, table)
 		}
 	}

@@ -313,6 +313,7 @@ func TestSiteMasks(t *testing.T) {
 	}
 	shown, left := 0, 0
 	for name, text := range files(t, out) {
+		text = strings.NewReplacer(`<b class="word">`, "", "</b>", "").Replace(text)
 		if strings.HasPrefix(name, "tx/") {
 			shown += strings.Count(text, "hello, world")
 			left += strings.Count(text, "The diff is left out")
