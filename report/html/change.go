@@ -144,7 +144,7 @@ func (s *sheet) risks() {
 	default:
 		s.Markup("<ul class=\"risks\">\n")
 		for _, r := range list.Risks {
-			s.Markup("<li><b>").Text(upper(riskTitle(r.Kind))).Markup("</b>: ")
+			s.Markup("<li><strong>").Text(upper(riskTitle(r.Kind))).Markup("</strong>: ")
 			s.riskPath(r)
 			if lines := numbers(r.Lines, r.More); lines != "" {
 				s.Text(", " + map[bool]string{true: "line ", false: "lines "}[len(r.Lines) == 1 && r.More == 0] + lines)

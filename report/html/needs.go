@@ -50,7 +50,7 @@ func (s *sheet) requirement(r view.Requirement) {
 	} else {
 		s.Markup("<li class=\"open\"><span class=\"mark\" role=\"img\" aria-label=\"missing\">○</span>")
 	}
-	s.Markup("<div><p><b>").Text(upper(r.What)).Markup("</b>")
+	s.Markup("<div><p><strong>").Text(upper(r.What)).Markup("</strong>")
 	for i, path := range r.Paths[:min(len(r.Paths), maxPathsNamed)] {
 		s.Text(map[bool]string{true: " ", false: ", "}[i == 0]).Code(path)
 	}
@@ -93,10 +93,10 @@ func (s *sheet) answer(a view.Answer) {
 // other is a decision that met nothing: a denial, or one that does not count.
 func (s *sheet) other(a view.Answer) {
 	if a.Counts && a.Denies {
-		s.Markup("<li class=\"denied\"><span class=\"mark\" role=\"img\" aria-label=\"denied\">✗</span><div><p><b>Denied for good</b></p>\n")
+		s.Markup("<li class=\"denied\"><span class=\"mark\" role=\"img\" aria-label=\"denied\">✗</span><div><p><strong>Denied for good</strong></p>\n")
 	} else {
 		what := map[bool]string{true: "Denial", false: "Approval"}[a.Denies]
-		s.Markup("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><b>").Text(what + " that does not count").Markup("</b>").Text(": " + cmp.Or(a.Why, "it is of something else")).Markup("</p>\n")
+		s.Markup("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><strong>").Text(what + " that does not count").Markup("</strong>").Text(": " + cmp.Or(a.Why, "it is of something else")).Markup("</p>\n")
 	}
 	s.answer(a)
 	s.Markup("</div></li>\n")
