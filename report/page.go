@@ -117,7 +117,7 @@ var (
 	prose, words, code, name = markdown.Prose, markdown.Words, markdown.Code, markdown.Name
 	fenced, link             = markdown.Fenced, markdown.Link
 	shorten, shortenTo       = markdown.Shorten, markdown.ShortenTo
-	backticks, fenceFor      = markdown.Backticks, markdown.Fence
+	backticks                = markdown.Backticks
 )
 
 // codes is a list of names, at most most of them.
