@@ -66,7 +66,7 @@ func (s scriptBrowser) site(ts *testscript.TestScript, neg bool, args []string) 
 		return nil
 	}))
 	for _, kind := range slices.Sorted(maps.Keys(largest)) {
-		rules := browsertest.Rules{Below: browsertest.File(s.t, filepath.Join(root, "style.css"))}
+		rules := browsertest.Rules{Below: browsertest.File(s.t, root)} // its style and its icon
 		if strings.HasPrefix(kind, "search") {
 			rules = browsertest.Rules{Below: browsertest.File(s.t, root), Scripts: []string{"/search.js"}}
 		}
@@ -94,8 +94,8 @@ func (s scriptBrowser) reads(ts *testscript.TestScript, neg bool, args []string)
 		return {
 			Title: text(document.querySelector("#who")),
 			Top: who.getBoundingClientRect().top,
-			Number: text(who.querySelector("code")),
-			Decisions: [...who.querySelectorAll("tbody tr")].map(r => [...r.cells].slice(0, 4).map(text).join(" ")),
+			Number: who.querySelector("p.faint code").title,
+			Decisions: [...who.querySelectorAll(".needs > li")].flatMap(li => [...li.querySelectorAll("p:has(time)")].map(p => text(li.querySelector("strong")) + ": " + text(p))),
 			Transaction: [...document.querySelectorAll("dt")].filter(e => text(e) == "Transaction").map(e => text(e.nextElementSibling)).join(),
 			Diff: [...document.querySelectorAll(".change .diff code")].map(e => e.textContent).join(""),
 		};
@@ -159,7 +159,7 @@ func docsPicture(name string, drawn []byte, width, height, most int) error {
 }
 
 func (s scriptBrowser) page(ts *testscript.TestScript, path string, rules browsertest.Rules) {
-	rules.Screen = ".layout"
+	rules.Screen = ".layout, .exact, .file:not([open]) pre"
 	for _, problem := range s.b.Problems(s.t, browsertest.File(s.t, path), rules) {
 		s.t.Errorf("%s: %s", path, problem)
 	}

@@ -23,6 +23,7 @@ func TestBrowserLives(t *testing.T) {
 	b := browsertest.Start(t)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
+	check(t, os.WriteFile(filepath.Join(dir, html.IconFile), html.Icon(), 0o666))
 	site := html.Options{
 		Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Links: forge.Links{Web: "https://github.com/acme/app"}, LedgerRef: "refs/agent/ledger",
 		Person: func(a ledger.Actor) string { return "person/" + a.Kind + "/index.html" }, Path: func(string) string { return "path/index.html" },
@@ -38,7 +39,7 @@ func TestBrowserLives(t *testing.T) {
 				check(t, os.WriteFile(path, []byte(page(t, read(t, tx, id), o)), 0o666))
 				rules := browsertest.Rules{Screen: ".layout"}
 				if !o.Alone {
-					rules.Below = browsertest.File(t, filepath.Join(dir, html.StyleFile))
+					rules.Below = browsertest.File(t, dir) // its style and its icon
 				}
 				if !o.Alone {
 					above(t, b, browsertest.File(t, path), read(t, tx, id))
@@ -82,7 +83,8 @@ func TestBrowserT76Hostile(t *testing.T) {
 	at := filepath.Join(dir, "tx", "id", "index.html")
 	check(t, os.MkdirAll(filepath.Dir(at), 0o777))
 	check(t, os.WriteFile(filepath.Join(dir, html.StyleFile), html.Style(), 0o666))
-	rules := browsertest.Rules{Below: browsertest.File(t, filepath.Join(dir, html.StyleFile))}
+	check(t, os.WriteFile(filepath.Join(dir, html.IconFile), html.Icon(), 0o666))
+	rules := browsertest.Rules{Below: browsertest.File(t, dir)}
 	address := browsertest.File(t, at)
 	for i, six := range slices.Collect(slices.Chunk(hostile.Texts(), 6)) { // what one of them opens shows whatever stands beside it
 		text := strings.Join(six, " ")
