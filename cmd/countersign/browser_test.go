@@ -159,7 +159,7 @@ func docsPicture(name string, drawn []byte, width, height, most int) error {
 }
 
 func (s scriptBrowser) page(ts *testscript.TestScript, path string, rules browsertest.Rules) {
-	rules.Screen = ".layout, .exact, .file:not([open]) pre"
+	rules.Screen = ".layout, .exact, .paper ~ pre"
 	for _, problem := range s.b.Problems(s.t, browsertest.File(s.t, path), rules) {
 		s.t.Errorf("%s: %s", path, problem)
 	}

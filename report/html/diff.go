@@ -7,13 +7,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
-// maxOpenLines is how many lines of a file's diff are shown without a click.
-const maxOpenLines = 400
+// maxOpenLines is how many lines of a file's diff are shown without a click, maxPaperLines how many
+// of all files are on paper, where none is cut.
+const (
+	maxOpenLines  = 400
+	maxPaperLines = 30
+)
 
 // A changedFile is one file as the page shows it: a section of the diff, or the two of a rename.
 type changedFile struct {
@@ -109,6 +114,7 @@ func (b *Body) counts(added, deleted int) {
 // removed and the added lines of a change below each other, or side by side.
 func (s *sheet) writeDiff(files []changedFile) {
 	d := drawer{Body: &s.Body, words: maxWordWork}
+	paper := maxPaperLines
 	for _, f := range files {
 		s.Markup("<details class=\"file\"").Attribute("id", fmt.Sprintf("file-%d", f.Number))
 		if !f.Closed {
@@ -122,6 +128,15 @@ func (s *sheet) writeDiff(files []changedFile) {
 			s.Markup(" <span class=\"note\">").Text(f.Note).Markup("</span>")
 		}
 		s.Markup("</summary>\n")
+		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
+			paper -= n
+		} else {
+			exact := slices.Concat(f.gone, f.now)
+			if f.gone == nil {
+				exact = f.diff
+			}
+			s.Markup("<p class=\"paper\">").Textf("Left out on paper: %d bytes with the SHA-256 ", len(exact)).Code(canon.Hex(exact)).Markup("</p>\n")
+		}
 		if f.gone == nil {
 			d.write("diff", "", "Diff of "+f.Name, f.diff)
 		} else {

@@ -31,7 +31,7 @@ func TestBrowserDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := browsertest.Start(t)
-	for _, problem := range b.Problems(t, browsertest.File(t, path), browsertest.Rules{Screen: ".layout, .exact, .file:not([open]) pre"}) {
+	for _, problem := range b.Problems(t, browsertest.File(t, path), browsertest.Rules{Screen: ".layout, .exact, .paper ~ pre"}) {
 		t.Error(problem)
 	}
 	p := b.Open(t, browsertest.File(t, path)+"#file-2", browsertest.Look{})

@@ -120,7 +120,7 @@ func (d *doc) audited() {
 
 // cards count the transactions by how they stand. Each leads to the list of those that it counts.
 func (d *doc) cards() {
-	d.Markup("<ul class=\"cards\">\n")
+	d.Markup("<ul class=\"tally\">\n")
 	for _, st := range append(standings[:], own) {
 		in := d.groups[st.group()]
 		if len(in) == 0 && st == standings[broken] {

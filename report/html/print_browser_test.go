@@ -1,0 +1,70 @@
+//go:build browser
+
+package html
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/report/browsertest"
+)
+
+// TestBrowserPaper: a change of four files is at most three pages on paper. What is left out stands there with its size and
+// SHA-256.
+func TestBrowserPaper(t *testing.T) {
+	entries, err := storetest.Lives(storetest.Whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := fstest.MapFS{}
+	for _, e := range entries {
+		for name, data := range e.Files {
+			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+		}
+	}
+	ids, err := ledger.IDs(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := tree.Sub(ledger.Dir(ids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := new(Reader).Read(dir, ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx.patch, tx.changes = patched(t, map[string]string{"a.go": lines(0, 20)}, map[string]string{
+		"a.go": lines(0, 12), "c.go": lines(0, 8), "d.go": lines(0, 300), "e.png": "\x89PNG\r\n\x1a\n\x00",
+	})
+	tx.proposal.BaseSHA256, tx.proposal.AfterSHA256 = map[string]*string{}, map[string]*string{}
+	for _, c := range tx.changes {
+		sum := canon.Sum([]byte(c.Path))
+		tx.proposal.BaseSHA256[c.Path], tx.proposal.AfterSHA256[c.Path] = &sum, &sum
+	}
+	var out bytes.Buffer
+	if err := tx.Write(&out, Options{Alone: true}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "index.html")
+	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := browsertest.Start(t).Open(t, browsertest.File(t, path), browsertest.Look{Print: true, Width: 720, Height: 1000})
+	pdf := p.PDF()
+	if n := len(regexp.MustCompile(`/Type ?/Page[^s]`).FindAll(pdf, -1)); n < 1 || n > 3 {
+		t.Errorf("%d pages", n)
+	}
+	text := p.Text()
+	if n := strings.Count(text, "Left out on paper: "); n != 2 || strings.Contains(text, "this is line 250") {
+		t.Errorf("%d diffs are left out of\n%s", n, text)
+	}
+}
