@@ -66,7 +66,7 @@ func TestGiteaBrowser(t *testing.T) {
 	o.follows(p, "Full record and how to check it", whole.ID)
 	o.shows(p, "pull request 1 of acme/site", "a review", whole.PatchID)
 	p = o.record(change.ID)
-	o.shows(p, "Completed. robot proposed to change 1 file, and said: \"greet the world\". ada approved it.", "-hello", "+hello, world", "read back and found as approved", change.PatchID)
+	o.shows(p, "Applied. robot proposed to change 1 file", "ada approved it.", "-hello", "+hello, world", "read back and found as approved", change.PatchID)
 	o.picture(p, "gitea-record", "#readme")
 
 	// A hostile pull request.
@@ -267,6 +267,6 @@ func (o *onlooker) site(change, hostile string) {
 	for _, link := range slices.Compact(links) {
 		o.leads(link)
 	}
-	p.Click(fmt.Sprintf("a[href=%q]", o.s.URL+"/acme/site/pulls/1"))
+	p.Click(fmt.Sprintf("dd a[href=%q]", o.s.URL+"/acme/site/pulls/1"))
 	p.Wait("location.pathname == '/acme/site/pulls/1' && document.querySelector('.commit-status-panel')", time.Minute)
 }
