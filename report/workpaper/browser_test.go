@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/html"
 )
 
 // TestBrowserT76Workpaper: the pages are fit to be looked at, also where every text is hostile.
@@ -21,8 +20,8 @@ func TestBrowserT76Workpaper(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rules := browsertest.Rules{Below: browsertest.File(t, filepath.Join(dir, html.StyleFile))}
-		for _, width := range []int{390, 768, 1440} { // nothing is off-screen, nor in a box that scrolls
+		rules := browsertest.Rules{Below: browsertest.File(t, dir)} // its style and its icon
+		for _, width := range []int{390, 768, 1440} {               // nothing is off-screen, nor in a box that scrolls
 			p := b.Open(t, browsertest.File(t, filepath.Join(dir, "index.html")), browsertest.Look{Width: width, Height: 900})
 			var off []string
 			p.Eval("[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))", &off)
