@@ -28,7 +28,7 @@ func TestActionSite(t *testing.T) {
 			h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:read")
 			out := filepath.Join(t.TempDir(), "site")
 			code, outputs, printed := h.step("site", "out="+out, "redact="+redact)
-			pages, err := filepath.Glob(out + "/tx/*/index.html")
+			pages, err := filepath.Glob(out + "/tx/*.html")
 			check(t, err)
 			if outputs["site"] != "true" || len(pages) != 1 {
 				t.Fatalf("exit code %d, outputs %v, pages %v\n%s", code, outputs, pages, printed)

@@ -255,10 +255,10 @@ func (o *onlooker) site(change, hostile string) {
 	p := o.b.Open(o.T, site+"index.html", browsertest.Look{})
 	o.shows(p, "greet the world", hostileTitle[:60])
 	quiet(p)
-	p = o.b.Open(o.T, site+"tx/"+hostile+"/index.html", browsertest.Look{})
+	p = o.b.Open(o.T, site+"tx/"+hostile+".html", browsertest.Look{})
 	o.shows(p, append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName)...)
 	quiet(p)
-	p = o.b.Open(o.T, site+"tx/"+change+"/index.html", browsertest.Look{})
+	p = o.b.Open(o.T, site+"tx/"+change+".html", browsertest.Look{})
 	o.shows(p, "Who approved which bytes", "greet the world", "+hello, world")
 	quiet(p)
 	var links []string

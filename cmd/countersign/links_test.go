@@ -42,8 +42,8 @@ func TestPagesLinkPullRequest(t *testing.T) {
 		if code, stdout, stderr := h.run(append([]string{"site", "--out", dir}, c.flags...)...); code != 0 {
 			t.Fatalf("%s: %d %s%s", c.name, code, stdout, stderr)
 		}
-		for page, want := range map[string]string{fmt.Sprintf("pull/%d", h.pr): c.list, "tx/" + denied: c.denied, "tx/" + waiting: c.waiting} {
-			raw, err := os.ReadFile(filepath.Join(dir, page, "index.html"))
+		for page, want := range map[string]string{fmt.Sprintf("pull/%d/index.html", h.pr): c.list, "tx/" + denied + ".html": c.denied, "tx/" + waiting + ".html": c.waiting} {
+			raw, err := os.ReadFile(filepath.Join(dir, page))
 			check(t, err)
 			for _, pages := range []string{"pull", "pulls"} {
 				link := fmt.Sprintf(`href="%s/%s/%s/%d"`, h.s.URL, site, pages, h.pr)

@@ -99,7 +99,7 @@ func TestLedgerElsewhere(t *testing.T) {
 	if code, stdout, stderr := h.run("site", "--out", dir); code != 0 {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
-	h.fetchesElsewhere(filepath.Join(dir, "tx", tx, "index.html"))
+	h.fetchesElsewhere(filepath.Join(dir, "tx", tx+".html"))
 
 	// A fork has another number, and so another ledger there, whatever its name is later.
 	fork := h.s.Fork(site, "bob/site")
@@ -443,7 +443,7 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 	if code, stdout, stderr := h.run("action"); code != 0 {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
-	h.fetchesElsewhere(filepath.Join(dir, "tx", out.Transactions[0].ID, "index.html"))
+	h.fetchesElsewhere(filepath.Join(dir, "tx", out.Transactions[0].ID+".html"))
 }
 
 // TestLedgerElsewhereDoctor: doctor looks at the repository that keeps the ledger: whether it can be read and written,

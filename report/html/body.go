@@ -48,7 +48,7 @@ func (b *Body) Attribute(name constant, value string) *Body {
 }
 
 // Link adds text that leads to an address, and the text alone unless the address is a relative
-// one of plain letters, such as ../../tx/ID/index.html#diff, or begins with
+// one of plain letters, such as ../../tx/ID.html#diff, or begins with
 // http:// or https:// and has only what an address is written with.
 func (b *Body) Link(address, text string) *Body {
 	web := isWeb(address)

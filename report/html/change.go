@@ -97,7 +97,7 @@ func (s *sheet) transactions(ids []string) {
 		}
 		address := ""
 		if ledger.CheckID(id) == nil {
-			address = "tx/" + id + "/index.html"
+			address = "tx/" + id + ".html"
 		}
 		s.Markup("<code>")
 		s.here(address, id)

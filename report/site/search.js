@@ -65,7 +65,7 @@
     const span = document.createElement("span");
     span.textContent = state;
     span.className = tone;
-    for (const [label, cell] of [["", link("../tx/" + id + "/index.html", summary || id)], ["", span], ["by", by], ["decided by", decided], ["proposed", day]]) {
+    for (const [label, cell] of [["", link("../tx/" + id + ".html", summary || id)], ["", span], ["by", by], ["decided by", decided], ["proposed", day]]) {
       const td = document.createElement("td");
       td.append(cell);
       if (label !== "" && cell !== "") td.dataset.label = label;

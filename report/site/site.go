@@ -80,7 +80,7 @@ const (
 )
 
 // Transaction is the address of a transaction's page.
-func Transaction(id string) string { return "tx/" + id + page }
+func Transaction(id string) string { return "tx/" + id + ".html" }
 
 // Person is the address of a person's page. An account is its kind and its id.
 func Person(a ledger.Actor) string {

@@ -208,7 +208,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 // page makes a transaction's page. has reports whether there is a page of a path, patch or commit.
 func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte, error) {
 	o := html.Options{
-		Root: "../../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
+		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}
 	if before := earlierOf(t.Summary); before != "" {

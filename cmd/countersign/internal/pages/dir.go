@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -195,5 +196,6 @@ func (d *dir) removeOthers() (removed int, err error) {
 // isPage reports whether a file has a name that site gives.
 func isPage(name string) bool {
 	base := path.Base(name)
-	return base == "index.html" || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || name == bundleAddress
+	id, inTx := strings.CutPrefix(name, "tx/")
+	return base == "index.html" || inTx && ledger.CheckID(strings.TrimSuffix(id, ".html")) == nil || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || name == bundleAddress
 }

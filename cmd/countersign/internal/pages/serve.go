@@ -269,7 +269,7 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 
 // transaction makes a transaction's page. Before the whole ledger was read, it leads to no lists.
 func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
-	id, ok := strings.CutSuffix(strings.TrimPrefix(address, "tx/"), "/index.html")
+	id, ok := strings.CutSuffix(strings.TrimPrefix(address, "tx/"), ".html")
 	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
 		return nil, nil
 	}

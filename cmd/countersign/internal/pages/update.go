@@ -2,10 +2,12 @@ package pages
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -19,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/report/site"
 )
 
-// stateFile keeps what the pages in a directory were made of: a line with a head, and the records.
+// stateFile keeps what the pages in a directory were made of: a line with a head, and the records, compressed.
 // It is there only while all pages are, and only of a ledger that verified.
 const stateFile = ".countersign-site.state"
 
@@ -47,7 +49,12 @@ func (b *build) save(dir *dir) error {
 	if err != nil {
 		return err
 	}
-	return dir.put(stateFile, slices.Concat(first, []byte("\n"), records))
+	var state bytes.Buffer
+	state.Write(append(first, '\n'))
+	z := gzip.NewWriter(&state)
+	_, _ = z.Write(records)
+	_ = z.Close() // a buffer takes everything
+	return dir.put(stateFile, state.Bytes())
 }
 
 // load returns the tip and the records of the pages in a directory, "" where there is no state that
@@ -59,7 +66,11 @@ func (b *build) load(dir *dir) (tip string, records []record) {
 	}
 	first, rest, _ := bytes.Cut(raw, []byte("\n"))
 	var h head
-	if json.Unmarshal(first, &h) != nil || h.Made != b.made() || h.Sum != canon.Sum(rest) || json.Unmarshal(rest, &records) != nil {
+	z, err := gzip.NewReader(bytes.NewReader(rest))
+	if err != nil || json.Unmarshal(first, &h) != nil || h.Made != b.made() {
+		return "", nil
+	}
+	if rest, err = io.ReadAll(z); err != nil || h.Sum != canon.Sum(rest) || json.Unmarshal(rest, &records) != nil {
 		return "", nil
 	}
 	b.objects = h.Objects
