@@ -59,6 +59,7 @@ func listBundle(s source, ref bundle.Ref, from string, has BundleObjects, write 
 	}
 	v := &versions{source: s, has: has, listed: map[plumbing.Hash]bool{}}
 	v.history(ref.ID, plumbing.NewHash(from))
+	v.listed = nil // as large as a half of the list
 	if err := write(v.order); err != nil {
 		return nil, err
 	}
@@ -137,22 +138,20 @@ func (v *versions) tree(id, former plumbing.Hash) {
 		p := todo[n]
 		todo = todo[:n]
 		raw := v.add(p.id, p.former)
-		if len(raw) == 0 {
-			continue
+		var old []byte
+		if len(raw) > 0 && !p.former.IsZero() { // to look for what is nowhere lists the packs again
+			old, _ = readObject(v, plumbing.TreeObject, p.former)
 		}
-		before := map[string]plumbing.Hash{}
-		if !p.former.IsZero() { // to look for what is nowhere lists the packs again
-			old, err := readObject(v, plumbing.TreeObject, p.former)
-			if err != nil {
-				old = nil
-			}
-			for e, rest, ok := object.CutEntry(old); ok; e, rest, ok = object.CutEntry(rest) {
-				before[string(e.Name)] = e.ID()
-			}
-		}
+		was, old, more := object.CutEntry(old)
 		for e, rest, ok := object.CutEntry(raw); ok; e, rest, ok = object.CutEntry(rest) {
-			if was := before[string(e.Name)]; was != e.ID() {
-				todo = append(todo, pair{e.ID(), was})
+			for more && object.Compare(was, e) < 0 {
+				was, old, more = object.CutEntry(old)
+			}
+			switch same := more && bytes.Equal(was.Name, e.Name); {
+			case !same:
+				todo = append(todo, pair{e.ID(), plumbing.ZeroHash})
+			case was.ID() != e.ID():
+				todo = append(todo, pair{e.ID(), was.ID()})
 			}
 		}
 		slices.Reverse(todo[n:]) // the first is next

@@ -312,6 +312,7 @@ func (b *build) writeAll(dir *dir) error {
 	if err := b.writeTransactions(dir, slices.Sorted(maps.Keys(again)), has); err != nil {
 		return err
 	}
+	b.tree = nil // all was read
 	if err := b.writeVerifier(dir); err != nil {
 		return err
 	}
