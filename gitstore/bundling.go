@@ -27,7 +27,7 @@ func (l *Ledger) refAt(tip string) bundle.Ref {
 }
 
 func writeBundle(w io.Writer, s source, ref bundle.Ref) error {
-	_, err := listBundle(s, ref, "", nil, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
+	_, err := listBundle(s, ref, "", nil, false, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
 	return err
 }
 
@@ -35,10 +35,12 @@ func writeBundle(w io.Writer, s source, ref bundle.Ref) error {
 // between them.
 type BundleObjects []byte
 
-// WriteListedBundle is WriteBundle for who lets the bundle grow later.
-func (l *Ledger) WriteListedBundle(_ context.Context, tip string, w io.Writer) (BundleObjects, error) {
+// WriteListedBundle is WriteBundle for who lets the bundle grow later. read says that all of the ledger
+// has been read: what is there is not read again to see whether it can be, and it is an error if it
+// cannot.
+func (l *Ledger) WriteListedBundle(_ context.Context, tip string, read bool, w io.Writer) (BundleObjects, error) {
 	s, ref := l.repo.objects, l.refAt(tip)
-	return listBundle(s, ref, "", nil, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
+	return listBundle(s, ref, "", nil, read, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
 }
 
 // GrowBundle writes a bundle of the ledger at a tip that has the bytes of an earlier one of
@@ -46,18 +48,18 @@ func (l *Ledger) WriteListedBundle(_ context.Context, tip string, w io.Writer) (
 // *bundle.Error where the earlier one is not what was written.
 func (l *Ledger) GrowBundle(_ context.Context, tip, from string, has BundleObjects, earlier *io.SectionReader, w io.Writer) (BundleObjects, error) {
 	s, ref := l.repo.objects, l.refAt(tip)
-	return listBundle(s, ref, from, has, func(order []packfile.Version) error {
+	return listBundle(s, ref, from, has, false, func(order []packfile.Version) error {
 		return bundle.Grow(w, earlier, l.refAt(from), ref, order, s.View)
 	})
 }
 
 // listBundle has a bundle written of what came after a commit, "" for all, without the objects that another one
 // has. It returns the objects of both.
-func listBundle(s source, ref bundle.Ref, from string, has BundleObjects, write func([]packfile.Version) error) (BundleObjects, error) {
+func listBundle(s source, ref bundle.Ref, from string, has BundleObjects, read bool, write func([]packfile.Version) error) (BundleObjects, error) {
 	if _, err := readCommit(s, ref.ID); err != nil {
 		return nil, fmt.Errorf("writing a bundle: %w", err)
 	}
-	v := &versions{source: s, has: has, listed: map[plumbing.Hash]bool{}}
+	v := &versions{source: s, has: has, read: read, listed: map[plumbing.Hash]bool{}}
 	v.history(ref.ID, plumbing.NewHash(from))
 	v.listed = nil // as large as a half of the list
 	if err := write(v.order); err != nil {
@@ -97,6 +99,7 @@ func (o BundleObjects) with(others []packfile.Version) BundleObjects {
 type versions struct {
 	source
 	has    BundleObjects // that are not to be listed
+	read   bool          // whether all was read before
 	listed map[plumbing.Hash]bool
 	order  []packfile.Version
 }
@@ -164,7 +167,14 @@ func (v *versions) add(id, base plumbing.Hash) (tree []byte) {
 	if id.IsZero() || v.listed[id] || v.has.have(id) {
 		return nil
 	}
-	o, err := v.View(id)
+	o := packfile.Object{}
+	var err error
+	if v.read {
+		o.Type, _, err = v.Size(id)
+	}
+	if err == nil && (!v.read || o.Type == plumbing.TreeObject) {
+		o, err = v.View(id)
+	}
 	if err != nil {
 		return nil
 	}

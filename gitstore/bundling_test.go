@@ -30,7 +30,7 @@ func TestGrowBundle(t *testing.T) {
 		}
 		next := new(bytes.Buffer)
 		if from == "" {
-			has, err = l.WriteListedBundle(t.Context(), tip, next)
+			has, err = l.WriteListedBundle(t.Context(), tip, true, next)
 		} else {
 			has, err = l.GrowBundle(t.Context(), tip, from, has, section(grown.Bytes()), next)
 		}
@@ -38,7 +38,7 @@ func TestGrowBundle(t *testing.T) {
 		from, grown = tip, next
 	}
 	var whole bytes.Buffer
-	want, err := l.WriteListedBundle(t.Context(), tip, &whole)
+	want, err := l.WriteListedBundle(t.Context(), tip, false, &whole)
 	fatal(t, err)
 	if !bytes.Equal(has, want) || len(want) < 20*100 {
 		t.Errorf("%d objects, want %d", len(has)/20, len(want)/20)

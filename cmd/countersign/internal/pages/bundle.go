@@ -33,10 +33,16 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 	}
 	b.Progress("the ledger as a bundle", 0, 0)
 	var objects gitstore.BundleObjects
-	err := dir.stream(bundleAddress, func(w io.Writer) (err error) {
-		objects, err = b.Ledger.WriteListedBundle(ctx, b.tip, w)
-		return err
-	})
+	write := func(read bool) error {
+		return dir.stream(bundleAddress, func(w io.Writer) (err error) {
+			objects, err = b.Ledger.WriteListedBundle(ctx, b.tip, read, w)
+			return err
+		})
+	}
+	err := write(b.ok())
+	if err != nil && b.ok() { // the audit did not read it
+		err = write(false)
+	}
 	if err != nil && !b.ok() { // what cannot be read was found
 		b.Say("%s is left out: %v", bundleAddress, err)
 		return dir.remove(bundleAddress)
