@@ -294,11 +294,10 @@ func (s *sheet) rules() {
 	s.Text(". SHA-256 of its canonical form: ")
 	s.sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:"))
 	s.Text(". What applied to this change is marked.").Markup("</p>\n")
-	text := policy.AsWritten(s.t.rules.Policy)
 	applied := s.applied()
 	s.Markup("<pre class=\"policy\" tabindex=\"0\" role=\"region\" aria-label=\"The Policy\"><code>")
 	key, rule := "", -1
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(s.t.written) {
 		switch {
 		case strings.HasPrefix(line, "- "):
 			rule++

@@ -54,7 +54,7 @@ type Head struct {
 // Layout writes a whole page. Its policy allows the site's own style sheet and icon, or the hash of the
 // styles in the page, the site's own scripts where there are any, and nothing else from anywhere.
 func Layout(w io.Writer, h Head, body *Body) error {
-	var b Body
+	b := Body{make([]byte, 0, body.Len()+4096)}
 	b.Markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\"")
 	b.Attribute("content", h.ContentSecurityPolicy())
 	b.Markup(">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")

@@ -44,7 +44,7 @@ type sheet struct {
 
 // Write writes the page.
 func (t Transaction) Write(w io.Writer, o Options) error {
-	s := &sheet{t: t, o: o}
+	s := &sheet{t: t, o: o, Body: Body{make([]byte, 0, 16<<10)}}
 	if t.patch != nil {
 		s.files = changedFiles(t.patch, t.changes, t.risks)
 	}

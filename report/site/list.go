@@ -34,7 +34,7 @@ func (s *Site) pagesOf(group string) []string {
 		return chunks(group, 0, len(s.groups[group]))
 	}
 	out := []string{group + page}
-	for _, m := range s.monthsOf(group) {
+	for _, m := range s.split[group] {
 		out = append(out, chunks(group+"/"+m.name, 0, len(m.in))...)
 	}
 	return out
@@ -60,7 +60,7 @@ func (s *Site) touched(group, id string, grown int) []string {
 	}
 	out := []string{group + page}
 	month := monthOf(&html.Summary{ID: id})
-	for _, m := range s.monthsOf(group) {
+	for _, m := range s.split[group] {
 		switch {
 		case m.name == month:
 			out = append(out, span(group+"/"+m.name, m.in)...)
@@ -94,19 +94,17 @@ type month struct {
 }
 
 // monthsOf are the months of a group that has pages for them.
-func (s *Site) monthsOf(group string) []month {
+func (s *Site) monthsOf(group string) (out []month) {
 	in := s.groups[group]
 	if len(in) <= newest {
 		return nil
 	}
-	var out []month
-	for _, i := range in {
-		name := monthOf(&s.all[i])
-		if n := len(out); n == 0 || out[n-1].name != name {
-			out = append(out, month{name: name})
+	from := 0
+	for at, i := range in {
+		if name := monthOf(&s.all[i]); len(out) == 0 || out[len(out)-1].name != name {
+			out, from = append(out, month{name: name}), at
 		}
-		last := &out[len(out)-1]
-		last.in = append(last.in, i)
+		out[len(out)-1].in = in[from : at+1]
 	}
 	return out
 }
@@ -133,7 +131,7 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 	if at < 0 {
 		return nil, false
 	}
-	for _, m := range s.monthsOf(dir[:at]) {
+	for _, m := range s.split[dir[:at]] {
 		if m.name == dir[at+1:] {
 			return s.listPage(dir, "Changes of "+m.name, m.in, n)
 		}
@@ -184,7 +182,7 @@ func (s *Site) groupTop(group string) []byte {
 		})
 	}
 	d.rows(recent)
-	if months := s.monthsOf(group); len(months) > 0 {
+	if months := s.split[group]; len(months) > 0 {
 		d.head("All of them, by month")
 		d.table(down(len(months)), column{head: "Month", write: func(i int) { d.to(group+"/"+months[i].name+page, months[i].name) }},
 			d.numbers("Changes", func(i int) int { return len(months[i].in) }))

@@ -141,9 +141,9 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-func isDay(text string) bool {
-	_, err := time.Parse(time.DateOnly, text)
-	return err == nil
+// isDay reports whether a term is a day. No word has a hyphen.
+func isDay(term string) bool {
+	return len(term) == len(time.DateOnly) && term[4] == '-' && term[7] == '-' && strings.Trim(term, "0123456789-") == ""
 }
 
 // shardOf is the shard of a term: words are by their first two letters, so that a shard has all that

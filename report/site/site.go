@@ -43,6 +43,7 @@ type Site struct {
 	groups map[string][]int    // transactions by the address of what they have in common, ascending
 	people map[string]person   // by address
 	paths  map[string]string   // path by address
+	split  map[string][]month  // the months of groups that have pages for them
 	months map[string][]string // days of a month that have transactions, in order
 	index  func() index
 }
@@ -96,7 +97,7 @@ func key(name string) string { return canon.Hex([]byte(name))[:40] }
 // New prepares a site. The summaries are those of different transactions, in any order.
 func New(all []html.Summary, o Options) *Site {
 	o.Name = short(cmp.Or(o.Name, unnamed), 100)
-	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}, months: map[string][]string{}}
+	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}, split: map[string][]month{}, months: map[string][]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {
 		for _, g := range groupsOf(&s.all[i]) {
@@ -107,6 +108,11 @@ func New(all []html.Summary, o Options) *Site {
 			s.groups[g] = append(s.groups[g], i)
 		}
 		s.name(&s.all[i])
+	}
+	for g := range s.groups {
+		if months := s.monthsOf(g); months != nil && !strings.HasPrefix(g, "month/") {
+			s.split[g] = months
+		}
 	}
 	s.index = sync.OnceValue(func() index { return s.indexOf(nil) })
 	return s

@@ -46,13 +46,16 @@ func (n *Noted) Commits(visit func(history.Commit)) error {
 func (n *Noted) note(c history.Commit) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	last := ""
+	last := "" // the directory of the transaction before
 	for _, changed := range c.Changes {
-		id, ok := ledger.TransactionOf(changed.Path)
-		if !ok || id == last {
+		if last != "" && strings.HasPrefix(changed.Path, last) {
 			continue
 		}
-		last = id
+		id, ok := ledger.TransactionOf(changed.Path)
+		if !ok {
+			continue
+		}
+		last = ledger.Dir(id) + "/"
 		if was, known := n.newest[id]; !known || c.Age < was.age {
 			n.newest[id] = change{c.ID, c.Age}
 		}
