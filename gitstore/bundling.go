@@ -118,6 +118,7 @@ func (v *versions) history(tip, from plumbing.Hash) {
 			}
 		}
 	}
+	v.order = make([]packfile.Version, 0, 16*len(commits)) // a stage has about as many: to grow takes a half more
 	for _, id := range slices.Backward(commits) {
 		v.add(id, plumbing.ZeroHash)
 		c, err := readCommit(v, id)

@@ -17,8 +17,8 @@ const (
 )
 
 // monthOf is the month that a transaction is listed in, such as 2026-11.
-func monthOf(t *html.Summary) string {
-	day := strings.Split(ledger.Dir(t.ID), "/")
+func monthOf(id string) string {
+	day := strings.Split(ledger.Dir(id), "/")
 	return day[1] + "-" + day[2]
 }
 
@@ -59,7 +59,7 @@ func (s *Site) touched(group, id string, grown int) []string {
 		return span(group, in)
 	}
 	out := []string{group + page}
-	month := monthOf(&html.Summary{ID: id})
+	month := monthOf(id)
 	for _, m := range s.split[group] {
 		switch {
 		case m.name == month:
@@ -101,7 +101,7 @@ func (s *Site) monthsOf(group string) (out []month) {
 	}
 	from := 0
 	for at, i := range in {
-		if name := monthOf(&s.all[i]); len(out) == 0 || out[len(out)-1].name != name {
+		if name := s.monthOf[i]; len(out) == 0 || out[len(out)-1].name != name {
 			out, from = append(out, month{name: name}), at
 		}
 		out[len(out)-1].in = in[from : at+1]

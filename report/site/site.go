@@ -38,14 +38,15 @@ type Options struct {
 
 // A Site is made of summaries. Several goroutines may use it.
 type Site struct {
-	o      Options
-	all    []html.Summary      // by id, so the oldest first
-	groups map[string][]int    // transactions by the address of what they have in common, ascending
-	people map[string]person   // by address
-	paths  map[string]string   // path by address
-	split  map[string][]month  // the months of groups that have pages for them
-	months map[string][]string // days of a month that have transactions, in order
-	index  func() index
+	o       Options
+	all     []html.Summary      // by id, so the oldest first
+	groups  map[string][]int    // transactions by the address of what they have in common, ascending
+	people  map[string]person   // by address
+	paths   map[string]string   // path by address
+	split   map[string][]month  // the months of groups that have pages for them
+	monthOf []string            // by transaction
+	months  map[string][]string // days of a month that have transactions, in order
+	index   func() index
 }
 
 type person struct {
@@ -108,6 +109,7 @@ func New(all []html.Summary, o Options) *Site {
 			s.groups[g] = append(s.groups[g], i)
 		}
 		s.name(&s.all[i])
+		s.monthOf = append(s.monthOf, monthOf(s.all[i].ID))
 	}
 	for g := range s.groups {
 		if months := s.monthsOf(g); months != nil && !strings.HasPrefix(g, "month/") {

@@ -51,7 +51,7 @@ func (b *build) save(dir *dir) error {
 	}
 	var state bytes.Buffer
 	state.Write(append(first, '\n'))
-	z := gzip.NewWriter(&state)
+	z, _ := gzip.NewWriterLevel(&state, gzip.BestSpeed)
 	_, _ = z.Write(records)
 	_ = z.Close() // a buffer takes everything
 	return dir.put(stateFile, state.Bytes())
