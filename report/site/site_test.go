@@ -243,6 +243,7 @@ func TestT76SiteNames(t *testing.T) {
 		}
 	}
 	o := options()
+	o.Name, o.Nav = strings.Join(hostile, " "), site.Nav(strings.Join(hostile, " "), false)
 	o.Found = []history.Finding{{RuleID: hostile[0], Path: hostile[7], Message: hostile[5], Commit: hostile[0]}}
 	for address, text := range files(t, site.New(all, o)) {
 		if strings.Contains(address, "script") && address != "search/search.js" || strings.Contains(address, "..") {
