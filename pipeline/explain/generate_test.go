@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 )
 
-// TestGenerated: of random histories whose truth is known, no unapproved commit is explained and
+// TestGenerated (T87, T88, T89): of random histories whose truth is known, no unapproved commit is explained and
 // no approved one unexplained.
 func TestGenerated(t *testing.T) {
 	want := 1000
