@@ -450,6 +450,21 @@ func TestPagerLeft(t *testing.T) {
 	}
 }
 
+// TestPagerSmallReads: a pager that reads little at a time, as that of busybox does, shows long lines to their end.
+func TestPagerSmallReads(t *testing.T) {
+	s, _ := asked(t)
+	s.proposes("a change", addition("long.txt", strings.Repeat("long ", 1000)+"to its end\n"))
+	for _, pager := range []string{"dd bs=1024 status=none", "dd bs=256 status=none"} {
+		p := newTerminal(t)
+		check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 9999}))
+		ended := p.starts(s.repo, map[string]string{"PAGER": pager, "TERM": "xterm"}, "approve")
+		p.answers(question, "\n")
+		if code, _ := ended(); code != cli.ExitPending || !strings.Contains(p.text(), "to its end") || strings.Count(p.text(), "long ") < 1000 || strings.Contains(p.text(), "lines seen") {
+			t.Errorf("%s: exit %d\n%s", pager, code, p.text())
+		}
+	}
+}
+
 // T84 What is longer than the screen goes through the pager, unless --no-pager says
 // otherwise; what fits does not.
 func TestT84LongOutput(t *testing.T) {

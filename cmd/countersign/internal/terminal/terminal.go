@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,10 @@ func Size(w io.Writer) (columns, rows int) {
 	return 80, 24
 }
 
+// mostAtOnce is how many bytes are written to a pager at once: what is longer than a pager reads
+// at once, a linePipe throws away (some have 1024 bytes).
+const mostAtOnce = 256
+
 // Page shows a text on a terminal through a pager, a command line, with the variables
 // that git sets for one. It returns how many of the text's lines the pager took, which is
 // as many as were seen or, where it reads ahead, more.
@@ -80,8 +85,10 @@ func Page(text, pager string, person io.Writer, getenv func(string) string) (tak
 	go func() {
 		defer w.Close()
 		for line := range strings.Lines(text) {
-			if _, err := w.WriteString(line); err != nil {
-				return
+			for piece := range slices.Chunk([]byte(line), mostAtOnce) {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
 			}
 		}
 	}()
