@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
@@ -30,6 +31,7 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		{&pull.BundleError{Err: errors.New("no JSON")}, cli.ExitRefused, ""},
 		{&pull.BundleError{Err: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
 		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
+		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, cli.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
 	} {
 		if code, hint := codeOf(c.err), hintOf(c.err); code != c.code || hint != c.hint {
 			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)

@@ -121,7 +121,7 @@ func hintOf(err error) (hint string) {
 		return e.Hint
 	case *effect.UncommittedError:
 		if len(e.Unstaged) > 0 {
-			return "git restore --staged -- " + report.ShellWords(e.Unstaged)
+			return "git restore --staged -- " + report.Pathspecs(e.Unstaged, "top")
 		}
 		return "git status"
 	case *pipeline.PendingError:
