@@ -95,8 +95,11 @@ func (s *sheet) other(a view.Answer) {
 	if a.Counts && a.Denies {
 		s.Markup("<li class=\"denied\"><span class=\"mark\" role=\"img\" aria-label=\"denied\">✗</span><div><p><strong>Denied for good</strong></p>\n")
 	} else {
-		what := map[bool]string{true: "Denial", false: "Approval"}[a.Denies]
-		s.Markup("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><strong>").Text(what + " that does not count").Markup("</strong>").Text(": " + cmp.Or(a.Why, "it is of something else")).Markup("</p>\n")
+		what := map[bool]string{true: "Denial that does not count", false: "Approval that does not count"}[a.Denies]
+		if a.Counts { // beside a broken glass
+			what, a.Why = "Approval", "it was not enough"
+		}
+		s.Markup("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><strong>").Text(what).Markup("</strong>").Text(": " + a.Why).Markup("</p>\n")
 	}
 	s.answer(a)
 	s.Markup("</div></li>\n")

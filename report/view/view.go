@@ -5,6 +5,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,8 +108,8 @@ func (t *Transaction) answers(f Facts) {
 	for _, n := range f.Verdict.Needs {
 		r := Requirement{Kind: n.Kind, What: ledger.What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
 		for i, d := range f.Verdict.Decisions {
-			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 // a verdict that was read as JSON does not tell
-			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by {
+			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 && !used[i] // a verdict that was read as JSON does not tell
+			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by && (!n.Signed || d.SignedBy != "") {
 				r.Answers, used[i] = append(r.Answers, all[i]), true
 			}
 		}
@@ -150,11 +151,11 @@ func proof(d approval.Judged, settled bool) (words string, weak bool) {
 // done reports whether the change was applied or merged.
 func (f Facts) done() bool { return f.Written || f.State.Tone() == state.Good }
 
-// approvers are those whose approval counts, by name, each once.
-func (t Transaction) approvers() (names []string) {
+// approvers are those who broke the glass, or whose approval counts where nobody did: by name, each once.
+func (t Transaction) approvers(brokeGlass bool) (names []string) {
 	for _, r := range t.Requirements {
 		for _, a := range r.Answers {
-			if name := name(a.By); !slices.Contains(names, name) {
+			if name := name(a.By); brokeGlass == (r.Kind == policy.KindBreakGlass) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -162,14 +163,7 @@ func (t Transaction) approvers() (names []string) {
 	return names
 }
 
-func name(a ledger.Actor) string {
-	for _, text := range []string{a.Login, a.ID} {
-		if text != "" {
-			return text
-		}
-	}
-	return "somebody"
-}
+func name(a ledger.Actor) string { return cmp.Or(a.Login, a.ID, "somebody") }
 
 // Missing are how many answers are missing, of how many.
 func (t Transaction) Missing() (missing, all int) {
@@ -202,12 +196,11 @@ func (t Transaction) banner(f Facts) Banner {
 	if f.GateOnly {
 		applied, nothing = "merged", "It was not merged."
 	}
-	who := List(t.approvers())
 	switch f.State {
 	case state.Damaged:
 		b.Title, b.Detail = "This record does not verify", "Nothing here counts as approved."
 	case state.Applied, state.Merged:
-		b.Tone, b.Title = t.carriedOut(f.Verdict, applied, who)
+		b.Tone, b.Title = t.carriedOut(f.Verdict, applied)
 	case state.Unchecked:
 		b.Tone, b.Title, b.Detail = state.Open, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
 	case state.CheckFailed, state.ApplyFailed:
@@ -218,9 +211,12 @@ func (t Transaction) banner(f Facts) Banner {
 	case state.Denied:
 		b.Title, b.Detail = t.denial(f.Ended), "These bytes cannot be applied any more."
 	case state.Approved, state.Mergeable:
-		b.Title = strings.TrimSuffix("Approved by "+who, " by ") + ", not " + applied + " yet"
+		b.Title = t.approved(f.Verdict, ", not "+applied+" yet", upper(string(f.State)))
+		if f.Verdict != nil && f.Verdict.BreakGlass {
+			b.Tone = state.Bad
+		}
 	case state.Superseded, state.Closed:
-		b.Title = endedTitle(f, who)
+		b.Title = t.ended(f, applied)
 	case state.Waits:
 		b.waits(t, nothing)
 	default:
@@ -229,19 +225,30 @@ func (t Transaction) banner(f Facts) Banner {
 	return b
 }
 
-// carriedOut says who approved what was applied or merged, and whether that is as it should be.
-func (t Transaction) carriedOut(v *approval.Verdict, applied, who string) (state.Tone, string) {
+// approved is a title of what was approved, with who did; otherwise is that of what nobody is known to have
+// approved in all that was asked for. A broken glass is no approval.
+func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) string {
 	switch {
-	case v == nil:
+	case v == nil || v.State != approval.Approved:
+		return otherwise
+	case v.BreakGlass:
+		return "The glass was broken by " + List(t.approvers(true)) + rest
+	}
+	return "Approved by " + List(t.approvers(false)) + rest
+}
+
+// carriedOut says who approved what was applied or merged, and whether that is as it should be.
+func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone, string) {
+	title := t.approved(v, ", and "+applied, "")
+	switch {
+	case title == "":
 		return state.Open, upper(applied) + "; who approved it cannot be told"
 	case v.BreakGlass:
-		return state.Bad, upper(applied) + " without the approvals that it needs: the glass was broken by " + who
+		return state.Bad, upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.approvers(true))
 	case t.ByProposer():
 		return state.Open, upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
-	case who != "":
-		return state.Good, "Approved by " + who + ", and " + applied
 	}
-	return state.Good, "Approved and " + applied
+	return state.Good, title
 }
 
 // waits says how many answers are missing, and of what.
@@ -261,24 +268,20 @@ func (b *Banner) waits(t Transaction, nothing string) {
 	b.Detail = "It waits for approval of " + List(kinds) + ". " + nothing
 }
 
-// endedTitle says why a transaction is over that was not carried out.
-func endedTitle(f Facts, who string) string {
-	why := ledger.EndedWords(f.Ended)
-	if who == "" {
-		return strings.TrimSuffix(upper(string(f.State))+": "+why, ": ")
-	}
-	did := "applied"
-	if f.GateOnly {
-		did = "merged"
-	}
-	if f.Written {
-		return "Approved by " + who + " and " + did + "; " + string(f.State)
-	}
-	over := "; never " + did
-	if f.State == state.Closed {
+// ended says why a transaction is over that was not carried out, or was closed after that.
+func (t Transaction) ended(f Facts, did string) string {
+	over, why := "; never "+did, ledger.EndedWords(f.Ended)
+	switch {
+	case f.Written:
+		over = " and " + did + "; " + string(f.State)
+	case f.State == state.Closed:
 		over = "; closed without being " + did
 	}
-	return strings.TrimSuffix("Approved by "+who+over+": "+why, ": ")
+	otherwise := upper(string(f.State))
+	if f.Written {
+		otherwise = upper(did) + "; " + string(f.State)
+	}
+	return strings.TrimSuffix(t.approved(f.Verdict, over, otherwise)+": "+why, ": ")
 }
 
 // Ended is the record's reason why a transaction ended without being carried out, nor denied; ""

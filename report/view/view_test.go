@@ -36,8 +36,13 @@ func TestBanner(t *testing.T) {
 	own := verdict(approval.Approved, []string{ann.ID}, said(ann, "local"))
 	no := said(marc, "local")
 	no.Decision, no.Said = ledger.Deny, "NoArgs is used everywhere"
-	broken := verdict(approval.Approved, []string{marc.ID}, said(marc, "local"))
-	broken.BreakGlass = true
+	secret := said(ada, "review")
+	secret.Fingerprint = "secret:" + change
+	broken := verdict(approval.Approved, []string{marc.ID}, said(marc, "local"), secret)
+	broken.BreakGlass, broken.Needs[0].Kind = true, policy.KindBreakGlass
+	broken.Needs = append(broken.Needs, approval.Need{Kind: policy.KindSecret, Fingerprint: secret.Fingerprint, Required: 1, Approved: 1, By: []string{ada.ID}})
+	half := verdict(approval.Pending, []string{marc.ID}, said(marc, "review"))
+	half.Needs[0].Required = 2
 	for want, f := range map[string]view.Facts{
 		"1 Approved by marc, and applied|":                                                                       {State: state.Applied, Verdict: approved},
 		"1 Approved by marc, and merged|":                                                                        {State: state.Merged, Verdict: approved, GateOnly: true},
@@ -49,6 +54,12 @@ func TestBanner(t *testing.T) {
 		"0 Applied, but approved by its own proposer, in a shell|":                                               {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{bot, ann}},
 		"1 Approved by Ann, and applied|":                                                                        {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{{Kind: "bot", ID: ann.ID}}},
 		"2 Applied without the approvals that it needs: the glass was broken by marc|":                           {State: state.Applied, Verdict: broken},
+		"2 The glass was broken by marc, not applied yet|":                                                       {State: state.Approved, Verdict: broken},
+		"3 The glass was broken by marc; never applied: README.md changed meanwhile|":                            {State: state.Superseded, Verdict: broken, Ended: "the base changed: README.md"},
+		"3 Superseded: another one|":                                                                             {State: state.Superseded, Verdict: half, Ended: "another one"},
+		"0 Merged; who approved it cannot be told|":                                                              {State: state.Merged, Verdict: half, GateOnly: true},
+		"3 Approved by marc and applied; closed: not needed|":                                                    {State: state.Closed, Verdict: approved, Written: true, Ended: "not needed"},
+		"3 Applied; closed: not needed|":                                                                         {State: state.Closed, Written: true, Ended: "not needed"},
 		"0 Applied; who approved it cannot be told|":                                                             {State: state.Applied},
 		"0 Applied; not checked yet|Whether the files are as approved has not been recorded.":                    {State: state.Unchecked, Verdict: approved},
 		"2 Applied; the check failed|The files are not as they were approved, or a command did not pass.":        {State: state.CheckFailed, Verdict: approved, Written: true},
@@ -99,5 +110,22 @@ protected paths: ada, signed by a key`
 	}
 	if got.ByProposer() {
 		t.Error("two approved, one of them did not propose it")
+	}
+}
+
+// TestAnswersOnce: of a verdict that was read as JSON an answer stands at one requirement, and an unsigned one at none that takes
+// a signature, whatever else it counts for.
+func TestAnswersOnce(t *testing.T) {
+	signed := said(marc, "review")
+	signed.SignedBy = "SHA256:x"
+	need := approval.Need{Kind: policy.KindFileChange, Fingerprint: change, Required: 1, Approved: 1}
+	two := need
+	two.Signed, two.By, need.By = true, []string{marc.ID}, []string{marc.ID}
+	for name, needs := range map[string][]approval.Need{"signed": {need, two}, "JSON": {{Fingerprint: change, Required: 1, Approved: 1}, {Fingerprint: change, Required: 1, Approved: 1}}} {
+		v := &approval.Verdict{State: approval.Approved, Needs: needs, Decisions: []approval.Judged{said(marc, "review"), signed}}
+		got := view.Of(view.Facts{State: state.Approved, Verdict: v}).Requirements
+		if last := got[1].Answers; name == "signed" && (len(last) != 1 || last[0].Key == "") || name == "JSON" && len(last) != 0 {
+			t.Errorf("%s: %+v", name, last)
+		}
 	}
 }
