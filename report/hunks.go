@@ -117,9 +117,10 @@ func (r Report) fileDiffs(diff []byte) []fileDiff {
 		}
 		isHunk := strings.HasPrefix(text, "@@ ")
 		inHunk = inHunk || isHunk
-		binary = binary || of != nil && !inHunk && text == "GIT binary patch"
+		content := binary
+		binary = binary || of != nil && !inHunk && text == beginsBinary
 		whole := isHunk && (strings.HasPrefix(text, "@@ -0,0 ") || strings.HasSuffix(text, " +0,0 @@"))
-		if binary || whole || of != nil && !inHunk && r.repeats(*of, text) {
+		if content || whole || of != nil && !inHunk && r.repeats(*of, text) {
 			continue
 		}
 		f := &out[len(out)-1]
@@ -129,14 +130,21 @@ func (r Report) fileDiffs(diff []byte) []fileDiff {
 	return out
 }
 
-// repeats reports whether a line of a file's header says what its title and the risks say.
+// beginsBinary is the line above the content of a binary file.
+const beginsBinary = "GIT binary patch"
+
+// repeats reports whether a line of a file's header says what its title and the risks say. There is no
+// room for every risk, and a line of one that is not listed is shown.
 func (r Report) repeats(f File, line string) bool {
 	is := func(start string) bool { return strings.HasPrefix(line, start) }
+	listed := func(kinds ...risk.Kind) bool {
+		return slices.ContainsFunc(r.list().Risks, func(one risk.Risk) bool { return one.Path == f.Path && slices.Contains(kinds, one.Kind) })
+	}
 	switch {
+	case line == beginsBinary:
+		return listed(risk.Binary)
 	case is("old mode "), is("new mode "), is("new file mode ") && line != "new file mode 100644":
-		return slices.ContainsFunc(r.list().Risks, func(one risk.Risk) bool {
-			return one.Path == f.Path && (one.Kind == risk.Executable || one.Kind == risk.Mode)
-		})
+		return listed(risk.Executable, risk.Mode)
 	case is("rename "), is("similarity "):
 		return f.From != ""
 	}

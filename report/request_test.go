@@ -42,6 +42,8 @@ func TestHunks(t *testing.T) {
 		"deleted": {report.File{Kind: "delete", Deleted: 1}, nil, "deleted file mode 100644\nindex 1..0\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", title + " deleted, −1</summary>\n\n```diff\n-x\n```"},
 		"renamed": {report.File{Kind: "rename", From: "<b>"}, nil, "similarity index 100%\nrename from <b>\nrename to x\n", "<p>" + title + " renamed from <code>&#60;b&#62;</code></p>\n\n"},
 		"binary":  {report.File{Kind: "update"}, []risk.Risk{{Kind: risk.Binary, Path: "a|`b`.go"}}, "index 1..0\nGIT binary patch\nliteral 3\nKcmZQz\n\n", "<p>" + title + " binary</p>\n\n"},
+		"binary, for whose risk there was no room": {report.File{Kind: "update"}, []risk.Risk{{Kind: risk.Binary, Path: "a"}}, "index 1..0\nGIT binary patch\nliteral 3\nKcmZQz\n\n",
+			title + "</summary>\n\n```diff\nGIT binary patch\n```"},
 		"words of a header in a hunk": {report.File{Kind: "update", Added: 1, Deleted: 1}, nil, "index 1..0\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/y\n+++ b/y\n index 1..0\n\\ No newline at end of file\n",
 			title + " +1 −1</summary>\n\n```diff\n@@ -1,2 +1,2 @@\n--- a/y\n+++ b/y\n index 1..0\n\\ No newline at end of file\n```"},
 		"a header of another kind": {report.File{Kind: "update"}, nil, "index 1..0\ncopy from x\n", title + "</summary>\n\n```diff\ncopy from x\n```"},
