@@ -227,7 +227,7 @@ func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]b
 	}
 	out = map[int]map[string][]byte{}
 	done := len(before.Events())
-	repeats := ledger.Repeats(ours, there, done)
+	repeats := ledger.Repeats(ours, there)
 	join := ledger.NewJoin(there, done)
 	for i, s := range steps {
 		if s.place != place {

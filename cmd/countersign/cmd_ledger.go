@@ -193,8 +193,8 @@ func (a *App) appliedTwice(ctx context.Context, shared *gitstore.Shared, done gi
 				return nil, "", err
 			}
 		}
-		if here, there := logs[0].LastApply(), logs[1].LastApply(); here != nil && here.Success && there != nil && there.Success {
-			text += report.AppliedTwice(logs[0].Transaction(), here.CommitAfter, a.flags.remote, done.SetAside)
+		if ledger.Repeats(logs[0], logs[1]) {
+			text += report.AppliedTwice(logs[0].Transaction(), logs[0].LastApply().CommitAfter, a.flags.remote, done.SetAside)
 		} else {
 			left = append(left, id)
 		}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,13 +47,20 @@ func commutes(p Payload) bool {
 	return false
 }
 
-// Repeats reports whether a log, after the first events, which another one has as well, only says that the patch which
-// the other has applied was applied here too. Nothing else that counts is in it: no denial, no further proposer, and
-// nothing that failed.
-func Repeats(log, other *Log, common int) bool {
+// Repeats reports whether a log, after the events that another one begins with as well, only says that the patch which
+// the other has applied since was applied here too. Nothing else that counts is in it: no denial, no further proposer,
+// and nothing that failed.
+func Repeats(log, other *Log) bool {
+	common, theirs := 0, slices.Collect(bytes.Lines(other.raw))
+	for line := range bytes.Lines(log.raw) {
+		if common == len(theirs) || !bytes.Equal(line, theirs[common]) {
+			break
+		}
+		common++
+	}
 	applied := func(l *Log) bool {
-		done := l.LastApply()
-		return done != nil && done.Success && (l.tx.Status == Applied || l.tx.Status == Completed)
+		done := func(p Payload) bool { c, ok := p.(*ApplyComplete); return ok && c.Success }
+		return (l.tx.Status == Applied || l.tx.Status == Completed) && slices.ContainsFunc(l.payloads, done)
 	}
 	return applied(log) && applied(other) && log.tx.PatchID() == other.tx.PatchID() && !slices.ContainsFunc(log.payloads[common:], func(p Payload) bool {
 		switch p := p.(type) {

@@ -71,7 +71,6 @@ func TestT10JoinAgain(t *testing.T) {
 // TestRepeats: only a clean apply of what the other side has applied too repeats it. A denial, a further proposer or
 // anything that failed is never left out so (T03, T10).
 func TestRepeats(t *testing.T) {
-	common := len(proposed(t).Events())
 	decide := func(d ledger.Decision) func(*ledger.Stage) {
 		return func(s *ledger.Stage) { s.Event(request("req_1")); s.Event(decision("req_1", d)) }
 	}
@@ -100,7 +99,22 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 	yes := decide(ledger.Approve)
-	theirs := proposed(t, yes, begun, ended(true), applied)
+	theirs := proposed(t, func(s *ledger.Stage) { s.Artifact("note", "theirs") }, yes, begun, ended(true), applied)
+	before := func(more ...func(*ledger.Stage)) *ledger.Log { // applied in one clone, and what each did since
+		log, err := ledger.ReadLog(theirs.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := ledger.NewStage(log, moment, storetest.Plain{})
+		for _, add := range more {
+			add(s)
+		}
+		if _, err := s.Entry(ledger.Title{}, false); err != nil {
+			t.Fatal(err)
+		}
+		return s.Log
+	}
+	completed := func(s *ledger.Stage) { s.Status(ledger.Completed, ""); s.Close() }
 	for name, c := range map[string]struct {
 		ours, theirs *ledger.Log
 		want         bool
@@ -115,8 +129,10 @@ func TestRepeats(t *testing.T) {
 		"they only approved":   {proposed(t, yes, begun, ended(true), applied), proposed(t, yes), false},
 		"they are applying it": {proposed(t, yes, begun, ended(true), applied), proposed(t, yes, begun), false},
 		"they have it denied":  {proposed(t, yes, begun, ended(true), applied), proposed(t, decide(ledger.Deny)), false},
+		"applied before":       {before(validated(true), completed), before(validated(false)), false},
+		"both only checked it": {before(validated(true), completed), before(validated(true), func(s *ledger.Stage) { s.Artifact("note", 1) }, completed), false},
 	} {
-		if got := ledger.Repeats(c.ours, c.theirs, common); got != c.want {
+		if got := ledger.Repeats(c.ours, c.theirs); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
