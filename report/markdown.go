@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // Markdown is the report for a job summary or a check run, of at most
@@ -167,7 +168,7 @@ func (r Report) says(show func(string) string, commit string) string {
 	case r.Validation != nil && !r.Validation.OK:
 		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
 	case r.isStory() && at.Tone() == state.Good:
-		text := strings.TrimSuffix(strings.ToUpper(string(at[:1]))+string(at[1:])+": "+commit, ": ")
+		text := strings.TrimSuffix(view.Upper(string(at))+": "+commit, ": ")
 		text = strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
 		if r.state() == approval.Denied { // since then
 			text += "; " + show(plain(r.Verdict))

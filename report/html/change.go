@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // wide begins a table that scrolls in a box of its own where the screen is narrow. The columns have
@@ -144,7 +145,7 @@ func (s *sheet) risks() {
 	default:
 		s.Markup("<ul class=\"risks\">\n")
 		for _, r := range list.Risks {
-			s.Markup("<li><strong>").Text(upper(riskTitle(r.Kind))).Markup("</strong>: ")
+			s.Markup("<li><strong>").Text(view.Upper(riskTitle(r.Kind))).Markup("</strong>: ")
 			s.riskPath(r)
 			if lines := numbers(r.Lines, r.More); lines != "" {
 				s.Text(", " + map[bool]string{true: "line ", false: "lines "}[len(r.Lines) == 1 && r.More == 0] + lines)
@@ -180,13 +181,12 @@ func (s *sheet) riskPath(r risk.Risk) {
 	s.Code(cmp.Or(r.Path, "every file"))
 }
 
+// riskTitle is a kind of risk in words, or as the record has it where this program does not know it.
 func riskTitle(k risk.Kind) string {
-	return cmp.Or(map[risk.Kind]string{
-		risk.Unlisted: "not listed", risk.Executable: "becomes executable", risk.Trusted: "steers automation", risk.Build: "builds or installs",
-		risk.Secret: "secret", risk.Protected: "protected", risk.Binary: "binary", risk.Delete: "deleted", risk.Rename: "renamed",
-		risk.Mode: "executable no more", risk.Whitespace: "white space only", risk.Long: "long lines", risk.Hidden: "hidden characters",
-		risk.Lookalike: "look-alike letters", risk.Generated: "generated",
-	}[k], string(k))
+	if !ledger.KnownRisk(string(k)) {
+		return string(k)
+	}
+	return ledger.RiskTitle(string(k))
 }
 
 func numbers(lines []int, more int) string {
@@ -196,7 +196,7 @@ func numbers(lines []int, more int) string {
 	}
 	text := strings.Join(out, ", ")
 	if more > 0 {
-		text += " and " + plural(more, "more", "more")
+		text += " and " + strconv.Itoa(more) + " more"
 	}
 	return text
 }
@@ -339,7 +339,7 @@ func (s *sheet) met() {
 	}
 	for _, e := range s.t.policy.Explain(s.t.proposal.TargetFiles) {
 		for _, met := range e.Rules {
-			s.Markup("<p>").Code(e.Path).Text(" is protected by ").Code(met.Rule).Text(" (").Code(met.Glob).Text("): " + plural(met.Required, "approval", "approvals"))
+			s.Markup("<p>").Code(e.Path).Text(" is protected by ").Code(met.Rule).Text(" (").Code(met.Glob).Text("): " + ledger.Plural(met.Required, "approval", "approvals"))
 			if who := (policy.Need{Users: met.Users, Teams: met.Teams, Owners: met.Owners}).People(); who != "" {
 				s.Text(" by " + who)
 			}

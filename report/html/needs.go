@@ -50,7 +50,7 @@ func (s *sheet) requirement(r view.Requirement) {
 	} else {
 		s.Markup("<li class=\"open\"><span class=\"mark\" role=\"img\" aria-label=\"missing\">○</span>")
 	}
-	s.Markup("<div><p><strong>").Text(upper(r.What)).Markup("</strong>")
+	s.Markup("<div><p><strong>").Text(view.Upper(r.What)).Markup("</strong>")
 	for i, path := range r.Paths[:min(len(r.Paths), maxPathsNamed)] {
 		s.Text(map[bool]string{true: " ", false: ", "}[i == 0]).Code(path)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -180,12 +179,4 @@ func (s *sheet) diff() {
 	if bytes.Contains(s.b[from:], []byte(`class="hidden"`)) {
 		s.Markup("<p class=\"note\">Marked escapes, such as <span class=\"hidden\">\\u202e</span>, stand for characters that do not show and for bytes that are no text.</p>\n")
 	}
-}
-
-// upper begins a sentence.
-func upper(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -338,8 +337,4 @@ func all[P ledger.Payload](t Transaction) []P {
 		}
 	}
 	return out
-}
-
-func plural(n int, one, many string) string {
-	return fmt.Sprintf("%d %s", n, map[bool]string{true: one, false: many}[n == 1])
 }

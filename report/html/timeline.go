@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // timeline is a table of what happened, by the events.
@@ -52,7 +53,7 @@ func (s *sheet) happened(e event) {
 	case *ledger.StatusChange:
 		switch p.To { // the others say nothing that the rows beside them do not
 		case ledger.Denied, ledger.Interrupted, ledger.Superseded:
-			s.Text(upper(string(state.Of(p.To, "", false, false))) + ": " + p.Reason)
+			s.Text(view.Upper(string(state.Of(p.To, "", false, false))) + ": " + p.Reason)
 		case ledger.Failed:
 			s.Text("Not applied: ")
 			s.quoting(p.Reason)
@@ -67,7 +68,7 @@ func (s *sheet) happened(e event) {
 	case *ledger.ApplyComplete:
 		switch {
 		case !p.Success:
-			s.Text(upper(string(state.ApplyFailed)))
+			s.Text(view.Upper(string(state.ApplyFailed)))
 		case p.CommitAfter != "":
 			s.Text("Applied as commit ")
 			s.commit(p.CommitAfter)
@@ -105,7 +106,7 @@ func (s *sheet) asked(r *ledger.ApprovalRequest, before, after []event) {
 	for n <= len(after) && alike(after[n-1]) {
 		n++
 	}
-	s.Text(plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were") + " asked for")
+	s.Text(ledger.Plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were") + " asked for")
 }
 
 // stored tells of evidence that was recorded.

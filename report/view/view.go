@@ -204,14 +204,14 @@ func (t Transaction) banner(f Facts) Banner {
 	case state.Unchecked:
 		b.Tone, b.Title, b.Detail = state.Open, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
 	case state.CheckFailed, state.ApplyFailed:
-		b.Title, b.Detail = upper(string(f.State)), nothing
+		b.Title, b.Detail = Upper(string(f.State)), nothing
 		if f.Written {
 			b.Title, b.Detail = "Applied; the check failed", "The files are not as they were approved, or a command did not pass."
 		}
 	case state.Denied:
 		b.Title, b.Detail = t.denial(f.Ended), "These bytes cannot be applied any more."
 	case state.Approved, state.Mergeable:
-		b.Title = t.approved(f.Verdict, ", not "+applied+" yet", upper(string(f.State)))
+		b.Title = t.approved(f.Verdict, ", not "+applied+" yet", Upper(string(f.State)))
 		if f.Verdict != nil && f.Verdict.BreakGlass {
 			b.Tone = state.Bad
 		}
@@ -220,7 +220,7 @@ func (t Transaction) banner(f Facts) Banner {
 	case state.Waits:
 		b.waits(t, nothing)
 	default:
-		b.Title = upper(string(f.State))
+		b.Title = Upper(string(f.State))
 	}
 	return b
 }
@@ -242,11 +242,11 @@ func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone
 	title := t.approved(v, ", and "+applied, "")
 	switch {
 	case title == "":
-		return state.Open, upper(applied) + "; who approved it cannot be told"
+		return state.Open, Upper(applied) + "; who approved it cannot be told"
 	case v.BreakGlass:
-		return state.Bad, upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.approvers(true))
+		return state.Bad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.approvers(true))
 	case t.ByProposer():
-		return state.Open, upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
+		return state.Open, Upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
 	}
 	return state.Good, title
 }
@@ -277,9 +277,9 @@ func (t Transaction) ended(f Facts, did string) string {
 	case f.State == state.Closed:
 		over = "; closed without being " + did
 	}
-	otherwise := upper(string(f.State))
+	otherwise := Upper(string(f.State))
 	if f.Written {
-		otherwise = upper(did) + "; " + string(f.State)
+		otherwise = Upper(did) + "; " + string(f.State)
 	}
 	return strings.TrimSuffix(t.approved(f.Verdict, over, otherwise)+": "+why, ": ")
 }
@@ -334,7 +334,8 @@ func List(names []string) string {
 	return strings.Join(names, "")
 }
 
-func upper(text string) string {
+// Upper is a text with a capital letter, as a sentence begins.
+func Upper(text string) string {
 	if text == "" {
 		return ""
 	}
