@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,13 +26,15 @@ func (d *dice) roll(n int) int {
 
 var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
 
-// slowUnified puts the hunks of a plain diff on a file, line by line, exactly where they
-// say (POSIX, diff, "Diff -u Output Format"). ok is false where they do not fit.
-func slowUnified(file string, diff []string) (out string, ok bool) {
-	lines := strings.SplitAfter(file, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
+// A slowHunk puts lines in the place of others, which are below so many lines.
+type slowHunk struct {
+	from     int
+	old, new []string
+	last     byte
+}
+
+// slowHunks reads hunks line by line (POSIX, diff, "Diff -u Output Format"). ok is false where their counts are wrong.
+func slowHunks(diff []string) (hunks []slowHunk, ok bool) {
 	number := func(text string) int {
 		if text == "" {
 			return 1
@@ -39,55 +42,110 @@ func slowUnified(file string, diff []string) (out string, ok bool) {
 		n, _ := strconv.Atoi(text)
 		return n
 	}
-	at := 0
+	end := 0
 	for len(diff) > 0 {
 		m := hunkHead.FindStringSubmatch(diff[0])
 		if m == nil {
-			return "", false
+			return nil, false
 		}
-		from, olds, news := number(m[1]), number(m[2]), number(m[4]) // where it goes follows from that, as for git
+		h := slowHunk{from: number(m[1])} // where it goes follows from that, as for git
+		olds, news := number(m[2]), number(m[4])
 		diff = diff[1:]
-		var old, replacement []string
-		for len(old) < olds || len(replacement) < news {
+		for len(h.old) < olds || len(h.new) < news {
 			if len(diff) == 0 || diff[0][0] == '@' {
-				return "", false
+				return nil, false
 			}
 			line := diff[0][1:]
-			op := diff[0][0]
+			h.last = diff[0][0]
 			if diff = diff[1:]; len(diff) > 0 && diff[0][0] == '\\' {
 				line, diff = strings.TrimSuffix(line, "\n"), diff[1:]
 			}
-			if op != '+' {
-				old = append(old, line)
+			if h.last != '+' {
+				h.old = append(h.old, line)
 			}
-			if op != '-' {
-				replacement = append(replacement, line)
+			if h.last != '-' {
+				h.new = append(h.new, line)
 			}
 		}
-		if len(old) != olds || len(replacement) != news {
-			return "", false
+		if len(h.old) != olds || len(h.new) != news {
+			return nil, false
 		}
 		if olds > 0 {
-			from--
+			h.from--
 		}
-		if from < at || from+olds > len(lines) {
+		if h.from < end {
+			return nil, false // they are in order, and apart
+		}
+		end = h.from + olds
+		hunks = append(hunks, h)
+	}
+	return hunks, true
+}
+
+// slowPlaces says where in a file hunks are that are not all where they say, as patch.Diff.Moved has it.
+func slowPlaces(lines []string, hunks []slowHunk) (found []slowHunk, ok bool) {
+	has := func(at int, want []string) bool {
+		return at >= 0 && at+len(want) <= len(lines) && slices.Equal(lines[at:at+len(want)], want)
+	}
+	end, shift, moved := 0, 0, false
+	for _, h := range hunks {
+		if moved || !has(h.from, h.old) {
+			var there []int
+			for at := range lines {
+				if strings.HasPrefix(strings.Join(lines[at:], ""), strings.Join(h.old, "")) {
+					there = append(there, at)
+				}
+			}
+			already := len(h.new) > 0 && has(h.from+shift, h.new)
+			if len(h.old) == 0 || already || len(there) != 1 || !has(there[0], h.old) || h.from == 0 && there[0] > 0 {
+				return nil, false
+			}
+			moved = moved || there[0] != h.from
+			h.from = there[0]
+		}
+		if h.from < end || h.last != ' ' && h.from+len(h.old) < len(lines) {
+			return nil, false
+		}
+		end, shift = h.from+len(h.old), shift+len(h.new)-len(h.old)
+		found = append(found, h)
+	}
+	return found, true
+}
+
+// slowPut puts hunks on a file exactly where they say. ok is false where they do not fit.
+func slowPut(lines []string, hunks []slowHunk) (out string, ok bool) {
+	at := 0
+	for _, h := range hunks {
+		if h.from < at || h.from+len(h.old) > len(lines) || !slices.Equal(lines[h.from:h.from+len(h.old)], h.old) {
 			return "", false
 		}
-		for ; at < from; at++ {
-			out += lines[at]
-		}
-		for i, line := range old {
-			if lines[at+i] != line {
-				return "", false
-			}
-		}
-		if len(replacement) > 0 && out != "" && !strings.HasSuffix(out, "\n") {
+		out += strings.Join(lines[at:h.from], "")
+		if len(h.new) > 0 && out != "" && !strings.HasSuffix(out, "\n") {
 			return "", false // behind a line that has no end
 		}
-		at += olds
-		out += strings.Join(replacement, "")
+		at = h.from + len(h.old)
+		out += strings.Join(h.new, "")
 	}
 	return out + strings.Join(lines[at:], ""), true
+}
+
+// slowUnified puts the hunks of a plain diff on a file, line by line.
+func slowUnified(file string, diff []string) (out string, ok bool) {
+	lines := strings.SplitAfter(file, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	hunks, ok := slowHunks(diff)
+	if !ok {
+		return "", false
+	}
+	if out, ok = slowPut(lines, hunks); ok {
+		return out, true
+	}
+	if hunks, ok = slowPlaces(lines, hunks); !ok {
+		return "", false
+	}
+	return slowPut(lines, hunks)
 }
 
 // FuzzUnifiedAgree: diffs that the fuzzer makes, some of them broken a little, come to what
