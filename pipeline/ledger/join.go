@@ -60,7 +60,7 @@ func Repeats(log, other *Log) bool {
 	}
 	applied := func(l *Log) bool {
 		done := func(p Payload) bool { c, ok := p.(*ApplyComplete); return ok && c.Success }
-		return (l.tx.Status == Applied || l.tx.Status == Completed) && slices.ContainsFunc(l.payloads, done)
+		return (l.tx.Status == Applied || l.tx.Status == Completed) && slices.ContainsFunc(l.payloads[common:], done)
 	}
 	return applied(log) && applied(other) && log.tx.PatchID() == other.tx.PatchID() && !slices.ContainsFunc(log.payloads[common:], func(p Payload) bool {
 		switch p := p.(type) {
