@@ -2,12 +2,9 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // CheckName is the name of the check run of a transaction with a patch.
@@ -60,35 +57,4 @@ func Online(r online.Result, s Style) string {
 	}
 	b.WriteString("\n")
 	return b.String()
-}
-
-// Rules of SARIF that the forge's answers break.
-const (
-	OnlineRule        = "forge-contradicts-record"
-	OnlineUnknownRule = "forge-does-not-tell"
-)
-
-// AddOnline adds what the forge contradicts, as errors, and what it does not tell, as
-// warnings.
-func (l *SARIFLog) AddOnline(r online.Result) {
-	run := &l.Runs[0]
-	add := func(rule, level, text string, f online.Finding) {
-		if !slices.ContainsFunc(run.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == rule }) {
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rule, sarifText{text + ": docs/online.md"}})
-		}
-		subject := f.What + " " + f.About
-		run.Results = append(run.Results, sarifResult{
-			RuleID: rule, Level: level, Locations: []sarifLocation{sarifPlace(explain.Lines{Path: policy.Path}, f.TransactionID)},
-			Message:      sarifText{Clean(fmt.Sprintf("%s (%s) is %s: %s %s", subject, f.TransactionID, f.Verdict, f.Now, f.Reason))},
-			Fingerprints: map[string]string{"online/v1": f.TransactionID + " " + subject + " " + rule},
-		})
-	}
-	for _, f := range r.Findings {
-		switch f.Verdict {
-		case online.Gone, online.Changed:
-			add(OnlineRule, "error", "the forge tells something else than the record", f)
-		case online.Unknown:
-			add(OnlineUnknownRule, "warning", "the forge does not tell what was recorded of it", f)
-		}
-	}
 }

@@ -4,96 +4,40 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// UnexplainedRule is the rule of SARIF that a commit breaks which nothing accounts for.
-const UnexplainedRule = "unexplained-commit"
+type object = map[string]any
 
-// A SARIFLog is a log of SARIF 2.1.0 (OASIS, 2020), as far as audit writes one.
-type SARIFLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
+// A sarif is a run of SARIF in the making: results, and the rules that they break, each once.
+type sarif struct {
+	rules, results []any
+	known          map[string]bool
 }
 
-type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
-}
+// A sarifRule is a rule, how bad it is to break it, and what it is about.
+type sarifRule struct{ id, level, text string }
 
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
+var (
+	unexplainedRule = sarifRule{"unexplained-commit", "error", "nothing accounts for a commit: docs/explain.md"}
+	contradicted    = sarifRule{"forge-contradicts-record", "error", "the forge tells something else than the record: docs/online.md"}
+	untold          = sarifRule{"forge-does-not-tell", "warning", "the forge does not tell what was recorded of it: docs/online.md"}
 
-type sarifDriver struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version"`
-	Rules   []sarifRule `json:"rules"`
-}
+	onlineRules = map[online.Verdict]sarifRule{online.Gone: contradicted, online.Changed: contradicted, online.Unknown: untold}
+)
 
-type sarifRule struct {
-	ID   string    `json:"id"`
-	Text sarifText `json:"shortDescription"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifResult struct {
-	RuleID       string            `json:"ruleId"`
-	Level        string            `json:"level"`
-	Message      sarifText         `json:"message"`
-	Locations    []sarifLocation   `json:"locations"`
-	Fingerprints map[string]string `json:"partialFingerprints"`
-}
-
-type sarifLocation struct {
-	Physical sarifPhysical  `json:"physicalLocation"`
-	Logical  []sarifLogical `json:"logicalLocations"`
-}
-
-type sarifPhysical struct {
-	Artifact struct {
-		URI string `json:"uri"`
-	} `json:"artifactLocation"`
-	Region *sarifRegion `json:"region,omitempty"`
-}
-
-type sarifRegion struct {
-	From int `json:"startLine"`
-	To   int `json:"endLine"`
-}
-
-type sarifLogical struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-}
-
-// SARIF is what an audit found, for code scanning: the ledger's findings and the commits
-// of a branch that nothing accounts for; branch may be nil. A finding about no file is
-// placed at the Policy, as code scanning takes none without a file.
-func SARIF(r audit.Result, branch *explain.Branch, ledgerRef, version string) SARIFLog {
-	run := sarifRun{Tool: sarifTool{sarifDriver{"countersign", version, []sarifRule{}}}, Results: []sarifResult{}}
-	add := func(rule, text, message, commit string, lines []explain.Lines) {
-		if !slices.ContainsFunc(run.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == rule }) {
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{rule, sarifText{text}})
-		}
-		one := sarifResult{RuleID: rule, Level: "error", Message: sarifText{Clean(message)}, Fingerprints: map[string]string{"commit/v1": commit + " " + rule}}
-		for _, l := range lines {
-			one.Locations = append(one.Locations, sarifPlace(l, commit))
-		}
-		run.Results = append(run.Results, one)
-	}
+// SARIF is what an audit found, for code scanning (SARIF 2.1.0, OASIS, 2020): the ledger's findings,
+// the commits of a branch that nothing accounts for, and what the forge tells otherwise than the record, or not;
+// branch and asked may be nil. A finding about no file is placed at the Policy, as code scanning takes none without a file.
+func SARIF(r audit.Result, branch *explain.Branch, asked *online.Result, ledgerRef, version string) map[string]any {
+	run := sarif{[]any{}, []any{}, map[string]bool{}}
 	for _, f := range r.Findings {
-		place := []explain.Lines{{Path: policy.Path}}
-		add(f.RuleID, "a rule of the ledger: docs/formats.md", fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, place)
+		run.add(sarifRule{f.RuleID, "error", "a rule of the ledger: docs/formats.md"}, fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, "commit/v1", f.Commit, nil)
 	}
 	if branch != nil {
 		for _, u := range branch.Unexplained {
@@ -103,26 +47,46 @@ func SARIF(r audit.Result, branch *explain.Branch, ledgerRef, version string) SA
 					lines = append(lines, explain.Lines{Path: path})
 				}
 			}
-			if len(lines) == 0 {
-				lines = []explain.Lines{{Path: policy.Path}}
-			}
-			add(UnexplainedRule, "nothing accounts for a commit: docs/explain.md", fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, lines)
+			run.add(unexplainedRule, fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, "commit/v1", u.Commit, lines)
 		}
 	}
-	return SARIFLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}
+	if asked != nil {
+		for _, f := range asked.Findings {
+			if rule, told := onlineRules[f.Verdict]; told {
+				about := f.What + " " + f.About
+				run.add(rule, fmt.Sprintf("%s (%s) is %s: %s %s", about, f.TransactionID, f.Verdict, f.Now, f.Reason), f.TransactionID, "online/v1", f.TransactionID+" "+about, nil)
+			}
+		}
+	}
+	driver := object{"name": "countersign", "version": version, "rules": run.rules}
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []any{object{"tool": object{"driver": driver}, "results": run.results}},
+	}
 }
 
-// sarifPlace is where a commit has lines of a file.
-func sarifPlace(l explain.Lines, commit string) sarifLocation {
-	var at sarifLocation
-	names := strings.Split(l.Path, "/")
-	for i, name := range names {
-		names[i] = url.PathEscape(name)
+// add adds a result about a commit or a transaction. Under mark, of is what it is known again by.
+func (s *sarif) add(rule sarifRule, message, about, mark, of string, lines []explain.Lines) {
+	if !s.known[rule.id] {
+		s.known[rule.id] = true
+		s.rules = append(s.rules, object{"id": rule.id, "shortDescription": object{"text": rule.text}})
 	}
-	at.Physical.Artifact.URI = strings.Join(names, "/")
-	if l.From > 0 {
-		at.Physical.Region = &sarifRegion{l.From, max(l.From, l.To)}
+	if len(lines) == 0 {
+		lines = []explain.Lines{{Path: policy.Path}}
 	}
-	at.Logical = []sarifLogical{{cmp.Or(commit, "ledger"), "commit"}}
-	return at
+	var places []any
+	for _, l := range lines {
+		names := strings.Split(l.Path, "/")
+		for i, name := range names {
+			names[i] = url.PathEscape(name)
+		}
+		physical := object{"artifactLocation": object{"uri": strings.Join(names, "/")}}
+		if l.From > 0 {
+			physical["region"] = object{"startLine": l.From, "endLine": max(l.From, l.To)}
+		}
+		places = append(places, object{"physicalLocation": physical, "logicalLocations": []any{object{"name": cmp.Or(about, "ledger"), "kind": "commit"}}})
+	}
+	s.results = append(s.results, object{
+		"ruleId": rule.id, "level": rule.level, "message": object{"text": Clean(message)}, "locations": places, "partialFingerprints": object{mark: of + " " + rule.id},
+	})
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // sarifSample has every kind of result.
-func sarifSample() report.SARIFLog {
+func sarifSample() map[string]any {
 	found := audit.Result{Findings: []history.Finding{{RuleID: "L8", Commit: strings.Repeat("a", 40), Path: "x", Message: "was removed"}, {RuleID: "L14", Message: "was rewritten"}}}
 	branch := &explain.Branch{Name: "main", Unexplained: []explain.Unexplained{
 		{Commit: strings.Repeat("b", 40), Subject: "\x1b[2J", Reason: "no transaction proposes this change", Paths: []string{"a b/c%.go", "d"}},
 		{Commit: strings.Repeat("c", 40), Reason: "is a merge", Paths: []string{"m"}, Lines: []explain.Lines{{Path: "m", From: 3, To: 2}, {Path: "m", From: 5, To: 7}, {Path: "n"}}},
 		{Commit: strings.Repeat("d", 40), Reason: "changes no file"},
 	}}
-	return report.SARIF(found, branch, "refs/agent/ledger", "1.0")
+	return report.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")
 }
 
 // TestT71SARIF: each finding and each commit is a result with a place, and a rule that is
@@ -33,7 +33,7 @@ func TestT71SARIF(t *testing.T) {
 	}
 	text := string(raw)
 	for _, want := range []string{
-		`"uri":"a%20b/c%25.go"`, `"region":{"startLine":3,"endLine":3}`, `"region":{"startLine":5,"endLine":7}`, `"uri":".github/countersign.yml"`,
+		`"uri":"a%20b/c%25.go"`, `"region":{"endLine":3,"startLine":3}`, `"region":{"endLine":7,"startLine":5}`, `"uri":".github/countersign.yml"`,
 		`"version":"2.1.0"`, `{"id":"L8",`, `{"id":"unexplained-commit",`, `"partialFingerprints":{"commit/v1":"` + strings.Repeat("b", 40),
 	} {
 		if !strings.Contains(text, want) {
@@ -48,7 +48,7 @@ func TestT71SARIF(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	empty, err := json.Marshal(report.SARIF(audit.Result{}, nil, "refs/agent/ledger", "1.0"))
+	empty, err := json.Marshal(report.SARIF(audit.Result{}, nil, nil, "refs/agent/ledger", "1.0"))
 	if err != nil || !strings.Contains(string(empty), `"results":[]`) {
 		t.Errorf("%s %v", empty, err)
 	}

@@ -180,11 +180,7 @@ func (a *App) writeSARIF(name string, doc audited) error {
 	if name == "" {
 		return nil
 	}
-	log := report.SARIF(doc.Result, doc.Branch, a.flags.ledgerRef, version())
-	if doc.Online != nil {
-		log.AddOnline(*doc.Online)
-	}
-	return a.writeJSON(name, log)
+	return a.writeJSON(name, report.SARIF(doc.Result, doc.Branch, doc.Online, a.flags.ledgerRef, version()))
 }
 
 // wholeClock notes in which order the transactions of the whole ledger were recorded.
