@@ -1,7 +1,9 @@
 package html
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -34,32 +36,68 @@ func (b *Body) Text(text string) *Body { return b.reveal(text, "") }
 // Lines adds text of several lines, for an element that keeps white space.
 func (b *Body) Lines(text string) *Body { return b.reveal(text, "\n\t") }
 
-// Textf is Text of a format and its values.
-func (b *Body) Textf(format string, a ...any) *Body { return b.Text(fmt.Sprintf(format, a...)) }
-
-// Code adds text as code, letter by letter.
-func (b *Body) Code(text string) *Body { return b.Markup("<code>").Text(text).Markup("</code>") }
-
-// Attribute adds an attribute to an element that Markup has left open, such as <td.
-func (b *Body) Attribute(name constant, value string) *Body {
-	b.Markup(" ").Markup(name).Markup(`="`)
-	b.b = appendText(b.b, value, "", false)
-	return b.Markup(`"`)
+// Put adds markup in which each {} is the place of a part: a text, which is escaped as between
+// elements or as in an attribute, wherever it stands; a number; another body; or nil for nothing.
+func (b *Body) Put(markup constant, parts ...any) *Body {
+	rest := string(markup)
+	for _, part := range parts {
+		before, after, ok := strings.Cut(rest, "{}")
+		if !ok {
+			panic("html: no place for a part: " + string(markup))
+		}
+		b.Markup(constant(before))
+		rest = after
+		switch part := part.(type) {
+		case string:
+			b.b = appendText(b.b, part, "", !b.inAttribute())
+		case int:
+			b.b = strconv.AppendInt(b.b, int64(part), 10)
+		case *Body:
+			if b.inAttribute() {
+				panic("html: markup in an attribute: " + string(markup))
+			}
+			b.Add(part)
+		case nil:
+		default:
+			panic(fmt.Sprintf("html: a %T is no part", part))
+		}
+	}
+	if strings.Contains(rest, "{}") {
+		panic("html: a place without its part: " + string(markup))
+	}
+	return b.Markup(constant(rest))
 }
 
-// Link adds text that leads to an address, and the text alone unless the address is a relative
+// inAttribute reports whether the end is between the quotation marks of an attribute. In a tag text can
+// be nowhere else. What is text has none of these signs.
+func (b *Body) inAttribute() bool {
+	at := bytes.LastIndexAny(b.b, "<>")
+	if at < 0 || b.b[at] == '>' {
+		return false
+	}
+	if bytes.Count(b.b[at:], []byte(`"`))%2 == 0 {
+		panic("html: text in a tag: " + string(b.b[at:]))
+	}
+	return true
+}
+
+// Part is a body of its own.
+func Part(markup constant, parts ...any) *Body { return new(Body).Put(markup, parts...) }
+
+// Code is text as code, letter by letter.
+func Code(text string) *Body { return Part("<code>{}</code>", text) }
+
+// To is text that leads to an address, and the text alone unless the address is a relative
 // one of plain letters, such as ../../tx/ID.html#diff, or begins with
 // http:// or https:// and has only what an address is written with.
-func (b *Body) Link(address, text string) *Body {
-	web := isWeb(address)
-	if !web && !isRelative(address) {
-		return b.Text(text)
+func To(address, text string) *Body {
+	switch {
+	case isWeb(address):
+		return Part(`<a href="{}" rel="noopener noreferrer">{}</a>`, address, text)
+	case isRelative(address):
+		return Part(`<a href="{}">{}</a>`, address, text)
 	}
-	b.Markup("<a").Attribute("href", address)
-	if web {
-		b.Markup(` rel="noopener noreferrer"`)
-	}
-	return b.Markup(">").Text(text).Markup("</a>")
+	return Part("{}", text)
 }
 
 // Add adds another body.

@@ -2,6 +2,7 @@ package html
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,62 +17,53 @@ import (
 
 // wide begins a table that scrolls in a box of its own where the screen is narrow. The columns have
 // these heads.
-func (s *sheet) wide(label string, heads ...string) {
-	s.Markup("<div class=\"wide\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", label).Markup(">\n<table>\n<thead><tr>")
+func (b *Body) wide(label string, heads ...string) {
+	b.Put("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>", label)
 	for _, h := range heads {
-		s.Markup("<th scope=\"col\">").Text(h).Markup("</th>")
+		b.Put("<th scope=\"col\">{}</th>", h)
 	}
-	s.Markup("</tr></thead>\n<tbody>\n")
+	b.Markup("</tr></thead>\n<tbody>\n")
 }
 
-func (s *sheet) endWide() { s.Markup("</tbody>\n</table>\n</div>\n") }
+func (b *Body) endWide() { b.Markup("</tbody>\n</table>\n</div>\n") }
 
-// row is a row of a table; each cell writes itself.
-func (s *sheet) row(cells ...func()) {
-	s.Markup("<tr>")
+// row is a row of a table.
+func (b *Body) row(cells ...any) {
+	b.Markup("<tr>")
 	for _, cell := range cells {
-		s.Markup("<td>")
-		cell()
-		s.Markup("</td>")
+		b.Put("<td>{}</td>", cell)
 	}
-	s.Markup("</tr>\n")
+	b.Markup("</tr>\n")
 }
 
 // proposal is who wants what, and which bytes.
 func (s *sheet) proposal() {
 	t := s.t
 	s.Markup("<section>\n<h2 id=\"proposal\">The proposal</h2>\n<dl>\n")
-	s.fact("Proposed by", func() { s.person(t.Proposer); s.Text(", id ").Code(t.Proposer.ID) })
-	s.fact("Proposed", func() { s.when(t.Proposed) })
-	s.fact("Transaction", func() { s.Code(t.ID) })
+	s.Fact("Proposed by", Part("{}, id {}", s.person(t.Proposer), Code(t.Proposer.ID)))
+	s.Fact("Proposed", when(t.Proposed))
+	s.Fact("Transaction", Code(t.ID))
 	if p := t.proposal; p != nil {
 		if p.Author != nil {
-			s.fact("Author in the patch", func() { s.Text(p.Author.Name + " <" + p.Author.Email + ">, not verified") })
+			s.Fact("Author in the patch", p.Author.Name+" <"+p.Author.Email+">, not verified")
 		}
 		for _, one := range t.again {
-			s.fact("Proposed too", func() {
-				s.Text("by ")
-				s.person(one.Proposer)
-				s.Text(", id ").Code(one.Proposer.ID)
-				s.Text(", as " + one.Input.Form())
-			})
+			s.Fact("Proposed too", Part("by {}, id {}, as {}", s.person(one.Proposer), Code(one.Proposer.ID), one.Input.Form()))
 		}
-		s.fact("SHA-256 of the diff", func() {
-			s.sum(t.PatchID)
-			if address := "patch/" + t.PatchID + "/index.html"; isLongHex(t.PatchID) && !s.o.Alone && s.o.Has != nil && s.o.Has(address) {
-				s.Text(" ")
-				s.here(address, "others proposed these bytes too")
-			}
-		})
-		s.fact("Made for commit", func() { s.commit(p.BaseCommit) })
+		these := sum(t.PatchID)
+		if address := "patch/" + t.PatchID + "/index.html"; isLongHex(t.PatchID) && !s.o.Alone && s.o.Has != nil && s.o.Has(address) {
+			these.Put(" {}", s.here(address, "others proposed these bytes too"))
+		}
+		s.Fact("SHA-256 of the diff", these)
+		s.Fact("Made for commit", s.commit(p.BaseCommit))
 		if t.PullRequest > 0 {
-			s.fact("Pull request", s.pull)
+			s.Fact("Pull request", s.pull())
 		}
 		if p.Confidence != nil {
-			s.fact("Confidence", func() { s.Text(itoa(*p.Confidence) + " of 100, by the proposer's own word") })
+			s.Fact("Confidence", Part("{} of 100, by the proposer's own word", *p.Confidence))
 		}
 		if len(t.Supersedes) > 0 {
-			s.fact("Takes the place of", func() { s.transactions(t.Supersedes) })
+			s.Fact("Takes the place of", s.transactions(t.Supersedes))
 		}
 	}
 	s.Markup("</dl>\n")
@@ -87,31 +79,30 @@ func (s *sheet) claims() {
 	}
 	text := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n"))
 	s.Markup("<p>A commit of this change says, in the proposer's words, which nobody has verified:</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"The proposer's message\"><code>")
-	s.Lines(text)
-	s.Markup("</code></pre>\n")
+	s.Lines(text).Markup("</code></pre>\n")
 }
 
-func (s *sheet) transactions(ids []string) {
+func (s *sheet) transactions(ids []string) *Body {
+	b := new(Body)
 	for i, id := range ids {
 		if i > 0 {
-			s.Text(", ")
+			b.Markup(", ")
 		}
 		address := ""
 		if ledger.CheckID(id) == nil {
 			address = "tx/" + id + ".html"
 		}
-		s.Markup("<code>")
-		s.here(address, id)
-		s.Markup("</code>")
+		b.Put("<code>{}</code>", s.here(address, id))
 	}
+	return b
 }
 
-func (s *sheet) pull() {
-	text := "#" + itoa(s.t.PullRequest)
+func (s *sheet) pull() *Body {
+	text := "#" + strconv.Itoa(s.t.PullRequest)
 	if r := s.t.Repository; r != nil {
 		text = r.Name + text
 	}
-	s.Link(s.pullPage(), text)
+	return To(s.pullPage(), text)
 }
 
 // pullPage is the address of the pull request's page, "" for none. Where it is not known what kind of forge
@@ -123,8 +114,8 @@ func (s *sheet) pullPage() string {
 		if to.Pull(s.t.PullRequest) != "" || !on {
 			continue
 		}
-		to.GitHub = strings.HasPrefix(at, "pull/"+itoa(s.t.PullRequest)+"#")
-		to.Gitea = strings.HasPrefix(at, "pulls/"+itoa(s.t.PullRequest)+"#")
+		to.GitHub = strings.HasPrefix(at, fmt.Sprintf("pull/%d#", s.t.PullRequest))
+		to.Gitea = strings.HasPrefix(at, fmt.Sprintf("pulls/%d#", s.t.PullRequest))
 	}
 	return to.Pull(s.t.PullRequest)
 }
@@ -145,40 +136,36 @@ func (s *sheet) risks() {
 	default:
 		s.Markup("<ul class=\"risks\">\n")
 		for _, r := range list.Risks {
-			s.Markup("<li><strong>").Text(view.Upper(riskTitle(r.Kind))).Markup("</strong>: ")
-			s.riskPath(r)
-			if lines := numbers(r.Lines, r.More); lines != "" {
-				s.Text(", " + map[bool]string{true: "line ", false: "lines "}[len(r.Lines) == 1 && r.More == 0] + lines)
-			}
-			s.riskDetail(r)
-			s.Markup("</li>\n")
+			s.Put("<li><strong>{}</strong>: {}{}{}</li>\n", view.Upper(riskTitle(r.Kind)), s.riskPath(r), riskLines(r), s.riskDetail(r))
 		}
 		s.Markup("</ul>\n")
 		for _, kind := range slices.Sorted(maps.Keys(list.More)) {
-			s.Markup("<p>").Textf("And %d more of this kind: %s.", list.More[kind], riskTitle(kind)).Markup("</p>\n")
+			s.Put("<p>And {} more of this kind: {}.</p>\n", list.More[kind], riskTitle(kind))
 		}
 	}
 	s.Markup("</section>\n")
 }
 
 // riskDetail is more about a risk. That of some risks of lines has words of them.
-func (s *sheet) riskDetail(r risk.Risk) {
+func (s *sheet) riskDetail(r risk.Risk) string {
 	if s.o.Redact && len(r.Lines) > 0 && (r.Kind == risk.Lookalike || r.Kind == risk.Hidden) {
-		s.Text(" (left out of these pages)")
-	} else if r.Detail != "" {
-		s.Text(" (" + r.Detail + ")")
+		r.Detail = "left out of these pages"
 	}
+	if r.Detail == "" {
+		return ""
+	}
+	return " (" + r.Detail + ")"
 }
 
-func (s *sheet) riskPath(r risk.Risk) {
+func (s *sheet) riskPath(r risk.Risk) *Body {
+	b := new(Body)
 	if r.From != "" {
-		s.Code(r.From).Text(" → ")
+		b.Put("{} → ", Code(r.From))
 	}
 	if i := slices.IndexFunc(s.t.changes, func(c ledger.ItemChange) bool { return c.Path == r.Path }); i >= 0 && !s.o.Redact {
-		s.Markup("<code>").Link("#file-"+itoa(i+1), r.Path).Markup("</code>")
-		return
+		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}
-	s.Code(cmp.Or(r.Path, "every file"))
+	return b.Put("{}", Code(cmp.Or(r.Path, "every file")))
 }
 
 // riskTitle is a kind of risk in words, or as the record has it where this program does not know it.
@@ -189,14 +176,20 @@ func riskTitle(k risk.Kind) string {
 	return ledger.RiskTitle(string(k))
 }
 
-func numbers(lines []int, more int) string {
-	var out []string
-	for _, n := range lines {
-		out = append(out, strconv.Itoa(n))
+// riskLines says in which lines a risk is.
+func riskLines(r risk.Risk) string {
+	if len(r.Lines) == 0 && r.More == 0 {
+		return ""
 	}
-	text := strings.Join(out, ", ")
-	if more > 0 {
-		text += " and " + strconv.Itoa(more) + " more"
+	text := ", lines"
+	if len(r.Lines) == 1 && r.More == 0 {
+		text = ", line"
+	}
+	for i, n := range r.Lines {
+		text += map[bool]string{true: " ", false: ", "}[i == 0] + strconv.Itoa(n)
+	}
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
 	}
 	return text
 }
@@ -206,7 +199,7 @@ func (s *sheet) index() {
 	if s.t.proposal == nil {
 		return
 	}
-	s.Markup("<section>\n<h2 id=\"files\">").Text(ledger.Plural(len(s.t.changes), "file", "files")).Markup("</h2>\n<ul class=\"files\">\n")
+	s.Put("<section>\n<h2 id=\"files\">{}</h2>\n<ul class=\"files\">\n", ledger.Plural(len(s.t.changes), "file", "files"))
 	for _, f := range s.files {
 		if f.Number <= len(s.t.changes) {
 			s.indexed(f, s.t.changes[f.Number-1])
@@ -222,19 +215,17 @@ func (s *sheet) index() {
 
 // indexed is one file of the index.
 func (s *sheet) indexed(f changedFile, c ledger.ItemChange) {
-	s.Markup("<li><code>")
 	if s.o.Redact {
-		s.Text(f.Name)
+		s.Put("<li>{}", Code(f.Name))
 	} else {
-		s.Link("#file-"+itoa(f.Number), f.Name)
+		s.Put("<li><code><a href=\"#file-{}\">{}</a></code>", f.Number, f.Name)
 	}
-	s.Markup("</code>").Text(" " + cmp.Or(f.Note, c.Kind) + " ")
+	s.Put(" {} ", cmp.Or(f.Note, c.Kind))
 	if !f.Binary {
-		s.counts(f.Added, f.Deleted)
+		s.Add(counts(f.Added, f.Deleted))
 	}
 	if s.o.Path != nil && !s.o.Alone && s.has(s.o.Path(c.Path)) {
-		s.Text(" ")
-		s.here(s.o.Path(c.Path), "history")
+		s.Put(" {}", s.here(s.o.Path(c.Path), "history"))
 	}
 	s.operation(c.Path)
 	s.Markup("</li>\n")
@@ -246,18 +237,17 @@ func (s *sheet) hashes() {
 	s.Markup("<details><summary>SHA-256 of each file, before and after</summary>\n")
 	s.wide("Files", "File", "Before", "After")
 	for _, c := range s.t.changes {
-		s.row(func() { s.Code(c.Path) }, func() { s.hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]) }, func() { s.hash(p.AfterSHA256[c.Path]) })
+		s.row(Code(c.Path), hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]), hash(p.AfterSHA256[c.Path]))
 	}
 	s.endWide()
 	s.Markup("</details>\n")
 }
 
-func (s *sheet) hash(sum *string) {
+func hash(sum *string) *Body {
 	if sum == nil {
-		s.Text("no file")
-		return
+		return Part("no file")
 	}
-	s.Code(strings.TrimPrefix(*sum, "sha256:"))
+	return Code(strings.TrimPrefix(*sum, "sha256:"))
 }
 
 // operation is what the ApplyResult says of a path that was not written.
@@ -267,10 +257,7 @@ func (s *sheet) operation(path string) {
 	}
 	for _, op := range s.t.result.Operations {
 		if op.Path == path && op.Status != result.StatusSuccess {
-			s.Text(", " + string(op.Status))
-			if op.Error != "" {
-				s.Text(": " + op.Error)
-			}
+			s.Text(strings.TrimSuffix(", "+string(op.Status)+": "+op.Error, ": "))
 		}
 	}
 }
@@ -282,18 +269,11 @@ func (s *sheet) rules() {
 		s.Markup("<p>It is not recorded, or cannot be read.</p>\n</section>\n")
 		return
 	}
-	s.Markup("<p>")
-	if s.t.rules.Found {
-		s.Code(policy.Path).Text(" of commit ")
-		s.commit(s.t.rules.Commit)
-	} else {
-		s.Text("The defaults: commit ")
-		s.commit(s.t.rules.Commit)
-		s.Text(" has no " + policy.Path)
+	read := Part("{} of commit {}", Code(policy.Path), s.commit(s.t.rules.Commit))
+	if !s.t.rules.Found {
+		read = Part("The defaults: commit {} has no {}", s.commit(s.t.rules.Commit), policy.Path)
 	}
-	s.Text(". SHA-256 of its canonical form: ")
-	s.sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:"))
-	s.Text(". What applied to this change is marked.").Markup("</p>\n")
+	s.Put("<p>{}. SHA-256 of its canonical form: {}. What applied to this change is marked.</p>\n", read, sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:")))
 	applied := s.applied()
 	s.Markup("<pre class=\"policy\" tabindex=\"0\" role=\"region\" aria-label=\"The Policy\"><code>")
 	key, rule := "", -1
@@ -305,7 +285,7 @@ func (s *sheet) rules() {
 			key, _, _ = strings.Cut(line, ":")
 			rule = -1
 		}
-		if applied[key] || key == "protected" && applied["protected["+itoa(rule)+"]"] {
+		if applied[key] || key == "protected" && applied[fmt.Sprintf("protected[%d]", rule)] {
 			s.Markup("<mark>").Lines(line).Markup("</mark>")
 		} else {
 			s.Lines(line)
@@ -339,15 +319,11 @@ func (s *sheet) met() {
 	}
 	for _, e := range s.t.policy.Explain(s.t.proposal.TargetFiles) {
 		for _, met := range e.Rules {
-			s.Markup("<p>").Code(e.Path).Text(" is protected by ").Code(met.Rule).Text(" (").Code(met.Glob).Text("): " + ledger.Plural(met.Required, "approval", "approvals"))
+			s.Put("<p>{} is protected by {} ({}): {}", Code(e.Path), Code(met.Rule), Code(met.Glob), ledger.Plural(met.Required, "approval", "approvals"))
 			if who := (policy.Need{Users: met.Users, Teams: met.Teams, Owners: met.Owners}).People(); who != "" {
-				s.Text(" by " + who)
+				s.Put(" by {}", who)
 			}
-			s.Text(".").Markup("</p>\n")
+			s.Markup(".</p>\n")
 		}
 	}
-}
-
-func hexadecimal(text string, digits int) bool {
-	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }

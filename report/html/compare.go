@@ -26,9 +26,8 @@ func (s *sheet) compare() {
 	if before == nil {
 		return
 	}
-	s.Markup("<section>\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n<p>Compared with ")
-	s.transactions([]string{before.ID})
-	s.Text(", which this one took the place of.").Markup("</p>\n")
+	s.Markup("<section>\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n")
+	s.Put("<p>Compared with {}, which this one took the place of.</p>\n", s.transactions([]string{before.ID}))
 	defer s.Markup("</section>\n")
 	switch {
 	case before.PatchID == s.t.PatchID && s.t.PatchID != "":
@@ -64,7 +63,7 @@ func (s *sheet) compare() {
 		s.difference(was.name, "is not changed any more", was.lines, nil)
 	}
 	for _, name := range same {
-		s.Markup("<p>").Code(name).Text(" is changed just as before.").Markup("</p>\n")
+		s.Put("<p>{} is changed just as before.</p>\n", Code(name))
 	}
 }
 
@@ -89,10 +88,10 @@ func (t Transaction) parts() []part {
 // difference shows two diffs of a file as one, in which the signs of the first column are what changed
 // between the proposals.
 func (s *sheet) difference(name, what string, before, after [][]byte) {
-	s.Markup("<details open class=\"file\"><summary><h3>").Text(cmp.Or(name, "a file") + " " + what).Markup("</h3></summary>\n")
-	s.Markup("<pre class=\"diff bare\" tabindex=\"0\" role=\"region\"").Attribute("aria-label", "Difference of the proposals in "+name).Markup("><code>")
+	s.Put("<details open class=\"file\"><summary><h3>{} {}</h3></summary>\n", cmp.Or(name, "a file"), what)
+	s.Put("<pre class=\"diff bare\" tabindex=\"0\" role=\"region\" aria-label=\"Difference of the proposals in {}\"><code>", name)
 	for _, h := range linediff.Hunks(linediff.Diff(before, after), len(before), len(after), 3) {
-		s.Markup("<span class=\"g\">").Lines("@@\n").Markup("</span>")
+		s.Markup("<span class=\"g\">@@\n</span>")
 		at := h.OldStart
 		for _, e := range h.Edits {
 			s.plainLines("u", " ", before[at:e.OldStart])

@@ -105,8 +105,8 @@ func inBytes(sizes []int) string {
 }
 
 // counts are the numbers of added and deleted lines.
-func (b *Body) counts(added, deleted int) {
-	b.Markup(`<span class="plus">`).Textf("+%d", added).Markup(`</span> <span class="minus">`).Textf("−%d", deleted).Markup("</span>")
+func counts(added, deleted int) *Body {
+	return Part(`<span class="plus">+{}</span> <span class="minus">−{}</span>`, added, deleted)
 }
 
 // writeDiff writes the files of a diff, a section each. Its canonical bytes stand there once, so that
@@ -116,16 +116,16 @@ func (s *sheet) writeDiff(files []changedFile) {
 	d := drawer{Body: &s.Body, words: maxWordWork}
 	paper := maxPaperLines
 	for _, f := range files {
-		s.Markup("<details class=\"file\"").Attribute("id", fmt.Sprintf("file-%d", f.Number))
+		s.Put("<details class=\"file\" id=\"file-{}\"", f.Number)
 		if !f.Closed {
 			s.Markup(" open")
 		}
-		s.Markup(">\n<summary><h3>").Text(f.Name).Markup("</h3>")
+		s.Put(">\n<summary><h3>{}</h3>", f.Name)
 		if !f.Binary {
-			s.Markup(" ").counts(f.Added, f.Deleted)
+			s.Put(" {}", counts(f.Added, f.Deleted))
 		}
 		if f.Note != "" {
-			s.Markup(" <span class=\"note\">").Text(f.Note).Markup("</span>")
+			s.Put(" <span class=\"note\">{}</span>", f.Note)
 		}
 		s.Markup("</summary>\n")
 		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
@@ -135,7 +135,7 @@ func (s *sheet) writeDiff(files []changedFile) {
 			if f.gone == nil {
 				exact = f.diff
 			}
-			s.Markup("<p class=\"paper\">").Textf("Left out on paper: %d bytes with the SHA-256 ", len(exact)).Code(canon.Hex(exact)).Markup("</p>\n")
+			s.Put("<p class=\"paper\">Left out on paper: {} bytes with the SHA-256 {}</p>\n", len(exact), Code(canon.Hex(exact)))
 		}
 		if f.gone == nil {
 			d.write("diff", "", "Diff of "+f.Name, f.diff)
@@ -164,9 +164,9 @@ const told constant = "diff told"
 func (d *drawer) write(class constant, id, label string, diff []byte) {
 	d.Markup(`<pre class="`).Markup(class).Markup(`"`)
 	if id != "" {
-		d.Attribute("id", id)
+		d.Put(` id="{}"`, id)
 	}
-	d.Markup(` tabindex="0" role="region"`).Attribute("aria-label", label).Markup("><code>")
+	d.Put(` tabindex="0" role="region" aria-label="{}"><code>`, label)
 	for l := range patch.Lines(diff) {
 		if class != told || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
 			d.line(l)
@@ -227,10 +227,10 @@ func (d *drawer) code(l patch.Line, words []extent) {
 	}
 	d.Markup(`<span class="`).Markup(class).Markup(`"`)
 	if l.Before > 0 {
-		d.Attribute("data-o", strconv.Itoa(l.Before))
+		d.Put(` data-o="{}"`, l.Before)
 	}
 	if l.After > 0 {
-		d.Attribute("data-n", strconv.Itoa(l.After))
+		d.Put(` data-n="{}"`, l.After)
 	}
 	d.Markup(">")
 	at := 0

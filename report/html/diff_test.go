@@ -280,8 +280,8 @@ func TestWebWithin(t *testing.T) {
 		web + "/pull/1#issuecomment-2": true, web + "/../../evil/app/pull/1": false, web + "/%2e%2E/%2e./evil/app": false, web + "/..": false, web + "x/pull/1": false, web: false,
 	} {
 		s := &sheet{o: Options{Links: forge.Links{Web: web}}}
-		if s.web(address); strings.Contains(string(s.b), "<a") != links {
-			t.Errorf("%s: %s", address, s.b)
+		if got := string(s.web(address).b); strings.Contains(got, "<a") != links {
+			t.Errorf("%s: %s", address, got)
 		}
 	}
 }
@@ -312,8 +312,8 @@ func TestPullPage(t *testing.T) {
 		d := &ledger.ApprovalDecision{}
 		d.Source.URL = c.decided
 		s := &sheet{o: Options{Links: c.links}, t: Transaction{Summary: Summary{PullRequest: 7}, events: []event{{payload: d}}}}
-		if s.pull(); c.want == "" && string(s.b) != "#7" || c.want != "" && !strings.Contains(string(s.b), `href="`+c.want+`"`) {
-			t.Errorf("%+v, %q: %s", c.links, c.decided, s.b)
+		if got := string(s.pull().b); c.want == "" && got != "#7" || c.want != "" && !strings.Contains(got, `href="`+c.want+`"`) {
+			t.Errorf("%+v, %q: %s", c.links, c.decided, got)
 		}
 	}
 }
@@ -346,5 +346,28 @@ func TestRedacted(t *testing.T) {
 		if n := strings.Count(string(s.b), said); n != want {
 			t.Errorf("redacted %t: %d times, want %d: %s", redact, n, want, s.b)
 		}
+	}
+}
+
+// T76 Put escapes a text by its place, and takes none where an attribute could begin.
+func TestT76Put(t *testing.T) {
+	const evil = "\u202e\"><script>&'{}"
+	if got, want := string(Part(`<p title="a {}">{} {}</p>{}`, evil, evil, 7, Code("x")).b), `<p title="a \u202e&#34;&gt;&lt;script&gt;&amp;&#39;{}"><span class="hidden">\u202e</span>&#34;&gt;&lt;script&gt;&amp;&#39;{} 7</p><code>x</code>`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	opened := Part("<p")
+	for name, put := range map[string]func(){
+		"in a tag": func() { Part("<p {}>", evil) }, "no place": func() { Part("<p>", evil) }, "no part": func() { Part("<p>{}") },
+		"in a tag that was open": func() { opened.Put(" {}>", evil) }, "a body in a tag": func() { Part("<p {}>", Code("x")) }, "a body in an attribute": func() { Part(`<p title="{}">`, Code("x")) },
+		"anything else": func() { Part("{}", []byte("<b>")) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: taken", name)
+				}
+			}()
+			put()
+		}()
 	}
 }

@@ -1,8 +1,11 @@
 package html
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -14,7 +17,7 @@ func exit(c ledger.Command) string {
 	case c.ExitCode < 0:
 		return "could not be run"
 	}
-	return "failed with exit code " + itoa(c.ExitCode)
+	return fmt.Sprintf("failed with exit code %d", c.ExitCode)
 }
 
 // A printed artifact is what a command printed, as far as a page shows it.
@@ -52,8 +55,7 @@ func (s *sheet) commands() {
 		}
 		s.wide("Checks of the result", "Check", "Of", "Required", "Result", "Message")
 		for _, c := range doc.Checks {
-			s.row(func() { s.Text(c.Type) }, func() { s.Code(c.Target) }, func() { s.Text(yes(c.Required)) },
-				func() { s.Text(map[bool]string{true: "passed", false: "failed"}[c.OK]) }, func() { s.quoting(c.Message) })
+			s.row(c.Type, Code(c.Target), map[bool]string{true: "yes", false: "no"}[c.Required], map[bool]string{true: "passed", false: "failed"}[c.OK], s.quoting(c.Message))
 		}
 		s.endWide()
 	}
@@ -64,16 +66,16 @@ func (s *sheet) commands() {
 }
 
 // quoting is a text of ours that may end with the last words of a command.
-func (s *sheet) quoting(text string) {
+func (s *sheet) quoting(text string) string {
 	if s.o.Redact && text != "" {
-		text = "left out of these pages"
+		return "left out of these pages"
 	}
-	s.Text(text)
+	return text
 }
 
 func (s *sheet) command(c ledger.Command) {
-	s.Markup("<h3>").Code(c.Command).Text(": "+exit(c)).Markup("</h3>\n<p>").Textf("%d ms, %s", c.DurationMS, when(c.Metadata.When))
-	s.Text(map[bool]string{true: ", required", false: ", not required"}[c.Metadata.Required] + "; on the tree ").Code(c.Metadata.Tree).Markup("</p>\n")
+	s.Put("<h3>{}: {}</h3>\n<p>{} ms, {}, {}; on the tree {}</p>\n", Code(c.Command), exit(c), c.DurationMS, beside(c.Metadata.When),
+		map[bool]string{true: "required", false: "not required"}[c.Metadata.Required], Code(c.Metadata.Tree))
 	if s.o.Redact {
 		return
 	}
@@ -83,8 +85,8 @@ func (s *sheet) command(c ledger.Command) {
 	}
 	for _, out := range []struct{ name, text string }{{"It could not be run", doc.Execution.Error}, {"Standard output", doc.Execution.Stdout}, {"Standard error", doc.Execution.Stderr}} {
 		if out.text != "" {
-			s.Markup("<details><summary>").Text(out.name).Markup("</summary>\n<pre tabindex=\"0\" role=\"region\"").Attribute("aria-label", out.name+" of "+c.Command)
-			s.Markup(">").Lines(cut(out.text)).Markup("</pre>\n</details>\n")
+			s.Put("<details><summary>{}</summary>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"{} of {}\">", out.name, out.name, c.Command)
+			s.Lines(cut(out.text)).Markup("</pre>\n</details>\n")
 		}
 	}
 }
@@ -106,9 +108,9 @@ func (s *sheet) trace() {
 		if how := step.Item.Unfinished(); how != "" {
 			verb += " (" + how + ")"
 		}
-		s.Markup("<li>").Text(verb)
+		s.Put("<li>{}", verb)
 		if said := step.Item.Said(); said != "" && !s.o.Redact {
-			s.Text(": ").Code(said)
+			s.Put(": {}", Code(said))
 		}
 		s.Markup("</li>\n")
 	}
@@ -121,26 +123,22 @@ func (s *sheet) verify() {
 	if ledger.CheckID(t.ID) != nil {
 		return
 	}
-	ref, dir := s.o.LedgerRef, ledger.Dir(t.ID)
-	if ref == "" {
-		ref = "refs/agent/ledger"
-	}
+	ref, dir := cmp.Or(s.o.LedgerRef, "refs/agent/ledger"), ledger.Dir(t.ID)
 	at := s.o.LedgerCommit
-	if !hexadecimal(at, 40) {
+	if !canon.IsHex(at, 40) {
 		at = ref
 	}
-	s.Markup("<section>\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. ")
-	s.Text("The first line brings the ledger; the last one checks every rule of it.").Markup("</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
+	s.Markup("<section>\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. The first line brings the ledger; the last one checks every rule of it.</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
 	if s.o.Elsewhere {
 		s.say("countersign sync", "")
 	} else {
 		s.say("git fetch origin "+quoted(ref+":"+ref), "")
 	}
 	s.say("git log --format='%h %ad %s' "+quoted(at)+" -- "+dir, "each stage is a commit")
-	if hexadecimal(t.PatchID, 64) && t.proposal.PatchRedactedSHA256 == "" {
+	if canon.IsHex64(t.PatchID) && t.proposal.PatchRedactedSHA256 == "" {
 		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
 	}
-	if n := len(t.Commits); n > 0 && hexadecimal(t.Commits[n-1], 40) && t.Kind != ledger.KindPullRequest {
+	if n := len(t.Commits); n > 0 && canon.IsHex(t.Commits[n-1], 40) && t.Kind != ledger.KindPullRequest {
 		for _, c := range t.changes {
 			if sum := t.proposal.AfterSHA256[c.Path]; sum != nil && showsWhole(c.Path) {
 				s.say("git show "+quoted(t.Commits[n-1]+":"+c.Path)+" | sha256sum", strings.TrimPrefix(*sum, "sha256:"))
@@ -177,5 +175,3 @@ func showsWhole(path string) bool {
 	var b Body
 	return !strings.Contains(string(b.Text(path).b), `class="hidden"`)
 }
-
-func yes(b bool) string { return map[bool]string{true: "yes", false: "no"}[b] }

@@ -55,33 +55,32 @@ type Head struct {
 // styles in the page, the site's own scripts where there are any, and nothing else from anywhere.
 func Layout(w io.Writer, h Head, body *Body) error {
 	b := Body{make([]byte, 0, body.Len()+4096)}
-	b.Markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\"")
-	b.Attribute("content", h.ContentSecurityPolicy())
-	b.Markup(">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
-	b.Markup("<meta name=\"color-scheme\" content=\"light dark\">\n<title>").Text(h.Title).Markup("</title>\n")
+	b.Put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", h.ContentSecurityPolicy())
+	b.Markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	b.Put("<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n", h.Title)
 	if h.Alone {
 		b.Markup("<style>")
 		b.b = append(b.b, style...) // ours, and a test holds that it has no <
 		b.Markup("</style>\n")
 	} else {
-		b.Markup("<link rel=\"stylesheet\"").Attribute("href", h.Root+StyleFile).Markup(">\n<link rel=\"icon\"").Attribute("href", h.Root+IconFile).Markup(">\n")
+		b.Put("<link rel=\"stylesheet\" href=\"{}\">\n<link rel=\"icon\" href=\"{}\">\n", h.Root+StyleFile, h.Root+IconFile)
 	}
 	for _, script := range h.Scripts {
-		b.Markup("<script defer").Attribute("src", h.Root+script).Markup("></script>\n")
+		b.Put("<script defer src=\"{}\"></script>\n", h.Root+script)
 	}
 	b.Markup("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n")
 	if len(h.Nav) > 0 {
 		b.Markup("<header>\n<nav aria-label=\"Site\">\n<ul>\n")
 		for _, l := range h.Nav {
-			b.Markup("<li><a").Attribute("href", h.Root+l.Address)
+			b.Put("<li><a href=\"{}\"", h.Root+l.Address)
 			if l.Address == h.Here {
 				b.Markup(` aria-current="page"`)
 			}
-			b.Markup(">").Text(l.Text).Markup("</a></li>\n")
+			b.Put(">{}</a></li>\n", l.Text)
 		}
 		b.Markup("</ul>\n</nav>\n</header>\n")
 	}
-	b.Markup("<main id=\"main\" tabindex=\"-1\">\n").Add(body).Markup("</main>\n<footer>\n<p>").Text(h.Footer).Markup("</p>\n</footer>\n")
+	b.Put("<main id=\"main\" tabindex=\"-1\">\n{}</main>\n<footer>\n<p>{}</p>\n</footer>\n", body, h.Footer)
 	if len(h.Script) > 0 {
 		b.Markup("<script>")
 		b.b = append(b.b, h.Script...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -11,9 +12,9 @@ import (
 // banner is why the change stands as it does.
 func (s *sheet) banner() {
 	b := s.t.view.Banner
-	s.Markup("<div").Attribute("class", "verdict "+s.t.Class()).Markup("><p><strong>").Text(b.Title).Markup("</strong></p>")
+	s.Put("<div class=\"verdict {}\"><p><strong>{}</strong></p>", s.t.Class(), b.Title)
 	if b.Detail != "" {
-		s.Markup("<p>").Text(b.Detail).Markup("</p>")
+		s.Put("<p>{}</p>", b.Detail)
 	}
 	s.Markup("</div>\n")
 }
@@ -21,8 +22,8 @@ func (s *sheet) banner() {
 // requirements are who approved which bytes, how much each answer proves and what is missing: what the
 // page is opened for.
 func (s *sheet) requirements() {
-	s.Markup("<section aria-labelledby=\"who\">\n<h2 id=\"who\">").Text(map[bool]string{true: "Who approved which bytes", false: "What the record says of decisions"}[s.t.Sound()])
-	s.Markup("</h2>\n")
+	title := map[bool]string{true: "Who approved which bytes", false: "What the record says of decisions"}[s.t.Sound()]
+	s.Put("<section aria-labelledby=\"who\">\n<h2 id=\"who\">{}</h2>\n", title)
 	defer s.Markup("</section>\n")
 	if !s.t.told {
 		s.untold()
@@ -50,24 +51,24 @@ func (s *sheet) requirement(r view.Requirement) {
 	} else {
 		s.Markup("<li class=\"open\"><span class=\"mark\" role=\"img\" aria-label=\"missing\">○</span>")
 	}
-	s.Markup("<div><p><strong>").Text(view.Upper(r.What)).Markup("</strong>")
+	s.Put("<div><p><strong>{}</strong>", view.Upper(r.What))
 	for i, path := range r.Paths[:min(len(r.Paths), maxPathsNamed)] {
-		s.Text(map[bool]string{true: " ", false: ", "}[i == 0]).Code(path)
+		s.Put("{}{}", map[bool]string{true: " ", false: ", "}[i == 0], Code(path))
 	}
 	if more := len(r.Paths) - maxPathsNamed; more > 0 {
-		s.Textf(" and %d more", more)
+		s.Put(" and {} more", more)
 	}
 	switch {
 	case len(r.Answers) == 0:
-		s.Text(": nobody yet")
+		s.Markup(": nobody yet")
 	case !r.Met() || r.Required > 1:
-		s.Textf(": %d of %d", r.Approved, r.Required)
+		s.Put(": {} of {}", r.Approved, r.Required)
 	}
 	if r.From != "" {
-		s.Text(", by " + r.From)
+		s.Put(", by {}", r.From)
 	}
 	if r.Signed {
-		s.Text(" (only signed answers count)")
+		s.Markup(" (only signed answers count)")
 	}
 	s.Markup("</p>\n")
 	for _, a := range r.Answers {
@@ -80,14 +81,12 @@ const maxPathsNamed = 5
 
 // answer is who answered when, with what words, and how much that proves.
 func (s *sheet) answer(a view.Answer) {
-	s.Markup("<p>")
-	s.person(a.By)
+	said := ""
 	if a.Said != "" {
-		s.Text(", “" + ledger.OneLine(a.Said, 200) + "”")
+		said = ", “" + ledger.OneLine(a.Said, 200) + "”"
 	}
-	s.Markup(" <span class=\"faint\">")
-	s.when(a.At)
-	s.Markup("</span></p>\n<p class=\"proof\">").Text(a.Proof+" ").Link("#decision-"+itoa(a.Number+1), "evidence").Markup("</p>\n")
+	s.Put("<p>{}{} <span class=\"faint\">{}</span></p>\n", s.person(a.By), said, when(a.At))
+	s.Put("<p class=\"proof\">{} <a href=\"#decision-{}\">evidence</a></p>\n", a.Proof, a.Number+1)
 }
 
 // other is a decision that met nothing: a denial, or one that does not count.
@@ -99,7 +98,7 @@ func (s *sheet) other(a view.Answer) {
 		if a.Counts { // beside a broken glass
 			what, a.Why = "Approval", "it was not enough"
 		}
-		s.Markup("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><strong>").Text(what).Markup("</strong>").Text(": " + a.Why).Markup("</p>\n")
+		s.Put("<li class=\"uncounted\"><span class=\"mark\" role=\"img\" aria-label=\"not counted\">✗</span><div><p><strong>{}</strong>: {}</p>\n", what, a.Why)
 	}
 	s.answer(a)
 	s.Markup("</div></li>\n")
@@ -107,59 +106,49 @@ func (s *sheet) other(a view.Answer) {
 
 // untold is the decisions of a record that does not tell whether they count.
 func (s *sheet) untold() {
-	switch {
-	case !s.t.Sound():
+	if s.t.Sound() {
+		s.Put("<p>Whether a decision counted cannot be told: {}</p>\n", cmp.Or(s.t.noPolicy, "the record does not tell"))
+	} else {
 		s.Markup("<p>The record does not verify, so no decision counts.</p>\n")
-	default:
-		s.Markup("<p>Whether a decision counted cannot be told: ").Text(cmp.Or(s.t.noPolicy, "the record does not tell")).Markup("</p>\n")
 	}
 	s.Markup("<ul>\n")
 	for i, d := range all[*ledger.ApprovalDecision](s.t) {
-		s.Markup("<li>")
-		s.decided(d, i+1)
-		s.Markup("</li>\n")
+		s.Put("<li>{}</li>\n", s.decided(d, i+1))
 	}
 	s.Markup("</ul>\n")
 }
 
 // theseBytes is the number that whoever decides names.
 func (s *sheet) theseBytes() {
-	s.Markup("<p class=\"faint\">These bytes: SHA-256 ")
-	s.sum(s.t.PatchID)
+	s.Put("<p class=\"faint\">These bytes: SHA-256 {}", sum(s.t.PatchID))
 	if s.t.patch != nil && s.t.proposal.PatchRedactedSHA256 == "" {
-		s.Textf(" · %d bytes", len(s.t.patch))
+		s.Put(" · {} bytes", len(s.t.patch))
 	}
-	s.Text(" · ").Link("#verify", "how to check").Markup("</p>\n")
+	s.Markup(" · <a href=\"#verify\">how to check</a></p>\n")
 }
 
 // answering is how whoever may decide answers.
 func (s *sheet) answering() {
-	s.Markup("<p>To answer: ")
 	if s.t.PullRequest > 0 {
-		s.Text("as the request on ")
-		s.pull()
-		s.Text(" says.")
-	} else {
-		words := []string{"countersign approve", s.t.ID[max(0, len(s.t.ID)-7):]}
-		if open := s.t.view.Open(); len(open) > 0 {
-			words = append(words, open[0].Flags()...)
-		}
-		s.Code(strings.Join(words, " "))
-		s.Text(" in a clone shows it and asks. Whether earlier answers still stand is asked again before anything is applied.")
+		s.Put("<p>To answer: as the request on {} says.</p>\n", s.pull())
+		return
 	}
-	s.Markup("</p>\n")
+	words := []string{"countersign approve", s.t.ID[max(0, len(s.t.ID)-7):]}
+	if open := s.t.view.Open(); len(open) > 0 {
+		words = append(words, open[0].Flags()...)
+	}
+	s.Put("<p>To answer: {} in a clone shows it and asks. Whether earlier answers still stand is asked again before anything is applied.</p>\n", Code(strings.Join(words, " ")))
 }
 
 // sum is a hash, of which the beginning is shown.
-func (s *sheet) sum(hex string) {
+func sum(hex string) *Body {
 	if !isLongHex(hex) {
-		s.Code(cmp.Or(hex, "none"))
-		return
+		return Code(cmp.Or(hex, "none"))
 	}
-	s.Markup("<code").Attribute("title", hex).Markup(">").Text(hex[:shownDigits] + "…").Markup("</code>")
+	return Part(`<code title="{}">{}…</code>`, hex, hex[:shownDigits])
 }
 
 // isLongHex reports whether a text is a hash, of which the beginning is shown; what is none stands as it is.
-func isLongHex(text string) bool { return len(text) > shownDigits && hexadecimal(text, len(text)) }
+func isLongHex(text string) bool { return len(text) > shownDigits && canon.IsHex(text, len(text)) }
 
 const shownDigits = 12

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -82,80 +84,63 @@ func (s *sheet) madeOf() string {
 
 // top is who wanted what, and how it stands.
 func (s *sheet) top() {
-	t := s.t
-	s.Markup("<h1>").Text(cmp.Or(t.Summary.Summary, "A change without a summary")).Markup("</h1>\n")
-	if len(t.events) > 0 {
+	s.Put("<h1>{}</h1>\n", cmp.Or(s.t.Summary.Summary, "A change without a summary"))
+	if len(s.t.events) > 0 {
 		s.lead()
 	}
-	s.findings()
+	if !s.t.Sound() {
+		s.Add(Findings("This record does not verify", "Nothing on this page counts as approved. What could be read stands below.", s.t.Findings))
+	}
 	s.banner()
 }
 
 // lead is who wanted it, how large it is, and what it is for.
 func (s *sheet) lead() {
 	t := s.t
-	s.Markup("<p class=\"faint\">")
-	s.person(t.Proposer)
-	s.Text(" proposed it ")
-	s.when(t.Proposed)
-	s.Text(" UTC")
+	s.Put("<p class=\"faint\">{} proposed it {} UTC", s.person(t.Proposer), when(t.Proposed))
 	if len(t.changes) > 0 {
-		s.Text(" · ").Link("#files", ledger.Plural(len(t.changes), "file", "files"))
+		s.Put(" · <a href=\"#files\">{}</a>", ledger.Plural(len(t.changes), "file", "files"))
 		added, deleted := 0, 0
 		for _, f := range s.files {
 			added, deleted = added+f.Added, deleted+f.Deleted
 		}
 		if s.files != nil {
-			s.Text(" ").counts(added, deleted)
+			s.Put(" {}", counts(added, deleted))
 		}
 	}
 	if t.proposal != nil {
-		s.Text(" · for ")
-		s.commit(t.proposal.BaseCommit)
+		s.Put(" · for {}", s.commit(t.proposal.BaseCommit))
 	}
 	if t.PullRequest > 0 {
-		s.Text(" · ")
-		s.pull()
+		s.Put(" · {}", s.pull())
 	}
 	switch n := len(t.Commits); {
 	case !t.Sound():
 	case n > 0:
-		s.Text(map[bool]string{true: " · is commit ", false: " · became commit "}[t.Kind == ledger.KindPullRequest])
-		s.commit(t.Commits[n-1])
+		s.Put(" · {} commit {}", map[bool]string{true: "is", false: "became"}[t.Kind == ledger.KindPullRequest], s.commit(t.Commits[n-1]))
 	case t.result != nil:
-		s.Text(" · written to the working tree")
+		s.Markup(" · written to the working tree")
 	}
 	s.Markup("</p>\n")
 }
 
+var tones = map[state.Tone]string{state.Bad: "bad", state.Good: "good", state.Open: "waits"}
+
 // Class is the class of the style sheet that colours a transaction: good, bad, waits or over.
 // Nothing that does not verify has the colour of what is approved.
-func (s Summary) Class() string {
-	switch s.Tone {
-	case state.Bad:
-		return "bad"
-	case state.Good:
-		return "good"
-	case state.Open:
-		return "waits"
-	}
-	return "over"
-}
+func (s Summary) Class() string { return cmp.Or(tones[s.Tone], "over") }
 
-func (s *sheet) findings() {
-	if s.t.Sound() {
-		return
-	}
-	s.Markup("<section class=\"findings\">\n<h2 id=\"findings\">This record does not verify</h2>\n")
-	s.Markup("<p>Nothing on this page counts as approved. What could be read stands below.</p>\n<ul>\n")
-	for _, f := range s.t.Findings {
-		s.Markup("<li>").Code(f.RuleID).Text(" " + f.Path + ": " + f.Message)
+// Findings are what was found against a record, or a whole ledger.
+func Findings(title, lead string, found []history.Finding) *Body {
+	b := Part("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">{}</h2>\n<p>{}</p>\n<ul>\n", title, lead)
+	for _, f := range found {
+		b.Put("<li>{} {}{}", Code(f.RuleID), strings.TrimPrefix(f.Path+": ", ": "), f.Message)
 		if f.Commit != "" {
-			s.Text(" (commit ").Code(f.Commit).Text(")")
+			b.Put(" (commit {})", Code(f.Commit))
 		}
-		s.Markup("</li>\n")
+		b.Markup("</li>\n")
 	}
-	s.Markup("</ul>\n</section>\n")
+	return b.Markup("</ul>\n</section>\n")
 }
 
 // diff is the patch, and the choice of how it is laid out: two radio buttons and style rules, without

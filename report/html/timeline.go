@@ -2,6 +2,7 @@ package html
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,103 +15,102 @@ import (
 
 // timeline is a table of what happened, by the events.
 func (s *sheet) timeline() {
-	s.Markup("<section>\n<h2 id=\"timeline\">What happened</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"What happened\">\n<table>\n<thead><tr><th scope=\"col\">Recorded (UTC)</th><th scope=\"col\">What</th><th scope=\"col\">Event</th></tr></thead>\n<tbody>\n")
+	s.Markup("<section>\n<h2 id=\"timeline\">What happened</h2>\n")
+	s.wide("What happened", "Recorded (UTC)", "What", "Event")
 	decisions, traced := 0, false
 	for i, e := range s.t.events {
-		row := &sheet{t: s.t, o: s.o}
-		if d, ok := e.payload.(*ledger.ApprovalDecision); ok {
+		var what *Body
+		switch p := e.payload.(type) {
+		case *ledger.ApprovalDecision:
 			decisions++
-			row.decided(d, decisions)
-		} else if r, ok := e.payload.(*ledger.ApprovalRequest); ok {
-			row.asked(r, s.t.events[:i], s.t.events[i+1:])
-		} else if _, ok := e.payload.(*ledger.TraceItem); ok {
+			what = s.decided(p, decisions)
+		case *ledger.ApprovalRequest:
+			what = s.asked(p, s.t.events[:i], s.t.events[i+1:])
+		case *ledger.TraceItem:
 			if !traced {
-				row.Text("The proposer told what it had done before (").Link("#trace", "its word").Text(")")
+				what = Part("The proposer told what it had done before (<a href=\"#trace\">its word</a>)")
 			}
 			traced = true
-		} else {
-			row.happened(e)
+		default:
+			what = s.happened(e)
 		}
-		if row.Len() == 0 {
-			continue
+		if what != nil && what.Len() > 0 {
+			s.row(when(e.Timestamp), what, e.Seq)
 		}
-		s.Markup("<tr><td>")
-		s.when(e.Timestamp)
-		s.Markup("</td><td>").Add(&row.Body).Markup("</td><td>").Textf("%d", e.Seq).Markup("</td></tr>\n")
 	}
-	s.Markup("</tbody>\n</table>\n</div>\n</section>\n")
+	s.endWide()
+	s.Markup("</section>\n")
 }
 
 // happened says in words what an event is, nothing for one that people need not know of.
-func (s *sheet) happened(e event) {
+func (s *sheet) happened(e event) *Body {
 	switch p := e.payload.(type) {
 	case nil:
-		s.Text("An event that cannot be read: ").Code(string(e.Type))
+		return Part("An event that cannot be read: {}", Code(string(e.Type)))
 	case *ledger.Meta:
-		s.person(p.Proposer)
-		s.Text(" proposed the change, on ")
-		s.commit(p.BaseCommit)
+		return Part("{} proposed the change, on {}", s.person(p.Proposer), s.commit(p.BaseCommit))
 	case *ledger.StatusChange:
 		switch p.To { // the others say nothing that the rows beside them do not
 		case ledger.Denied, ledger.Interrupted, ledger.Superseded:
-			s.Text(view.Upper(string(state.Of(p.To, "", false, false))) + ": " + p.Reason)
+			return Part("{}: {}", view.Upper(string(state.Of(p.To, "", false, false))), p.Reason)
 		case ledger.Failed:
-			s.Text("Not applied: ")
-			s.quoting(p.Reason)
+			return Part("Not applied: {}", s.quoting(p.Reason))
 		}
 	case *ledger.CommandItem:
-		s.Code(p.Item.Command).Text(" was run "+when(p.Item.Metadata.When)+": ").Link("#commands", exit(p.Item))
+		return Part("{} was run {}: <a href=\"#commands\">{}</a>", Code(p.Item.Command), beside(p.Item.Metadata.When), exit(p.Item))
 	case *ledger.ArtifactStored:
-		s.stored(p)
+		return s.stored(p)
 	case *ledger.ApplyStart:
-		s.Text("Applying " + to(p.Target) + " began, on ")
-		s.commit(p.BaseCommit)
+		return Part("Applying {} began, on {}", to(p.Target), s.commit(p.BaseCommit))
 	case *ledger.ApplyComplete:
 		switch {
 		case !p.Success:
-			s.Text(view.Upper(string(state.ApplyFailed)))
+			return Part("{}", view.Upper(string(state.ApplyFailed)))
 		case p.CommitAfter != "":
-			s.Text("Applied as commit ")
-			s.commit(p.CommitAfter)
-		default:
-			s.Text("Applied " + to(p.Target))
+			return Part("Applied as commit {}", s.commit(p.CommitAfter))
 		}
+		return Part("Applied {}", to(p.Target))
 	case *ledger.ValidateComplete:
 		if p.Success {
-			s.Text("Read back, and found to be these bytes")
-			return
+			return Part("Read back, and found to be these bytes")
 		}
-		s.Text("The check failed")
-		doc, _ := aside[ledger.Findings](s.t, p.Findings)
-		for i, v := range doc.Violations[:min(len(doc.Violations), 3)] {
-			s.Text(map[bool]string{true: ": ", false: "; "}[i == 0] + strings.TrimPrefix(v.Path+" ", " ") + v.Message)
-		}
-		if more := len(doc.Violations) - 3 + doc.More; more > 0 {
-			s.Textf(" and %d more", more)
-		}
+		return s.checkFailed(p)
 	case *ledger.Close:
-		s.Text("Closed")
+		return Part("Closed")
 	}
+	return nil
+}
+
+func (s *sheet) checkFailed(p *ledger.ValidateComplete) *Body {
+	b := Part("The check failed")
+	doc, _ := aside[ledger.Findings](s.t, p.Findings)
+	for i, v := range doc.Violations[:min(len(doc.Violations), 3)] {
+		b.Put("{}{}{}", map[bool]string{true: ": ", false: "; "}[i == 0], strings.TrimPrefix(v.Path+" ", " "), v.Message)
+	}
+	if more := len(doc.Violations) - 3 + doc.More; more > 0 {
+		b.Put(" and {} more", more)
+	}
+	return b
 }
 
 // asked tells of requests for approvals of one kind, at the first of them.
-func (s *sheet) asked(r *ledger.ApprovalRequest, before, after []event) {
+func (s *sheet) asked(r *ledger.ApprovalRequest, before, after []event) *Body {
 	alike := func(e event) bool {
 		other, ok := e.payload.(*ledger.ApprovalRequest)
 		return ok && other.Kind == r.Kind
 	}
 	if len(before) > 0 && alike(before[len(before)-1]) {
-		return
+		return nil
 	}
 	n := 1
 	for n <= len(after) && alike(after[n-1]) {
 		n++
 	}
-	s.Text(ledger.Plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were") + " asked for")
+	return Part("{} asked for", ledger.Plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were"))
 }
 
 // stored tells of evidence that was recorded.
-func (s *sheet) stored(p *ledger.ArtifactStored) {
+func (s *sheet) stored(p *ledger.ArtifactStored) *Body {
 	switch p.Kind {
 	case "posted":
 		doc, _ := aside[struct {
@@ -118,112 +118,100 @@ func (s *sheet) stored(p *ledger.ArtifactStored) {
 				URL string `json:"url"`
 			} `json:"comments"`
 		}](s.t, p.Path)
-		s.Text("People were asked on the pull request")
+		b := Part("People were asked on the pull request")
 		for _, c := range doc.Comments {
-			s.Text(": ")
-			s.web(c.URL)
+			b.Put(": {}", s.web(c.URL))
 		}
+		return b
 	case approval.KindMerge:
 		doc, _ := aside[approval.Merge](s.t, p.Path)
-		s.Text("The forge merged the pull request at " + doc.MergedAt + " as ").Code(doc.MergeCommit)
+		return Part("The forge merged the pull request at {} as {}", doc.MergedAt, Code(doc.MergeCommit))
 	case "standing":
-		s.Text("The forge was asked whether the approvals stand")
+		return Part("The forge was asked whether the approvals stand")
 	case "validation":
-		s.Link("#commands", "Checks of the result").Text(" were recorded")
+		return Part("<a href=\"#commands\">Checks of the result</a> were recorded")
 	}
+	return nil
 }
 
-func (s *sheet) decided(d *ledger.ApprovalDecision, n int) {
-	s.said(d)
-	s.Text(" (")
-	s.Link("#decision-"+itoa(n), "decision "+itoa(n)).Text(")")
+func (s *sheet) decided(d *ledger.ApprovalDecision, n int) *Body {
+	return Part("{} (<a href=\"#decision-{}\">decision {}</a>)", s.said(d), n, n)
 }
 
 // said is who decided what. What does not verify is told as the record's word.
-func (s *sheet) said(d *ledger.ApprovalDecision) {
-	verb := map[bool]string{true: "approved ", false: "denied "}[d.Decision == ledger.Approve]
+func (s *sheet) said(d *ledger.ApprovalDecision) *Body {
+	verb, kind := map[bool]string{true: "approved ", false: "denied "}[d.Decision == ledger.Approve], ""
 	if !s.t.Sound() {
 		verb = "is recorded to have " + verb
 	}
-	s.person(d.Source.Author)
-	s.Text(" " + verb + policy.InWords(s.kindOf(d)))
-}
-
-// kindOf is what a decision answers.
-func (s *sheet) kindOf(d *ledger.ApprovalDecision) string {
 	for _, r := range all[*ledger.ApprovalRequest](s.t) {
 		if r.ApprovalRequestID == d.ApprovalRequestID {
-			return r.Kind
+			kind = r.Kind
+			break
 		}
 	}
-	return ""
+	return Part("{} {}{}", s.person(d.Source.Author), verb, policy.InWords(kind))
 }
 
-// when writes a moment, in UTC to the minute.
-func (s *sheet) when(at string) {
+// when is a moment in UTC, to the minute.
+func when(at string) *Body {
 	parsed, err := time.Parse(time.RFC3339, at)
 	if err != nil {
-		s.Text(at)
-		return
+		return Part("{}", at)
 	}
-	s.Markup("<time").Attribute("datetime", parsed.UTC().Format(time.RFC3339)).Markup(">").Text(parsed.UTC().Format("2006-01-02 15:04")).Markup("</time>")
+	return Part(`<time datetime="{}">{}</time>`, parsed.UTC().Format(time.RFC3339), parsed.UTC().Format("2006-01-02 15:04"))
 }
 
 // person is somebody by login, and what kind of account that is where it is no person's.
-func (s *sheet) person(a ledger.Actor) {
+func (s *sheet) person(a ledger.Actor) *Body {
 	address := ""
 	if s.o.Person != nil && a != (ledger.Actor{}) {
 		address = s.o.Person(a)
 	}
-	s.here(address, cmp.Or(a.Login, a.ID, "somebody"))
+	b := s.here(address, cmp.Or(a.Login, a.ID, "somebody"))
 	if a.Kind != "user" && a.Kind != "" {
-		s.Text(" (" + a.Kind + ")")
+		b.Put(" ({})", a.Kind)
 	}
+	return b
 }
 
 // here is text that leads to another page of the site, if there is one.
-func (s *sheet) here(address, text string) {
+func (s *sheet) here(address, text string) *Body {
 	if address == "" || s.o.Alone {
-		s.Text(text)
-		return
+		return Part("{}", text)
 	}
-	s.Link(s.o.Root+address, text)
+	return To(s.o.Root+address, text)
 }
 
 // has reports whether the site has a page.
 func (s *sheet) has(address string) bool { return s.o.Has == nil || s.o.Has(address) }
 
 // commit is a commit, and leads to the forge or the site's page where there is one.
-func (s *sheet) commit(id string) {
+func (s *sheet) commit(id string) *Body {
 	address := ""
 	switch hex := len(id) == 40 && only(id, ""); {
 	case hex && s.o.Links.Web != "":
 		address = s.o.Links.Web + "/commit/" + id
-	case hex && !s.o.Alone && s.o.Root != "":
-		for _, c := range s.t.Commits {
-			if c == id && s.has("commit/"+id+"/index.html") {
-				address = s.o.Root + "commit/" + id + "/index.html"
-			}
-		}
+	case hex && !s.o.Alone && s.o.Root != "" && slices.Contains(s.t.Commits, id) && s.has("commit/"+id+"/index.html"):
+		address = s.o.Root + "commit/" + id + "/index.html"
 	}
 	if !isLongHex(id) {
-		s.Markup("<code>").Link(address, cmp.Or(id, "none")).Markup("</code>")
-		return
+		return Part("<code>{}</code>", To(address, cmp.Or(id, "none")))
 	}
-	s.Markup("<code").Attribute("title", id).Markup(">").Link(address, id[:shownDigits]).Markup("</code>")
+	return Part(`<code title="{}">{}</code>`, id, To(address, id[:shownDigits]))
 }
 
 // web is an address that the record has: a link only if it is of the repository.
-func (s *sheet) web(address string) {
+func (s *sheet) web(address string) *Body {
 	below, ok := strings.CutPrefix(address, s.o.Links.Web+"/")
 	if s.o.Links.Web == "" || !ok || strings.Contains(strings.ReplaceAll(strings.ToLower(below), "%2e", "."), "..") { // a browser follows that out of the repository
-		s.Code(address)
-		return
+		return Code(address)
 	}
-	s.Link(address, address)
+	return To(address, address)
 }
 
-func when(word string) string {
+// beside says when a command ran.
+func beside(word string) string {
 	if word == "before" || word == "after" {
 		return word + " the apply"
 	}

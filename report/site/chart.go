@@ -1,7 +1,6 @@
 package site
 
 import (
-	"fmt"
 	"strconv"
 )
 
@@ -23,7 +22,7 @@ var outcomeClasses = [outcomes]string{"chart-waits", "chart-good", "chart-bad", 
 func (d *doc) chart(months []monthCount) {
 	months = months[max(0, len(months)-charted):]
 	if len(months) == 0 {
-		d.paragraph(func() { d.Text("There are no transactions.") })
+		d.Markup("<p>There are no transactions.</p>\n")
 		return
 	}
 	most := 0
@@ -34,16 +33,14 @@ func (d *doc) chart(months []monthCount) {
 	top := (most + step - 1) / step * step
 	high := func(n int) int { return (chartFoot - chartTop) * n / top }
 	last := months[len(months)-1]
-	d.Markup("<div class=\"chart\" role=\"img\"").Attribute("aria-label", fmt.Sprintf(
-		"Changes by month, from %s to %s, at most %d in a month. The list of all changes has the numbers.", months[0].name(), last.name(), most,
-	)).Markup(">\n<svg width=\"100%\"").Attribute("height", strconv.Itoa(chartHigh)).Markup(">")
+	d.Put("<div class=\"chart\" role=\"img\" aria-label=\"Changes by month, from {} to {}, at most {} in a month. The list of all changes has the numbers.\">\n", months[0].name(), last.name(), most)
+	d.Put("<svg width=\"100%\" height=\"{}\">", chartHigh)
 	for n := 0; n <= top; n += step {
 		d.label("90%", chartFoot-high(n)+4, "end", strconv.Itoa(n))
 	}
-	d.Markup("</svg>\n<svg width=\"100%\"").Attribute("height", strconv.Itoa(chartHigh)).Markup(">")
+	d.Put("</svg>\n<svg width=\"100%\" height=\"{}\">", chartHigh)
 	for n := 0; n <= top; n += step {
-		y := strconv.Itoa(chartFoot - high(n))
-		d.Markup("<line x2=\"100%\"").Attribute("y1", y).Attribute("y2", y).Markup("/>")
+		d.Put("<line x2=\"100%\" y1=\"{}\" y2=\"{}\"/>", chartFoot-high(n), chartFoot-high(n))
 	}
 	places := max(len(months), slots)
 	every := (len(months) + named - 1) / named
@@ -53,8 +50,7 @@ func (d *doc) chart(months []monthCount) {
 			if n > 0 {
 				bar := max(high(n), 1) // what is there is seen
 				y -= bar
-				d.Markup("<rect").Attribute("class", outcomeClasses[o]).Attribute("x", slot(10*i+1, places)).Attribute("y", strconv.Itoa(y)).
-					Attribute("width", slot(8, places)).Attribute("height", strconv.Itoa(bar)).Markup("/>")
+				d.Put("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", outcomeClasses[o], slot(10*i+1, places), y, slot(8, places), bar)
 			}
 		}
 		switch {
@@ -73,7 +69,7 @@ func (d *doc) chart(months []monthCount) {
 	}
 	for o, n := range sum {
 		if n > 0 {
-			d.Markup("<li><svg aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\"").Attribute("class", outcomeClasses[o]).Markup("/></svg> ").Text(standings[o].words).Markup("</li>")
+			d.Put("<li><svg aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\" class=\"{}\"/></svg> {}</li>", outcomeClasses[o], standings[o].words)
 		}
 	}
 	d.Markup("</ul>\n")
@@ -97,5 +93,5 @@ func slot(tenths, months int) string {
 }
 
 func (d *doc) label(x string, y int, anchor, text string) {
-	d.Markup("<text").Attribute("x", x).Attribute("y", strconv.Itoa(y)).Attribute("text-anchor", anchor).Markup(">").Text(text).Markup("</text>")
+	d.Put("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, text)
 }

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -147,24 +148,21 @@ func (s *Site) listPage(dir, title string, in []int, n int) ([]byte, bool) {
 	d := s.doc(chunk(dir, n), title)
 	group := dir[:strings.LastIndexByte(dir, '/')]
 	if strings.HasPrefix(dir, "month/") {
-		d.paragraph(func() { d.to(group+page, "The whole month") })
+		d.Put("<p>{}</p>\n", d.to(group+page, "The whole month"))
 	} else {
-		d.paragraph(func() { d.about(group) })
+		d.Put("<p>{}</p>\n", d.to(group+page, d.titleOf(group)))
 	}
 	part := in[n*perPage : min(len(in), (n+1)*perPage)]
 	d.rows(part)
 	if pages := (len(in) + perPage - 1) / perPage; pages > 1 {
-		d.paragraph(func() {
-			d.Textf("Page %d", n+1)
-			if n > 0 {
-				d.Text(" · ")
-				d.to(chunk(dir, n-1), "earlier ones")
-			}
-			if n+1 < pages {
-				d.Text(" · ")
-				d.to(chunk(dir, n+1), "later ones")
-			}
-		})
+		d.Put("<p>Page {}", n+1)
+		if n > 0 {
+			d.Put(" · {}", d.to(chunk(dir, n-1), "earlier ones"))
+		}
+		if n+1 < pages {
+			d.Put(" · {}", d.to(chunk(dir, n+1), "later ones"))
+		}
+		d.Markup("</p>\n")
 	}
 	return d.bytes(), true
 }
@@ -177,14 +175,12 @@ func (s *Site) groupTop(group string) []byte {
 	recent := slices.Clone(in[max(0, len(in)-newest):])
 	slices.Reverse(recent)
 	if len(recent) < len(in) {
-		d.paragraph(func() {
-			d.Textf("The newest %d of %d transactions; below are all of them, by month.", len(recent), len(in))
-		})
+		d.Put("<p>The newest {} of {} transactions; below are all of them, by month.</p>\n", len(recent), len(in))
 	}
 	d.rows(recent)
 	if months := s.split[group]; len(months) > 0 {
 		d.head("All of them, by month")
-		d.table(down(len(months)), column{head: "Month", write: func(i int) { d.to(group+"/"+months[i].name+page, months[i].name) }},
+		d.table(down(len(months)), column{head: "Month", cell: func(i int) any { return d.to(group+"/"+months[i].name+page, months[i].name) }},
 			d.numbers("Changes", func(i int) int { return len(months[i].in) }))
 	}
 	return d.bytes()
@@ -216,32 +212,28 @@ func (d *doc) what(group string) {
 	kind, name, _ := strings.Cut(group, "/")
 	switch kind {
 	case "patch":
-		d.paragraph(func() { d.Text("These transactions propose exactly the bytes whose SHA-256 is ").Code(name).Text(".") })
+		d.Put("<p>These transactions propose exactly the bytes whose SHA-256 is {}.</p>\n", html.Code(name))
 	case "commit":
-		d.paragraph(func() {
-			d.Text("These transactions became this commit, or are of a pull request that ended with it.")
-			if d.o.Links.Web != "" {
-				d.Text(" ").Link(d.o.Links.Web+"/commit/"+name, "The commit on the forge").Text(".")
-			}
-		})
+		d.Markup("<p>These transactions became this commit, or are of a pull request that ended with it.")
+		if d.o.Links.Web != "" {
+			d.Put(" {}.", html.To(d.o.Links.Web+"/commit/"+name, "The commit on the forge"))
+		}
+		d.Markup("</p>\n")
 	case "pull":
-		d.paragraph(func() {
-			d.Text("The transactions of this pull request")
-			if names := d.repositories(group); len(names) > 1 {
-				d.Text(", which several repositories have: " + strings.Join(names, ", "))
-			}
-			d.Text(".")
-			if n, err := strconv.Atoi(name); err == nil && d.o.Links.Pull(n) != "" {
-				d.Text(" ").Link(d.o.Links.Pull(n), "It on the forge").Text(".")
-			}
-		})
+		d.Markup("<p>The transactions of this pull request")
+		if names := d.repositories(group); len(names) > 1 {
+			d.Put(", which several repositories have: {}", strings.Join(names, ", "))
+		}
+		d.Markup(".")
+		if n, err := strconv.Atoi(name); err == nil && d.o.Links.Pull(n) != "" {
+			d.Put(" {}.", html.To(d.o.Links.Pull(n), "It on the forge"))
+		}
+		d.Markup("</p>\n")
 	case "person":
 		p := d.Site.people[group]
-		d.paragraph(func() {
-			d.Text("Account "+p.Kind+" ").Code(p.Login).Text(", id ").Code(p.ID).Textf(": proposed %d, approved %d, of these their own %d, denied %d.", p.proposed, p.approved, p.own, p.denied)
-		})
+		d.Put("<p>Account {} {}, id {}: proposed {}, approved {}, of these their own {}, denied {}.</p>\n", p.Kind, html.Code(p.Login), html.Code(p.ID), p.proposed, p.approved, p.own, p.denied)
 	case "path":
-		d.paragraph(func() { d.Text("The transactions that propose to change ").Code(d.paths[group]).Text(".") })
+		d.Put("<p>The transactions that propose to change {}.</p>\n", html.Code(d.paths[group]))
 	}
 }
 
@@ -256,9 +248,6 @@ func (d *doc) repositories(group string) []string {
 	return names
 }
 
-// about leads back to a group.
-func (d *doc) about(group string) { d.to(group+page, d.titleOf(group)) }
-
 // A doc is a page of lists in the making.
 type doc struct {
 	*Site
@@ -269,31 +258,17 @@ type doc struct {
 // doc begins a page.
 func (s *Site) doc(address, title string) *doc {
 	d := &doc{Site: s, address: address, title: title, root: strings.Repeat("../", strings.Count(address, "/"))}
-	d.Markup("<h1>").Text(title).Markup("</h1>\n")
-	d.findings()
+	d.Put("<h1>{}</h1>\n", title)
+	if len(s.o.Found) > 0 {
+		d.Add(html.Findings("This ledger does not verify", "Nothing in it counts as approved.", s.o.Found))
+	}
 	return d
-}
-
-// findings are what was found against the ledger as a whole.
-func (d *doc) findings() {
-	if len(d.o.Found) == 0 {
-		return
-	}
-	d.Markup("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">This ledger does not verify</h2>\n<p>Nothing in it counts as approved.</p>\n<ul>\n")
-	for _, f := range d.o.Found {
-		d.Markup("<li>").Code(f.RuleID).Text(" " + strings.TrimPrefix(f.Path+": ", ": ") + f.Message)
-		if f.Commit != "" {
-			d.Text(" (commit ").Code(f.Commit).Text(")")
-		}
-		d.Markup("</li>\n")
-	}
-	d.Markup("</ul>\n</section>\n")
 }
 
 // bytes are the whole page. Only the overview says which commit of the ledger it was made of:
 // the others stay as they are when that grows.
 func (d *doc) bytes() []byte {
-	var out writer
+	var out bytes.Buffer
 	footer := "These pages decide nothing. They were made of the ledger"
 	if d.address == overviewAddress {
 		footer += " " + d.o.Ref + " as it is in commit " + d.o.Tip
@@ -304,24 +279,18 @@ func (d *doc) bytes() []byte {
 	}
 	_ = html.Layout(&out, html.Head{
 		Title: title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
-	}, &d.Body) // a writer does not fail
-	return out
+	}, &d.Body) // a Buffer takes everything
+	return out.Bytes()
 }
 
-type writer []byte
+func (d *doc) head(text string) { d.Put("<h2>{}</h2>\n", text) }
 
-func (w *writer) Write(p []byte) (int, error) {
-	*w = append(*w, p...)
-	return len(p), nil
+// to is text that leads to another page, and maybe does only if there is one.
+func (d *doc) to(address, text string) *html.Body { return html.To(d.root+address, text) }
+
+func (d *doc) maybe(is bool, address, text string) *html.Body {
+	if !is {
+		return html.Part("{}", text)
+	}
+	return d.to(address, text)
 }
-
-func (d *doc) head(text string) { d.Markup("<h2>").Text(text).Markup("</h2>\n") }
-
-func (d *doc) paragraph(text func()) {
-	d.Markup("<p>")
-	text()
-	d.Markup("</p>\n")
-}
-
-// to is text that leads to another page.
-func (d *doc) to(address, text string) { d.Link(d.root+address, text) }

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // An outcome is what became of a transaction, as the overview counts them.
@@ -88,7 +89,7 @@ func (s *Site) overview() []byte {
 	d.cards()
 	if in := s.groups[standings[broken].group()]; len(in) > 0 {
 		d.head(standings[broken].title)
-		d.paragraph(func() { d.Text("The findings are on these pages, and nothing there counts as approved.") })
+		d.Markup("<p>The findings are on these pages, and nothing there counts as approved.</p>\n")
 		d.rows(in[:min(len(in), oldestWaiting)])
 	}
 	d.waiting(s.groups[standings[waiting].group()])
@@ -97,7 +98,7 @@ func (s *Site) overview() []byte {
 	who := s.peopleBy()
 	d.people(who[:min(len(who), most)])
 	if len(who) > most {
-		d.paragraph(func() { d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))) })
+		d.Put("<p>{}</p>\n", d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))))
 	}
 	d.head("By month")
 	d.chart(s.monthCounts())
@@ -110,11 +111,9 @@ func (d *doc) audited() {
 	switch {
 	case len(d.o.Found) > 0: // stands on top
 	case unsound > 0:
-		d.Markup("<p class=\"bad\"><strong>").Text(ledger.Plural(unsound, "record does", "records do") + " not verify.").Markup("</strong></p>\n")
+		d.Put("<p class=\"bad\"><strong>{} not verify.</strong></p>\n", ledger.Plural(unsound, "record does", "records do"))
 	default:
-		d.paragraph(func() {
-			d.Text("The whole history was audited up to commit ").Markup("<code").Attribute("title", d.o.Tip).Markup(">").Text(short(d.o.Tip, 12)).Markup("</code>").Text(", and it verifies.")
-		})
+		d.Put("<p>The whole history was audited up to commit <code title=\"{}\">{}</code>, and it verifies.</p>\n", d.o.Tip, short(d.o.Tip, 12))
 	}
 }
 
@@ -134,13 +133,7 @@ func (d *doc) cards() {
 		if len(in) == 0 {
 			class = "over"
 		}
-		d.Markup("<li").Attribute("class", class).Markup("><strong>").Textf("%d", len(in)).Markup("</strong> ")
-		if len(in) == 0 {
-			d.Text(words)
-		} else {
-			d.to(st.group()+page, words)
-		}
-		d.Markup("</li>\n")
+		d.Put("<li class=\"{}\"><strong>{}</strong> {}</li>\n", class, len(in), d.maybe(len(in) > 0, st.group()+page, words))
 	}
 	d.Markup("</ul>\n")
 }
@@ -148,20 +141,12 @@ func (d *doc) cards() {
 // waiting is what waits, the longest first.
 func (d *doc) waiting(in []int) {
 	d.head(standings[waiting].title)
-	if len(in) == 0 {
-		d.paragraph(func() { d.Text("Nothing.") })
-		return
-	}
 	if len(in) > oldestWaiting {
-		d.paragraph(func() {
-			d.Textf("The oldest %d; ", oldestWaiting)
-			d.to(standings[waiting].group()+page, fmt.Sprintf("all %d", len(in)))
-			d.Text(".")
-		})
+		d.Put("<p>The oldest {}; {}.</p>\n", oldestWaiting, d.to(standings[waiting].group()+page, fmt.Sprintf("all %d", len(in))))
 		in = in[:oldestWaiting]
 	}
 	d.table(in, d.changes(), d.states(), d.needs(), d.proposers(), column{
-		head: "For", label: "for", number: true, write: func(i int) { d.Text(d.since(d.all[i].Proposed)) },
+		head: "For", label: "for", number: true, cell: func(i int) any { return d.since(d.all[i].Proposed) },
 	})
 }
 
@@ -187,11 +172,7 @@ func (d *doc) decided() {
 	}
 	slices.SortFunc(in, func(a, b int) int { return cmp.Or(strings.Compare(d.all[b].Decided, d.all[a].Decided), b-a) })
 	d.head("Decided last")
-	if len(in) == 0 {
-		d.paragraph(func() { d.Text("Nothing.") })
-		return
-	}
-	d.table(in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(i int) string { return d.all[i].Decided }))
+	d.table(in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(t *html.Summary) string { return t.Decided }))
 }
 
 // A monthCount is a month and what became of its transactions.
@@ -221,21 +202,27 @@ func (s *Site) monthCounts() []monthCount {
 // countTable has a row of numbers for each month or day, the newest first.
 func (d *doc) countTable(of string, all []monthCount) {
 	columns := []column{
-		{head: of, write: func(i int) { d.to(all[i].address+page, strings.Replace(all[i].name(), "/", "-", 1)) }},
+		{head: of, cell: func(i int) any { return d.to(all[i].address+page, strings.Replace(all[i].name(), "/", "-", 1)) }},
 		d.numbers("Changes", func(i int) int { return all[i].sum() }),
 	}
 	for o, st := range standings {
-		columns = append(columns, d.numbers(upper(st.words), func(i int) int { return all[i].counts[o] }))
+		columns = append(columns, d.numbers(view.Upper(st.words), func(i int) int { return all[i].counts[o] }))
 	}
 	d.table(down(len(all)), columns...)
 }
 
-// down are the numbers below n, the last one first.
-func down(n int) []int {
+// up are the numbers below n, and down are those with the last one first.
+func up(n int) []int {
 	out := make([]int, n)
 	for i := range out {
-		out[i] = n - 1 - i
+		out[i] = i
 	}
+	return out
+}
+
+func down(n int) []int {
+	out := up(n)
+	slices.Reverse(out)
 	return out
 }
 
@@ -244,11 +231,7 @@ func (s *Site) allMonths() []byte {
 	in := down(len(s.all))
 	if len(in) > newest {
 		in = in[:newest]
-		d.paragraph(func() {
-			d.Textf("The newest %d of %d. The ", newest, len(s.all))
-			d.Markup("<a href=\"#months\">").Text("months").Markup("</a>")
-			d.Text(" below have all of them.")
-		})
+		d.Put("<p>The newest {} of {}. The <a href=\"#months\">months</a> below have all of them.</p>\n", newest, len(s.all))
 	}
 	d.rows(in)
 	d.Markup("<h2 id=\"months\">By month</h2>\n")
@@ -281,11 +264,9 @@ func (d *doc) people(who []string) {
 	number := func(head string, of func(person) int) column {
 		return d.numbers(head, func(i int) int { return of(d.Site.people[who[i]]) })
 	}
-	rows := down(len(who))
-	slices.Reverse(rows)
-	d.table(rows,
-		column{head: "Who", write: func(i int) { d.person(d.Site.people[who[i]].Actor) }},
-		column{head: "Account", write: func(i int) { d.Code(short(d.Site.people[who[i]].ID, 100)) }},
+	d.table(up(len(who)),
+		column{head: "Who", cell: func(i int) any { return d.person(d.Site.people[who[i]].Actor) }},
+		column{head: "Account", cell: func(i int) any { return html.Code(short(d.Site.people[who[i]].ID, 100)) }},
 		number("Proposed", func(p person) int { return p.proposed }),
 		number("Approved", func(p person) int { return p.approved }),
 		number("Of these their own", func(p person) int { return p.own }),
@@ -307,30 +288,18 @@ func (s *Site) allPaths() []byte {
 		return cmp.Or(last(b)-last(a), strings.Compare(s.paths[a], s.paths[b]))
 	})
 	d.cut(len(paths), "that were proposed to be changed last")
-	rows := down(min(len(paths), longest))
-	slices.Reverse(rows)
-	d.table(rows,
-		column{head: "File", write: func(i int) {
-			d.Markup("<code>")
-			if name := short(s.paths[paths[i]], 200); s.has(paths[i]) {
-				d.to(paths[i]+page, name)
-			} else {
-				d.Text(name)
-			}
-			d.Markup("</code>")
+	d.table(up(min(len(paths), longest)),
+		column{head: "File", cell: func(i int) any {
+			return html.Part("<code>{}</code>", d.maybe(s.has(paths[i]), paths[i]+page, short(s.paths[paths[i]], 200)))
 		}},
 		d.numbers("Changes", func(i int) int { return len(s.groups[paths[i]]) }),
-		column{head: "The last", label: "the last:", write: func(i int) { d.change(last(paths[i])) }})
+		column{head: "The last", label: "the last:", cell: func(i int) any { return d.change(last(paths[i])) }})
 	return d.bytes()
 }
 
 // cut says that a list has not all, and where the others are found.
 func (d *doc) cut(n int, which string) {
 	if n > longest {
-		d.paragraph(func() {
-			d.Textf("The %d of %d %s. ", longest, n, which)
-			d.to(searchAddress, "Search")
-			d.Text(" finds the transactions of the others.")
-		})
+		d.Put("<p>The {} of {} {}. {} finds the transactions of the others.</p>\n", longest, n, which, d.to(searchAddress, "Search"))
 	}
 }

@@ -11,27 +11,28 @@ import (
 )
 
 // A column of a table. On a narrow screen a row is a card, in which the label stands before the
-// cell.
+// cell: a part for html.Body.Put, nil where a row has nothing there.
 type column struct {
 	head, label string
 	number      bool
-	has         func(i int) bool // whether a row has something there, nil for yes
-	write       func(i int)
+	cell        func(i int) any
 }
 
 // table has a row for each of these, without the columns that have nothing in any.
 func (d *doc) table(rows []int, columns ...column) {
-	columns = slices.DeleteFunc(columns, func(c column) bool { return c.has != nil && !slices.ContainsFunc(rows, c.has) })
+	columns = slices.DeleteFunc(columns, func(c column) bool {
+		return !slices.ContainsFunc(rows, func(i int) bool { return c.cell(i) != nil })
+	})
 	if len(rows) == 0 {
-		d.paragraph(func() { d.Text("Nothing.") })
+		d.Markup("<p>Nothing.</p>\n")
 		return
 	}
 	d.Markup("<table class=\"list\">\n<thead><tr>")
 	for _, c := range columns {
 		if c.number {
-			d.Markup("<th class=\"number\" scope=\"col\">").Text(c.head).Markup("</th>")
+			d.Put("<th class=\"number\" scope=\"col\">{}</th>", c.head)
 		} else {
-			d.Markup("<th scope=\"col\">").Text(c.head).Markup("</th>")
+			d.Put("<th scope=\"col\">{}</th>", c.head)
 		}
 	}
 	d.Markup("</tr></thead>\n<tbody>\n")
@@ -42,12 +43,11 @@ func (d *doc) table(rows []int, columns ...column) {
 			if c.number {
 				d.Markup(" class=\"number\"")
 			}
-			if c.label != "" && (c.has == nil || c.has(i)) {
-				d.Attribute("data-label", c.label)
+			cell := c.cell(i)
+			if c.label != "" && cell != nil {
+				d.Put(` data-label="{}"`, c.label)
 			}
-			d.Markup(">")
-			c.write(i)
-			d.Markup("</td>")
+			d.Put(">{}</td>", cell)
 		}
 		d.Markup("</tr>\n")
 	}
@@ -56,97 +56,95 @@ func (d *doc) table(rows []int, columns ...column) {
 
 // rows are a table of transactions.
 func (d *doc) rows(in []int) {
-	d.table(in, d.changes(), d.states(), d.needs(), d.proposers(), d.deciders(), d.times("Proposed", func(i int) string { return d.all[i].Proposed }))
+	d.table(in, d.changes(), d.states(), d.needs(), d.proposers(), d.deciders(), d.times("Proposed", func(t *html.Summary) string { return t.Proposed }))
 }
 
-func (d *doc) changes() column { return column{head: "Change", write: d.change} }
+func (d *doc) changes() column { return column{head: "Change", cell: d.change} }
 
 func (d *doc) states() column {
-	return column{head: "State", write: func(i int) {
-		d.Markup("<span").Attribute("class", d.all[i].Class()).Markup(">").Text(string(d.all[i].State)).Markup("</span>")
+	return column{head: "State", cell: func(i int) any {
+		return html.Part("<span class=\"{}\">{}</span>", d.all[i].Class(), string(d.all[i].State))
 	}}
 }
 
 func (d *doc) needs() column {
-	return column{head: "Waits for", label: "of", has: func(i int) bool { return d.all[i].Needs != "" }, write: func(i int) { d.Text(d.all[i].Needs) }}
+	return column{head: "Waits for", label: "of", cell: func(i int) any {
+		if d.all[i].Needs == "" {
+			return nil
+		}
+		return d.all[i].Needs
+	}}
 }
 
 func (d *doc) proposers() column {
-	return column{head: "Proposed by", label: "by", has: func(i int) bool { return d.all[i].Proposer != (ledger.Actor{}) }, write: func(i int) {
-		if a := d.all[i].Proposer; a != (ledger.Actor{}) {
-			d.person(a)
+	return column{head: "Proposed by", label: "by", cell: func(i int) any {
+		if d.all[i].Proposer == (ledger.Actor{}) {
+			return nil
 		}
+		return d.person(d.all[i].Proposer)
 	}}
 }
 
 // deciders are those whose decision counted.
 func (d *doc) deciders() column {
-	return column{
-		head: "Decided by", label: "decided by", has: func(i int) bool { return len(d.all[i].Approvers)+len(d.all[i].Deniers) > 0 },
-		write: func(i int) {
-			t := &d.all[i]
-			d.persons(t.Approvers, func(a ledger.Actor) string {
-				if isOwn(t, a) {
-					return ", their own"
-				}
-				return ""
-			})
-			if len(t.Approvers) > 0 && len(t.Deniers) > 0 {
-				d.Text(", ")
-			}
-			d.persons(t.Deniers, func(ledger.Actor) string { return " (denied)" })
-		},
-	}
+	return column{head: "Decided by", label: "decided by", cell: func(i int) any {
+		t := &d.all[i]
+		if len(t.Approvers)+len(t.Deniers) == 0 {
+			return nil
+		}
+		b := new(html.Body)
+		d.persons(b, t.Approvers, func(a ledger.Actor) string { return map[bool]string{true: ", their own"}[isOwn(t, a)] })
+		if len(t.Approvers) > 0 && len(t.Deniers) > 0 {
+			b.Markup(", ")
+		}
+		d.persons(b, t.Deniers, func(ledger.Actor) string { return " (denied)" })
+		return b
+	}}
 }
 
-// times is a column of moments in UTC.
-func (d *doc) times(head string, of func(i int) string) column {
-	return column{head: head + " (UTC)", label: strings.ToLower(head), write: func(i int) { d.when(of(i)) }}
+// times is a column of moments in UTC, to the minute.
+func (d *doc) times(head string, of func(*html.Summary) string) column {
+	return column{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
+		at := of(&d.all[i])
+		parsed, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return short(at, 40)
+		}
+		return html.Part("<time>{}</time>", parsed.UTC().Format("2006-01-02 15:04"))
+	}}
 }
 
 // numbers is a column in which 0 is left out.
 func (d *doc) numbers(head string, of func(i int) int) column {
-	return column{head: head, label: strings.ToLower(head), number: true, has: func(i int) bool { return of(i) != 0 }, write: func(i int) {
-		if of(i) != 0 {
-			d.Textf("%d", of(i))
+	return column{head: head, label: strings.ToLower(head), number: true, cell: func(i int) any {
+		if n := of(i); n != 0 {
+			return n
 		}
+		return nil
 	}}
 }
 
 // change is a transaction by its summary.
-func (d *doc) change(i int) {
-	d.to(Transaction(d.all[i].ID), cmp.Or(short(d.all[i].Summary, 100), d.all[i].ID))
+func (d *doc) change(i int) any {
+	return d.to(Transaction(d.all[i].ID), cmp.Or(short(d.all[i].Summary, 100), d.all[i].ID))
 }
 
-func (d *doc) person(a ledger.Actor) {
-	d.to(Person(a), cmp.Or(short(a.Login, 60), short(a.ID, 60), "somebody"))
+func (d *doc) person(a ledger.Actor) *html.Body {
+	b := d.to(Person(a), cmp.Or(short(a.Login, 60), short(a.ID, 60), "somebody"))
 	if a.Kind != "user" && a.Kind != "" {
-		d.Text(" (" + short(a.Kind, 20) + ")")
+		b.Put(" ({})", short(a.Kind, 20))
 	}
+	return b
 }
 
 // persons are some people, with a word about each.
-func (d *doc) persons(all []ledger.Actor, about func(ledger.Actor) string) {
+func (d *doc) persons(b *html.Body, all []ledger.Actor, about func(ledger.Actor) string) {
 	for i, a := range all[:min(len(all), 5)] {
-		if i > 0 {
-			d.Text(", ")
-		}
-		d.person(a)
-		d.Text(about(a))
+		b.Put("{}{}{}", map[bool]string{true: ", "}[i > 0], d.person(a), about(a))
 	}
 	if len(all) > 5 {
-		d.Textf(" and %d more", len(all)-5)
+		b.Put(" and {} more", len(all)-5)
 	}
-}
-
-// when is a moment in UTC, to the minute.
-func (d *doc) when(at string) {
-	parsed, err := time.Parse(time.RFC3339, at)
-	if err != nil {
-		d.Text(short(at, 40))
-		return
-	}
-	d.Markup("<time>").Text(parsed.UTC().Format("2006-01-02 15:04")).Markup("</time>")
 }
 
 // isOwn reports whether somebody approved what they proposed themselves.
@@ -164,6 +162,3 @@ func short(text string, limit int) string {
 	}
 	return text
 }
-
-// upper begins a head.
-func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -76,11 +76,10 @@ func wordsOf(total string) string {
 func totalPage(name string) string { return "total-" + strings.ReplaceAll(name, "_", "-") + ".html" }
 
 func (w *pages) index() {
-	b := new(html.Body)
-	b.Markup("<h1>").Text("Changes from " + w.From + " to " + w.To + " (UTC)").Markup("</h1>\n")
+	b := html.Part("<h1>Changes from {} to {} (UTC)</h1>\n", w.From, w.To)
 	w.sentence(b)
 	for _, n := range w.Notes {
-		b.Markup("<p class=\"note\">").Text("Note: " + n).Markup("</p>\n")
+		b.Put("<p class=\"note\">Note: {}</p>\n", n)
 	}
 	b.Markup("<h2 id=\"totals\">Totals</h2>\n<table class=\"totals\">\n<tbody>\n")
 	var none []string
@@ -89,11 +88,11 @@ func (w *pages) index() {
 			none = append(none, wordsOf(t.Name))
 			continue
 		}
-		b.Markup("<tr><td class=\"number\">").Link(totalPage(t.Name), strconv.Itoa(t.Count)).Markup("</td><th scope=\"row\">").Text(wordsOf(t.Name)).Markup("</th></tr>\n")
+		b.Put("<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th></tr>\n", html.To(totalPage(t.Name), strconv.Itoa(t.Count)), wordsOf(t.Name))
 	}
 	b.Markup("</tbody>\n</table>\n")
 	if len(none) > 0 {
-		b.Markup("<details><summary>What there is none of</summary><p>").Text(strings.Join(none, "; ")).Markup("</p></details>\n")
+		b.Put("<details><summary>What there is none of</summary><p>{}</p></details>\n", strings.Join(none, "; "))
 	}
 	for _, code := range evidence.Codes {
 		w.kind(b, code)
@@ -101,9 +100,10 @@ func (w *pages) index() {
 	b.Markup("<h2 id=\"repositories\">Repositories</h2>\n")
 	begin(b, "Repository", "Branch", "Commit", "Ledger", "Since", "Changes", "Exceptions")
 	for _, repo := range w.Repositories {
-		b.Markup("<tr><td data-label=\"Repository\">").Link(w.at[repo.Name], repo.Name).Markup("</td><td data-label=\"Branch\">").Text(repo.Branch).Markup("</td><td data-label=\"Commit\">").Code(short(repo.Commit))
-		b.Markup("</td><td data-label=\"Ledger\">").Code(repo.LedgerRef).Text(" ").Code(short(repo.LedgerCommit)).Markup("</td><td data-label=\"Since\">").Text(day(repo.LedgerBegan))
-		b.Markup("</td><td class=\"number\" data-label=\"Changes\">").Link(w.at[repo.Name], count(repo)).Markup("</td><td class=\"number\" data-label=\"Exceptions\">").Link(w.at[repo.Name], strconv.Itoa(repo.Exceptions)).Markup("</td></tr>\n")
+		at := w.at[repo.Name]
+		b.Put("<tr><td data-label=\"Repository\">{}</td><td data-label=\"Branch\">{}</td><td data-label=\"Commit\">{}</td>", html.To(at, repo.Name), repo.Branch, html.Code(short(repo.Commit)))
+		b.Put("<td data-label=\"Ledger\">{} {}</td><td data-label=\"Since\">{}</td>", html.Code(repo.LedgerRef), html.Code(short(repo.LedgerCommit)), day(repo.LedgerBegan))
+		b.Put("<td class=\"number\" data-label=\"Changes\">{}</td><td class=\"number\" data-label=\"Exceptions\">{}</td></tr>\n", html.To(at, count(repo)), html.To(at, strconv.Itoa(repo.Exceptions)))
 	}
 	b.Markup("</tbody>\n</table>\n")
 	w.write("index.html", "Evidence", b)
@@ -127,18 +127,16 @@ func (w *pages) sentence(b *html.Body) {
 	if odd == 0 {
 		text = fmt.Sprintf("None of %s an explanation.", ledger.Plural(changes, "change needs", "changes needs"))
 	}
+	class, rest := "good", ""
 	switch {
 	case !w.Complete:
-		b.Markup("<p class=\"state bad\"><strong>").Text(text + " This is not all").Markup("</strong>: of a repository below it cannot be told what changed.</p>\n")
+		class, text, rest = "bad", text+" This is not all", ": of a repository below it cannot be told what changed."
+	case !w.OK && untold > 0:
+		class, rest = "bad", " Of a repository below nothing is on record of a part of the period."
 	case !w.OK:
-		b.Markup("<p class=\"state bad\"><strong>").Text(text).Markup("</strong>")
-		if untold > 0 {
-			b.Text(" Of a repository below nothing is on record of a part of the period.")
-		}
-		b.Markup("</p>\n")
-	default:
-		b.Markup("<p class=\"state good\"><strong>").Text(text).Markup("</strong></p>\n")
+		class = "bad"
 	}
+	b.Put("<p class=\"state {}\"><strong>{}</strong>{}</p>\n", class, text, rest)
 }
 
 // kind is the section of one kind of exception, if there are any: what it means, and its rows by what exactly is
@@ -162,16 +160,15 @@ func (w *pages) kind(b *html.Body, code evidence.Code) {
 	}
 	slices.SortStableFunc(texts, func(x, y string) int { return len(rows[y]) - len(rows[x]) })
 	name := "exception_" + string(code)
-	b.Markup("<h2").Attribute("id", string(code)).Markup(">").Text(wordsOf(name)).Markup("</h2>\n<p>").Text(kinds[code].means + " ")
-	b.Link(totalPage(name), "List").Markup("</p>\n")
+	b.Put("<h2 id=\"{}\">{}</h2>\n<p>{} {}</p>\n", string(code), wordsOf(name), kinds[code].means, html.To(totalPage(name), "List"))
 	begin(b, "Day", "Commit", "Subject", "Proposed by → approved by", "Transaction")
 	left := onIndex
 	for _, text := range texts {
-		b.Markup("<tr class=\"group\"><th colspan=\"5\" scope=\"rowgroup\">").Text(text)
+		head := text
 		if n := len(rows[text]); n > 1 {
-			b.Textf(" (%d)", n)
+			head += fmt.Sprintf(" (%d)", n)
 		}
-		b.Markup("</th></tr>\n")
+		b.Put("<tr class=\"group\"><th colspan=\"5\" scope=\"rowgroup\">{}</th></tr>\n", head)
 		shown := rows[text][:min(left, len(rows[text]))]
 		for _, i := range shown {
 			w.row(b, i)
@@ -182,22 +179,23 @@ func (w *pages) kind(b *html.Body, code evidence.Code) {
 	}
 	b.Markup("</tbody>\n</table>\n")
 	if left == 0 {
-		b.Markup("<p>").Textf("These are the first %d; ", onIndex).Link(totalPage(name), "all of them").Markup("</p>\n")
+		b.Put("<p>These are the first {}; {}</p>\n", onIndex, html.To(totalPage(name), "all of them"))
 	}
 }
 
 // row is one row of a table of exceptions. Its subject leads to all that is known of it.
 func (w *pages) row(b *html.Body, i int) {
-	row := w.Rows[i]
-	b.Markup("<tr><td data-label=\"Day\">").Text(day(row.CameBy)).Markup("</td><td data-label=\"Commit\">")
+	row, more := w.Rows[i], w.at[w.Rows[i].Repository]+"#"+anchor(i)
+	of := ""
 	if len(w.Repositories) > 1 {
-		b.Text(row.Repository + " ")
+		of = row.Repository + " "
 	}
+	b.Put("<tr><td data-label=\"Day\">{}</td><td data-label=\"Commit\">{}", day(row.CameBy), of)
 	if row.Commit == "" {
-		b.Markup("all of it</td><td>").Link(w.at[row.Repository]+"#"+anchor(i), "more").Markup("</td><td></td><td></td></tr>\n")
+		b.Put("all of it</td><td>{}</td><td></td><td></td></tr>\n", html.To(more, "more"))
 		return
 	}
-	b.Link(row.URL, short(row.Commit)).Markup("</td><td>").Link(w.at[row.Repository]+"#"+anchor(i), cmp.Or(row.Subject, "no subject")).Markup("</td><td>")
+	b.Put("{}</td><td>{}</td>", html.To(row.URL, short(row.Commit)), html.To(more, cmp.Or(row.Subject, "no subject")))
 	var who, ids []string
 	for _, rec := range row.Records {
 		ids = append(ids, rec.TransactionID)
@@ -205,7 +203,7 @@ func (w *pages) row(b *html.Body, i int) {
 			who = append(who, text)
 		}
 	}
-	b.Text(strings.Join(who, " / ")).Markup("</td><td>").Code(strings.Join(ids, " ")).Markup("</td></tr>\n")
+	b.Put("<td>{}</td><td>{}</td></tr>\n", strings.Join(who, " / "), html.Code(strings.Join(ids, " ")))
 }
 
 // day is the day of a time, in UTC.
@@ -221,13 +219,10 @@ func count(repo evidence.Repository) string {
 
 // total lists what a number counts.
 func (w *pages) total(t evidence.Total) {
-	b := new(html.Body)
-	b.Markup("<h1>").Text(wordsOf(t.Name)).Markup("</h1>\n<p>").Textf("%d of %d rows.", t.Count, len(w.Rows)).Markup("</p>\n<ul>\n")
+	b := html.Part("<h1>{}</h1>\n<p>{} of {} rows.</p>\n<ul>\n", wordsOf(t.Name), t.Count, len(w.Rows))
 	for _, i := range t.Rows {
 		row := w.Rows[i]
-		b.Markup("<li>").Text(row.Repository + " ")
-		w.commit(b, row)
-		b.Text(" "+row.Subject+" · ").Link(w.at[row.Repository]+"#"+anchor(i), "more").Markup("</li>\n")
+		b.Put("<li>{} {} {} · {}</li>\n", row.Repository, commit(row), row.Subject, html.To(w.at[row.Repository]+"#"+anchor(i), "more"))
 	}
 	b.Markup("</ul>\n")
 	w.write(totalPage(t.Name), wordsOf(t.Name), b)
@@ -236,14 +231,12 @@ func (w *pages) total(t evidence.Total) {
 func anchor(i int) string { return fmt.Sprintf("row-%d", i+1) }
 
 func (w *pages) repository(repo evidence.Repository, rows []int) {
-	b := new(html.Body)
-	b.Markup("<h1>").Text(repo.Name).Markup("</h1>\n<p>")
+	b := html.Part("<h1>{}</h1>\n", repo.Name)
 	if repo.Read {
-		b.Text("Branch ").Code(repo.Branch).Text(" at ").Code(repo.Commit).Text(", by the ledger ").Code(repo.LedgerRef).Text(" at ").Code(repo.LedgerCommit).Text(", which verifies.")
+		b.Put("<p>Branch {} at {}, by the ledger {} at {}, which verifies.</p>\n", html.Code(repo.Branch), html.Code(repo.Commit), html.Code(repo.LedgerRef), html.Code(repo.LedgerCommit))
 	} else {
-		b.Text("What changed here cannot be told.")
+		b.Markup("<p>What changed here cannot be told.</p>\n")
 	}
-	b.Markup("</p>\n")
 	for _, i := range rows {
 		w.change(b, i)
 	}
@@ -253,16 +246,16 @@ func (w *pages) repository(repo evidence.Repository, rows []int) {
 // change is all that is known of a row.
 func (w *pages) change(b *html.Body, i int) {
 	row := w.Rows[i]
-	b.Markup("<h2").Attribute("id", anchor(i)).Markup(">").Text(cmp.Or(row.Subject, short(row.Commit))).Markup("</h2>\n<dl>\n")
+	b.Put("<h2 id=\"{}\">{}</h2>\n<dl>\n", anchor(i), cmp.Or(row.Subject, short(row.Commit)))
 	for _, e := range row.Exceptions {
-		fact(b, wordsOf("exception_"+string(e.Code))).Markup("<span class=\"bad\">").Text(e.Text).Markup("</span>").Markup(endFact)
+		b.Fact(wordsOf("exception_"+string(e.Code)), html.Part("<span class=\"bad\">{}</span>", e.Text))
 	}
-	w.commit(fact(b, "Commit"), row).Markup(endFact)
+	b.Fact("Commit", commit(row))
 	if row.CameBy != "" {
-		fact(b, "Came by (UTC)").Text(row.CameBy).Markup(endFact)
+		b.Fact("Came by (UTC)", row.CameBy)
 	}
 	if text := explained(row); text != "" {
-		fact(b, "Explained by").Text(text).Markup(endFact)
+		b.Fact("Explained by", text)
 	}
 	for _, rec := range row.Records {
 		record(b, rec)
@@ -271,48 +264,41 @@ func (w *pages) change(b *html.Body, i int) {
 }
 
 func record(b *html.Body, rec evidence.Record) {
-	fact(b, "Transaction").Code(rec.TransactionID)
+	of := html.Code(rec.TransactionID)
 	if rec.PullRequest > 0 {
-		b.Text(" ").Link(rec.PullURL, "pull request "+pull(rec))
+		of.Put(" {}", html.To(rec.PullURL, "pull request "+pull(rec)))
 	}
-	b.Markup(endFact)
-	fact(b, "Proposed by").Text(people(rec.Proposers)).Markup(endFact)
-	fact(b, "Decisions")
+	b.Fact("Transaction", of)
+	b.Fact("Proposed by", people(rec.Proposers))
+	said := new(html.Body)
 	for i, d := range rec.Decisions {
 		if i > 0 {
-			b.Markup("<br>")
+			said.Markup("<br>")
 		}
-		b.Text(decision(d))
+		said.Text(decision(d))
 		if !d.Counted {
-			b.Text(": did not count, " + d.Why)
+			said.Put(": did not count, {}", d.Why)
 		}
 	}
-	b.Markup(endFact)
-	fact(b, "Independent").Text(string(rec.Independent) + ": " + rec.Why).Markup(endFact)
-	fact(b, "Checks").Text(cmp.Or(checks(rec.Checks), "none on record")).Markup(endFact)
-	fact(b, "Policy").Code(rec.Policy.SHA256).Text(" " + needs(rec.Needs)).Markup(endFact)
+	b.Fact("Decisions", said)
+	b.Fact("Independent", string(rec.Independent)+": "+rec.Why)
+	b.Fact("Checks", cmp.Or(checks(rec.Checks), "none on record"))
+	b.Fact("Policy", html.Part("{} {}", html.Code(rec.Policy.SHA256), needs(rec.Needs)))
 }
 
 // commit leads to a commit on the forge, where it is known where that is.
-func (w *pages) commit(b *html.Body, row evidence.Row) *html.Body {
+func commit(row evidence.Row) *html.Body {
 	if row.Commit == "" {
-		return b.Text("(all of it)")
+		return html.Part("(all of it)")
 	}
-	return b.Link(row.URL, row.Commit)
+	return html.To(row.URL, row.Commit)
 }
-
-// fact begins a fact of a list, which endFact ends.
-func fact(b *html.Body, name string) *html.Body {
-	return b.Markup("<div><dt>").Text(name).Markup("</dt><dd>")
-}
-
-const endFact = "</dd></div>\n"
 
 // begin begins a table whose rows are cards on a phone.
 func begin(b *html.Body, columns ...string) {
 	b.Markup("<table class=\"cards\">\n<thead><tr>")
 	for _, c := range columns {
-		b.Markup("<th scope=\"col\">").Text(c).Markup("</th>")
+		b.Put("<th scope=\"col\">{}</th>", c)
 	}
 	b.Markup("</tr></thead>\n<tbody>\n")
 }

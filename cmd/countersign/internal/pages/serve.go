@@ -292,7 +292,7 @@ func waiting(address, what string, done, total int) []byte {
 		far = fmt.Sprintf("%d %s", done, what)
 	}
 	var body html.Body
-	body.Markup("<h1>The ledger is being audited</h1>\n<p role=\"status\">").Text(far).Markup("</p>\n<p>This page shows what you asked for when that is over.</p>\n")
+	body.Put("<h1>The ledger is being audited</h1>\n<p role=\"status\">{}</p>\n<p>This page shows what you asked for when that is over.</p>\n", far)
 	var out strings.Builder
 	_ = html.Layout(&out, html.Head{
 		Title: "The ledger is being audited", Root: strings.Repeat("../", strings.Count(address, "/")), Footer: "Nothing was decided.",
