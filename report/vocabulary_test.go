@@ -128,7 +128,7 @@ func TestVocabularyOfLives(t *testing.T) {
 		}
 	}
 	s := site.New(all, site.Options{Now: now, Nav: site.Nav("", false)})
-	for address := range s.Addresses() {
+	for _, address := range s.Addresses() {
 		if data, ok := s.File(address); ok {
 			holdVocabulary(t, address, string(data))
 		}

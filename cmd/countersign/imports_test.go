@@ -108,7 +108,7 @@ var mayImport = map[string][]string{
 		"pipeline/patch", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
 	"report/verifier":                        {"report/html"},
-	"report/site":                            {"report/view", "pipeline/state", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "report/html"},
+	"report/site":                            {"pipeline/markdown", "report/view", "pipeline/state", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "report/html"},
 	"cmd/countersign/internal/pages":         {"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/bundle", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/parallel", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra"},
 	"cmd/countersign/internal/rpc":           {"pipeline/canon"},
 	"cmd/countersign/internal/sshkey":        {},

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
@@ -184,11 +186,9 @@ func isULID(term string) bool {
 
 // sumOf is the low byte of FNV-1a.
 func sumOf(text string) string {
-	h := uint32(2166136261)
-	for i := range len(text) {
-		h = (h ^ uint32(text[i])) * 16777619
-	}
-	return fmt.Sprintf("%02x", h&0xff)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	return fmt.Sprintf("%02x", h.Sum32()&0xff)
 }
 
 // indexFiles are the addresses of the index.
@@ -236,7 +236,7 @@ func (s *Site) block(n int) []byte {
 		t := &s.all[i]
 		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], short(t.Summary, 100), string(t.State), t.Class(), short(t.Proposer.Login, 60), decidedBy(t)}
 		for j := range row {
-			row[j] = reveal(row[j])
+			row[j] = markdown.Clean(row[j]) // the script sets it as text
 		}
 		rows = append(rows, row)
 	}
@@ -250,22 +250,6 @@ func decidedBy(t *html.Summary) string {
 		names = append(names, short(cmp.Or(a.Login, a.ID), 60))
 	}
 	return strings.Join(names[:min(len(names), 5)], ", ")
-}
-
-// reveal escapes what does not show. The script sets it as text.
-func reveal(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch size := utf8.RuneLen(r); {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case ledger.Visible(r) && size > 0:
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // call is a script that hands data to search.js. The data is JSON, in which Go escapes what means
@@ -286,7 +270,7 @@ func (s *Site) changedIndex(earlier *Site, ids []string) []string {
 			return append(s.indexFiles(), earlier.indexFiles()...) // the numbers of all later ones are others
 		}
 	}
-	files, shards := map[string]bool{}, map[string]bool{}
+	files := map[string]bool{}
 	for _, id := range ids {
 		i, _ := s.position(id)
 		files[blockFile(i/perBlock)] = true
@@ -294,19 +278,13 @@ func (s *Site) changedIndex(earlier *Site, ids []string) []string {
 		if at, ok := earlier.position(id); ok {
 			was = termsOf(&earlier.all[at])
 		}
-		for term := range is {
-			if !was[term] {
-				shards[shardOf(term)] = true
+		for _, terms := range []map[string]bool{is, was} {
+			for term := range terms {
+				if !is[term] || !was[term] {
+					files[shardFile(shardOf(term))] = true
+				}
 			}
 		}
-		for term := range was {
-			if !is[term] {
-				shards[shardOf(term)] = true
-			}
-		}
-	}
-	for shard := range shards {
-		files[shardFile(shard)] = true
 	}
 	return slices.Collect(maps.Keys(files))
 }

@@ -11,7 +11,6 @@ package site
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -169,34 +168,23 @@ func groupsOf(t *html.Summary) []string {
 // shared are the addresses of what has a page once two transactions have it in common: patch,
 // commits, pull request and paths.
 func shared(t *html.Summary) (out []string) {
-	add := func(g string) {
-		if !slices.Contains(out, g) {
+	if canon.IsHex64(t.PatchID) {
+		out = append(out, "patch/"+t.PatchID)
+	}
+	for _, c := range t.Commits {
+		if g := "commit/" + c; canon.IsHex(c, 40) && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
 	}
-	if canon.IsHex64(t.PatchID) {
-		add("patch/" + t.PatchID)
-	}
-	for _, c := range t.Commits {
-		if isCommit(c) {
-			add("commit/" + c)
-		}
-	}
 	if t.PullRequest > 0 {
-		add("pull/" + strconv.Itoa(t.PullRequest))
+		out = append(out, "pull/"+strconv.Itoa(t.PullRequest))
 	}
-	if len(t.Paths) > 100 { // a set, where the list would be long
-		seen := map[string]bool{}
-		for _, name := range t.Paths {
-			if !seen[name] {
-				seen[name] = true
-				out = append(out, strings.TrimSuffix(Path(name), page))
-			}
-		}
-		return out
-	}
+	seen := map[string]bool{} // as the list may be long
 	for _, name := range t.Paths {
-		add(strings.TrimSuffix(Path(name), page))
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, strings.TrimSuffix(Path(name), page))
+		}
 	}
 	return out
 }
@@ -241,57 +229,29 @@ func (s *Site) has(group string) bool {
 // Has reports whether the site has the page of what transactions have in common at an address.
 func (s *Site) Has(address string) bool { return s.has(strings.TrimSuffix(address, page)) }
 
-func isCommit(id string) bool { return len(id) == 40 && canon.IsHex(id, 40) }
-
 // Addresses are those of all files of the site but the transactions' own pages, in no order.
-func (s *Site) Addresses() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, address := range fixed {
-			if !yield(address) {
-				return
-			}
-		}
-		for g := range s.groups {
-			for _, address := range s.pagesOf(g) {
-				if !yield(address) {
-					return
-				}
-			}
-		}
-		for month := range s.months {
-			if !yield(month + page) {
-				return
-			}
-		}
-		for _, address := range s.indexFiles() {
-			if !yield(address) {
-				return
-			}
-		}
+func (s *Site) Addresses() []string {
+	out := append(slices.Collect(maps.Keys(fixed)), s.indexFiles()...)
+	for g := range s.groups {
+		out = append(out, s.pagesOf(g)...)
 	}
+	for month := range s.months {
+		out = append(out, month+page)
+	}
+	return out
 }
 
-var fixed = []string{overviewAddress, monthsAddress, peopleAddress, pathsAddress, searchAddress, scriptAddress, html.StyleFile, html.IconFile}
+// fixed are the files that every site has.
+var fixed = map[string]func(*Site) []byte{
+	overviewAddress: (*Site).overview, monthsAddress: (*Site).allMonths, peopleAddress: (*Site).allPeople, pathsAddress: (*Site).allPaths, searchAddress: (*Site).searchPage,
+	scriptAddress:  func(*Site) []byte { return searchScript },
+	html.StyleFile: func(*Site) []byte { return html.Style() }, html.IconFile: func(*Site) []byte { return html.Icon() },
+}
 
 // File makes a file, and reports whether the site has it.
 func (s *Site) File(address string) ([]byte, bool) {
-	switch address {
-	case overviewAddress:
-		return s.overview(), true
-	case monthsAddress:
-		return s.allMonths(), true
-	case peopleAddress:
-		return s.allPeople(), true
-	case pathsAddress:
-		return s.allPaths(), true
-	case searchAddress:
-		return s.searchPage(), true
-	case scriptAddress:
-		return searchScript, true
-	case html.StyleFile:
-		return html.Style(), true
-	case html.IconFile:
-		return html.Icon(), true
+	if made := fixed[address]; made != nil {
+		return made(s), true
 	}
 	if name, ok := strings.CutPrefix(address, indexDir); ok {
 		return s.indexFile(name)
@@ -317,7 +277,7 @@ func (s *Site) Changed(earlier *Site, ids []string) (addresses, relinked []strin
 			out[address] = true
 		}
 	}
-	add(fixed)
+	add(slices.Collect(maps.Keys(fixed)))
 	groups, moved := map[string][]string{}, map[string]int{} // by group: who was or is in it, and how many were or are not
 	for _, id := range ids {
 		was, is := earlier.groupsWith(id), s.groupsWith(id)

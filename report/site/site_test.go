@@ -92,7 +92,7 @@ func made(t testing.TB, n int, seed uint64) []html.Summary {
 func files(t testing.TB, s *site.Site) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for address := range s.Addresses() {
+	for _, address := range s.Addresses() {
 		data, ok := s.File(address)
 		if _, twice := out[address]; !ok || twice {
 			t.Fatalf("%s: made %v, listed twice %v", address, ok, twice)

@@ -320,7 +320,7 @@ func (b *build) writeAll(dir *dir) error {
 		return err
 	}
 	s := b.site()
-	addresses := slices.SortedFunc(s.Addresses(), strings.Compare)
+	addresses := slices.Sorted(slices.Values(s.Addresses()))
 	return b.write(dir, s, addresses)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/bundle"
@@ -55,7 +54,7 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 
 func (b *build) keepObjects(dir *dir, objects gitstore.BundleObjects) error {
 	b.objects = canon.Sum(objects)
-	return dir.put(objectsFile, objects)
+	return dir.place(objectsFile, dir.whole(objects))
 }
 
 // growBundle adds what came since an earlier tip to the bundle of that, where it is as it was written;
@@ -92,28 +91,4 @@ func (b *build) growBundle(ctx context.Context, dir *dir, from string) error {
 		return err
 	}
 	return b.keepObjects(dir, objects)
-}
-
-// stream puts a page in place that is written little by little.
-func (d *dir) stream(address string, write func(io.Writer) error) error {
-	if err := d.mkdir("verify"); err != nil {
-		return failed(d.name, err)
-	}
-	temporary := newName()
-	f, err := d.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return failed(d.name, err)
-	}
-	if err = errors.Join(write(f), f.Close()); err != nil {
-		_ = d.Remove(temporary)
-		return err
-	}
-	if err := d.Rename(temporary, address); err != nil {
-		_ = d.Remove(temporary)
-		return failed(d.name, err)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.written[address] = true
-	return nil
 }

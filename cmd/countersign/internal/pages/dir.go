@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -35,7 +36,6 @@ type dir struct {
 
 	mu      sync.Mutex
 	written map[string]bool
-	made    map[string]bool // directories that are there
 }
 
 // openDir opens a directory, or makes it. One that has files and was not written by site is refused.
@@ -47,7 +47,7 @@ func openDir(at, name string) (*dir, error) {
 	if err != nil {
 		return nil, failed(name, err)
 	}
-	d := &dir{Root: root, name: name, written: map[string]bool{}, made: map[string]bool{".": true}}
+	d := &dir{Root: root, name: name, written: map[string]bool{}}
 	if _, err := root.Lstat(markerFile); err == nil {
 		return d, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -93,10 +93,25 @@ func (d *dir) begin() error {
 
 // write puts a page in place whole, or not at all.
 func (d *dir) write(address string, data []byte) error {
-	if err := d.mkdir(path.Dir(address)); err != nil {
-		return failed(d.name, err)
+	return d.stream(address, d.whole(data))
+}
+
+// whole writes all of it at once.
+func (d *dir) whole(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if _, err := w.Write(data); err != nil {
+			return failed(d.name, err)
+		}
+		return nil
 	}
-	if err := d.put(address, data); err != nil {
+}
+
+// stream is write for a page that is written little by little.
+func (d *dir) stream(address string, write func(io.Writer) error) error {
+	if err := d.MkdirAll(path.Dir(address), 0o777); err != nil {
+		return failed(d.name+": "+path.Dir(address)+"/", err)
+	}
+	if err := d.place(address, write); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -105,41 +120,23 @@ func (d *dir) write(address string, data []byte) error {
 	return nil
 }
 
-// newName is a name for a file in the making. Another run that writes to the same directory has others: what it
+// place writes a file under another name first. Another run that writes to the same directory has other names: what it
 // writes does not get into this one's pages.
-func newName() string { return markerFile + ".new-" + rand.Text() }
-
-// put writes a file under another name first.
-func (d *dir) put(name string, data []byte) error {
-	temporary := newName()
-	err := d.WriteFile(temporary, data, 0o666)
-	if err == nil {
-		err = d.Rename(temporary, name)
+func (d *dir) place(name string, write func(io.Writer) error) error {
+	temporary := markerFile + ".new-" + rand.Text()
+	f, err := d.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return failed(d.name, err)
+	}
+	if err = errors.Join(write(f), f.Close()); err == nil {
+		if err = d.Rename(temporary, name); err != nil {
+			err = failed(d.name, err)
+		}
 	}
 	if err != nil {
 		_ = d.Remove(temporary)
-		return failed(d.name, err)
 	}
-	return nil
-}
-
-func (d *dir) mkdir(name string) error {
-	d.mu.Lock()
-	known := d.made[name]
-	d.mu.Unlock()
-	if known {
-		return nil
-	}
-	if err := d.mkdir(path.Dir(name)); err != nil {
-		return err
-	}
-	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.made[name] = true
-	return nil
+	return err
 }
 
 // count is how many files were written.

@@ -166,15 +166,19 @@ func (s *server) verdict() error {
 // types are the content types of what is served.
 var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
+// headers are those of every answer.
+var headers = map[string]string{
+	"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+}
+
 // ServeHTTP serves pages to those who ask for this host by its name: a page of another one, whose
 // name was made to mean this machine, gets nothing.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
+	for name, value := range headers {
+		h.Set(name, value)
+	}
 	h.Set("Content-Security-Policy", policyOf(""))
 	port := strconv.Itoa(s.port)
 	address, below := strings.CutPrefix(r.URL.Path, s.prefix)

@@ -54,7 +54,7 @@ func (b *build) save(dir *dir) error {
 	z, _ := gzip.NewWriterLevel(&state, gzip.BestSpeed)
 	_, _ = z.Write(records)
 	_ = z.Close() // a buffer takes everything
-	return dir.put(stateFile, state.Bytes())
+	return dir.place(stateFile, dir.whole(state.Bytes()))
 }
 
 // load returns the tip and the records of the pages in a directory, "" where there is no state that
