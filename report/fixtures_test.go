@@ -230,7 +230,10 @@ func comment() report.Comment {
 		Threads:      map[string]string{numbered(green, 1).TransactionID: "https://github.example/acme/app/pull/12#discussion_r5"},
 		Notes:        []string{report.NoteNoCI},
 		Web:          "https://github.example/acme/app",
-		Obstacles:    report.Facts{TransactionID: "tx", Fork: true, TouchesWorkflows: true}.Obstacles(),
+		Obstacles: []report.Obstacle{
+			{Code: "fork_closed", What: "the head branch is in a fork, and its owner does not allow maintainers to push to it", Instead: `ask the author to tick "Allow edits by maintainers", or take the patch as a file (countersign export tx --out DIR), or, once it is approved, as its own ref (countersign apply tx --to ref)`},
+			{Code: "workflows_permission", What: "the change touches workflow files, and the push token must not write them", Instead: "use an App's token with the permission workflows as push-token, or take the patch as a file (countersign export tx --out DIR)"},
+		},
 	}
 }
 

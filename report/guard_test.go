@@ -60,35 +60,6 @@ func TestGlassFirst(t *testing.T) {
 	}
 }
 
-func TestObstacles(t *testing.T) {
-	for _, c := range []struct {
-		facts report.Facts
-		want  string
-	}{
-		{report.Facts{}, ""},
-		{report.Facts{Fork: true, MaintainersCanModify: true}, ""},
-		{report.Facts{TouchesWorkflows: true, WorkflowsPermission: true}, ""},
-		{report.Facts{Closed: true, Merged: true, HeadDeleted: true, TouchesWorkflows: true}, "pull_request_merged"},
-		{report.Facts{Closed: true, HeadProtected: true}, "pull_request_closed"},
-		{report.Facts{HeadDeleted: true, Fork: true}, "head_deleted"},
-		{report.Facts{Fork: true}, "fork_closed"},
-		{report.Facts{Fork: true, OrganisationFork: true, MaintainersCanModify: true}, "fork_of_organisation"},
-		{report.Facts{HeadProtected: true, TouchesWorkflows: true}, "head_protected workflows_permission"},
-	} {
-		c.facts.TransactionID = "tx_1"
-		var codes []string
-		for _, o := range c.facts.Obstacles() {
-			codes = append(codes, o.Code)
-			if o.What == "" || !strings.Contains(o.Instead, "countersign export tx_1 --out DIR") {
-				t.Errorf("%s offers nothing: %+v", o.Code, o)
-			}
-		}
-		if got := strings.Join(codes, " "); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.facts, got, c.want)
-		}
-	}
-}
-
 // T14 What does not show is listed with its place, once for each file.
 func TestT14Hidden(t *testing.T) {
 	q := request()

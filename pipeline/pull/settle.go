@@ -264,13 +264,7 @@ func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 	if pull == nil || s.Apply.To == policy.ToRef || tx.Closed || tx.Status == ledger.Applied {
 		return nil
 	}
-	found := report.Facts{
-		TransactionID: tx.TransactionID, Closed: pull.State == forge.PullRequestClosed, Merged: pull.State == forge.PullRequestMerged,
-		HeadDeleted: pull.Head.Repository == nil, HeadProtected: pull.Head.Protected, Fork: pull.Fork(),
-		MaintainersCanModify: pull.MaintainerCanModify, OrganisationFork: pull.Fork() && pull.Head.Owner == "Organization",
-		TouchesWorkflows:    touchesWorkflows(tx.Pointers.Proposal),
-		WorkflowsPermission: !s.ActionsToken,
-	}.Obstacles()
+	found := obstacles(tx.TransactionID, pull, touchesWorkflows(tx.Pointers.Proposal) && s.ActionsToken)
 	for _, o := range found {
 		if !slices.Contains(s.obstacles, o) {
 			s.obstacles = append(s.obstacles, o)
