@@ -64,16 +64,16 @@ func TestGlassFirst(t *testing.T) {
 func TestT14Hidden(t *testing.T) {
 	q := request()
 	q.Report.Files = append(q.Report.Files, report.File{Path: "b"})
-	q.Diff = []byte(theDiff + "diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -7,2 +9,4 @@ \n \u202e kept\n-\u202e gone\n+a\u200b\u200b\n+b\ttab\u200b\n+\u3164\n+crlf\r\n")
+	q.Diff = []byte(theDiff + "diff --git a/b b/b\n--- a/b\n+++ b/b\n@@ -7,2 +9,4 @@ \n \u202e kept\n-\u202e gone\n+a\u200b\u200b\n+b\ttab\u200b\n+\u3164\n+crlf\r\n-caf\xe9\n+caf\xe9\n")
 	body := q.Body()
 	for _, want := range []string{
-		"<code>&#92;u200b</code> in `b`, lines 10, 11\n", "<code>&#92;u3164</code> in `b`, line 12\n", "<code>&#92;x0d</code> in `b`, line 13\n",
+		"bytes that are not UTF-8, in:\n\n- `b`, lines 10, 11, 12, 13, 14\n- `b`, line 9 of what is removed\n",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is not in %s", want, body)
 		}
 	}
-	if strings.Contains(body, "u202e</code>") {
+	if strings.Contains(body, "lines 9,") || strings.Contains(body, "line 8") {
 		t.Error("a line that was there before is flagged")
 	}
 	if strings.Contains(request().Body(), "do not show") {

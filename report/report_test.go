@@ -74,7 +74,7 @@ func TestT71NotUTF8(t *testing.T) {
 	q.Report.Files, q.Diff = []report.File{{Path: "f"}}, diff
 	body := q.Body()
 	for _, want := range []string{
-		"<code>&#92;xe9</code> in `f`, line 4 of what is removed\n", "<code>&#92;x9b</code> in `f`, line 5\n", "\n-caf\\xe9\n+caf\\xe9\n", "bytes that are not UTF-8",
+		"- `f`, line 4 of what is removed\n", "- `f`, line 5\n", "\n-caf\\xe9\n+caf\\xe9\n", "bytes that are not UTF-8",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is not in %s", want, body)

@@ -79,8 +79,8 @@ func (q Request) writeHead(p *page) {
 		p.write(caution("**This change adds what looks like a secret.** The diff is shown without it" + masked(q.Diff) + "; what is approved are the real bytes. Approve it only if it is not a secret, or is meant to be there."))
 	}
 	p.write(q.Report.risks(p.left, q.links()))
-	rows := each(hiddenIn(q.Diff), func(h hidden) string { return h.row(q.Report.Files) })
-	p.within(maxPlaces, list{"The diff shows these characters that do not print, or bytes that are not UTF-8, as escapes:\n\n", rows, 30, "more such place", ""})
+	rows := each(escapedIn(q.Diff), func(e escapedPart) string { return e.row(q.Report.Files) })
+	p.within(maxPlaces, list{"Escapes such as `\\u202e` stand for characters that do not show, or bytes that are not UTF-8, in:\n\n", rows, 30, "more such place", ""})
 }
 
 // waits says how many answers are asked for, and about what.
