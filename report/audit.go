@@ -172,17 +172,18 @@ func decisions(d audit.SignedDecisions) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s: the signatures hold by the keys recorded with them\n", Counted(d.Count, "signed decision"))
-	if d.Listed > 0 {
-		text += fmt.Sprintf("  %d by a key that the commit of the recorded Policy lists\n", d.Listed)
-	}
-	if d.Registered > 0 {
-		text += fmt.Sprintf("  %d by a key that the forge had for the account, according to the record alone\n", d.Registered)
-	}
-	if other := d.Count - d.Listed - d.Registered - d.Unknown; other > 0 {
-		text += fmt.Sprintf("  %d by a key that the Policy's commit does not list, or lists differently (L22)\n", other)
-	}
-	if d.Unknown > 0 {
-		text += fmt.Sprintf("  %d whose Policy commit is not in this repository: it cannot be said here whose keys these were\n", d.Unknown)
+	for _, of := range []struct {
+		n    int
+		what string
+	}{
+		{d.Listed, "by a key that the commit of the recorded Policy lists"},
+		{d.Registered, "by a key that the forge had for the account, according to the record alone"},
+		{d.Count - d.Listed - d.Registered - d.Unknown, "by a key that the Policy's commit does not list, or lists differently (L22)"},
+		{d.Unknown, "whose Policy commit is not in this repository: it cannot be said here whose keys these were"},
+	} {
+		if of.n > 0 {
+			text += fmt.Sprintf("  %d %s\n", of.n, of.what)
+		}
 	}
 	return text
 }

@@ -113,19 +113,18 @@ func (c Comment) Body() string {
 
 // order is that of transactions in a comment, without their time.
 func order(r Report) int {
-	if over(r) == 0 && r.GateOnly {
-		return 1
-	}
-	return 2 * over(r)
-}
-
-// over is 1 for a transaction that has ended.
-func over(r Report) int {
-	switch r.Status {
-	case ledger.Completed, ledger.Failed, ledger.Interrupted, ledger.Denied, ledger.Superseded:
+	switch {
+	case over(r):
+		return 2
+	case r.GateOnly:
 		return 1
 	}
 	return 0
+}
+
+// over reports whether a transaction has ended.
+func over(r Report) bool {
+	return slices.Contains([]ledger.Status{ledger.Completed, ledger.Failed, ledger.Interrupted, ledger.Denied, ledger.Superseded}, r.Status)
 }
 
 // broken names the transactions that went through on a break-glass, first of all.

@@ -91,7 +91,7 @@ func Older(left int, all string) string {
 
 // Screen is a list for a person, at a time and on a screen of some columns. An id is shown by its
 // end, which is what differs from one to the next.
-func Screen(list []Listed, now time.Time, columns int, s Style) string {
+func Screen(list []Listed, now time.Time, width int, s Style) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -106,7 +106,7 @@ func Screen(list []Listed, now time.Time, columns int, s Style) string {
 	}
 	for _, line := range lines {
 		for i, text := range line {
-			wide[i] = max(wide[i], min(wideOf(text), 24-10*(i/3))) // of a name 14
+			wide[i] = max(wide[i], min(columns(text), 24-10*(i/3))) // of a name 14
 		}
 	}
 	for i, line := range lines {
@@ -117,21 +117,13 @@ func Screen(list []Listed, now time.Time, columns int, s Style) string {
 		if i > 0 {
 			t := list[i-1]
 			about, colour = t.About(), tones[t.State.Tone()]
-			if by := "  approved by " + Clean(strings.Join(t.By, ", ")); len(t.By) > 0 && wideOf(text+about+by) <= columns {
+			if by := "  approved by " + Clean(strings.Join(t.By, ", ")); len(t.By) > 0 && columns(text+about+by) <= width {
 				about += by
 			}
 		}
-		b.WriteString(s.paint(colour, strings.TrimRight(fit(text+about, columns), " ")) + "\n")
+		b.WriteString(s.paint(colour, strings.TrimRight(fit(text+about, width), " ")) + "\n")
 	}
 	return b.String()
-}
-
-// wideOf is how many columns a text takes at most.
-func wideOf(text string) (wide int) {
-	for _, r := range text {
-		wide += columnsOf(r, wide)
-	}
-	return wide
 }
 
 // rankOf is 0 of what has ended, more of what somebody has something to do about.

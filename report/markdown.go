@@ -126,7 +126,7 @@ func (r Report) linked() string {
 // isStory reports whether a change is over, and nothing went wrong.
 func (r Report) isStory() bool {
 	failed := r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success || r.Validation != nil && !r.Validation.OK
-	return over(r) == 1 && r.Status != ledger.Failed && !failed
+	return over(r) && r.Status != ledger.Failed && !failed
 }
 
 // glassBroken reports whether somebody's break-glass stands in for the approvals

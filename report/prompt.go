@@ -329,19 +329,11 @@ func Asks(e policy.Explanation) string {
 		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", Clean(s.Path), s.Line, s.Kind)
 	}
 	for _, n := range e.Needs {
-		who := append(slices.Clone(n.Users), n.Teams...)
-		if n.Owners {
-			who = append(who, "the owners of the files")
-		}
 		by := "" // anybody's approval counts
-		if len(who) > 0 {
-			by = " by " + Clean(strings.Join(who, ", "))
+		if who := (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People(); who != "" {
+			by = " by " + Clean(who)
 		}
-		what := "approval"
-		if n.Signed {
-			what = "signed approval"
-		}
-		fmt.Fprintf(&b, "needs %s of %s%s\n", Counted(n.Required, what), n.Fingerprint, by)
+		fmt.Fprintf(&b, "needs %s of %s%s\n", Counted(n.Required, map[bool]string{true: "signed "}[n.Signed]+"approval"), n.Fingerprint, by)
 	}
 	for _, c := range e.Commands {
 		fmt.Fprintf(&b, "runs %s\n", Clean(c))

@@ -150,18 +150,9 @@ func (r Report) Operations() []result.Operation {
 		return nil
 	}
 	ops := slices.Clone(r.ApplyResult.Operations)
-	slices.SortStableFunc(ops, func(a, b result.Operation) int { return rank(a) - rank(b) })
+	order := []result.Status{result.StatusError, result.StatusSkipped, result.StatusSuccess}
+	slices.SortStableFunc(ops, func(a, b result.Operation) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return ops
-}
-
-func rank(o result.Operation) int {
-	switch o.Status {
-	case result.StatusError:
-		return 0
-	case result.StatusSkipped:
-		return 1
-	}
-	return 2
 }
 
 // A Row is what became of one of many transactions (docs/schema/run_all.json).
