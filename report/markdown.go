@@ -338,17 +338,7 @@ func (r Report) missing() []approval.Need {
 	if r.Verdict == nil {
 		return nil
 	}
-	return missing(r.Verdict.Needs)
-}
-
-func missing(needs []approval.Need) (out []approval.Need) {
-	for _, n := range needs {
-		known := func(m approval.Need) bool { return m.Fingerprint == n.Fingerprint }
-		if n.Approved < n.Required && !slices.ContainsFunc(out, known) {
-			out = append(out, n)
-		}
-	}
-	return out
+	return view.Missing(r.Verdict.Needs)
 }
 
 // maxDiff bounds the diff that is shown where there is no request.

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A Request is the comment that opens the thread in which people decide on a proposal. It is
@@ -118,7 +119,7 @@ func (q Request) unanswered() []approval.Need {
 	for _, n := range q.Needs {
 		out = append(out, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed})
 	}
-	return missing(out)
+	return view.Missing(out)
 }
 
 func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 func riskTitle(k risk.Kind) string { return ledger.RiskTitle(string(k)) }
@@ -102,41 +102,6 @@ const (
 	risksHeight = 16
 )
 
-// A riskGroup is the risks of one kind, or of all that this program does not know, and
-// how many others the list leaves out.
-type riskGroup struct {
-	kind  risk.Kind // empty for unknown ones
-	risks []risk.Risk
-	more  int
-}
-
-// riskGroups keeps the order of the list, which is sorted; kinds of which it names
-// none come last.
-func riskGroups(list risk.List) []riskGroup {
-	var out []riskGroup
-	group := func(k risk.Kind) *riskGroup {
-		if !ledger.KnownRisk(string(k)) {
-			k = ""
-		}
-		i := slices.IndexFunc(out, func(g riskGroup) bool { return g.kind == k })
-		if i < 0 {
-			i, out = len(out), append(out, riskGroup{kind: k})
-		}
-		return &out[i]
-	}
-	for _, r := range list.Risks {
-		g := group(r.Kind)
-		if g.kind == "" {
-			r.Detail = strings.TrimSuffix(string(r.Kind)+": "+r.Detail, ": ")
-		}
-		g.risks = append(g.risks, r)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(list.More)) {
-		group(kind).more += list.More[kind]
-	}
-	return out
-}
-
 const riskIndent = 20 // columns of the title
 
 // Risks shows a list of risks in as many columns and lines as a screen has: a line
@@ -144,13 +109,13 @@ const riskIndent = 20 // columns of the title
 // risk being its file's name. What has no room is counted. No height, 0, is room for
 // everything, in full.
 func Risks(list risk.List, width, height int, s Style) string {
-	groups := riskGroups(list)
+	groups := view.RisksOf(list)
 	width -= riskIndent + 2
 	lines := make([][]wrapped, len(groups))
 	for _, form := range []func(risk.Risk) string{riskText, riskPlace, riskPath} {
 		total := 0
 		for i, g := range groups {
-			if lines[i] = wrap(inForm(g.risks, form), width); len(lines[i]) == 0 {
+			if lines[i] = wrap(inForm(g.Risks, form), width); len(lines[i]) == 0 {
 				lines[i] = []wrapped{{}}
 			}
 			total += len(lines[i])
@@ -163,16 +128,15 @@ func Risks(list risk.List, width, height int, s Style) string {
 	fitLines(lines, height)
 	var b strings.Builder
 	for i, g := range groups {
-		colour := yellow
-		if slices.Index(risk.Kinds(), g.kind) <= slices.Index(risk.Kinds(), risk.Protected) {
+		colour, title := yellow, g.Title
+		if g.Grave {
 			colour = red
 		}
-		title := riskTitle(g.kind)
 		for j, line := range lines[i] {
 			text := line.text
 			if j == len(lines[i])-1 {
-				if text = strings.TrimSuffix(text, ","); line.left+g.more > 0 {
-					more := fmt.Sprintf(" and %d more", line.left+g.more)
+				if text = strings.TrimSuffix(text, ","); line.left+g.More > 0 {
+					more := fmt.Sprintf(" and %d more", line.left+g.More)
 					text = strings.TrimPrefix(cut(text, width-len(more))+more, " and ")
 				}
 			}
@@ -308,7 +272,7 @@ type riskLine struct {
 // has: the file with the most dangerous one first. Every kind gets its first place before any
 // gets its second, and what there is no room for is counted, so that no kind is left out.
 func (r Report) risks(room int, to Links) string {
-	groups := riskGroups(r.list())
+	groups := r.View().Risks
 	switch {
 	case r.Risks == nil:
 		return ""
@@ -320,20 +284,20 @@ func (r Report) risks(room int, to Links) string {
 	at := map[string]*riskLine{}
 	for n := range maxNames {
 		for i, g := range groups {
-			if n >= len(g.risks) {
+			if n >= len(g.Risks) {
 				continue
 			}
-			place, item := riskWhere(g.risks[n]), riskItem(g.risks[n], to)
+			place, item := riskWhere(g.Risks[n]), riskItem(g.Risks[n], to)
 			line, cost := at[place], len(item)+len("; ")
 			if line == nil {
 				cost += len(place) + len("> - : \n")
 			}
 			if line == nil && len(lines) == maxNames {
-				groups[i].more++
+				groups[i].More++
 				continue
 			}
 			if cost > left { // and no other of the kind is looked at
-				groups[i].risks, groups[i].more = g.risks[:n], g.more+len(g.risks)-n
+				groups[i].Risks, groups[i].More = g.Risks[:n], g.More+len(g.Risks)-n
 				continue
 			}
 			if left -= cost; line == nil {
@@ -354,8 +318,8 @@ func (r Report) risks(room int, to Links) string {
 	}
 	var more []string
 	for _, g := range groups {
-		if n := g.more + max(0, len(g.risks)-maxNames); n > 0 {
-			more = append(more, fmt.Sprintf("%d %s", n, prose(riskTitle(g.kind))))
+		if n := g.More + max(0, len(g.Risks)-maxNames); n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, prose(g.Title)))
 		}
 	}
 	if len(more) > 0 {

@@ -31,42 +31,12 @@ type Step struct{ Type, For string }
 
 // Steps take a transaction, called by an id, on from where it stands: none where nobody has
 // anything to type. again writes a command line.
-func (r Report) Steps(id string, again func(args ...string) string) []Step {
-	takes, applies := []string{"run", id}, "applies it"
-	switch {
-	case r.PullRequest > 0:
-		takes[0] = "settle"
-	case r.Redacted:
-		takes, applies = append(takes, "--patch", "FILE"), applies+"; the file is the patch as it was proposed"
-	}
-	var first []Step
-	if len(r.Moved) > 0 {
-		first, takes = []Step{{again("review", "--again", id), "proposes it on HEAD as it is"}}, append(takes, "--to", "branch")
-	}
-	approved := r.Verdict != nil && r.Verdict.State == approval.Approved
-	switch at := r.Stands(); {
-	case r.Status == ledger.Applied:
-		return []Step{{again("validate", id), "checks it"}}
-	case at == state.Approved, approved && (at == state.CheckFailed || at == state.ApplyFailed):
-		return append(first, Step{again(takes...), applies})
-	case r.Verdict == nil || at.Tone() != state.Open && at != state.CheckFailed && at != state.ApplyFailed || at == state.Mergeable:
-		return nil
-	case r.PullRequest > 0:
-		return r.stepsOnPull(id, again)
-	}
-	approve := []string{"approve", id}
-	if open := r.View().Open(); len(open) > 0 {
-		approve = append(approve, open[0].Flags()...)
-	}
-	return append(first, Step{again(approve...), "shows it and asks"}, Step{again(takes...), "then " + applies})
-}
-
-func (r Report) stepsOnPull(id string, again func(args ...string) string) (out []Step) {
-	for _, n := range r.missing() {
-		if n.Signed {
-			return []Step{{again("sign", "--pr", fmt.Sprint(r.PullRequest), "--post", id), "signs your approval and posts it"}}
+func (r Report) Steps(id string, again func(args ...string) string) (out []Step) {
+	for _, s := range r.viewAs(id).Next {
+		if s.Command != nil {
+			s.Line = again(s.Command...)
 		}
-		out = append(out, Step{"/approve " + n.Fingerprint, fmt.Sprintf("as a comment on pull request %d", r.PullRequest)})
+		out = append(out, Step{s.Line, s.For})
 	}
 	return out
 }
@@ -113,14 +83,18 @@ func (r Report) standsIn(show func(string) string) string {
 }
 
 // View is what people are told of the transaction.
-func (r Report) View() view.Transaction {
+func (r Report) View() view.Transaction { return r.viewAs(r.TransactionID) }
+
+// viewAs is the view in which people are to call the transaction by this id.
+func (r Report) viewAs(id string) view.Transaction {
 	proposers := []ledger.Actor{r.Proposer}
 	for _, p := range r.Proposals {
 		proposers = append(proposers, p.Proposer)
 	}
 	return view.Of(view.Facts{
 		State: r.Stands(), Verdict: r.Verdict, Proposers: proposers, Ended: r.Ended, GateOnly: r.GateOnly,
-		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == result.Success && !r.ApplyResult.DryRun,
+		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == result.Success && !r.ApplyResult.DryRun, Risks: r.Risks,
+		ID: id, Status: r.Status, PullRequest: r.PullRequest, Redacted: r.Redacted, Moved: len(r.Moved) > 0,
 	})
 }
 

@@ -98,7 +98,7 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/git", "gitstore/index", "gitstore/ignore", "gitstore/attributes", "gitstore/filter", "gitstore/status", "pipeline/sshsig", "gitstore/wire", "pipeline/audit/history", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch",
 		"github.com/go-git/go-git/v5", "github.com/go-git/go-billy/v5",
 	},
-	"report/view": {"pipeline/approval", "pipeline/ledger", "pipeline/policy", "pipeline/state"},
+	"report/view": {"pipeline/approval", "pipeline/ledger", "pipeline/policy", "pipeline/risk", "pipeline/state"},
 	"report": {
 		"report/view", "pipeline/patch", "pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",

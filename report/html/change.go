@@ -3,7 +3,6 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,24 +122,23 @@ func (s *sheet) pullPage() string {
 // risks are what a reader of the diff may overlook.
 func (s *sheet) risks() {
 	s.Markup("<section>\n<h2 id=\"risks\">Look at this first</h2>\n")
-	list := s.t.risks
-	if list != nil && s.t.noPolicy == "" {
-		more := list.Under(s.t.policy, s.t.Paths)
-		list = &more
-	}
-	switch {
-	case list == nil:
+	switch groups := s.t.view.Risks; {
+	case s.t.risks == nil:
 		s.Markup("<p>The record lists no risks: it is of an earlier version, or cannot be read.</p>\n")
-	case len(list.Risks)+len(list.More) == 0:
+	case len(groups) == 0:
 		s.Markup("<p>Nothing stood out.</p>\n")
 	default:
 		s.Markup("<ul class=\"risks\">\n")
-		for _, r := range list.Risks {
-			s.Put("<li><strong>{}</strong>: {}{}{}</li>\n", view.Upper(riskTitle(r.Kind)), s.riskPath(r), riskLines(r), s.riskDetail(r))
+		for _, g := range groups {
+			for _, r := range g.Risks {
+				s.Put("<li><strong>{}</strong>: {}{}{}</li>\n", view.Upper(g.Title), s.riskPath(r), riskLines(r), s.riskDetail(r))
+			}
 		}
 		s.Markup("</ul>\n")
-		for _, kind := range slices.Sorted(maps.Keys(list.More)) {
-			s.Put("<p>And {} more of this kind: {}.</p>\n", list.More[kind], riskTitle(kind))
+		for _, g := range groups {
+			if g.More > 0 {
+				s.Put("<p>And {} more of this kind: {}.</p>\n", g.More, g.Title)
+			}
 		}
 	}
 	s.Markup("</section>\n")
@@ -166,14 +164,6 @@ func (s *sheet) riskPath(r risk.Risk) *Body {
 		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}
 	return b.Put("{}", Code(cmp.Or(r.Path, "every file")))
-}
-
-// riskTitle is a kind of risk in words, or as the record has it where this program does not know it.
-func riskTitle(k risk.Kind) string {
-	if !ledger.KnownRisk(string(k)) {
-		return string(k)
-	}
-	return ledger.RiskTitle(string(k))
 }
 
 // riskLines says in which lines a risk is.

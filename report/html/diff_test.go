@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
@@ -338,6 +339,7 @@ func TestRedacted(t *testing.T) {
 			{payload: &ledger.StatusChange{To: ledger.Failed, Reason: "command make: exit code 1: " + said}},
 		},
 	}
+	tx.view.Risks = view.RisksOf(*tx.risks)
 	for redact, want := range map[bool]int{false: 8, true: 0} {
 		s := &sheet{t: tx, o: Options{Redact: redact}}
 		s.risks()

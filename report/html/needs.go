@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -133,11 +134,10 @@ func (s *sheet) answering() {
 		s.Put("<p>To answer: as the request on {} says.</p>\n", s.pull())
 		return
 	}
-	words := []string{"countersign approve", s.t.ID[max(0, len(s.t.ID)-7):]}
-	if open := s.t.view.Open(); len(open) > 0 {
-		words = append(words, open[0].Flags()...)
+	for _, step := range s.t.view.Next[:min(len(s.t.view.Next), 1)] {
+		to := map[bool]string{true: "answer", false: "go on"}[s.t.State == state.Waits]
+		s.Put("<p>To {}: {} in a clone {}. Whether earlier answers still stand is asked again before anything is applied.</p>\n", to, Code("countersign "+strings.Join(step.Command, " ")), step.For)
 	}
-	s.Put("<p>To answer: {} in a clone shows it and asks. Whether earlier answers still stand is asked again before anything is applied.</p>\n", Code(strings.Join(words, " ")))
 }
 
 // sum is a hash, of which the beginning is shown.

@@ -138,6 +138,9 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	var err error
 	if t.verdict, t.policy, t.rules, err = r.policies.AsRecorded(dir, log); err != nil {
 		t.noPolicy = err.Error()
+	} else if t.risks != nil {
+		more := t.risks.Under(t.policy, t.Paths)
+		t.risks = &more
 	}
 	if t.rules.Policy != "" {
 		t.written = r.asWritten(t.rules.Policy)
@@ -197,6 +200,7 @@ func (t *Transaction) look() {
 	if t.told {
 		f.Verdict = &t.verdict
 	}
+	f.Risks, f.ID, f.Status, f.PullRequest, f.Redacted = t.risks, t.ID[max(0, len(t.ID)-7):], t.Status, t.PullRequest, t.proposal != nil && t.proposal.PatchRedactedSHA256 != ""
 	t.view = view.Of(f)
 	t.Tone, t.Own, t.Needs = t.view.Banner.Tone, t.view.ByProposer(), ""
 	if t.Waits && t.Sound() {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
@@ -24,6 +25,14 @@ type Facts struct {
 	Ended     string            // the record's reason of the end, "" for none
 	GateOnly  bool              // the pull request's own diff: nothing is applied
 	Written   bool              // whether it was applied or merged, as the state alone does not tell
+	Risks     *risk.List        // nil where they are not known
+
+	// What is next follows from these.
+	ID          string // as people are to call it
+	Status      ledger.Status
+	PullRequest int
+	Redacted    bool // the ledger has the patch without its secrets
+	Moved       bool // files are not any more as the review found them
 }
 
 // A Transaction is what people are told of one.
@@ -31,6 +40,8 @@ type Transaction struct {
 	Banner       Banner
 	Requirements []Requirement
 	Others       []Answer // decisions that met no requirement: denials, and what does not count
+	Risks        []Risks  // the most dangerous first
+	Next         []Step   // what takes it on
 }
 
 // A Banner is where a transaction stands, in a line, and what follows from it, "" for nothing.
@@ -78,7 +89,10 @@ func Of(f Facts) Transaction {
 	if f.Verdict != nil {
 		t.answers(f)
 	}
-	t.Banner = t.banner(f)
+	if f.Risks != nil {
+		t.Risks = RisksOf(*f.Risks)
+	}
+	t.Banner, t.Next = t.banner(f), t.next(f)
 	return t
 }
 
@@ -91,6 +105,17 @@ func (r Requirement) Flags() (flags []string) {
 		flags = append(flags, "--sign")
 	}
 	return flags
+}
+
+// Missing lists the fingerprints that still lack an approval, each once.
+func Missing(needs []approval.Need) (out []approval.Need) {
+	for _, n := range needs {
+		known := func(m approval.Need) bool { return m.Fingerprint == n.Fingerprint }
+		if n.Approved < n.Required && !slices.ContainsFunc(out, known) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // Open are the requirements that are not met.

@@ -1,0 +1,58 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
+)
+
+// A Step is what to do next, and what for: a command of the program, by its arguments, or else a line
+// to comment with on the pull request.
+type Step struct {
+	Command []string
+	Line    string
+	For     string
+}
+
+// next are the steps that take a transaction on from where it stands: none where nobody has anything to do.
+func (t Transaction) next(f Facts) []Step {
+	takes, applies := []string{"run", f.ID}, "applies it"
+	switch {
+	case f.PullRequest > 0:
+		takes[0] = "settle"
+	case f.Redacted:
+		takes, applies = append(takes, "--patch", "FILE"), applies+"; the file is the patch as it was proposed"
+	}
+	var first []Step
+	if f.Moved {
+		first, takes = []Step{{Command: []string{"review", "--again", f.ID}, For: "proposes it on HEAD as it is"}}, append(takes, "--to", "branch")
+	}
+	failed := f.State == state.CheckFailed || f.State == state.ApplyFailed
+	switch {
+	case f.Status == ledger.Applied:
+		return []Step{{Command: []string{"validate", f.ID}, For: "checks it"}}
+	case f.State == state.Approved, failed && f.Verdict != nil && f.Verdict.State == approval.Approved:
+		return append(first, Step{Command: takes, For: applies})
+	case f.Verdict == nil || f.State.Tone() != state.Open && !failed || f.State == state.Mergeable:
+		return nil
+	case f.PullRequest > 0:
+		return nextOnPull(f)
+	}
+	approve := []string{"approve", f.ID}
+	if open := t.Open(); len(open) > 0 {
+		approve = append(approve, open[0].Flags()...)
+	}
+	return append(first, Step{Command: approve, For: "shows it and asks"}, Step{Command: takes, For: "then " + applies})
+}
+
+func nextOnPull(f Facts) (out []Step) {
+	for _, n := range Missing(f.Verdict.Needs) {
+		if n.Signed {
+			return []Step{{Command: []string{"sign", "--pr", fmt.Sprint(f.PullRequest), "--post", f.ID}, For: "signs your approval and posts it"}}
+		}
+		out = append(out, Step{Line: "/approve " + n.Fingerprint, For: fmt.Sprintf("as a comment on pull request %d", f.PullRequest)})
+	}
+	return out
+}
