@@ -52,6 +52,18 @@ func (b *Browser) Problems(t testing.TB, address string, rules Rules) []string {
 	return found
 }
 
+// Everywhere are Violations on a phone, a tablet and a desk, in both colour schemes.
+func (p *Page) Everywhere() (found []string) {
+	p.t.Helper()
+	for _, width := range []int{390, 768, 1440} {
+		for _, dark := range []bool{false, true} {
+			p.Look(Look{Width: width, Height: 900, Dark: dark})
+			found = append(found, prefix(fmt.Sprintf("%d pixels wide, dark %t", width, dark), p.Violations())...)
+		}
+	}
+	return found
+}
+
 func prefix(with string, texts []string) []string {
 	var out []string
 	for _, text := range texts {

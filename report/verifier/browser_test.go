@@ -206,3 +206,30 @@ func TestT76BrowserFindings(t *testing.T) {
 		t.Error("a phone must scroll sideways")
 	}
 }
+
+// TestBrowserAxe: axe-core finds nothing against the page on a phone, a tablet and a desk, light and dark: before a check, and
+// with each verdict, everything unfolded.
+func TestBrowserAxe(t *testing.T) {
+	page, bundle := put(t, verifier.Program{Wasm: pack(t, wasm), Exec: []byte(standIn), Go: "go1.26.8"})
+	p := browsertest.Start(t).Open(t, browsertest.File(t, page), browsertest.Look{})
+	look := func(state string) {
+		p.Eval("(() => { for (const d of document.querySelectorAll('details')) d.open = true; return 0 })()", nil)
+		for _, broken := range p.Everywhere() {
+			t.Errorf("%s: %s", state, broken)
+		}
+	}
+	look("before")
+	set(p, "signers", `{"post": [{"kind": "result", "result": `+sound+`}]}`)
+	p.Choose("#file", bundle)
+	for _, c := range []struct{ verdict, result string }{
+		{"Sound", sound},
+		{"Not sound", `{"ok": false, "complete": true, "count": 1, "findings": [{"rule_id": "L9", "commit": "0123456789012345", "path": "a", "message": "m"}]}`},
+		{"No verdict", "null"},
+	} {
+		set(p, "signers", `{"post": [{"kind": "result", "result": `+c.result+`}]}`)
+		p.Wait("document.getElementById('verdict').innerText === ''", patience)
+		p.Click("#again")
+		p.Wait("document.getElementById('verdict').innerText.startsWith('"+c.verdict+"')", patience)
+		look(c.verdict)
+	}
+}

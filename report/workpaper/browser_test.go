@@ -31,6 +31,11 @@ func TestBrowserT76Workpaper(t *testing.T) {
 			p.Close()
 		}
 		for _, file := range []string{"index.html", "total-exceptions.html", "repository-1.html"} {
+			p := b.Open(t, browsertest.File(t, filepath.Join(dir, file)), browsertest.Phone)
+			for _, broken := range p.Everywhere() {
+				t.Errorf("%s, %s: %s", name, file, broken)
+			}
+			p.Close()
 			for _, problem := range b.Problems(t, browsertest.File(t, filepath.Join(dir, file)), rules) {
 				t.Errorf("%s, %s: %s", name, file, problem)
 			}
