@@ -63,8 +63,8 @@ func rendered(markdown string) string {
 			i = end
 		case strings.HasPrefix(line, "<"):
 			b.WriteString(line + "\n")
-		case strings.HasPrefix(line, "### "):
-			b.WriteString("<h3>" + inline(line[4:]) + "</h3>")
+		case strings.HasPrefix(line, "#"):
+			b.WriteString("<h3>" + inline(strings.TrimLeft(line, "# ")) + "</h3>")
 		case strings.HasPrefix(line, "> [!"):
 			b.WriteString(`<div class="alert"><p>Warning</p><p>` + inline(strings.TrimPrefix(lines[i+1], "> ")) + "</p>")
 			var items []string
@@ -78,8 +78,11 @@ func rendered(markdown string) string {
 			b.WriteString("<table>")
 			for j, row := range lines[i:end] {
 				if j != 1 {
-					cells := strings.Split(strings.Trim(row, "|"), "|")
-					b.WriteString("<tr><td>" + inline(cells[0]) + "</td><td>" + inline(cells[1]) + "</td></tr>")
+					b.WriteString("<tr>")
+					for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
+						b.WriteString("<td>" + inline(cell) + "</td>")
+					}
+					b.WriteString("</tr>")
 				}
 			}
 			b.WriteString("</table>")
@@ -112,5 +115,37 @@ func TestBrowserRequest(t *testing.T) {
 	t.Logf("%.0f pixels high, the first thing to type ends at %.0f", height, first)
 	if height > most || first > 2*screen || wide > width {
 		t.Errorf("%.0f pixels high (at most %d), the first thing to type ends at %.0f, %.0f wide", height, most, first, wide)
+	}
+}
+
+// TestBrowserLedger: on a phone a ledger's own page of a transaction, as a forge shows it, says on the first screen how it
+// stands, who proposed and who answered. Tables and code scroll in boxes of their own, as forges have them; the page does not.
+func TestBrowserLedger(t *testing.T) {
+	text, err := os.ReadFile("../pipeline/ledger/testdata/pages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, path, seen := browsertest.Start(t), filepath.Join(t.TempDir(), "page.html"), 0
+	state := regexp.MustCompile(`(?m)^\*\*(.+?)\.?\*\*`)
+	for _, page := range strings.Split(string(text), "<!-- ")[1:] {
+		name, page, _ := strings.Cut(page, " -->\n")
+		says := state.FindStringSubmatch(page)
+		if !strings.Contains(name, "/tx_") || says == nil {
+			continue
+		}
+		seen++
+		if err := os.WriteFile(path, []byte(rendered(page)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p := b.Open(t, browsertest.File(t, path), browsertest.Look{Width: 390, Height: 844})
+		var wide int
+		p.Eval("document.documentElement.scrollWidth", &wide)
+		if above := p.Above(); !strings.Contains(above, says[1]) || !strings.Contains(above, "proposed") || wide > 390 {
+			t.Errorf("%s: %d pixels wide; the first screen says %q", name, wide, above)
+		}
+		p.Close()
+	}
+	if seen < 5 {
+		t.Errorf("%d pages", seen)
 	}
 }
