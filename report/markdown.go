@@ -247,7 +247,7 @@ func (r Report) facts(to Links) string {
 		rows = append(rows, "proposed too | "+words(from(one)))
 	}
 	if r.Confidence != nil {
-		rows = append(rows, fmt.Sprintf("confidence | %d of 100, says the proposer", *r.Confidence))
+		rows = append(rows, "confidence | "+r.sure())
 	}
 	if r.AppliedCommit != "" {
 		rows = append(rows, "commit | "+to.commit(r.AppliedCommit))

@@ -65,32 +65,19 @@ func (p Prompt) head(masks string, s Style) string {
 		on = p.BaseBranch + " " + on
 	}
 	fmt.Fprintf(&b, "%s  %s  by %s, on %s\n", s.paint(bold, ShortID(p.TransactionID)), about, by, Clean(on))
-	if text := p.found(); text != "" {
-		fmt.Fprintf(&b, "%s\n", cut("found "+text+" than the patch says", p.Columns))
-	}
 	if text := p.moved(); text != "" {
 		fmt.Fprintf(&b, "%s\n", s.paint(yellow, cut(text, p.Columns)))
 	}
-	if p.Author != nil {
-		fmt.Fprintf(&b, "Author: %s\n", p.author())
-	}
-	if again := p.further(); len(again) > 0 {
-		var all []string
-		for _, one := range again {
-			all = append(all, from(one))
+	for _, one := range []row{{"found", p.found()}, {"author", p.author()}, {"too", p.tooBy()}} {
+		if one.text != "" {
+			fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("%-6s %s", one.name, one.text), p.Columns))
 		}
-		fmt.Fprintf(&b, "%s\n", cut("Proposed too by "+strings.Join(all, ", "), p.Columns))
 	}
-	for _, d := range p.Verdict.Decisions[:min(len(p.Verdict.Decisions), 3)] {
-		counted := ""
-		if !d.Counted {
-			counted = "; does not count: " + Clean(d.Why())
-		}
-		fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("  %s by %s%s", Clean(string(d.Decision)), Clean(d.Author.Login), counted), p.Columns))
+	answers := p.answered(Style{Zone: s.Zone})
+	for _, line := range answers[:min(len(answers), 3)] {
+		b.WriteString(cut(strings.TrimSuffix(line, "\n"), p.Columns) + "\n")
 	}
-	if n := len(p.Verdict.Decisions); n > 3 {
-		fmt.Fprintf(&b, "  and %s more\n", Counted(n-3, "decision"))
-	}
+	more(&b, len(answers), 3)
 	if text := Drift(p.Verdict.Drift); text != "" {
 		fmt.Fprintf(&b, "What else has changed: %s\n", text)
 	}
@@ -111,9 +98,7 @@ func (p Prompt) Standing() string {
 		for _, c := range p.Commands[:min(len(p.Commands), maxReasons)] {
 			fmt.Fprintf(&b, "  %s\n", Clean(shorten(c)))
 		}
-		if n := len(p.Commands) - maxReasons; n > 0 {
-			fmt.Fprintf(&b, "  and %d more\n", n)
-		}
+		more(&b, len(p.Commands), maxReasons)
 	}
 	b.WriteString("\n")
 	for _, why := range p.NotAsked {
@@ -148,16 +133,14 @@ const maxReasons = 12
 func (p Prompt) Question(kinds []string, s Style) string {
 	var b strings.Builder
 	for _, kind := range kinds {
-		reasons, more := p.reasons(kind)
+		reasons, left := p.reasons(kind)
 		if kind != policy.KindFileChange || len(kinds) > 1 {
 			fmt.Fprintf(&b, "\n%s\n", s.paint(bold, kindTitles[kind]+": "+p.counts(kind)))
 		}
 		for _, reason := range reasons[:min(len(reasons), maxReasons)] {
 			fmt.Fprintf(&b, "  %s\n", reason)
 		}
-		if more += max(0, len(reasons)-maxReasons); more > 0 {
-			fmt.Fprintf(&b, "  and %d more\n", more)
-		}
+		more(&b, len(reasons)+left, min(len(reasons), maxReasons))
 	}
 	const answers = " [y]es [l]ook again [d]eny [Enter] later:"
 	question := fmt.Sprintf("Deny these bytes (%.12s) for good? [y]es [l]ook again [Enter] later:", p.PatchID)

@@ -107,7 +107,7 @@ func TestStanding(t *testing.T) {
 	}
 	p.First = true
 	text := p.Standing()
-	for _, want := range []string{"These commands run first, in a sandbox", "\n  make \\x1b0\n", "\n  make \\x1b11\n  and 2 more\n", "Not asked: your approval of what looks", `proposer\x1b.`, "You decide as ada (1).", "proves only"} {
+	for _, want := range []string{"These commands run first, in a sandbox", "\n  make \\x1b0\n", "\n  make \\x1b11\n  … and 2 more\n", "Not asked: your approval of what looks", `proposer\x1b.`, "You decide as ada (1).", "proves only"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -138,7 +138,7 @@ func TestQuestion(t *testing.T) {
 	list := risk.NewList(thePatch, many)
 	list.More = map[risk.Kind]int{risk.Secret: 5}
 	p.Risks = &list
-	if text := p.Question([]string{policy.KindSecret}, report.Style{}); !strings.Contains(text, "\n  11 (github-pat)\n  and 13 more\n") {
+	if text := p.Question([]string{policy.KindSecret}, report.Style{}); !strings.Contains(text, "\n  11 (github-pat)\n  … and 13 more\n") {
 		t.Error(text)
 	}
 }

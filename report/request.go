@@ -129,7 +129,7 @@ func (q Request) writeDetails(p *page) {
 	links := q.links()
 	text := "- transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit) + "\n"
 	if r.Confidence != nil {
-		text += fmt.Sprintf("- the proposer's own confidence: %d of 100\n", *r.Confidence)
+		text += "- confidence: " + r.sure() + "\n"
 	}
 	p.write(text + "\n" + q.conditions())
 	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})

@@ -126,13 +126,13 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 			on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 		}
 		line(at.Tone(), fmt.Sprintf("%s %s%s (%s)   %s  %s", id, verb(at), on, r.approvals(), r.filesLine(), about))
-		b.WriteString(r.uncounted())
+		b.WriteString(strings.Join(r.uncounted(s), ""))
 		b.WriteString(Risks(r.list(), columns, 3, s))
 	default:
 		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, "is "+r.standsIn(Clean)))
 	}
 	if text := r.found(); text != "" && r.ApplyResult == nil {
-		fmt.Fprintf(&b, "    found %s than the patch says\n", text)
+		fmt.Fprintf(&b, "    found %s\n", text)
 	}
 	if text := r.moved(); text != "" {
 		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
@@ -186,14 +186,13 @@ func (r Report) approvals() string {
 }
 
 // uncounted are the newest decisions that do not count, and why.
-func (r Report) uncounted() string {
-	var out []string
+func (r Report) uncounted(s Style) (lines []string) {
 	for _, a := range r.View().Others {
 		if !a.Counts {
-			out = append(out, fmt.Sprintf("    %s by %s, %s, does not count: %s\n", cmp.Or(Clean(a.Verb), "what was said"), Clean(a.By.Login), Clean(a.Where), Clean(a.Why)))
+			lines = append(lines, s.other(a))
 		}
 	}
-	return strings.Join(out[max(0, len(out)-maxReasons):], "")
+	return lines[max(0, len(lines)-maxReasons):]
 }
 
 // because is why it was denied, as its author said.
@@ -334,7 +333,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, r.about()), id, Clean(r.Proposer.Login))
 	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.Stands().Tone()], at), r.filesLine())
 	named(&b, s, []row{{"pull", r.pullText()}, {"found", r.found()}, {"moved", s.paint(yellow, r.moved())}})
-	r.needsText(&b, s)
+	b.WriteString(strings.Join(r.answered(s), ""))
 	named(&b, s, []row{{"since", Drift(r.drifts())}})
 	if r.Risks != nil {
 		count := cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found")
@@ -345,10 +344,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		named(&b, s, []row{{"says", "in the proposer's words, which nobody has verified:"}})
 		b.WriteString(text)
 	}
-	for _, p := range r.further() {
-		named(&b, s, []row{{"too", "proposed by " + from(p)}})
-	}
-	named(&b, s, []row{{"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
+	named(&b, s, []row{{"too", r.tooBy()}, {"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
 	r.filesText(&b, s, long)
 	if violations := r.violationLines(math.MaxInt); violations != "" {
 		named(&b, s, []row{{"check", s.paint(red, Counted(len(r.Validation.Violations), "violation"))}})
@@ -417,38 +413,49 @@ func (r Report) violationLines(most int) string {
 	return b.String()
 }
 
-// needsText has a row for each answer, with the requirement that it meets, or why it does not count, and for
+// answered has a line for each answer, with the requirement that it meets, or why it does not count, and for
 // each requirement with paths of its own that nobody has answered.
-func (r Report) needsText(b *strings.Builder, s Style) {
+func (r Report) answered(s Style) (lines []string) {
 	v := r.View()
-	said := func(mark, colour, what string, a view.Answer, why string) {
-		text := Clean(a.By.Login) + ", " + s.when(a.At) + ", " + Clean(a.Where)
-		if a.Key != "" {
-			text += ", signed"
-		}
-		if a.Said != "" {
-			text += "  " + Quoted(a.Said)
-		}
-		fmt.Fprintf(b, "  %s   %-15s  %s%s\n", s.paint(colour, mark), what, text, why)
-	}
 	for _, n := range v.Requirements {
 		for _, a := range n.Answers {
-			said("ok", green, n.What, a, "")
+			lines = append(lines, s.answer("ok", green, n.What, a, ""))
 		}
 		if len(n.Paths) > 0 && !n.Met() {
-			fmt.Fprintf(b, "  %s   %-15s  %s\n", s.paint(yellow, "--"), n.What, Clean(shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords)))
+			lines = append(lines, s.answerLine("--", yellow, n.What, Clean(shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords))))
 		}
 	}
 	for _, a := range v.Others {
-		switch {
-		case a.Counts && a.Denies:
-			said("no", red, "denied", a, "")
-		case a.Counts:
-			said("ok", green, a.Verb, a, "")
-		default:
-			said("--", yellow, cmp.Or(Clean(a.Verb), "unclear"), a, "; does not count: "+Clean(a.Why))
-		}
+		lines = append(lines, s.other(a))
 	}
+	return lines
+}
+
+func (s Style) answerLine(mark, colour, what, text string) string {
+	return fmt.Sprintf("  %s   %-15s  %s\n", s.paint(colour, mark), what, text)
+}
+
+// answer is who answered what, when, where and why, and what else there is to say of it.
+func (s Style) answer(mark, colour, what string, a view.Answer, rest string) string {
+	text := Clean(a.By.Login) + ", " + s.when(a.At) + ", " + Clean(a.Where)
+	if a.Key != "" {
+		text += ", signed"
+	}
+	if a.Said != "" {
+		text += "  " + Quoted(a.Said)
+	}
+	return s.answerLine(mark, colour, what, text+rest)
+}
+
+// other is an answer that meets no requirement.
+func (s Style) other(a view.Answer) string {
+	switch {
+	case a.Counts && a.Denies:
+		return s.answer("no", red, "denied", a, "")
+	case a.Counts:
+		return s.answer("ok", green, a.Verb, a, "")
+	}
+	return s.answer("--", yellow, cmp.Or(Clean(a.Verb), "unclear"), a, "; does not count: "+Clean(a.Why))
 }
 
 func (r Report) filesText(b *strings.Builder, s Style, long bool) {
@@ -461,7 +468,7 @@ func (r Report) filesText(b *strings.Builder, s Style, long bool) {
 		}
 		b.WriteString("\n")
 	}
-	more(b, len(r.Files))
+	more(b, len(r.Files), maxRows)
 	for _, o := range r.Operations() {
 		if o.Status != result.StatusSuccess {
 			fmt.Fprintf(b, "  %s %s  %s\n", s.paint(red, string(o.Status)), Clean(o.Path), Clean(o.Error))
@@ -487,11 +494,11 @@ func (r Report) idsText(b *strings.Builder, s Style, long bool) {
 		}
 	}
 	for _, d := range r.decisions() {
-		if d.SignedBy != "" {
+		switch proof, weak := ledger.Proof(d.Source, d.SignedBy != "", d.Author); {
+		case d.SignedBy != "":
 			fmt.Fprintf(b, "       %-12s by %s with %s\n", "signed", Clean(d.Author.Login), Clean(d.SignedBy))
-		}
-		if d.Source == "local" {
-			fmt.Fprintf(b, "       %-12s by %s: proves only that somebody with this shell said so\n", string(d.Decision), Clean(d.Author.Login))
+		case weak:
+			fmt.Fprintf(b, "       %-12s by %s, %s\n", string(d.Decision), Clean(d.Author.Login), proof)
 		}
 	}
 }

@@ -65,7 +65,10 @@ func (r Report) found() string {
 			all = append(all, text)
 		}
 	}
-	return Clean(strings.Join(all, ", "))
+	if len(all) == 0 {
+		return ""
+	}
+	return Clean(strings.Join(all, ", ")) + " than the patch says"
 }
 
 // moved says which files are not any more as the review found them, "" where none is.
@@ -108,9 +111,9 @@ func (r Report) filesLine() string {
 // maxRows is how many files the text lists; --json lists all.
 const maxRows = 40
 
-func more(b *strings.Builder, n int) {
-	if n > maxRows {
-		fmt.Fprintf(b, "  … and %d more\n", n-maxRows)
+func more(b *strings.Builder, n, shown int) {
+	if n > shown {
+		fmt.Fprintf(b, "  … and %d more\n", n-shown)
 	}
 }
 
