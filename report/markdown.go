@@ -420,23 +420,18 @@ func (r Report) sign() string {
 	return code(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest))
 }
 
-// what says what an approval of a kind is about.
+// what says what an approval of a kind is about, in few words.
 func what(kind string) string {
-	switch kind {
-	case policy.KindFileChange:
-		return "the change"
-	case policy.KindSecret:
-		return "what looks like a secret"
-	case policy.KindProtected:
+	if kind == policy.KindProtected {
 		return "protected path"
 	}
-	return prose(kind)
+	return policy.InWords(kind)
 }
 
 // aWhat is that in a sentence.
 func aWhat(kind string) string {
 	if kind == policy.KindProtected {
-		return "a protected path"
+		return "a " + what(kind)
 	}
 	return what(kind)
 }
@@ -460,9 +455,17 @@ type PolicyFile struct {
 // WebOf is Links.Web of a repository that is cloned from an address.
 func WebOf(cloneURL string) string { return strings.TrimSuffix(cloneURL, ".git") }
 
-// commit is a commit by its first letters.
+// page is the address of a page of the repository, "" where that is not known, or one of these is no commit.
+func (l Links) page(path string, commits ...string) string {
+	if l.Web == "" || slices.ContainsFunc(commits, func(id string) bool { return !commitID().MatchString(id) }) {
+		return ""
+	}
+	return l.Web + "/" + path
+}
+
+// commit is a commit: by its first letters if it leads somewhere.
 func (l Links) commit(id string) string {
-	if l.Web == "" || !commitID().MatchString(id) {
+	if l.page("", id) == "" {
 		return name(id)
 	}
 	return l.short(id)
@@ -473,7 +476,7 @@ func (l Links) short(id string) string {
 	if !commitID().MatchString(id) {
 		return name(id)
 	}
-	return link(code(id[:12]), l.Web+"/commit/"+id)
+	return link(code(id[:12]), l.page("commit/"+id))
 }
 
 // ledgerLinks are the links of the repository that has the ledger.
@@ -484,26 +487,23 @@ func (r Report) ledgerLinks(to Links) Links {
 
 // policy is the Policy's file.
 func (l Links) policy() string {
-	if l.Web == "" || !commitID().MatchString(l.Policy.Commit) {
-		return "the Policy"
-	}
-	return link("the Policy", l.Web+"/blob/"+l.Policy.Commit+"/"+policy.Path)
+	return link("the Policy", l.page("blob/"+l.Policy.Commit+"/"+policy.Path, l.Policy.Commit))
 }
 
 // rule is a part of the Policy by its name, such as protected[0].
 func (l Links) rule(part string) string {
 	line := l.Policy.Lines[part]
-	if l.Web == "" || line == 0 || !commitID().MatchString(l.Policy.Commit) {
+	if line == 0 {
 		return prose(part)
 	}
-	return link(prose(part), fmt.Sprintf("%s/blob/%s/%s#L%d", l.Web, l.Policy.Commit, policy.Path, line))
+	return link(prose(part), l.page(fmt.Sprintf("blob/%s/%s#L%d", l.Policy.Commit, policy.Path, line), l.Policy.Commit))
 }
 
 // compare leads to what differs between two commits; without an address it is the
 // command that shows it.
 func (l Links) compare(from, to string) string {
-	if l.Web == "" || !commitID().MatchString(from) || !commitID().MatchString(to) {
-		return name("git diff " + from + " " + to)
+	if at := l.page("compare/"+from+".."+to, from, to); at != "" {
+		return link("compare", at)
 	}
-	return link("compare", l.Web+"/compare/"+from+".."+to)
+	return name("git diff " + from + " " + to)
 }
