@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,15 +21,11 @@ func Online(r online.Result, s Style) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
-	of := r.Repository
-	if of == "" {
-		of = "the forge"
-	}
 	verdict := strings.Join(counts, ", ")
 	if r.Bad() > 0 {
 		verdict = s.Red(verdict)
 	}
-	fmt.Fprintf(&b, "%s: %s\n", Clean(of), verdict)
+	fmt.Fprintf(&b, "%s: %s\n", Clean(cmp.Or(r.Repository, "the forge")), verdict)
 	for _, f := range r.Findings {
 		if f.Verdict == online.Same {
 			break

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,10 +53,7 @@ func Simulation(r simulate.Result, s Style) string {
 }
 
 func caseName(c simulate.Case) string {
-	if c.TransactionID != "" {
-		return c.TransactionID
-	}
-	return fmt.Sprintf("pull request %d", c.PullRequest)
+	return cmp.Or(c.TransactionID, fmt.Sprintf("pull request %d", c.PullRequest))
 }
 
 // verdicts are those of then and of now, in words.

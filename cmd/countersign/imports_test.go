@@ -104,7 +104,7 @@ var mayImport = map[string][]string{
 		"pipeline/lazyregexp", "pipeline/markdown", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/attest", "pipeline/audit", "pipeline/explain", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/online", "pipeline/policy", "pipeline/result", "pipeline/rule", "pipeline/simulate",
 	},
 	"report/html": {
-		"report/view", "pipeline/risk", "pipeline/state",
+		"pipeline/markdown", "report/view", "pipeline/risk", "pipeline/state",
 		"pipeline/patch", "pipeline/patch/linediff", "pipeline/risk", "pipeline/approval", "pipeline/audit/history", "pipeline/canon", "pipeline/forge", "pipeline/ledger", "pipeline/policy", "pipeline/result",
 	},
 	"report/verifier":                        {"report/html"},

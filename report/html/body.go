@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
 
 // constant is markup that stands in the source of this program. No other package
@@ -129,18 +129,14 @@ func appendText(out []byte, text, also string, mark bool) []byte {
 		if c >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[i:])
 		}
-		as := special(r)
-		switch {
-		case as != "":
-		case r == utf8.RuneError && size == 1:
-			as = fmt.Sprintf(`\x%02x`, c)
-		case ledger.Visible(r) || r < 0x80 && strings.IndexByte(also, c) >= 0:
+		raw := text[i : i+size]
+		as := entities[r]
+		if as == "" {
+			as = markdown.Show(r, raw)
+		}
+		if as == raw || r < 0x80 && strings.IndexByte(also, c) >= 0 {
 			i += size
 			continue
-		case r < 0x80:
-			as = fmt.Sprintf(`\x%02x`, r)
-		default:
-			as = fmt.Sprintf(`\u%04x`, r)
 		}
 		out = append(out, text[plain:i]...)
 		switch {
@@ -160,22 +156,8 @@ func appendText(out []byte, text, also string, mark bool) []byte {
 	return append(out, text[plain:]...)
 }
 
-// special is the entity of a character that means something in HTML, "" for others.
-func special(r rune) string {
-	switch r {
-	case '<':
-		return "&lt;"
-	case '>':
-		return "&gt;"
-	case '&':
-		return "&amp;"
-	case '"':
-		return "&#34;"
-	case '\'':
-		return "&#39;"
-	}
-	return ""
-}
+// entities are those of the characters that mean something in HTML.
+var entities = map[rune]string{'<': "&lt;", '>': "&gt;", '&': "&amp;", '"': "&#34;", '\'': "&#39;"}
 
 // A mark stands around escapes.
 const markBegin, markEnd = `<span class="hidden">`, `</span>`
@@ -184,11 +166,8 @@ const markBegin, markEnd = `<span class="hidden">`, `</span>`
 const maxAddress = 500
 
 func isWeb(address string) bool {
-	rest, ok := strings.CutPrefix(address, "https://")
-	if !ok {
-		rest, ok = strings.CutPrefix(address, "http://")
-	}
-	return ok && rest != "" && len(address) <= maxAddress && only(rest, "./_:#?=&%~+-")
+	scheme, rest, _ := strings.Cut(address, "://")
+	return (scheme == "https" || scheme == "http") && rest != "" && len(address) <= maxAddress && only(rest, "./_:#?=&%~+-")
 }
 
 func isRelative(address string) bool {

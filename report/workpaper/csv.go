@@ -43,26 +43,24 @@ func CSV(r evidence.Report) string {
 }
 
 func cells(row evidence.Row) []string {
-	var codes, texts []string
-	for _, e := range row.Exceptions {
-		codes, texts = append(codes, string(e.Code)), append(texts, string(e.Code)+": "+e.Text)
-	}
-	out := []string{
-		strings.Join(codes, " "), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
-	}
-	each := func(of func(evidence.Record) string) string {
-		var all []string
-		for _, rec := range row.Records {
-			all = append(all, of(rec))
-		}
-		return strings.Join(all, " / ")
-	}
-	return append(out,
+	each := func(of func(evidence.Record) string) string { return joined(row.Records, " / ", of) }
+	return []string{
+		joined(row.Exceptions, " ", func(e evidence.Exception) string { return string(e.Code) }), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
 		each(func(r evidence.Record) string { return r.TransactionID }), each(pull), each(func(r evidence.Record) string { return people(r.Proposers) }),
 		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
 		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
 		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
-		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), strings.Join(texts, " / "))
+		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), joined(row.Exceptions, " / ", func(e evidence.Exception) string { return string(e.Code) + ": " + e.Text }),
+	}
+}
+
+// joined are the texts of some in one, with a sign between them.
+func joined[T any](all []T, sign string, of func(T) string) string {
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = of(one)
+	}
+	return strings.Join(out, sign)
 }
 
 func pull(r evidence.Record) string {
@@ -142,19 +140,16 @@ func who(a ledger.Actor) string {
 	return name + " (" + id + ")"
 }
 
+var proposedAs = map[string]string{"proposed_again": ", proposed it too", "proposed_elsewhere": ", proposed it in another transaction", "author": ", wrote commits of it"}
+
 func people(all []evidence.Person) string {
-	var out []string
-	for _, p := range all {
-		text := who(p.Actor)
+	return joined(all, "; ", func(p evidence.Person) string {
+		kind := ""
 		if p.Kind != "user" {
-			text += ", " + ledger.OneLine(p.Kind, 20)
+			kind = ", " + ledger.OneLine(p.Kind, 20)
 		}
-		if as := map[string]string{"proposed_again": "proposed it too", "proposed_elsewhere": "proposed it in another transaction", "author": "wrote commits of it"}[p.As]; as != "" {
-			text += ", " + as
-		}
-		out = append(out, text)
-	}
-	return strings.Join(out, "; ")
+		return who(p.Actor) + kind + proposedAs[p.As]
+	})
 }
 
 // proposersOf and approversOf are the names alone of who proposed and who approved: those whose decisions count.
@@ -188,13 +183,8 @@ func names(all []ledger.Actor) string {
 
 // approvals are the decisions that count, by whom, and how that is known.
 func approvals(all []evidence.Decision) string {
-	var out []string
-	for _, d := range all {
-		if d.Counted {
-			out = append(out, decision(d))
-		}
-	}
-	return strings.Join(out, "; ")
+	counted := slices.DeleteFunc(slices.Clone(all), func(d evidence.Decision) bool { return !d.Counted })
+	return joined(counted, "; ", decision)
 }
 
 func decision(d evidence.Decision) string {
@@ -225,9 +215,5 @@ func passed(c evidence.Check) string {
 }
 
 func needs(all []evidence.Need) string {
-	var out []string
-	for _, n := range all {
-		out = append(out, fmt.Sprintf("%s: %d of %d", n.Kind, n.Approved, n.Required))
-	}
-	return strings.Join(out, "; ")
+	return joined(all, "; ", func(n evidence.Need) string { return fmt.Sprintf("%s: %d of %d", n.Kind, n.Approved, n.Required) })
 }
