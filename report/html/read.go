@@ -182,9 +182,10 @@ func (t *Transaction) others() {
 		named = append(named, d.Source.Author)
 	}
 	t.Others = nil
+	known := slices.Concat([]ledger.Actor{{}, t.Proposer}, t.Approvers, t.Deniers)
 	for _, a := range named {
-		if !slices.Contains(slices.Concat([]ledger.Actor{{}, t.Proposer}, t.Approvers, t.Deniers, t.Others), a) {
-			t.Others = append(t.Others, a)
+		if !slices.Contains(known, a) {
+			known, t.Others = append(known, a), append(t.Others, a)
 		}
 	}
 }
