@@ -157,18 +157,13 @@ func LedgerCheck(ref, tip string) forge.Check {
 // IsCheckOf reports whether a check run's name is that of a transaction.
 func IsCheckOf(name string) bool { return strings.HasPrefix(name, transactionCheck) }
 
-const (
-	tipMark    = "<!-- countersign:ledger "
-	tipMarkEnd = " -->"
-)
-
 // tipMarker is the last line of every check run's summary. The ref stands there
 // as a hash, as its name may be anything.
 func tipMarker(ref, tip string) string {
 	if tip == "" {
 		return ""
 	}
-	return tipMark + markOf(ref) + " " + tip + tipMarkEnd + "\n"
+	return marker("ledger", markOf(ref), tip)
 }
 
 func markOf(ref string) string {
@@ -183,16 +178,14 @@ var commitID = lazyregexp.New(`^[0-9a-f]{40}$`)
 func TipIn(summary, ref string) (string, error) {
 	summary = strings.TrimSpace(summary)
 	last := summary[strings.LastIndexByte(summary, '\n')+1:]
-	text, marked := strings.CutPrefix(last, tipMark)
-	if !marked {
-		return "", nil
-	}
-	of, tip, _ := strings.Cut(strings.TrimSuffix(text, tipMarkEnd), " ")
+	fields, is := marked(last, "ledger")
 	switch {
-	case !commitID().MatchString(tip):
+	case !is:
+		return "", nil
+	case len(fields) != 2 || !commitID().MatchString(fields[1]):
 		return "", fmt.Errorf("%+q names no tip of a ledger", last[:min(len(last), 200)])
-	case of != markOf(ref):
+	case fields[0] != markOf(ref):
 		return "", nil
 	}
-	return tip, nil
+	return fields[1], nil
 }

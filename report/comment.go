@@ -35,20 +35,17 @@ type Comment struct {
 	Told map[string]ledger.Status
 }
 
-const (
-	toldMark    = "<!-- countersign:told"
-	toldMarkEnd = " -->"
-	maxTold     = 200 // transactions, the newest
-)
+// maxTold is how many transactions are remembered, the newest.
+const maxTold = 200
 
 // told is the line that ToldIn reads.
 func (c Comment) told() string {
 	ids := slices.Sorted(maps.Keys(c.Told))
-	line := toldMark
+	var fields []string
 	for _, id := range ids[max(0, len(ids)-maxTold):] {
-		line += " " + id + "=" + string(c.Told[id])
+		fields = append(fields, id+"="+string(c.Told[id]))
 	}
-	return line + toldMarkEnd + "\n"
+	return marker("told", fields...)
 }
 
 // ToldIn reads Comment.Told back from a body; nil where that is no Comment's.
@@ -57,16 +54,27 @@ func ToldIn(body string) map[string]ledger.Status {
 	if len(lines) < 2 || lines[len(lines)-1] != CommentMarker {
 		return nil
 	}
-	text, ok := strings.CutPrefix(strings.TrimSpace(lines[len(lines)-2]), toldMark)
+	fields, ok := marked(lines[len(lines)-2], "told")
 	if !ok {
 		return nil
 	}
 	told := map[string]ledger.Status{}
-	for _, one := range strings.Fields(strings.TrimSuffix(text, toldMarkEnd)) {
+	for _, one := range fields {
 		id, status, _ := strings.Cut(one, "=")
 		told[id] = ledger.Status(status)
 	}
 	return told
+}
+
+// A marker is a line of a comment or a check run that this program reads again, and people do not see.
+func marker(kind string, fields ...string) string {
+	return "<!-- countersign:" + strings.Join(append([]string{kind}, fields...), " ") + " -->\n"
+}
+
+// marked reads the fields of a marker.
+func marked(line, kind string) (fields []string, ok bool) {
+	text, ok := strings.CutPrefix(strings.TrimSpace(line), "<!-- countersign:"+kind+" ")
+	return strings.Fields(strings.TrimSuffix(text, "-->")), ok
 }
 
 const (
