@@ -333,6 +333,10 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 		t.Fatal(err)
 	}
 	s := ledger.NewStage(log, w.now(), w.as(bot).Secrets)
+	if in == ledger.Applied {
+		s.Event(&ledger.ApplyStart{TransactionID: tx, ApplyID: "apply_1"})
+		s.Event(&ledger.ApplyComplete{TransactionID: tx, ApplyID: "apply_1", Success: true})
+	}
 	if in != ledger.Proposed {
 		s.Status(in, "x")
 	}

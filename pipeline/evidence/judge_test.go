@@ -26,6 +26,12 @@ func aLog(t *testing.T, kind string, to ...ledger.Status) *ledger.Log {
 	}
 	from := ledger.Created
 	for _, s := range to {
+		switch s {
+		case ledger.Applied:
+			events = append(events, &ledger.ApplyStart{TransactionID: theTx, ApplyID: "apply_1"}, &ledger.ApplyComplete{TransactionID: theTx, ApplyID: "apply_1", Success: true})
+		case ledger.Completed:
+			events = append(events, &ledger.ValidateStart{TransactionID: theTx, ValidateID: "validate_1"}, &ledger.ValidateComplete{TransactionID: theTx, ValidateID: "validate_1", Success: true})
+		}
 		events = append(events, &ledger.StatusChange{TransactionID: theTx, From: from, To: s})
 		from = s
 	}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -107,9 +106,10 @@ type seen struct {
 	requests map[string]*ApprovalRequest // by approval_request_id
 	answered map[string]bool             // by approval_request_id
 	applyID  string                      // of the open apply, else ""
+	applied  bool                        // the last event of an apply is that one succeeded
 
 	validateID string // of the open validate, else ""
-	failed     bool   // whether the last validate did not succeed
+	validated  bool   // since the last status the last event of a validate is that one succeeded
 }
 
 // admit refuses an event of another transaction (T15), and one that refers to
@@ -154,28 +154,34 @@ func (s *seen) admit(p Payload, tx Transaction) error {
 	return s.admitApply(p, tx)
 }
 
-// admitApply refuses what has no place in the order of applying and validating: nothing is applied again that
-// is applied, and of what a validate found something, only another one says that it is as approved.
+// admitApply refuses what has no place in the order of applying and validating. A status says only what the events before
+// it say: a change is applied if an apply succeeded last, and completed if a validate has since. Nothing is applied again
+// that is applied, and a pull request's own diff never is; it is merged.
 func (s *seen) admitApply(p Payload, tx Transaction) error {
 	switch p := p.(type) {
 	case *StatusChange:
-		if p.To == Completed && s.failed {
-			return errors.New("completed, although the last validate did not succeed")
+		if p.To == Applied && (!s.applied || tx.GateOnly()) || p.To == Completed && !s.validated {
+			return fmt.Errorf("%s, and no event before says so", p.To)
 		}
 	case *ApplyStart:
 		if p.ApplyID == "" || s.applyID != "" {
 			return fmt.Errorf("apply %q cannot start while %q is open", p.ApplyID, s.applyID)
 		}
-		if tx.Status == Applied {
-			return fmt.Errorf("apply %q of what is applied", p.ApplyID)
+		if tx.Status == Applied || tx.GateOnly() {
+			return fmt.Errorf("apply %q of what is applied, or is only merged", p.ApplyID)
 		}
 	case *ApplyComplete:
 		if p.ApplyID == "" || p.ApplyID != s.applyID {
 			return fmt.Errorf("apply %q is not open", p.ApplyID)
 		}
 	case *ValidateComplete:
-		if p.ValidateID != s.validateID || p.Success != (p.Findings == "") || !p.Success && tx.Status != Applied {
+		placed := tx.Status == Applied || tx.Status == Proposed && tx.GateOnly() && p.Success
+		if p.ValidateID != s.validateID || p.Success != (p.Findings == "") || !placed {
 			return fmt.Errorf("validate %q cannot end so", p.ValidateID)
+		}
+	case *Close:
+		if !ends[p.Status] || s.applyID != "" {
+			return fmt.Errorf("tx/close says %s, which is no end, or apply %q is open", p.Status, s.applyID)
 		}
 	}
 	return nil
@@ -194,13 +200,15 @@ func (s *seen) note(p Payload) {
 	case *ApprovalDecision:
 		s.answered[p.ApprovalRequestID] = true
 	case *ApplyStart:
-		s.applyID = p.ApplyID
+		s.applyID, s.applied = p.ApplyID, false
 	case *ApplyComplete:
-		s.applyID = ""
+		s.applyID, s.applied = "", p.Success
 	case *ValidateStart:
-		s.validateID = p.ValidateID
+		s.validateID, s.validated = p.ValidateID, false
 	case *ValidateComplete:
-		s.validateID, s.failed = "", !p.Success
+		s.validateID, s.validated = "", p.Success
+	case *StatusChange:
+		s.validated = false
 	}
 }
 

@@ -138,7 +138,7 @@ func TestT55ReadLog(t *testing.T) {
 // TestT54Append refuses what may not happen now, and leaves the log as it was.
 func TestT54Append(t *testing.T) {
 	begun := []ledger.Payload{meta(), status(ledger.Created, ledger.InProgress)}
-	closed := append(begun[:2:2], &ledger.Close{TransactionID: txID, Status: ledger.InProgress})
+	closed := append(begun[:2:2], status(ledger.InProgress, ledger.Interrupted), &ledger.Close{TransactionID: txID, Status: ledger.Interrupted})
 	for _, c := range []struct {
 		name, want string
 		given      []ledger.Payload
@@ -152,7 +152,7 @@ func TestT54Append(t *testing.T) {
 		{"status to itself", "may not go", begun, status(ledger.InProgress, ledger.InProgress)},
 		{"unknown status", "may not go", begun, status(ledger.InProgress, "done")},
 		{"close in another status", "the status is in_progress", begun, &ledger.Close{TransactionID: txID, Status: ledger.Completed}},
-		{"status after close", "after tx/close", closed, status(ledger.InProgress, ledger.Proposed)},
+		{"status after close", "after tx/close", closed, status(ledger.Interrupted, ledger.Proposed)},
 		{"item after close", "after tx/close", closed, item(change())},
 		{"close after close", "after tx/close", closed, &ledger.Close{TransactionID: txID, Status: ledger.InProgress}},
 	} {
@@ -171,6 +171,56 @@ func TestT54Append(t *testing.T) {
 				t.Error("a refused event changed the log")
 			}
 		})
+	}
+}
+
+// TestT54NothingHappened: a status, and an end, says only what the events before it say: of what nobody applied none says
+// that it is applied, nor of what nobody validated that it is as approved. Each row is refused at its last event alone.
+func TestT54NothingHappened(t *testing.T) {
+	const proposed, applied = ledger.Proposed, ledger.Applied
+	proposes := func(kind string) []ledger.Payload {
+		it := change()
+		it.Metadata.Kind = kind
+		return []ledger.Payload{
+			meta(), status(ledger.Created, ledger.InProgress), &ledger.TurnStart{TransactionID: txID, TurnID: "turn_1"}, item(it),
+			status(ledger.InProgress, proposed),
+		}
+	}
+	ends := func(success bool) *ledger.ApplyComplete {
+		return &ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_1", Success: success}
+	}
+	closes := func(s ledger.Status) *ledger.Close { return &ledger.Close{TransactionID: txID, Status: s} }
+	begins := &ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"}
+	validated := &ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: true}
+	type events = []ledger.Payload
+	for name, c := range map[string]struct {
+		kind string
+		then events
+	}{
+		"applied, and no apply":                           {"", events{status(proposed, applied)}},
+		"applied, and the apply goes on":                  {"", events{start(1), status(proposed, applied)}},
+		"applied, and the apply failed":                   {"", events{start(1), ends(false), status(proposed, applied)}},
+		"applied, and the last apply failed":              {"", events{start(1), ends(true), start(1), ends(false), status(proposed, applied)}},
+		"applied, a pull request's own diff":              {ledger.KindPullRequest, events{status(proposed, applied)}},
+		"applying a pull request's own diff":              {ledger.KindPullRequest, events{start(1)}},
+		"applied, and failed again":                       {"", events{start(1), ends(true), status(proposed, applied), status(applied, ledger.Failed)}},
+		"completed, and not validated":                    {"", events{start(1), ends(true), status(proposed, applied), status(applied, ledger.Completed)}},
+		"completed, and a validate goes on":               {"", events{start(1), ends(true), status(proposed, applied), begins, validated, begins, status(applied, ledger.Completed)}},
+		"validated before it is applied":                  {"", events{start(1), ends(true), begins, validated}},
+		"merged, and not validated":                       {ledger.KindPullRequest, events{status(proposed, ledger.Completed)}},
+		"merged, and validated before it was asked again": {ledger.KindPullRequest, events{begins, validated, status(proposed, ledger.Awaiting), status(ledger.Awaiting, proposed), status(proposed, ledger.Completed)}},
+		"closed while proposed":                           {"", events{closes(proposed)}},
+		"closed after a failure":                          {"", events{status(proposed, ledger.Failed), closes(ledger.Failed)}},
+		"closed while applied":                            {"", events{start(1), ends(true), status(proposed, applied), closes(applied)}},
+		"closed during an apply":                          {"", events{start(1), status(proposed, ledger.Interrupted), closes(ledger.Interrupted)}},
+	} {
+		log := &ledger.Log{}
+		all := append(proposes(c.kind), c.then...)
+		for i, p := range all {
+			if err := log.Append(moment, p); (err != nil) != (i == len(all)-1) {
+				t.Errorf("%s: event %d: %v", name, i+1, err)
+			}
+		}
 	}
 }
 

@@ -407,13 +407,6 @@ func TestPageSays(t *testing.T) {
 			begin(s, plain)
 			s.Event(start(1))
 		}, []string{"An apply has begun, and how it ended is not recorded yet."}, nil},
-		{"failed twice", func(s *ledger.Stage) {
-			begin(s, plain)
-			try(s, "REFUSED")
-			s.Status(ledger.Failed, "one")
-			s.Status(ledger.Applied, "")
-			s.Status(ledger.Failed, "two")
-		}, []string{"**Apply failed.** two."}, []string{" one."}},
 		{"a part approved", func(s *ledger.Stage) {
 			begin(s, plain)
 			answer(s, 1, "protected_path", actor, "")

@@ -8,14 +8,14 @@ import (
 )
 
 // transitions lists where each status may go. A status without an entry ends
-// the transaction; Failed ends it only once tx/close is recorded.
+// the transaction.
 var transitions = map[Status][]Status{
 	Created:    {InProgress},
 	InProgress: {Proposed, Interrupted},
 	Proposed:   {Awaiting, Applied, Failed, Denied, Superseded, Interrupted},
 	Awaiting:   {Proposed, Denied, Superseded, Interrupted},
 	Failed:     {Applied, Denied, Superseded, Interrupted},
-	Applied:    {Completed, Failed, Interrupted},
+	Applied:    {Completed, Interrupted},
 }
 
 // ends are the statuses that lead nowhere.
