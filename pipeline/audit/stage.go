@@ -141,17 +141,17 @@ func (l *life) words(v *version, from, to int, tx ledger.Transaction) {
 	if v.words.patch != tx.PatchID() {
 		l.add("L15", v.commit, "", "its trailer names the patch %s, but its events name %s", ledger.OneLine(v.words.patch, 80), tx.PatchID())
 	}
-	stage, outcomes := l.happened(from, to, tx)
-	if v.words.stage != stage {
-		l.add("L15", v.commit, "", "its trailer names the stage %s, but its events are those of %s", ledger.OneLine(v.words.stage, 40), stage)
+	stages, outcomes := l.happened(from, to, tx)
+	if len(stages) != 1 || v.words.stage != stages[0] {
+		l.add("L15", v.commit, "", "its trailer names the stage %s, but its events are those of %s", ledger.OneLine(v.words.stage, 40), strings.Join(stages, " and "))
 	} else if !strings.Contains(" "+outcomes+" ", " "+v.words.outcome+" ") || v.words.outcome == "" {
 		l.add("L15", v.commit, "", "its trailer names the outcome %s, but its events have %s", ledger.OneLine(v.words.outcome, 40), outcomes)
 	}
 }
 
-// happened tells which stage events are of, and what its outcomes may be. Events
-// of two stages are of none.
-func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes string) {
+// happened tells which stages events are of, and what the outcomes of the first may
+// be. A commit has the events of one.
+func (l *life) happened(from, to int, tx ledger.Transaction) (stages []string, outcomes string) {
 	made := map[string]string{} // stage and what of it → its outcomes
 	for _, p := range l.log.Payloads()[from:to] {
 		switch p := p.(type) {
@@ -185,14 +185,14 @@ func (l *life) happened(from, to int, tx ledger.Transaction) (stage, outcomes st
 		}
 	}
 	if len(made) == 0 {
-		return "gate", verdicts(tx.Status)
+		return []string{"gate"}, verdicts(tx.Status)
 	}
-	names := slices.Sorted(maps.Keys(made))
-	outcomes = made[names[0]]
-	if len(names) == 1 {
-		names[0], _, _ = strings.Cut(names[0], " ")
+	stages = slices.Sorted(maps.Keys(made))
+	outcomes = made[stages[0]]
+	if len(stages) == 1 {
+		stages[0], _, _ = strings.Cut(stages[0], " ")
 	}
-	return strings.Join(names, " and "), outcomes
+	return stages, outcomes
 }
 
 // verdicts are those that leave a transaction in a status.

@@ -1,0 +1,54 @@
+package audit_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+)
+
+// TestT53Stages: what no stage does is told of a commit that says it, in a whole history and in the part of one.
+func TestT53Stages(t *testing.T) {
+	for name, c := range map[string]struct {
+		then    func(s *ledger.Stage, id string)
+		message [2]string // what to write in place of what
+		want    string
+	}{
+		"two stages, as one": {func(s *ledger.Stage, id string) {
+			s.Event(&ledger.ApplyStart{TransactionID: id, ApplyID: "apply_1"})
+			s.Event(&ledger.ApplyComplete{TransactionID: id, ApplyID: "apply_1", Outcome: "FAILED"})
+		}, [2]string{"gate", "apply and apply begins"}, "L15 its trailer names the stage apply and apply begins, but its events are those of apply and apply begins"},
+	} {
+		id, err := ledger.NewID(at(0), bytes.NewReader(make([]byte, 10)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		review := proposed(at(0), id, took{file: "a", by: "1", kind: "patch"}, "")
+		entries := []ledger.Entry{entry(t, review, "review", true)}
+		s := ledger.NewStage(review.Log, at(1), secret.Default())
+		c.then(s, id)
+		e, err := s.Entry(ledger.Title{Stage: "gate", Outcome: "FAILED", Subject: "x"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Message = strings.ReplaceAll(e.Message, c.message[0], c.message[1])
+		entries = append(entries, *e)
+		for from := range 2 {
+			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, f := range r.Findings {
+				told = append(told, f.RuleID+" "+f.Message)
+			}
+			if !slices.Contains(told, c.want) {
+				t.Errorf("%s, from commit %d: %q", name, from, told)
+			}
+		}
+	}
+}
