@@ -269,33 +269,6 @@ func BenchmarkAuditSigned(b *testing.B) {
 	b.ReportMetric(median(took[1])/median(took[0]), "x-plain")
 }
 
-// TestAuditSchema1: a ledger that began without pages is sound without, also where the audit begins later, and
-// unsound with one.
-func TestAuditSchema1(t *testing.T) {
-	w := newWork(t, nil)
-	entries := withoutPages(lives(t, storetest.Mixed(9)...))
-	tip := appendAll(t, w.dir, entries, 7, nil)
-	for _, from := range []string{"", tip + "~3"} {
-		if from != "" {
-			from = strings.TrimSpace(w.git("rev-parse", from))
-		}
-		if r, err := auditOf(t, w.dir, from, nil); err != nil || !r.OK || r.Count != 0 {
-			t.Errorf("from %q: %v %+v", from, err, r)
-		}
-	}
-	id, _ := ledger.TransactionOf(firstOf(entries[0].Files, ledger.EventsFile))
-	for _, name := range []string{"transactions/2026/01/README.md", "denied/README.md", ledger.Dir(id) + "/README.md"} {
-		w := newWork(t, nil)
-		with := slices.Clone(entries)
-		with[len(with)-1].Files = maps.Clone(with[len(with)-1].Files)
-		with[len(with)-1].Files[name] = []byte("# All is well\n")
-		appendAll(t, w.dir, with, 7, nil)
-		if r, err := auditOf(t, w.dir, "", nil); err != nil || r.OK || !strings.Contains(told(r), "L23") && !strings.Contains(told(r), "L8") {
-			t.Errorf("%s: %v %+v", name, err, r)
-		}
-	}
-}
-
 // firstOf is the first of the files with a name.
 func firstOf(files map[string][]byte, base string) string {
 	for name := range files {

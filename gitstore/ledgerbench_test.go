@@ -3,7 +3,6 @@ package gitstore_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
 // entryOf is the i-th transaction of a day: four small files and a line in an
@@ -198,59 +196,4 @@ func diskUse(tb testing.TB, dir string) float64 {
 		}
 	}
 	return total
-}
-
-// withoutPages are the same entries in a ledger of schema 1.
-func withoutPages(entries []ledger.Entry) []ledger.Entry {
-	out := slices.Clone(entries)
-	first := maps.Clone(out[0].Files)
-	created, _, _ := strings.Cut(strings.TrimPrefix(string(first[ledger.SchemaFile]), `{"created_at":"`), `"`)
-	first[ledger.SchemaFile], first[ledger.ReadmeFile] = ledger.Schema(created, "1"), ledger.Readme("1")
-	out[0].Files = first
-	return out
-}
-
-// BenchmarkPages is what the pages of a ledger cost: whole lives, stage by stage, on a ledger that has
-// pages and on one that has none, in turn; -benchtime 20x makes 2,000 of them.
-func BenchmarkPages(b *testing.B) {
-	with := lives(b, make([]storetest.Life, 100*b.N)...)
-	var ledgers [2]*gitstore.Ledger
-	var dirs, tips [2]string
-	var times [2][]time.Duration
-	for i := range ledgers {
-		dirs[i] = b.TempDir()
-		gitRun(b, dirs[i], nil, "init", "-q", "-b", "main")
-		ledgers[i] = ledgerAt(b, dirs[i])
-	}
-	both := [2][]ledger.Entry{withoutPages(with), with}
-	b.ResetTimer()
-	for n := range with {
-		for i, l := range ledgers {
-			start := time.Now()
-			var err error
-			if tips[i], err = l.Append(b.Context(), tips[i], both[i][n]); err != nil {
-				b.Fatal(err)
-			}
-			times[i] = append(times[i], time.Since(start))
-		}
-	}
-	b.StopTimer()
-	var mean [2]float64
-	for i := range times {
-		for _, d := range times[i] {
-			mean[i] += float64(d.Microseconds()) / 1000 / float64(len(times[i]))
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(mean[0], "ms-without")
-	b.ReportMetric(mean[1], "ms-with")
-	b.ReportMetric(median(times[1])/median(times[0]), "x-median")
-	b.ReportMetric(mean[1]/mean[0], "x-mean")
-	b.ReportMetric(diskUse(b, dirs[0]), "MB-without")
-	b.ReportMetric(diskUse(b, dirs[1]), "MB-with")
-	b.ReportMetric(diskUse(b, dirs[1])/diskUse(b, dirs[0]), "x-disk")
-	for _, dir := range dirs {
-		gitRun(b, dir, nil, "gc", "--quiet")
-	}
-	b.ReportMetric(diskUse(b, dirs[1])/diskUse(b, dirs[0]), "x-disk-gc")
 }

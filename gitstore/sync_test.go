@@ -317,27 +317,3 @@ func TestSigned(t *testing.T) {
 		bare.git("-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", commit)
 	}
 }
-
-// TestSyncPages: a clone and a remote of which one has pages and the other has none, and that have the same records
-// already, as after a sync that was cut off between the two ends, are joined and not in conflict.
-func TestSyncPages(t *testing.T) {
-	with := lives(t, storetest.Whole, storetest.Whole)
-	for _, sides := range [][2][]ledger.Entry{{with, withoutPages(with)}, {withoutPages(with), with}} {
-		r, _ := newRemote(t, true)
-		w := r.clone()
-		there, here := sides[0], sides[1]
-		if _, err := w.Open().Append(t.Context(), "", here...); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ledgerAt(t, r.repo.Dir).Append(t.Context(), "", there[:len(there)-1]...); err != nil {
-			t.Fatal(err)
-		}
-		done, err := r.sync(w, gitstore.LedgerOptions{}, false)
-		if err != nil || done.Sent != 1 {
-			t.Fatalf("%v %+v", err, done)
-		}
-		if report, err := auditOf(t, w.dir, "", nil); err != nil || !report.OK {
-			t.Errorf("%v %+v", err, report.Findings)
-		}
-	}
-}

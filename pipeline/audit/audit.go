@@ -33,7 +33,7 @@
 //	L24      who approves a patch that they had proposed in another transaction is named
 //	         there before
 //	L23      the page of a transaction and the tables of pages are what the
-//	         records make; a ledger of schema 1 has none
+//	         records make
 //
 // and I1 to I12, L1 to L7, L9, L10, L17, L18, L20, L21, L23, L24 and L25 of each transaction as it stands at the
 // tip (package ledger).

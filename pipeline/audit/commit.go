@@ -184,20 +184,16 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 }
 
-// readme checks README.md at the root, which is that of the version in ledger.json.
+// readme checks README.md at the root.
 func (a *auditor) readme(c history.Commit, p parts) {
 	if p.readme == nil {
 		return
 	}
 	raw := a.read(c.ID, p.readme.Path, p.readme.New)
 	if raw == nil {
-		return
+		return // which was told
 	}
-	version := "1"
-	if !p.schema.IsZero() && ledger.HasPages(a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})) {
-		version = ledger.SchemaVersion
-	}
-	if !bytes.Equal(raw, ledger.Readme(version)) {
+	if string(raw) != ledger.Readme {
 		a.add("L16", c.ID, p.readme.Path, "is not what countersign writes there")
 	}
 }

@@ -46,7 +46,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	}
 	if !v.schema.IsZero() {
 		raw := l.read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
-		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, "1")) && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, ledger.SchemaVersion)) {
+		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, ledger.SchemaVersion)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
 		}
 	}

@@ -260,7 +260,7 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(TransactionFile, state)
 	s.file(EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ReadmeFile] = Readme(SchemaVersion)
+		s.files[ReadmeFile] = []byte(Readme)
 		s.files[SchemaFile] = Schema(FormatTime(s.now), SchemaVersion)
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
@@ -268,24 +268,16 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	return &Entry{Message: message, When: s.now, Files: s.files, payloads: slices.Clip(s.Log.payloads), tx: tx}, nil
 }
 
-// SchemaVersion is that of a ledger that begins now: one with pages (Pages). A ledger of
-// version 1 has none, and goes on without.
+// SchemaVersion is that of a ledger that begins now.
 const SchemaVersion = "2"
-
-// Readme is README.md at the root, the same in every ledger of a version.
-func Readme(version string) []byte {
-	if version == "1" {
-		return []byte("# Countersign ledger\n\n" + strings.ReplaceAll(readme, "`", ""))
-	}
-	return []byte(readmeOfPages + readme)
-}
 
 // Schema is ledger.json of a ledger whose first event has this timestamp.
 func Schema(createdAt, version string) []byte {
 	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }
 
-const readmeOfPages = `# Who changed what, and who approved it
+// Readme is README.md at the root, the same in every ledger.
+const Readme = `# Who changed what, and who approved it
 
 This is the logbook of a software project: who proposed each change, who
 approved or denied exactly that, and what became of it.
@@ -298,9 +290,7 @@ compares.
 
 ## For those who check it
 
-`
-
-const readme = `Every change here was proposed, decided and applied through countersign. Each
+Every change here was proposed, decided and applied through countersign. Each
 commit is one stage of one transaction; nothing is ever changed or removed but
 a transaction's transaction.json (its state) and the end of its events.jsonl.
 

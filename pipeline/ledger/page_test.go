@@ -86,23 +86,10 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesOfSchema1: a ledger that began without pages goes on without.
-func TestPagesOfSchema1(t *testing.T) {
-	entries, err := storetest.Lives(storetest.Whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries[0].Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1")
-	tree := laidOut(t, entries...)
-	for name := range tree {
-		if ledger.IsPage(name) {
-			t.Errorf("%s", name)
-		}
-	}
-	if err := ledger.CheckSchema(tree); err != nil {
-		t.Error(err)
-	}
-	for _, schema := range []string{`{"created_at":"x","schema_version":"3"}`, `{"created_at":"x"}`, `{}`, ""} {
+// TestSchema: only a ledger of this program's version is read.
+func TestSchema(t *testing.T) {
+	tree := fstest.MapFS{}
+	for _, schema := range []string{`{"created_at":"x","schema_version":"1"}`, `{"created_at":"x","schema_version":"3"}`, `{"created_at":"x"}`, `{}`, ""} {
 		tree[ledger.SchemaFile] = &fstest.MapFile{Data: []byte(schema + "\n")}
 		if ledger.CheckSchema(tree) == nil {
 			t.Errorf("%s is taken", schema)

@@ -11,7 +11,7 @@ import (
 )
 
 // Pages are the pages that belong to an entry, given the tree before it: that of its
-// transaction, and the tables that have a new row. A ledger of schema 1 has none.
+// transaction, and the tables that have a new row.
 func Pages(tree fs.FS, e Entry) (map[string][]byte, error) {
 	if has, err := hasPages(tree, e); !has || err != nil {
 		return nil, err

@@ -43,8 +43,8 @@ func CheckSchema(tree fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if version, err := schemaOf(raw); err != nil || version != "1" && version != SchemaVersion {
-		return &DamagedError{SchemaFile, "is not of schema version 1 or 2, which this program reads"}
+	if version, err := schemaOf(raw); err != nil || version != SchemaVersion {
+		return &DamagedError{SchemaFile, "is not of schema version 2, which this program reads"}
 	}
 	return nil
 }
