@@ -386,7 +386,7 @@ func TestT51Rewritten(t *testing.T) {
 			}
 
 			record := func(tree fs.FS, remembered string) (ledger.Entry, error) {
-				return ledger.AcceptEntry(tree, time.Unix(1795000000, 0), ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
+				return ledger.OwnEntry(tree, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
 			}
 			var not *gitstore.AcceptError
 			if _, err := open().AcceptTip(t.Context(), old, record); !errors.As(err, &not) {
@@ -399,8 +399,8 @@ func TestT51Rewritten(t *testing.T) {
 				t.Errorf("accepted twice: %v", err)
 			}
 			add(t, open(), "four")
-			events, err := ledger.ReadLedgerEvents([]byte(bare.git("show", gitstore.LedgerRef+":events.jsonl") + "\n"))
-			if err != nil || len(events) != 1 || events[0].AcceptedTip != now || events[0].RememberedTip != old {
+			events, err := ledger.ReadLedgerEvents([]byte(bare.git("show", gitstore.LedgerRef+":events.jsonl") + "\n"), "1.0")
+			if tip := events[0].(*ledger.AcceptTip); err != nil || len(events) != 1 || tip.AcceptedTip != now || tip.RememberedTip != old {
 				t.Errorf("%+v %v", events, err)
 			}
 			if got := r.lines(); !slices.Equal(got, []string{"one", "somebody", "else's", "four"}) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -217,8 +218,8 @@ func TestSyncAcceptance(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	accept := func(tree fs.FS) (map[string][]byte, error) {
-		e, err := ledger.AcceptEntry(tree, time.Unix(1795000000, 0), ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
+	accept := func(fs.FS) (map[string][]byte, error) {
+		e, err := ledger.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
 		return e.Files, err
 	}
 	if _, err := storetest.Append(b.Open(), accept); err != nil {

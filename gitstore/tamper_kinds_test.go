@@ -617,13 +617,14 @@ var tamperers = []kind{
 	{"an acceptance of another tip, or one that is malformed", 40, func(t *tamper) bool {
 		t.from = len(t.steps)
 		tip := t.commits[len(t.commits)-1].String()
-		p := ledger.AcceptTip{AcceptedTip: tip, RememberedTip: t.commits[3].String(), Author: ledger.Actor{Kind: "user", ID: "local:eve", Login: "Eve"}, Reason: "restored"}
+		p := &ledger.AcceptTip{AcceptedTip: tip, RememberedTip: t.commits[3].String(), Author: ledger.Actor{Kind: "user", ID: "local:eve", Login: "Eve"}, Reason: "restored"}
 		when := t.steps[len(t.steps)-1].when.Add(time.Second)
 		what := t.r.IntN(7)
 		if what == 0 {
 			p.AcceptedTip = t.commits[t.r.IntN(len(t.commits)-1)].String()
 		}
-		e, err := ledger.AcceptEntry(fstest.MapFS{}, when, p)
+		tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}
+		e, err := ledger.OwnEntry(tree, when, p)
 		if err != nil {
 			panic(err)
 		}
@@ -642,10 +643,11 @@ var tamperers = []kind{
 		case 5:
 			st.files["transactions/x"] = file{data: data}
 		case 6: // two at once
-			if data, err = ledger.AppendLedgerEvent(data, when, p); err != nil {
+			tree[ledger.LedgerEventsFile] = &fstest.MapFile{Data: data}
+			if e, err = ledger.OwnEntry(tree, when, p); err != nil {
 				panic(err)
 			}
-			st.files[ledger.LedgerEventsFile] = file{data: data}
+			st.files[ledger.LedgerEventsFile] = file{data: e.Files[ledger.LedgerEventsFile]}
 		}
 		t.what = fmt.Sprint(what)
 		t.steps = append(t.steps, st)

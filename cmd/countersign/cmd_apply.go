@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -218,6 +219,9 @@ func (a *App) showValidation(what, note string, v rule.Report, status ledger.Sta
 	}
 	if err := a.result(document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
 		return err
+	}
+	if !slices.ContainsFunc(v.Violations, func(f rule.Violation) bool { return f.RuleID != ledger.RuleNewer }) {
+		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
 }

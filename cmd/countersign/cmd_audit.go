@@ -228,7 +228,10 @@ func checkStrength(word string) error {
 
 // err is the worst of what was found, nil for nothing.
 func (d audited) err(ledgerRef string) error {
+	newer := d.Undecidable()
 	switch {
+	case newer != nil:
+		return fmt.Errorf("%s: %w", ledgerRef, newer)
 	case !d.OK:
 		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
 	case d.Branch != nil && len(d.Branch.Unexplained) > 0:

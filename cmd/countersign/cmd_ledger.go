@@ -260,7 +260,7 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 		if err := ledger.CheckSchema(tree); err != nil {
 			return ledger.Entry{}, err
 		}
-		return ledger.AcceptEntry(tree, a.Now(), ledger.AcceptTip{
+		return ledger.OwnEntry(tree, a.Now(), &ledger.AcceptTip{
 			AcceptedTip: tip, RememberedTip: remembered, Author: r.Actor, Reason: ledger.OneLine(a.redact(reason).String(), 500),
 		})
 	})

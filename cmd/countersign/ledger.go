@@ -68,7 +68,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 		KnownTip: known, Sign: sign, Check: ledger.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
 			r, err := audit.Run(h, audit.Options{Tip: tip})
-			return r.Findings, r.Complete, err
+			return r.Findings, r.Complete, cmp.Or(err, r.Undecidable())
 		},
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -52,6 +53,7 @@ var exitCodes = []struct {
 	of   []func(error) bool
 }{
 	{cli.ExitFailed, []func(error) bool{as[*pull.QueueError]}},   // whatever else went wrong
+	{cli.ExitNewer, []func(error) bool{as[*format.NewerError]}},  // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{as[*pull.BundleError]}}, // whatever is wrong with what it holds
 	{cli.ExitRefused, []func(error) bool{as[*cli.UsageError], as[*serve.RefusedError], as[*mcp.ArgumentError], as[*unnamedError], as[*pull.RefusedError]}},
 	{cli.ExitFailed, []func(error) bool{as[*mcp.PanicError], as[*manyError]}},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -41,7 +42,7 @@ func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
 func readArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any) error {
 	raw, err := fs.ReadFile(dir, a.Path)
 	if err == nil {
-		err = canon.Unmarshal(raw, doc)
+		err = format.Unmarshal("it", raw, doc)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.Path, err)
@@ -412,7 +413,7 @@ func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
 	var s Standing
 	raw, err := ledger.ReadFile(tree, id, last)
 	if err == nil {
-		err = canon.Unmarshal(raw, &s)
+		err = format.Unmarshal("it", raw, &s)
 	}
 	if err != nil {
 		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
@@ -438,7 +439,7 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
 		var doc PostedDoc
 		raw, err := ledger.ReadFile(tree, tx, a.Path)
 		if err == nil {
-			err = canon.Unmarshal(raw, &doc)
+			err = format.Unmarshal("what was posted", raw, &doc)
 		}
 		if err != nil {
 			return nil, &ledger.CorruptError{ID: tx, Err: err}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -249,7 +249,7 @@ func people(log *ledger.Log, list sshsig.Allowed, read func(name string) ([]byte
 			var key KeyDoc
 			raw, err := read(a.Path)
 			if err == nil {
-				err = canon.Unmarshal(raw, &key)
+				err = format.Unmarshal("it", raw, &key)
 			}
 			if err != nil {
 				continue // no decision with this line counts

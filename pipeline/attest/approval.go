@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,6 +43,7 @@ type Approval struct {
 	Decisions   []Decision         `json:"decisions"`
 	Change      Change             `json:"change"`
 	Ledger      Ledger             `json:"ledger"`
+	Extra       json.RawMessage    `json:"extra,omitempty"` // of a later version (package format)
 }
 
 // A Policy is the one that was in force when it was decided. File is false where the

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // StatementType is the _type of an in-toto Statement v1.
@@ -154,6 +155,11 @@ func ParseStatement(raw []byte) (Statement, error) {
 		h = header(g)
 	}
 	k, known := kinds[h.PredicateType]
+	if number, is := strings.CutPrefix(h.PredicateType, strings.TrimSuffix(ApprovalType, "1")); is && !known {
+		if err := format.Check("the statement", number+".0"); err != nil {
+			return Statement{}, err
+		}
+	}
 	switch {
 	case h.Type != StatementType:
 		return Statement{}, fmt.Errorf("the statement's type is %.200q, not %s", h.Type, StatementType)
@@ -163,7 +169,11 @@ func ParseStatement(raw []byte) (Statement, error) {
 		return Statement{}, fmt.Errorf("the statement is about something else than one of %s is", k.name)
 	}
 	s := Statement{Subject: h.Subject, PredicateType: h.PredicateType, Predicate: k.predicate()}
-	if err := canon.Unmarshal(h.Predicate, s.Predicate); err != nil {
+	err := format.Unmarshal("the statement", h.Predicate, s.Predicate)
+	if a, is := s.Predicate.(*Approval); is && err == nil {
+		err = format.CheckGrowth("the statement", a.Extra, "")
+	}
+	if err != nil {
 		return Statement{}, fmt.Errorf("the predicate is not one of %s: %w", h.PredicateType, err)
 	}
 	if again, err := s.Bytes(); err != nil || !bytes.Equal(again, raw) {

@@ -26,6 +26,7 @@ type Check struct {
 func Agree(stated, again Statement) (agree, unknown bool, err error) {
 	if a, ok := stated.Predicate.(*Approval); ok {
 		if b, ok := again.Predicate.(*Approval); ok && len(a.Decisions) == len(b.Decisions) {
+			b.Extra = a.Extra // what a later version says besides is left as it is
 			for i := range a.Decisions {
 				said, found := a.Decisions[i].Key, b.Decisions[i].Key
 				if said == nil || found == nil || said.Listed == found.Listed {

@@ -90,6 +90,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 	}
 	all := a.sorted()
 	a.readSchema(all)
+	a.ownEvents()
 	var done atomic.Int64
 	parallel.Do(len(all), func(i int) {
 		a.transaction(all[i])
@@ -97,10 +98,10 @@ func Run(h history.Reader, o Options) (Result, error) {
 	})
 	a.successions()
 	a.ownApprovals()
-	a.ownEvents()
+	a.undecided()
 	r := Result{
 		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
-		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete,
+		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least,
 	}
 	a.found.trim()
 	r.Findings = append([]history.Finding{}, a.found.all...)
@@ -121,7 +122,12 @@ type auditor struct {
 	commits atomic.Int64
 	signed  atomic.Int64
 
-	paged    bool // the ledger has pages
+	paged    bool     // the ledger has pages
+	first    string   // version of ledger.json
+	raises   []raised // versions of the ledger, the oldest first
+	unknown  int      // one more than the age of the first commit of a version that this program does not know; 0 for none
+	least    string   // the least version that can judge all of it, "" where this program can
+	ages     []aged
 	policies approval.Policies
 	keys     keyLists
 
@@ -164,6 +170,7 @@ type Result struct {
 	Count        int               `json:"count"`
 	Findings     []history.Finding `json:"findings"`
 	Notes        []Note            `json:"notes"`
+	Newer        string            `json:"newer,omitempty"`     // the least version that can judge all of it, if this program cannot
 	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
 }
 

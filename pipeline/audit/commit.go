@@ -1,16 +1,11 @@
 package audit
 
 import (
-	"bytes"
-	"fmt"
 	"path"
 	"slices"
-	"sort"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -74,9 +69,8 @@ func (a *auditor) sort(c history.Commit) {
 			a.add("L16", c.ID, name, "was not added in the first commit")
 		}
 	}
-	if len(p.transactions) == 0 && !p.schema.IsZero() {
-		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
-		a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
+	if !p.schema.IsZero() {
+		a.schema(c, p)
 	}
 	// A commit adds to one transaction, or to the ledger's own events.
 	switch n := len(p.transactions); {
@@ -110,6 +104,7 @@ func (a *auditor) sort(c history.Commit) {
 func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.ages = append(a.ages, aged{c.ID, c.Age})
 	for id, changes := range p.transactions {
 		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, tables: p.tables, schema: p.schema}
 		tx := a.transactions[id]
@@ -256,80 +251,4 @@ func parseMessage(message string) (w words, fit bool) {
 	}
 	subject, ok := strings.CutPrefix(lines[0], w.stage+": ")
 	return w, fit && ok && ledger.OneLine(subject, 120) == subject
-}
-
-// An ownVersion is a commit that adds to the ledger's own events.
-type ownVersion struct {
-	commit  history.ID
-	parents []history.ID
-	age     int
-	when    int64
-	message string
-	change  history.Change
-}
-
-// ownEvents checks the ledger's own events.jsonl: each commit of it is the one
-// that ledger.AcceptEntry makes.
-func (a *auditor) ownEvents() {
-	if len(a.own) == 0 {
-		return
-	}
-	sort.Slice(a.own, func(i, j int) bool { return a.own[i].age > a.own[j].age })
-	var before []byte
-	former, err := a.Former(ledger.LedgerEventsFile)
-	if err != nil {
-		a.add("OBJECT", a.own[0].commit, ledger.LedgerEventsFile, "what was there before cannot be read: %v", err)
-		return
-	}
-	for _, e := range former {
-		before = a.read(a.own[0].commit, ledger.LedgerEventsFile, e)
-	}
-	for _, v := range a.own {
-		raw := a.read(v.commit, ledger.LedgerEventsFile, v.change.New)
-		if raw == nil {
-			return // removed, or not readable, which was told
-		}
-		if err := a.acceptance(v, before, raw); err != nil {
-			a.add("L16", v.commit, ledger.LedgerEventsFile, "%v", err)
-		}
-		before = raw
-	}
-}
-
-// acceptance checks one commit that records a ledger/accept_tip, and notes it.
-func (a *auditor) acceptance(v ownVersion, before, raw []byte) error {
-	if !bytes.HasPrefix(raw, before) || len(raw) == len(before) {
-		return fmt.Errorf("did not grow at its end")
-	}
-	events, err := ledger.ReadLedgerEvents(raw)
-	if err != nil {
-		return err
-	}
-	p := events[len(events)-1]
-	a.found.note(Note{v.commit.String(), ledger.LedgerEventsFile, fmt.Sprintf("%s accepted %.12s in place of %.12s: %s", p.Author.Login, p.AcceptedTip, p.RememberedTip, p.Reason)})
-	var e ledger.Event
-	line := raw[bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1:]
-	if err := canon.Unmarshal(line, &e); err != nil {
-		return err
-	}
-	at, err := time.Parse(ledger.TimeFormat, e.Timestamp)
-	if err != nil {
-		return err
-	}
-	tree := newDirFS(map[string]history.Entry{}, map[history.ID][]byte{{}: before})
-	if len(before) > 0 {
-		tree.files[ledger.LedgerEventsFile] = history.Entry{Mode: history.ModeFile}
-	}
-	want, err := ledger.AcceptEntry(tree, at, p)
-	switch {
-	case err != nil:
-		return err
-	case !bytes.Equal(want.Files[ledger.LedgerEventsFile], raw):
-		return fmt.Errorf("grew by more than one event")
-	case len(v.parents) != 1 || v.parents[0].String() != p.AcceptedTip:
-		return fmt.Errorf("accepts %s, which is not the commit before it", p.AcceptedTip)
-	case want.Message != v.message || at.Unix() != v.when:
-		return fmt.Errorf("the message or the time of its commit is not the event's")
-	}
-	return nil
 }

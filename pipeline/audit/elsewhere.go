@@ -64,8 +64,8 @@ func (l *life) proposers(version, from, to int) {
 }
 
 // eitherWay reports whether an approval counts whoever proposed the change, and shows nobody's independence: one in a
-// shell, of what was proposed in a shell, but for a secret. Ledgers of programs that did not name proposers elsewhere
-// have such approvals.
+// shell, of what was proposed in a shell, but for a secret. Somebody who proposes a patch in one clone and approves it in
+// another, which does not know yet, would else never join the two.
 func (l *life) eitherWay(d *ledger.ApprovalDecision) bool {
 	local := d.Source.Kind == "local" || d.Source.Kind == "rpc"
 	return local && strings.HasPrefix(l.log.Meta().Proposer.ID, "local:") && d.Fingerprint == policy.Fingerprint(policy.KindFileChange, l.log.Transaction().PatchID())

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -46,7 +48,8 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	}
 	if !v.schema.IsZero() {
 		raw := l.read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
-		if raw != nil && !bytes.Equal(raw, ledger.Schema(tx.UpdatedAt, ledger.SchemaVersion)) {
+		createdAt, _, err := ledger.SchemaOf(raw)
+		if raw != nil && !errors.As(err, new(*format.NewerError)) && (err != nil || createdAt != tx.UpdatedAt || !canon.IsLine(raw)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
 		}
 	}

@@ -73,8 +73,9 @@ func (a *auditor) transaction(tx *transaction) {
 	if l.unread {
 		return // there is no telling what else holds
 	}
-	l.now()
-	if l.log != nil {
+	if l.now(); l.log == nil {
+		l.mark(eventsFiles)
+	} else {
 		l.grown(eventsFiles)
 		l.past(states)
 		l.succession()
@@ -208,6 +209,9 @@ func (l *life) past(states []history.ID) {
 				}
 			}
 			l.stage(v, before, after, tx)
+			for _, e := range l.log.Events()[before:after] {
+				l.needs(v, e.Needs)
+			}
 		}
 		before = after
 		return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -151,7 +152,7 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 		return Asked{}, err
 	}
 	var doc Asked
-	if err := canon.Unmarshal(raw, &doc); err != nil {
+	if err := format.Unmarshal("the list of checks", raw, &doc); err != nil {
 		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
 	return doc, nil

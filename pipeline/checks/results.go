@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
@@ -60,7 +61,7 @@ func Parse(raw []byte) (Results, error) {
 	case len(raw) == 0 || raw[len(raw)-1] != '\n':
 		err = errors.New("they do not end in a line feed: is the end missing?")
 	default:
-		if err = canon.Unmarshal(raw, &r); err == nil {
+		if err = format.Unmarshal("the file", raw, &r); err == nil {
 			err = r.check()
 		}
 	}

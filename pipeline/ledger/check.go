@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"errors"
 	"io/fs"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -17,7 +19,25 @@ func Check(dir fs.FS) []rule.Violation {
 	return newChecker(dir).check()
 }
 
+// RuleNewer is the rule of what only a newer program can judge (package format): where no other rule was found to be
+// broken, a record is undecidable, and neither sound nor damaged.
+const RuleNewer = "NEWER"
+
+// newer tells of events that are of a newer version, and holds those to what no version changes. It reports whether
+// there are any.
+func (c *checker) newer() bool {
+	if c.refuse == nil || !errors.As(c.refuse, new(*format.NewerError)) {
+		return false
+	}
+	c.Add(RuleNewer, EventsFile, "%v", c.refuse)
+	c.chain()
+	return true
+}
+
 func (c *checker) check() []rule.Violation {
+	if c.newer() {
+		return c.Sorted()
+	}
 	c.invariants()
 	if c.own() {
 		c.ownRules()
@@ -45,8 +65,10 @@ func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 }
 
 func (c *checker) checkOwn(id string) []rule.Violation {
-	c.invariants()
-	c.ownRules()
+	if !c.newer() {
+		c.invariants()
+		c.ownRules()
+	}
 	if c.txID != id {
 		c.Add("I2", TransactionFile, "transaction_id is %s, the directory is %s's", show(c.txID), id)
 	}

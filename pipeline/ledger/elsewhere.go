@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // KindElsewhere is the kind of the artifact that says who had proposed a transaction's patch in other transactions
@@ -63,7 +63,7 @@ func (e Elsewhere) check(tx Transaction) error {
 func readElsewhere(dir fs.FS, a *ArtifactStored) (e Elsewhere, err error) {
 	raw, err := fs.ReadFile(dir, a.Path)
 	if err == nil {
-		err = canon.Unmarshal(raw, &e)
+		err = format.Unmarshal("it", raw, &e)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", a.Path, err)

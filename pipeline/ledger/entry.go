@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -261,15 +262,12 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(EventsFile, s.Log.Bytes())
 	if first {
 		s.files[ReadmeFile] = []byte(Readme)
-		s.files[SchemaFile] = Schema(FormatTime(s.now), SchemaVersion)
+		s.files[SchemaFile] = Schema(FormatTime(s.now), format.Version())
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
 		t.Stage, OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
 	return &Entry{Message: message, When: s.now, Files: s.files, payloads: slices.Clip(s.Log.payloads), tx: tx}, nil
 }
-
-// SchemaVersion is that of a ledger that begins now.
-const SchemaVersion = "2"
 
 // Schema is ledger.json of a ledger whose first event has this timestamp.
 func Schema(createdAt, version string) []byte {

@@ -15,7 +15,8 @@
 //
 //	{"payload":{…},"prev":"sha256:…","seq":2,"timestamp":"2026-01-05T00:00:00Z","type":"tx/status"}
 //
-// where prev is the SHA-256 of the line before with its LF, null for the first.
+// where prev is the SHA-256 of the line before with its LF, null for the first. It may
+// also have extra and needs (package format).
 package ledger
 
 import (
@@ -30,6 +31,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // A Type names an event (seed: review_apply_resume_v0, checkpoint 10).
@@ -51,13 +53,24 @@ const (
 	TypeClose            Type = "tx/close"
 )
 
-// An Event is one line of events.jsonl. Seq counts from 1.
+// An Event is one line of events.jsonl. Seq counts from 1. Extra and Needs are of what a later
+// version adds (package format); this one writes neither.
 type Event struct {
 	Seq       int             `json:"seq"`
 	Prev      *string         `json:"prev"`
 	Timestamp string          `json:"timestamp"`
 	Type      Type            `json:"type"`
 	Payload   json.RawMessage `json:"payload"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
+	Needs     string          `json:"needs,omitempty"`
+}
+
+// ReadEvent reads a line without its LF. What it is the payload of is not looked at.
+func ReadEvent(body []byte) (e Event, err error) {
+	if err = format.Unmarshal("it", body, &e); err == nil {
+		err = format.CheckGrowth("it", e.Extra, e.Needs)
+	}
+	return e, err
 }
 
 // A Payload is what one type of event carries.
@@ -343,10 +356,12 @@ type Close struct {
 	Status        Status `json:"status"`
 }
 
-// TypeAcceptTip is the one event of the ledger itself, in the events.jsonl at
-// its root. These events have the envelope of a transaction's, and a chain of
-// their own.
-const TypeAcceptTip Type = "ledger/accept_tip"
+// The types of the ledger's own events, in the events.jsonl at its root. These have the envelope of
+// a transaction's, and a chain of their own.
+const (
+	TypeAcceptTip Type = "ledger/accept_tip"
+	TypeVersion   Type = "ledger/version"
+)
 
 // An AcceptTip says that a human took a tip for the ledger's although it does
 // not descend from the one remembered. The commit that brings it is the child
@@ -358,66 +373,130 @@ type AcceptTip struct {
 	Reason        string `json:"reason"`
 }
 
-// Type is TypeAcceptTip.
-func (*AcceptTip) Type() Type { return TypeAcceptTip }
+// A Raise says that the ledger is of a newer version from its commit on. From is the version before.
+type Raise struct {
+	From    string `json:"from"`
+	Version string `json:"version"`
+	Author  Actor  `json:"author"`
+	Reason  string `json:"reason"`
+}
 
-// ReadLedgerEvents reads the ledger's own events and refuses what
-// AppendLedgerEvent would not have written.
-func ReadLedgerEvents(raw []byte) ([]AcceptTip, error) {
-	var all []AcceptTip
+// Type names the event that carries the payload.
+func (*AcceptTip) Type() Type { return TypeAcceptTip }
+func (*Raise) Type() Type     { return TypeVersion }
+
+// Said is what the event says, for people.
+func (p *AcceptTip) Said() string {
+	return fmt.Sprintf("%s accepted %.12s in place of %.12s: %s", p.Author.Login, p.AcceptedTip, p.RememberedTip, p.Reason)
+}
+
+// Said is what the event says, for people.
+func (p *Raise) Said() string {
+	return fmt.Sprintf("%s raised it from %s to %s: %s", p.Author.Login, p.From, p.Version, p.Reason)
+}
+
+// title is the first line of the commit that brings the event, and its stage.
+func (p *AcceptTip) title() (title, stage string) {
+	return fmt.Sprintf("accept-tip: %s accepted %.12s: %s", OneLine(p.Author.Login, 60), p.AcceptedTip, OneLine(p.Reason, 120)), "accept-tip"
+}
+
+func (p *Raise) title() (title, stage string) {
+	return fmt.Sprintf("version: %s raised it from %s to %s: %s", OneLine(p.Author.Login, 60), p.From, p.Version, OneLine(p.Reason, 120)), "version"
+}
+
+// An Own is the payload of one of the ledger's own events.
+type Own interface {
+	Payload
+	// Said is what the event says, for people.
+	Said() string
+	title() (title, stage string)
+}
+
+// ReadLedgerEvents reads the ledger's own events and refuses what OwnEntry would not have written; version is that of its ledger.json. What follows an event that raises the ledger to a version
+// that this program does not know is not read: the error is a *format.NewerError, and all are those before.
+func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
 	var prev *string
 	for line := range bytes.Lines(raw) {
 		n := len(all) + 1
-		var e Event
-		var p AcceptTip
-		if err := canon.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("event %d: %w", n, err)
+		e, err := ReadEvent(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			return all, fmt.Errorf("event %d: %w", n, err)
 		}
 		switch {
-		case e.Seq != n, e.Type != TypeAcceptTip, !isTime(e.Timestamp), line[len(line)-1] != '\n':
-			return nil, fmt.Errorf("event %d: not an event of the ledger's own", n)
+		case e.Seq != n, !isTime(e.Timestamp), line[len(line)-1] != '\n':
+			return all, fmt.Errorf("event %d: not an event of the ledger's own", n)
 		case (e.Prev == nil) != (prev == nil), prev != nil && *e.Prev != *prev:
-			return nil, fmt.Errorf("event %d: prev is not the hash of the line before", n)
+			return all, fmt.Errorf("event %d: prev is not the hash of the line before", n)
 		}
-		if err := canon.Unmarshal(e.Payload, &p); err != nil {
-			return nil, fmt.Errorf("event %d: %w", n, err)
+		var p Own
+		switch e.Type {
+		case TypeAcceptTip:
+			p = new(AcceptTip)
+		case TypeVersion:
+			p = new(Raise)
+		default:
+			return all, fmt.Errorf("event %d: unknown event type %q", n, e.Type)
+		}
+		if err := canon.Unmarshal(e.Payload, p); err != nil {
+			return all, fmt.Errorf("event %d: %w", n, err)
 		}
 		sum := canon.Sum(line)
 		all, prev = append(all, p), &sum
+		if r, ok := p.(*Raise); ok {
+			if order, ok := format.Compare(r.Version, version); !ok || order <= 0 || r.From != version {
+				return all, fmt.Errorf("event %d: from %.40q to %.40q is no raise of a ledger of %s", n, r.From, r.Version, version)
+			}
+			version = r.Version
+			if err := format.Check("the ledger", version); err != nil {
+				return all, err
+			}
+		}
 	}
 	return all, nil
 }
 
-// AppendLedgerEvent adds an event to the ledger's own, which may be nil.
-func AppendLedgerEvent(raw []byte, at time.Time, p AcceptTip) ([]byte, error) {
-	earlier, err := ReadLedgerEvents(raw)
+// OwnEntry is the commit that adds one of the ledger's own events to a tree. The caller has scrubbed p,
+// as who audits makes the entry again.
+func OwnEntry(tree fs.FS, at time.Time, p Own) (Entry, error) {
+	version, events, err := ownFiles(tree)
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
-	payload, err := canon.Marshal(&p)
+	payload, err := canon.Marshal(p)
 	if err != nil {
-		return nil, err
+		return Entry{}, err
 	}
-	e := Event{Seq: len(earlier) + 1, Timestamp: FormatTime(at), Type: TypeAcceptTip, Payload: payload}
-	if len(earlier) > 0 {
-		sum := canon.Sum(raw[bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1:])
+	e := Event{Seq: bytes.Count(events, []byte("\n")) + 1, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload}
+	if len(events) > 0 {
+		sum := canon.Sum(events[bytes.LastIndexByte(events[:len(events)-1], '\n')+1:])
 		e.Prev = &sum
 	}
 	line, err := canon.Line(e)
-	return append(slices.Clip(raw), line...), err
-}
-
-// AcceptEntry is the commit that records an acceptance on the accepted tip's
-// tree. The caller has scrubbed p, as who audits makes the entry again.
-func AcceptEntry(tree fs.FS, at time.Time, p AcceptTip) (Entry, error) {
-	raw, err := fs.ReadFile(tree, LedgerEventsFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return Entry{}, err
 	}
-	events, err := AppendLedgerEvent(raw, at, p)
-	if err != nil {
+	events = append(slices.Clip(events), line...)
+	if _, err := ReadLedgerEvents(events, version); err != nil {
 		return Entry{}, fmt.Errorf("%s: %w", LedgerEventsFile, err)
 	}
-	message := fmt.Sprintf("accept-tip: %s accepted %.12s: %s\n\nCountersign-Stage: accept-tip\n", OneLine(p.Author.Login, 60), p.AcceptedTip, OneLine(p.Reason, 120))
-	return Entry{Message: message, When: at, Files: map[string][]byte{LedgerEventsFile: events}}, nil
+	title, stage := p.title()
+	return Entry{Message: title + "\n\nCountersign-Stage: " + stage + "\n", When: at, Files: map[string][]byte{LedgerEventsFile: events}}, nil
+}
+
+// ownFiles are the version in ledger.json and the ledger's own events, nil for none.
+func ownFiles(tree fs.FS) (version string, events []byte, err error) {
+	raw, err := fs.ReadFile(tree, SchemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if _, version, err = SchemaOf(raw); err != nil {
+		return "", nil, err
+	}
+	if events, err = fs.ReadFile(tree, LedgerEventsFile); errors.Is(err, fs.ErrNotExist) {
+		return version, nil, nil
+	}
+	return version, events, err
 }

@@ -92,18 +92,19 @@ func (j *Join) Add(other *Log, from, to int) (added bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := j.add(at, other.payloads[i]); err != nil {
+		if err := j.add(at, other.payloads[i], other.events[i]); err != nil {
 			return false, fmt.Errorf("event %d: %w", i+1, err)
 		}
 	}
 	return len(j.log.events) > before, nil
 }
 
-func (j *Join) add(at time.Time, p Payload) error {
+// add adds a payload with what a later version added to its event.
+func (j *Join) add(at time.Time, p Payload, e Event) error {
 	tx := j.log.tx
 	switch p := p.(type) {
 	case *ApprovalRequest:
-		return j.request(at, *p)
+		return j.request(at, *p, e)
 	case *ArtifactStored:
 		stored := func(a *ArtifactStored) bool { return a.Path == p.Path }
 		if tx.Closed || slices.ContainsFunc(Of[*ArtifactStored](j.log), stored) {
@@ -165,7 +166,7 @@ func (j *Join) add(at time.Time, p Payload) error {
 		}
 		p = &s
 	}
-	return j.log.Append(at, p)
+	return j.log.append(at, p, e)
 }
 
 // answers finds the request that a decision answers. One that is answered
@@ -178,7 +179,7 @@ func (j *Join) answers(at time.Time, d *ApprovalDecision) error {
 	if !j.log.seen.answered[d.ApprovalRequestID] {
 		return nil
 	}
-	if err := j.ask(at, asked, *j.log.Request(d.ApprovalRequestID)); err != nil {
+	if err := j.ask(at, asked, *j.log.Request(d.ApprovalRequestID), Event{}); err != nil {
 		return err
 	}
 	d.ApprovalRequestID = j.renamed[asked]
@@ -187,7 +188,7 @@ func (j *Join) answers(at time.Time, d *ApprovalDecision) error {
 
 // request takes a request that the other side made for the same one, whether it
 // is answered or not, or opens it. What is closed asks for nothing.
-func (j *Join) request(at time.Time, q ApprovalRequest) error {
+func (j *Join) request(at time.Time, q ApprovalRequest, e Event) error {
 	taken := map[string]bool{}
 	for _, id := range j.renamed {
 		taken[id] = true
@@ -202,11 +203,11 @@ func (j *Join) request(at time.Time, q ApprovalRequest) error {
 	if j.log.tx.Closed {
 		return nil
 	}
-	return j.ask(at, q.ApprovalRequestID, q)
+	return j.ask(at, q.ApprovalRequestID, q, e)
 }
 
-func (j *Join) ask(at time.Time, instead string, q ApprovalRequest) error {
+func (j *Join) ask(at time.Time, instead string, q ApprovalRequest, e Event) error {
 	q.ApprovalRequestID = fmt.Sprintf("req_%d", len(Of[*ApprovalRequest](j.log))+1)
 	j.renamed[instead] = q.ApprovalRequestID
-	return j.log.Append(at, &q)
+	return j.log.append(at, &q, e)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/oklog/ulid/v2"
 )
@@ -142,7 +143,7 @@ type Findings struct {
 func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
 	raw, err := fs.ReadFile(dir, name)
 	if err == nil {
-		err = canon.Unmarshal(raw, &f)
+		err = format.Unmarshal("it", raw, &f)
 	}
 	if err == nil && (f.Schema != FindingsSchema || len(f.Violations) == 0 || len(f.Violations) > MaxFindings) {
 		err = errors.New("it lists no findings")

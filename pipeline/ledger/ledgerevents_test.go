@@ -10,13 +10,13 @@ import (
 )
 
 func TestLedgerEvents(t *testing.T) {
-	accept := ledger.AcceptTip{
+	accept := &ledger.AcceptTip{
 		AcceptedTip: strings.Repeat("a", 40), RememberedTip: strings.Repeat("b", 40),
 		Author: ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}, Reason: "the server was restored from a backup",
 	}
-	tree := fstest.MapFS{}
+	tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-05T00:00:00.000Z", "1.0")}}
 	for range 3 {
-		e, err := ledger.AcceptEntry(tree, moment, accept)
+		e, err := ledger.OwnEntry(tree, moment, accept)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,8 +26,8 @@ func TestLedgerEvents(t *testing.T) {
 		tree[ledger.LedgerEventsFile] = &fstest.MapFile{Data: e.Files[ledger.LedgerEventsFile]}
 	}
 	raw := tree[ledger.LedgerEventsFile].Data
-	all, err := ledger.ReadLedgerEvents(raw)
-	if err != nil || len(all) != 3 || all[2] != accept {
+	all, err := ledger.ReadLedgerEvents(raw, "1.0")
+	if err != nil || len(all) != 3 || *all[2].(*ledger.AcceptTip) != *accept {
 		t.Fatalf("%v, %v", all, err)
 	}
 	// T54: not a byte before the last line can be changed, no line dropped,
@@ -36,7 +36,7 @@ func TestLedgerEvents(t *testing.T) {
 	for i := range len(lines[0]) + len(lines[1]) {
 		bad := bytes.Clone(raw)
 		bad[i] ^= 1
-		if got, err := ledger.ReadLedgerEvents(bad); err == nil {
+		if got, err := ledger.ReadLedgerEvents(bad, "1.0"); err == nil {
 			t.Errorf("byte %d: %v", i, got)
 		}
 	}
@@ -44,11 +44,12 @@ func TestLedgerEvents(t *testing.T) {
 		"first dropped": raw[len(lines[0]):], "last doubled": append(bytes.Clone(raw), lines[2]...),
 		"swapped": append(append(bytes.Clone(lines[1]), lines[0]...), lines[2]...), "cut": raw[:len(raw)-1],
 	} {
-		if _, err := ledger.ReadLedgerEvents(bad); err == nil {
+		if _, err := ledger.ReadLedgerEvents(bad, "1.0"); err == nil {
 			t.Error(name)
 		}
 	}
-	if _, err := ledger.AppendLedgerEvent(raw[:len(raw)-1], moment, accept); err == nil {
+	tree[ledger.LedgerEventsFile] = &fstest.MapFile{Data: raw[:len(raw)-1]}
+	if _, err := ledger.OwnEntry(tree, moment, accept); err == nil {
 		t.Error("appended to what is cut off")
 	}
 }

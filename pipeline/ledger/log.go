@@ -22,14 +22,17 @@ type Log struct {
 }
 
 // Append adds one event. The error says why it may not happen in this state.
-func (l *Log) Append(at time.Time, p Payload) error {
+func (l *Log) Append(at time.Time, p Payload) error { return l.append(at, p, Event{}) }
+
+// append is Append with what a later version added to an event.
+func (l *Log) append(at time.Time, p Payload, grown Event) error {
 	payload, err := canon.Marshal(p)
 	if err != nil {
 		return err
 	}
 	// The fold takes what a reader would decode, so that writer and reader
 	// cannot see two things.
-	e := Event{Seq: len(l.events) + 1, Prev: l.prev, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload}
+	e := Event{Seq: len(l.events) + 1, Prev: l.prev, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload, Extra: grown.Extra, Needs: grown.Needs}
 	again, err := e.Decode()
 	if err != nil {
 		return err
@@ -67,8 +70,8 @@ func ReadLog(raw []byte) (*Log, error) {
 		if !ended {
 			return nil, fmt.Errorf("event %d: line without its LF", n)
 		}
-		var e Event
-		if err := canon.Unmarshal(body, &e); err != nil {
+		e, err := ReadEvent(body)
+		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", n, err)
 		}
 		switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
@@ -104,7 +104,7 @@ func readProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
 	var p Provenance
 	raw, err := fs.ReadFile(dir, a.Path)
 	if err == nil {
-		err = canon.Unmarshal(raw, &p)
+		err = format.Unmarshal("it", raw, &p)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", a.Path, err)

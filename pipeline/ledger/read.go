@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // A CorruptError is a transaction that we would not have written.
@@ -21,7 +22,12 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
-func (e *CorruptError) Hint() string  { return "countersign validate " + e.ID }
+func (e *CorruptError) Hint() string {
+	if errors.As(e.Err, new(*format.NewerError)) { // which is no fault of it
+		return ""
+	}
+	return "countersign validate " + e.ID
+}
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // A DamagedError is something in the ledger that no transaction accounts for.
@@ -33,35 +39,38 @@ func (e *DamagedError) Error() string {
 
 func (*DamagedError) Hint() string { return "countersign audit" }
 
-// CheckSchema reports whether a tree is a ledger of the version that this package
-// reads: ledger.json at its root says so.
+// CheckSchema reports whether a tree is a ledger of a version that this program
+// reads: by ledger.json at its root and the ledger's own events. A newer one is a
+// *format.NewerError.
 func CheckSchema(tree fs.FS) error {
-	raw, err := fs.ReadFile(tree, SchemaFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
+	version, events, err := ownFiles(tree)
+	if err == nil {
+		if _, err = ReadLedgerEvents(events, version); err != nil && !errors.As(err, new(*format.NewerError)) {
+			err = &DamagedError{LedgerEventsFile, err.Error()}
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if version, err := schemaOf(raw); err != nil || version != SchemaVersion {
-		return &DamagedError{SchemaFile, "is not of schema version 2, which this program reads"}
-	}
-	return nil
+	return err
 }
 
-func schemaOf(raw []byte) (version string, err error) {
+// SchemaOf is the time and the version in a ledger.json. One that this program does not know is a *format.NewerError.
+func SchemaOf(raw []byte) (createdAt, version string, err error) {
 	var schema struct {
 		CreatedAt string `json:"created_at"`
 		Version   string `json:"schema_version"`
 	}
-	err = canon.Unmarshal(raw, &schema)
-	return schema.Version, err
+	if err = format.Unmarshal("the ledger", raw, &schema); err == nil {
+		err = format.Check("the ledger", schema.Version)
+	}
+	if err != nil && !errors.As(err, new(*format.NewerError)) {
+		err = &DamagedError{SchemaFile, "does not say which version of a ledger this is"}
+	}
+	return schema.CreatedAt, schema.Version, err
 }
 
 // HasPages reports whether the ledger with this ledger.json has pages.
 func HasPages(raw []byte) bool {
-	version, err := schemaOf(raw)
-	return err == nil && version == SchemaVersion
+	_, _, err := SchemaOf(raw)
+	return err == nil
 }
 
 // OnPull returns the transactions of the pull requests with a number, which may

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // A risksDoc is the artifact of kind KindRisks, as package risk writes it.
@@ -35,7 +35,7 @@ func (d risksDoc) more() (n int) {
 func (d risksDoc) none() bool { return len(d.Risks) == 0 && d.more() == 0 }
 
 func parseRisks(raw []byte) (doc risksDoc, err error) {
-	return doc, canon.Unmarshal(raw, &doc)
+	return doc, format.Unmarshal("it", raw, &doc)
 }
 
 func readRisks(dir fs.FS, name string) (risksDoc, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -138,7 +139,7 @@ func readStatement(tree fs.FS, log *ledger.Log, at place, d *ledger.ApprovalDeci
 	s := statement{place: at, Decision: d.Decision, Source: d.Source}
 	raw, err := ledger.ReadFile(tree, at.Transaction, d.Source.Evidence)
 	if err == nil {
-		err = canon.Unmarshal(raw, &s.Doc)
+		err = format.Unmarshal("it", raw, &s.Doc)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", d.Source.Evidence, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
@@ -22,17 +23,35 @@ const (
 )
 
 // Parse reads a Policy file; file is the name that errors tell. What the file
-// leaves out is as in Default. The error is of type Problems.
+// leaves out is as in Default. The error is of type Problems, or of a file of a later
+// version a *format.NewerError, whatever else is in it.
 func Parse(file string, raw []byte) (Policy, error) {
 	r := &reader{file: file}
 	p := Default()
 	if root, ok := r.document(raw); ok {
+		if err := newer(root); err != nil {
+			return Policy{}, err
+		}
 		r.policy(root, &p)
 	}
 	if err := r.problems.err(); err != nil {
 		return Policy{}, err
 	}
 	return p, nil
+}
+
+// newer is about the version that a file says: a whole number, or MAJOR.MINOR.
+func newer(root node) error {
+	for i, key := range root.keys {
+		version := root.values[i].text
+		if !strings.Contains(version, ".") {
+			version += ".0"
+		}
+		if order, ok := format.Compare(version, format.Version()); key.text == "version" && ok && order > 0 {
+			return &format.NewerError{What: "the Policy", Needs: version}
+		}
+	}
+	return nil
 }
 
 // policy reads the whole file: every key that there is stands here.

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -224,13 +226,30 @@ func TestProblemBytes(t *testing.T) {
 
 // TestProblemsAreTyped: a caller can tell each of them.
 func TestProblemsAreTyped(t *testing.T) {
-	_, err := policy.Parse("x.yml", []byte("version: 2\nsandbox: none\n"))
+	_, err := policy.Parse("x.yml", []byte("version: 0\nsandbox: none\n"))
 	ps, ok := err.(policy.Problems)
 	if !ok || len(ps) != 2 {
 		t.Fatalf("%T %v", err, err)
 	}
 	if got := ps[1]; got.Line != 2 || got.Column != 10 || got.Key != "sandbox" || !slices.Equal(got.Allowed, []string{"read-only", "workspace-write", "danger-full-access"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestNewer: a file of a later version is that, whatever else is in it, and is never read; what is no version is a
+// problem.
+func TestNewer(t *testing.T) {
+	for file, needs := range map[string]string{
+		"version: 2": "2.0", "version: 1.1": "1.1", "version: \"1.2\"": "1.2", "sandbox: mars\nversion: 3\nunheard: of": "3.0",
+		"version: 1\nversion: 2": "2.0", "{version: 2, approvals: {required: 0}}": "2.0",
+		"version: 1.0": "", "version: -2": "", "version: 2.x": "", "version: 02": "", "version: [2]": "", "version: 1.1.1": "", "version: \"\"": "",
+		"approvals: {version: 2}": "", "version: 99999999999999999999": "",
+	} {
+		var newer *format.NewerError
+		p, err := policy.Parse("x.yml", []byte(file))
+		if is := errors.As(err, &newer); err == nil || is != (needs != "") || is && newer.Needs != needs || !reflect.DeepEqual(p, policy.Policy{}) {
+			t.Errorf("%q: %v", file, err)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		"upper case":        {fstest.MapFS{".GitHub/countersign.yml": file("version: 1")}, ".GitHub: the Policy is"},
 		"upper case file":   {fstest.MapFS{".github/Countersign.YML": file("version: 1")}, "Countersign.YML: the Policy is"},
 		"both spellings":    {fstest.MapFS{policy.Path: whole[policy.Path], ".github/countersign.yaml": file("x")}, "2"},
-		"wrong":             {fstest.MapFS{policy.Path: file("version: 3")}, ".github/countersign.yml:1:10: version: is 3"},
+		"wrong":             {fstest.MapFS{policy.Path: file("version: 0")}, ".github/countersign.yml:1:10: version: is 0"},
 		"empty":             {fstest.MapFS{policy.Path: file("")}, "the file is empty"},
 		"no root":           {broken{whole, "."}, "reading the Policy: open .: input/output error"},
 		"no directory":      {broken{whole, ".github"}, "reading the Policy: open .github: input/output error"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -68,7 +68,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if int64(len(raw)) > maxBundle(p) {
 		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
 	}
-	if err := canon.Unmarshal(raw, &b); err != nil {
+	if err := format.Unmarshal("it", raw, &b); err != nil {
 		return input.Change{}, fmt.Errorf("the bundle: %w", err)
 	}
 	if b.Schema != bundleSchema {

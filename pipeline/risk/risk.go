@@ -32,6 +32,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -329,7 +330,7 @@ func (l List) Bytes() []byte {
 // Read reads a List that was recorded.
 func Read(raw []byte) (List, error) {
 	var l List
-	if err := canon.Unmarshal(raw, &l); err != nil {
+	if err := format.Unmarshal("it", raw, &l); err != nil {
 		return List{}, err
 	}
 	if l.Schema != ledger.RisksSchema {

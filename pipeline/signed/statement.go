@@ -14,6 +14,7 @@ package signed
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -50,6 +52,7 @@ type Statement struct {
 	Reason        string             `json:"reason"`
 	DecidedAt     string             `json:"decided_at"`
 	Shown         string             `json:"shown"`
+	Extra         json.RawMessage    `json:"extra,omitempty"` // of a later version (package format)
 }
 
 // Bytes are what is signed. It panics on a Statement that has no such form, which
@@ -89,6 +92,9 @@ func (s Statement) Check() error {
 	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {
 		return errors.New("its break-glass has no reason, or covers more than the change")
 	}
+	if err := format.CheckGrowth("it", s.Extra, ""); err != nil {
+		return err
+	}
 	for _, f := range s.Fingerprints {
 		_, id, ok := strings.Cut(f, "patchset:")
 		if !ok || !canon.IsHex64(id) {
@@ -104,7 +110,7 @@ const maxReason = 500
 // text: what else could mean the same is refused.
 func Parse(raw []byte) (Statement, error) {
 	var s Statement
-	if err := canon.Unmarshal(bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
+	if err := format.Unmarshal("it", bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
 		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
 	if err := s.Check(); err != nil {
@@ -135,6 +141,21 @@ type carried struct {
 	Statement Statement `json:"statement"`
 }
 
+// unmarshalCarried reads it, having looked whether its statement is of a later version.
+func unmarshalCarried(doc []byte, c *carried) error {
+	var loose struct {
+		Signature string          `json:"signature"`
+		Statement json.RawMessage `json:"statement"`
+	}
+	if canon.Unmarshal(doc, &loose) == nil {
+		var s Statement
+		if err := format.Unmarshal("it", loose.Statement, &s); err != nil {
+			return err
+		}
+	}
+	return canon.Unmarshal(doc, c)
+}
+
 // String writes a signature on one line, as it is pasted into a comment: base64url,
 // without padding, of canonical JSON with the statement and the signature's base64.
 func (s Signature) String() string {
@@ -160,7 +181,7 @@ func ParseSignature(text string) (Signature, error) {
 		return Signature{}, errors.New("the signature is not base64url: a part of it may be missing")
 	}
 	var c carried
-	if err := canon.Unmarshal(doc, &c); err != nil {
+	if err := unmarshalCarried(doc, &c); err != nil {
 		return Signature{}, fmt.Errorf("the signature is not of its form: %w", err)
 	}
 	if err := c.Statement.Check(); err != nil {

@@ -32,6 +32,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/countersign-dev/countersign/pipeline/format"
 )
 
 // A Hash is the SHA-256 of a leaf, or of a tree.
@@ -119,9 +121,17 @@ func (c Checkpoint) Text() string {
 var errCheckpoint = errors.New("it is no checkpoint of three lines: origin, size, root")
 
 // ParseCheckpoint reads what Text writes, and nothing else. Lines beyond the three, which
-// the specification allows and advises against, are refused: no witness vouches for them.
+// the specification allows and advises against, are refused: no witness vouches for them. A fourth
+// "needs MAJOR.MINOR" says that it is of a later version (package format).
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
+	if len(lines) == 5 && lines[4] == "" {
+		if needs, is := strings.CutPrefix(lines[3], "needs "); is && needs != "" {
+			if err := format.CheckGrowth("the checkpoint", nil, needs); err != nil {
+				return Checkpoint{}, err
+			}
+		}
+	}
 	if len(lines) != 4 || lines[3] != "" || !IsName(lines[0]) {
 		return Checkpoint{}, errCheckpoint
 	}

@@ -124,7 +124,7 @@ func (s *sheet) risks() {
 	s.Markup("<section>\n<h2 id=\"risks\">Look at this first</h2>\n")
 	switch groups := s.t.view.Risks; {
 	case s.t.risks == nil:
-		s.Markup("<p>The record lists no risks: it is of an earlier version, or cannot be read.</p>\n")
+		s.Markup("<p>The record has no list of risks, or one that cannot be read.</p>\n")
 	case len(groups) == 0:
 		s.Markup("<p>Nothing stood out.</p>\n")
 	default:

@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -297,7 +298,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 		switch a.Kind {
 		case ledger.KindAgain:
 			var p ledger.Provenance
-			if canon.Unmarshal(raw, &p) == nil {
+			if format.Unmarshal("it", raw, &p) == nil {
 				t.again = append(t.again, p)
 			}
 		case ledger.KindRisks:

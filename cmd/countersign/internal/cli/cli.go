@@ -18,6 +18,7 @@ const (
 	ExitIO      = 3 // a file, a directory, Git or the network could not be read or written
 	ExitPending = 4 // it waits for approval
 	ExitDenied  = 5 // denied
+	ExitNewer   = 6 // written by a newer countersign: this one cannot tell
 )
 
 // A UsageError is a command line that cannot be obeyed.
