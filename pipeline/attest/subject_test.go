@@ -1,10 +1,13 @@
 package attest_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -52,6 +55,43 @@ func TestT79Subjects(t *testing.T) {
 		} {
 			if taken(subjects) {
 				t.Errorf("%s: %s: taken", name, what)
+			}
+		}
+	}
+}
+
+// TestNewerStatement: what a later version adds to a predicate of ours is signed, kept and no contradiction to the record; a
+// later predicate type, or one that needs a later version, is neither verified nor called broken.
+func TestNewerStatement(t *testing.T) {
+	s, _ := approvalOf(t, storetest.Whole)
+	raw, err := s.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ from, to, want string }{
+		"extra":     {`"input":`, `"extra":{"weather":"rain"},"input":`, "read"},
+		"empty":     {`"input":`, `"extra":{},"input":`, "refused"},
+		"needs":     {`"policy":{"commit"`, `"needs_version":"1.1","policy":{"commit"`, "newer"},
+		"type":      {`approval/v1"`, `approval/v2"`, "newer"},
+		"no type":   {`approval/v1"`, `approval/v1x"`, "refused"},
+		"an older":  {`approval/v1"`, `approval/v0"`, "refused"},
+		"of others": {`approval/v1"`, `approved/v2"`, "refused"},
+		"a member":  {`"input":`, `"friend":"x","input":`, "refused"},
+	} {
+		stated, err := attest.ParseStatement([]byte(strings.Replace(string(raw), c.from, c.to, 1)))
+		got := "refused"
+		if err == nil {
+			got = "read"
+		} else if errors.As(err, new(*format.NewerError)) {
+			got = "newer"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		if got == "read" {
+			again, _ := approvalOf(t, storetest.Whole)
+			if agree, _, err := attest.Agree(stated, again); err != nil || !agree {
+				t.Errorf("%s: the record does not agree, %v", name, err)
 			}
 		}
 	}

@@ -2,8 +2,8 @@
 // about what another version wrote (docs/spec/versions.md). A document may have two members
 // more than its version knows:
 //
-//	extra  an object, for what a reader may ignore: it is kept, hashed and not looked into
-//	needs  the least version, MAJOR.MINOR, of a reader that may go on
+//	extra          an object, for what a reader may ignore: it is kept, hashed and not looked into
+//	needs_version  the least version, MAJOR.MINOR, of a reader that may go on
 //
 // What is of a newer version is a *NewerError: not damaged, never approved, never added to.
 package format
@@ -105,7 +105,7 @@ func checkSchemas(what string, raw []byte) error {
 	}
 }
 
-// Unmarshal is canon.Unmarshal of a document, which may have extra and needs beside the
+// Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
 // members of v. What needs a newer version, or is of a newer schema, is a *NewerError,
 // whatever else it has.
 func Unmarshal(what string, raw []byte, v any) error {
@@ -121,7 +121,7 @@ func Unmarshal(what string, raw []byte, v any) error {
 		return strict
 	}
 	extra, hasExtra := all["extra"]
-	needs, hasNeeds := all["needs"]
+	needs, hasNeeds := all["needs_version"]
 	if !hasExtra && !hasNeeds {
 		return strict
 	}
@@ -133,7 +133,7 @@ func Unmarshal(what string, raw []byte, v any) error {
 		return err
 	}
 	delete(all, "extra")
-	delete(all, "needs")
+	delete(all, "needs_version")
 	rest, err := canon.Marshal(all)
 	if err != nil {
 		return err

@@ -31,38 +31,38 @@ type document struct {
 	Schema string `json:"schema,omitempty"`
 }
 
-// TestUnmarshal: extra is passed over, needs is not, and neither makes up for anything else that is wrong.
+// TestUnmarshal: extra is passed over, needs_version is not, and neither makes up for anything else that is wrong.
 func TestUnmarshal(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"a":"x"}`:                                        "read",
-		`{"a":"x","extra":{"later":[1]}}`:                  "read",
-		`{"a":"x","needs":"1.1"}`:                          "newer",
-		`{"b":1,"needs":"7.0"}`:                            "newer",
-		`{"needs":"1.1"}`:                                  "newer",
-		`{"a":"x","extra":{"later":[1]},"needs":"1.1"}`:    "newer",
-		`{"a":"x","schema":"countersign/x/2"}`:             "newer",
-		`{"a":"x","b":{"schema":"countersign/x/3"}}`:       "newer",
-		`{"a":"x","schema":"countersign/x/1"}`:             "read",
-		`{"a":"\"schema\":\"countersign/x/2\""}`:           "read",
-		`{"a":"x","schema":"countersign/x/02"}`:            "read", // its reader refuses it
-		`{"a":"x","extra":{}}`:                             "refused",
-		`{"a":"x","extra":[1]}`:                            "refused",
-		`{"a":"x","extra":null}`:                           "refused",
-		`{"a":"x","extra":"x"}`:                            "refused",
-		`{"a":"x","needs":"1.0"}`:                          "refused",
-		`{"a":"x","needs":""}`:                             "refused",
-		`{"a":"x","needs":"soon"}`:                         "refused",
-		`{"a":"x","needs":1.1}`:                            "refused",
-		`{"a":"x","needs":null}`:                           "refused",
-		`{"a":"x","other":1}`:                              "refused",
-		`{"a":"x","extra":{"later":1},"other":1}`:          "refused",
-		`{"extra":{"later":1}}`:                            "refused",
-		`{"a":"x","b":{"needs":"1.1"}}`:                    "refused",
-		`{"extra":{"later":1},"a":"x"}`:                    "refused", // not canonical
-		`{"a":"x","needs":"1.1" }`:                         "refused",
-		`{"a":"x","needs":"1.1","needs":"1.1"}`:            "refused",
-		`{"a":"x","Needs":"1.1"}`:                          "refused",
-		`{"a":"x","extra":{"later":1},"extra":{"more":1}}`: "refused",
+		`{"a":"x"}`:                                             "read",
+		`{"a":"x","extra":{"later":[1]}}`:                       "read",
+		`{"a":"x","needs_version":"1.1"}`:                       "newer",
+		`{"b":1,"needs_version":"7.0"}`:                         "newer",
+		`{"needs_version":"1.1"}`:                               "newer",
+		`{"a":"x","extra":{"later":[1]},"needs_version":"1.1"}`: "newer",
+		`{"a":"x","schema":"countersign/x/2"}`:                  "newer",
+		`{"a":"x","b":{"schema":"countersign/x/3"}}`:            "newer",
+		`{"a":"x","schema":"countersign/x/1"}`:                  "read",
+		`{"a":"\"schema\":\"countersign/x/2\""}`:                "read",
+		`{"a":"x","schema":"countersign/x/02"}`:                 "read", // its reader refuses it
+		`{"a":"x","extra":{}}`:                                  "refused",
+		`{"a":"x","extra":[1]}`:                                 "refused",
+		`{"a":"x","extra":null}`:                                "refused",
+		`{"a":"x","extra":"x"}`:                                 "refused",
+		`{"a":"x","needs_version":"1.0"}`:                       "refused",
+		`{"a":"x","needs_version":""}`:                          "refused",
+		`{"a":"x","needs_version":"soon"}`:                      "refused",
+		`{"a":"x","needs_version":1.1}`:                         "refused",
+		`{"a":"x","needs_version":null}`:                        "refused",
+		`{"a":"x","other":1}`:                                   "refused",
+		`{"a":"x","extra":{"later":1},"other":1}`:               "refused",
+		`{"extra":{"later":1}}`:                                 "refused",
+		`{"a":"x","b":{"needs_version":"1.1"}}`:                 "refused",
+		`{"extra":{"later":1},"a":"x"}`:                         "refused", // not canonical
+		`{"a":"x","needs_version":"1.1" }`:                      "refused",
+		`{"a":"x","needs_version":"1.1","needs_version":"1.1"}`: "refused",
+		`{"a":"x","Needs_version":"1.1"}`:                       "refused",
+		`{"a":"x","extra":{"later":1},"extra":{"more":1}}`:      "refused",
 	} {
 		var d document
 		err := Unmarshal("x", []byte(raw), &d)
@@ -83,7 +83,7 @@ func TestMadeUp(t *testing.T) {
 	defer func(was string) { version = was }(version)
 	for _, version = range []string{"1.1", "2.1"} {
 		var d document
-		if err := errors.Join(Check("x", "1.0"), Check("x", "1.1"), Unmarshal("x", []byte(`{"a":"x","needs":"1.1"}`), &d), CheckGrowth("x", json.RawMessage(`{"a":1}`), "1.1")); err != nil {
+		if err := errors.Join(Check("x", "1.0"), Check("x", "1.1"), Unmarshal("x", []byte(`{"a":"x","needs_version":"1.1"}`), &d), CheckGrowth("x", json.RawMessage(`{"a":1}`), "1.1")); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
 	}

@@ -16,7 +16,7 @@
 //	{"payload":{…},"prev":"sha256:…","seq":2,"timestamp":"2026-01-05T00:00:00Z","type":"tx/status"}
 //
 // where prev is the SHA-256 of the line before with its LF, null for the first. It may
-// also have extra and needs (package format).
+// also have extra and needs_version (package format).
 package ledger
 
 import (
@@ -62,7 +62,7 @@ type Event struct {
 	Type      Type            `json:"type"`
 	Payload   json.RawMessage `json:"payload"`
 	Extra     json.RawMessage `json:"extra,omitempty"`
-	Needs     string          `json:"needs,omitempty"`
+	Needs     string          `json:"needs_version,omitempty"`
 }
 
 // ReadEvent reads a line without its LF. What it is the payload of is not looked at.

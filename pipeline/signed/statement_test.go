@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
@@ -25,7 +27,7 @@ func TestStatementForm(t *testing.T) {
 	for name, change := range map[string]func(*signed.Statement){
 		"":             func(*signed.Statement) {},
 		"alone":        func(s *signed.Statement) { s.Repository, s.PullRequest, s.Reason = nil, 0, "" },
-		"schema":       func(s *signed.Statement) { s.Schema = "countersign/decision/2" },
+		"schema":       func(s *signed.Statement) { s.Schema = "countersign/decision/0" },
 		"no schema":    func(s *signed.Statement) { s.Schema = "" },
 		"no repo":      func(s *signed.Statement) { s.Repository = nil },
 		"empty repo":   func(s *signed.Statement) { s.Repository = &ledger.Repository{Name: "a/b"} },
@@ -114,4 +116,39 @@ func FuzzParseSignature(f *testing.F) {
 			t.Errorf("%q is written as %q", text, s.String())
 		}
 	})
+}
+
+// TestNewerStatement: what a later version adds is signed and kept; a statement that needs one, or has a later schema, is neither
+// read nor called broken.
+func TestNewerStatement(t *testing.T) {
+	text := string(statement().Bytes())
+	for name, c := range map[string]struct{ from, to, want string }{
+		"extra":         {`"fingerprints"`, `"extra":{"weather":["rain"]},"fingerprints"`, "read"},
+		"an empty one":  {`"fingerprints"`, `"extra":{},"fingerprints"`, "refused"},
+		"needs":         {`"pull_request"`, `"needs_version":"1.1","pull_request"`, "newer"},
+		"needs nothing": {`"pull_request"`, `"needs_version":"1.0","pull_request"`, "refused"},
+		"schema":        {`countersign/decision/1`, `countersign/decision/2`, "newer"},
+		"another":       {`countersign/decision/1`, `countersign/decision/x`, "refused"},
+		"a member":      {`"fingerprints"`, `"friend":"x","fingerprints"`, "refused"},
+	} {
+		raw := []byte(strings.Replace(text, c.from, c.to, 1))
+		line := base64.RawURLEncoding.EncodeToString([]byte(`{"signature":"QUJD","statement":` + strings.TrimSuffix(string(raw), "\n") + "}"))
+		block := "```countersign-decision\n-----BEGIN SSH SIGNATURE-----\nQUJD\n-----END SSH SIGNATURE-----\n" + string(raw) + "```"
+		for form, read := range map[string]func() (signed.Statement, error){
+			"a file":  func() (signed.Statement, error) { return signed.Parse(raw) },
+			"a line":  func() (signed.Statement, error) { s, err := signed.ParseSignature(line); return s.Statement, err },
+			"a block": func() (signed.Statement, error) { s, err := signed.ParseBlock(block); return s.Statement, err },
+		} {
+			s, err := read()
+			got := "refused"
+			if err == nil {
+				got = "read"
+			} else if errors.As(err, new(*format.NewerError)) {
+				got = "newer"
+			}
+			if got != c.want || got == "read" && !bytes.Equal(s.Bytes(), raw) {
+				t.Errorf("%s, in %s: %s, %v", name, form, got, err)
+			}
+		}
+	}
 }
