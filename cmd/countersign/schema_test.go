@@ -61,6 +61,9 @@ func TestSchema(t *testing.T) {
 	t.Run("readme", s.readme)
 }
 
+// schemaID is the $id of a schema: absolute, and no address.
+func schemaID(name string) string { return "urn:countersign:schema:" + name + ":1" }
+
 // loadSchemas compiles every schema, which checks it against the metaschema.
 func loadSchemas(t *testing.T) *schemas {
 	s := &schemas{compiled: map[string]*jsonschema.Schema{}, accepted: map[string][]any{}}
@@ -72,15 +75,15 @@ func loadSchemas(t *testing.T) *schemas {
 		check(t, err)
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		check(t, err)
-		name, fields := filepath.Base(file), doc.(map[string]any)
-		if fields["$id"] != name || fields["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+		name, fields := strings.TrimSuffix(filepath.Base(file), ".json"), doc.(map[string]any)
+		if fields["$id"] != schemaID(name) || fields["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
 			t.Errorf("%s: its $id is %v, its $schema %v", name, fields["$id"], fields["$schema"])
 		}
-		check(t, c.AddResource("test:///"+name, doc))
+		check(t, c.AddResource(schemaID(name), doc))
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		compiled, err := c.Compile("test:///" + name + ".json")
+		compiled, err := c.Compile(schemaID(name))
 		check(t, err)
 		if name != "common" { // which describes no document
 			s.compiled[name] = compiled
