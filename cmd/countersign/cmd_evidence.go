@@ -256,6 +256,9 @@ type judgedRepo struct {
 // evidenceOf is the part of one repository. Of a ledger that does not verify it has nothing but that.
 func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (evidence.Part, error) {
 	about := evidence.Repository{Name: j.name, Branch: j.branch, LedgerRef: a.flags.ledgerRef, LedgerCommit: j.tip, Web: j.links.Web}
+	if newer := j.found.Undecidable(); newer != nil {
+		return evidence.Failed(about, evidence.Unreadable, newer.Error()), nil
+	}
 	if !j.found.OK {
 		text := "the ledger is not all here, and so not verified"
 		if len(j.found.Findings) > 0 {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/gitstore"
+)
+
+// TestNewerProgram plays a made-up 1.1, which is this program linked with another version, against 1.0. What 1.0 began, 1.1
+// goes on with, and 1.0 after it. Of what 1.1 began, 1.0 says that it is newer: with an exit code of its own, and it
+// writes nothing.
+func TestNewerProgram(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	bin := filepath.Join(t.TempDir(), "countersign")
+	out, err := exec.Command("go", "build", "-ldflags", "-X github.com/countersign-dev/countersign/pipeline/format.version=1.1", "-o", bin, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	start := func(t *testing.T) (old, young playground, tip func() string) {
+		old = newSandbox(t, map[string]string{"a.txt": "a\n"})
+		old.git("init", "-q", "-b", "main")
+		old.commit()
+		check(t, os.WriteFile(filepath.Join(old.dir, "new.patch"), []byte(addition("new.txt", "x\n")), 0o644))
+		young = old
+		young.bin = bin
+		return old, young, func() string { return strings.TrimSpace(old.git("rev-parse", gitstore.LedgerRef)) }
+	}
+
+	t.Run("1.0 began", func(t *testing.T) {
+		old, young, tip := start(t)
+		id, _ := old.run(0, "-q", "review", "../new.patch")
+		id = strings.TrimSpace(id)
+		young.run(0, "audit")
+		before := tip()
+		young.run(0, "approve", id, "--fingerprint", fingerprintOf(t, old, id))
+		old.run(0, "apply", id)
+		young.run(0, "validate", id)
+		for _, s := range []playground{old, young} {
+			s.run(0, "audit")
+			s.run(0, "validate", id)
+		}
+		if schema := old.git("show", gitstore.LedgerRef+":ledger.json"); !strings.Contains(schema, `"schema_version":"1.0"`) || tip() == before {
+			t.Errorf("%s", schema)
+		}
+	})
+
+	t.Run("1.1 began", func(t *testing.T) {
+		old, young, tip := start(t)
+		id, _ := young.run(0, "-q", "review", "../new.patch")
+		id = strings.TrimSpace(id)
+		fingerprint := fingerprintOf(t, young, id)
+		young.run(0, "audit")
+		before := tip()
+		for _, args := range [][]string{
+			{"list"}, {"show", id}, {"diff", id}, {"log", id}, {"gate", id}, {"approve", id, "--fingerprint", fingerprint}, {"deny", id, "--fingerprint", fingerprint},
+			{"apply", id}, {"run", id}, {"run", "--all"}, {"validate", id}, {"close", id}, {"review", "../new.patch"}, {"review", "--again", id}, {"report", id},
+			{"export", id, "--out", "o"}, {"audit"}, {"audit", "--commit", "HEAD"}, {"audit", "--branch", "main"}, {"attest", id},
+		} {
+			code, out, errs := runCode(old.command(args...))
+			if code != cli.ExitNewer || !strings.Contains(errs, "was written by a newer countersign, needs at least 1.1") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
+				t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
+			}
+		}
+		if out, _ := old.run(cli.ExitFailed, "evidence", "--branch", "main"); !strings.Contains(out, "unreadable: the ledger was written by a newer countersign") { // of many repositories it is one
+			t.Errorf("%s", out)
+		}
+		old.run(cli.ExitRefused, "ledger", "accept-tip", before, "--reason", "x")
+		if tip() != before || old.git("status", "--porcelain") != "" {
+			t.Errorf("something was written: %s, %s", tip(), old.git("status", "--porcelain"))
+		}
+		young.run(0, "approve", id, "--fingerprint", fingerprint)
+		young.run(0, "apply", id)
+		young.run(0, "audit")
+	})
+
+	t.Run("a Policy of 1.1", func(t *testing.T) {
+		old, _, _ := start(t)
+		id, _ := old.run(0, "-q", "review", "../new.patch")
+		id = strings.TrimSpace(id)
+		fingerprint := fingerprintOf(t, old, id)
+		old.run(0, "approve", id, "--fingerprint", fingerprint)
+		for _, version := range []string{"1.1", "2"} {
+			old.write(".github/countersign.yml", "version: "+version+"\nweather: rain\n")
+			old.git("add", ".")
+			old.git("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "newer")
+			for _, args := range [][]string{{"policy", "check"}, {"gate", id}, {"apply", id}, {"approve", id, "--fingerprint", fingerprint}, {"review", "../new.patch"}} {
+				code, out, errs := runCode(old.command(args...))
+				if code != cli.ExitNewer || !strings.Contains(errs, "the Policy was written by a newer countersign, needs at least ") || strings.Contains(errs, "not known") {
+					t.Errorf("%s with version: %s: exit %d\n%s%s", args, version, code, out, errs)
+				}
+			}
+		}
+	})
+}
+
+// fingerprintOf is what the approval of a transaction is about.
+func fingerprintOf(t *testing.T, s playground, id string) string {
+	t.Helper()
+	out, _ := s.run(0, "show", id, "--json")
+	_, rest, found := strings.Cut(out, `"fingerprint":"`)
+	fingerprint, _, ends := strings.Cut(rest, `"`)
+	if !found || !ends {
+		t.Fatalf("no fingerprint: %s", out)
+	}
+	return fingerprint
+}
