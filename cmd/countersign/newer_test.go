@@ -62,7 +62,7 @@ func TestNewerProgram(t *testing.T) {
 		for _, args := range [][]string{
 			{"list"}, {"show", id}, {"diff", id}, {"log", id}, {"gate", id}, {"approve", id, "--fingerprint", fingerprint}, {"deny", id, "--fingerprint", fingerprint},
 			{"apply", id}, {"run", id}, {"run", "--all"}, {"validate", id}, {"close", id}, {"review", "../new.patch"}, {"review", "--again", id}, {"report", id},
-			{"export", id, "--out", "o"}, {"audit"}, {"audit", "--commit", "HEAD"}, {"audit", "--branch", "main"}, {"attest", id},
+			{"export", id, "--out", "o"}, {"audit"}, {"audit", "--commit", "HEAD"}, {"audit", "--branch", "main"}, {"attest", id}, {"site", "--out", "../pages"},
 		} {
 			code, out, errs := runCode(old.command(args...))
 			if code != cli.ExitNewer || !strings.Contains(errs, "was written by a newer countersign, needs at least 1.1") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {

@@ -167,6 +167,9 @@ func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole)
 func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
 
 func (b *build) unverified() error {
+	if newer := b.result.Undecidable(); newer != nil {
+		return fmt.Errorf("%s: %w", b.Ref, newer)
+	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.Ref, ledger.Plural(b.count(), "finding", "findings"))}
 }
 
