@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ import (
 func documentation(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, dir := range []string{"docs", ".github", "."} {
+	for _, dir := range []string{"docs", "docs/spec", ".github", "."} {
 		entries, err := os.ReadDir(filepath.Join("../..", dir))
 		check(t, err)
 		for _, e := range entries {
@@ -223,3 +224,31 @@ func screenshot(ts *testscript.TestScript, neg bool, args []string) {
 
 // docsDir is the directory of the pages, as this package's tests see it.
 var docsDir, _ = filepath.Abs("../../docs")
+
+// TestNames: docs/spec/names.md has every name of the code that is format, and no other.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/spec/names.md")
+	check(t, err)
+	page := string(raw)
+	all, _ := literals(t)
+	var code strings.Builder
+	formats := regexp.MustCompile(`^(refs/(agent|countersign)/|countersign/[a-z_-]+/[0-9]+$|countersign-[a-z]+@v[0-9]|(tx|turn|artifact|approval|apply|validate|ledger)/[a-z_]+$|<!-- countersign[:-][a-z]|pkg:golang/.*#)`)
+	notFormat := []string{"refs/agent/forged", "refs/countersign/probe"} // of the demo, and never made
+	for text, at := range all {
+		code.WriteString(text + "\n")
+		name, _, _ := strings.Cut(text, "%")
+		if formats.MatchString(text) && !strings.HasPrefix(at, "internal/serve/") && !strings.Contains(page, "`"+strings.TrimSuffix(name, "-")) && !slices.Contains(notFormat, text) {
+			t.Errorf("%s: docs/spec/names.md does not have %q", at, text)
+		}
+	}
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(page, -1) {
+		name := strings.TrimSuffix(strings.TrimSuffix(m[1], "ID"), "/")
+		if base, kind, is := strings.Cut(name, " <"); is && kind != "" && base == "countersign" || strings.HasPrefix(name, "urn:") {
+			continue // put together
+		}
+		if last := strings.TrimPrefix(name, "Countersign-"); !strings.Contains(code.String(), name) && !strings.Contains(code.String(), last) {
+			t.Errorf("nothing in the program is called %s", m[1])
+		}
+	}
+}
