@@ -360,12 +360,13 @@ func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
 }
 
 // checkDenials is L11 for one transaction: each denial it records is in the
-// index.
+// index, and one is there if it says that it is denied.
 func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 	var found []rule.Violation
 	for i, p := range log.Payloads() {
-		d, ok := p.(*ledger.ApprovalDecision)
-		if !ok || d.Decision != ledger.Deny {
+		d, decides := p.(*ledger.ApprovalDecision)
+		s, moves := p.(*ledger.StatusChange)
+		if !(decides && d.Decision == ledger.Deny || moves && s.To == ledger.Denied) {
 			continue
 		}
 		denials, err := ledger.Denials(tree, log.Transaction().PatchID())

@@ -41,6 +41,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		l.named[ch.Path] = true
 	}
 	l.index(v, need)
+	l.denies(v, from, to, tx.PatchID())
 	for name := range need {
 		if !l.named[name] {
 			l.fail("L10", v, name, "is missing from the commit that records it")
@@ -78,6 +79,15 @@ func (l *life) index(v *version, need map[string][]byte) {
 			continue
 		}
 		delete(need, name)
+	}
+}
+
+// denies is L11: what a commit says is denied, it or an older one has a denial of, in this or another transaction.
+func (l *life) denies(v *version, from, to int, patchID string) {
+	for _, p := range l.log.Payloads()[from:to] {
+		if s, ok := p.(*ledger.StatusChange); ok && s.To == ledger.Denied && !(canon.IsHex64(patchID) && l.deniedBefore(ledger.DeniedDir(patchID), v.age-1)) {
+			l.fail("L11", v, ledger.EventsFile, "says that it is denied, and no denial of its patch is in denied/")
+		}
 	}
 }
 

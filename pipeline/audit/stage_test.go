@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
@@ -22,6 +25,7 @@ func TestT53Stages(t *testing.T) {
 			s.Event(&ledger.ApplyStart{TransactionID: id, ApplyID: "apply_1"})
 			s.Event(&ledger.ApplyComplete{TransactionID: id, ApplyID: "apply_1", Outcome: "FAILED"})
 		}, [2]string{"gate", "apply and apply begins"}, "L15 its trailer names the stage apply and apply begins, but its events are those of apply and apply begins"},
+		"denied by nobody": {func(s *ledger.Stage, _ string) { s.Status(ledger.Denied, "x") }, [2]string{"FAILED", "denied"}, "L11 says that it is denied, and no denial of its patch is in denied/"},
 	} {
 		id, err := ledger.NewID(at(0), bytes.NewReader(make([]byte, 10)))
 		if err != nil {
@@ -37,6 +41,17 @@ func TestT53Stages(t *testing.T) {
 		}
 		e.Message = strings.ReplaceAll(e.Message, c.message[0], c.message[1])
 		entries = append(entries, *e)
+		tree := fstest.MapFS{}
+		for _, e := range entries {
+			for name, data := range e.Files {
+				tree[name] = &fstest.MapFile{Data: data}
+			}
+		}
+		_, found, err := approval.CheckRecord(tree, id)
+		told := slices.ContainsFunc(found, func(v rule.Violation) bool { return v.RuleID == "L11" })
+		if err != nil || told != strings.HasPrefix(c.want, "L11") {
+			t.Errorf("%s: the record alone: %v, %v", name, found, err)
+		}
 		for from := range 2 {
 			r, err := audit.Run(newWritten(slices.Clone(entries), from), audit.Options{})
 			if err != nil {
