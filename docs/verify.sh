@@ -87,14 +87,16 @@ while read -r statement signature key request recorded print principal; do
   [ "$(wc -l <"$tmp/allowed")" -eq 1 ] || fail "$key is not one line"
   jq -es --arg tx "$tx" --arg p "$patch" --arg r "$request" --arg n "$principal" --slurpfile s "$tmp/statement" '[.[].payload] as $all | $s[0] as $s
     | ($all[] | select(.approval_request_id == $r and .prompt)) as $asked | ($all[] | select(.approval_request_id == $r and .decision)) as $d
-    | $s.schema == "countersign/decision/1" and $s.transaction_id == $tx and $s.base_commit == $all[0].base_commit and $s.reason == ($d.reason // "")
+    | ([$all[].item? | select(.type? == "fileChange").metadata.requested_by // empty] | last) as $asks
+    | $s.schema == "countersign/decision/2" and $s.transaction_id == $tx and $s.base_commit == $all[0].base_commit and $s.reason == ($d.reason // "")
     and $s.decision == (if $asked.kind == "break_glass" and $d.decision == "approve" then "break-glass" else $d.decision end)
     and ($s.fingerprints | index($d.fingerprint)) != null and all($s.fingerprints[]; endswith("patchset:" + $p))
-    and [$s.shown] == [$all[] | select(.kind == "risks" and .stored_sha256).stored_sha256]
+    and $s.policy.sha256 == $d.policy.sha256 and any($all[]; .policy == $s.policy) and ($s.proposers | index($all[0].proposer)) != null
+    and (($asks // []) - $s.requested_by) == [] and [$s.shown] == [$all[] | select(.kind == "risks" and .stored_sha256).stored_sha256]
     and ($d.source | if .kind == "local" then "local:" + $n == .author.id else $n == .author.login or $n == "github:" + .author.login end)' "$tmp/events" >/dev/null ||
     fail "a statement that was signed is not on this decision"
   for at in "$(jq -r '.decided_at | gsub("[^0-9]"; "")' "$tmp/statement")" "$recorded"; do
-    TZ=UTC ssh-keygen -Y verify -f "$tmp/allowed" -I "$principal" -n countersign-decision@v1 -s "$tmp/signature" -O verify-time="$at" \
+    TZ=UTC ssh-keygen -Y verify -f "$tmp/allowed" -I "$principal" -n countersign-decision@v2 -s "$tmp/signature" -O verify-time="$at" \
       <"$tmp/statement" >"$tmp/good" 2>&1 || fail "a signature is not good: $(tail -n 1 "$tmp/good")"
     grep -qF "$print" "$tmp/good" || fail "a signature is by another key than $print"
   done

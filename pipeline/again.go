@@ -65,8 +65,7 @@ func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in 
 		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) { // without a trace, or with one that is there
 			continue
 		}
-		known := slices.ContainsFunc(recorded, func(p ledger.Provenance) bool { return p.By(doc.Proposer) })
-		if known && len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // somebody new is always recorded, as they may not approve
+		if len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain && !doc.TellsOfSomebody(recorded) {
 			out.Again = AgainFull
 			continue
 		}
@@ -89,6 +88,7 @@ func (r *Runner) further(in input.Change, p gathered, by ledger.Actor, of ledger
 	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)
 	in.Summary = doc.Summary
 	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)
+	doc.RequestedBy = ledger.SortRequesters(in.RequestedBy)
 	_, clean, err := ledger.Scrub(r.Secrets, doc)
 	if err != nil {
 		return doc, err

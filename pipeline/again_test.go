@@ -258,7 +258,7 @@ func TestT10ProposedToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Proposers = ledger.Proposers(dir, log)
+	c.Party = approval.ReadParty(dir, log)
 	if v := c.Decide(); v.State != approval.Approved {
 		t.Errorf("%+v", v)
 	}

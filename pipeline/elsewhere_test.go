@@ -97,7 +97,7 @@ func TestT10ProposedElsewhere(t *testing.T) {
 	// The same words by who proposed it elsewhere make no approved record: not of a page, not of an audit.
 	c := approval.Case{
 		Policy: h.w.policy, Needs: h.w.policy.Needs(nil, false), Log: log, PullRequest: true, Now: h.w.time(), Stands: func(ledger.ApprovalDecision) string { return "" },
-		Proposers: map[string][]ledger.Actor{log.Artifacts(ledger.KindElsewhere)[0].Path: {bobThere}},
+		Party: approval.Party{Proposers: map[string][]ledger.Actor{log.Artifacts(ledger.KindElsewhere)[0].Path: {bobThere}}},
 	}
 	if v := c.Decide(); v.State != approval.Pending {
 		t.Errorf("%+v", v)

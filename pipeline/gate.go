@@ -69,10 +69,14 @@ func gateSubject(v approval.Verdict) string {
 func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
-	case approval.Pending: // as many requests are open as approvals are missing
+	case approval.Pending: // as many requests are open as approvals are missing, of the Policy that was asked by last
 		open := map[string]int{}
-		for _, q := range s.Log.OpenRequests() {
-			open[q.Fingerprint]++
+		if last := ledger.Last[*ledger.ApprovalRequest](s.Log); last != nil && last.Policy.SHA256 == g.rules.ref().SHA256 {
+			for _, q := range s.Log.OpenRequests() {
+				if q.Policy.SHA256 == last.Policy.SHA256 {
+					open[q.Fingerprint]++
+				}
+			}
 		}
 		for _, missing := range v.Missing() {
 			if open[missing.Fingerprint]--; open[missing.Fingerprint] < 0 {
@@ -171,8 +175,13 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 	}
 	var signature *proven
 	if said.Command.Signed {
-		var err error
-		signature, err = r.proveSaid(s, *g, said, access)
+		err := r.noteElsewhere(ctx, s, g) // its signer was shown them
+		if err != nil && decision == ledger.Approve {
+			return "", err
+		}
+		if err == nil {
+			signature, err = r.proveSaid(s, *g, said, access)
+		}
 		if err != nil && decision == ledger.Approve { // a denial needs none
 			return "its signature does not count: " + r.oneLine(err.Error(), 300), nil
 		}
@@ -267,10 +276,10 @@ func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) e
 	if err != nil {
 		return err
 	}
-	g.elsewhere = map[string][]ledger.Actor{}
+	g.elsewhere = map[string]ledger.Elsewhere{}
 	if len(found) > 0 {
 		doc := ledger.Elsewhere{Schema: ledger.ElsewhereSchema, PatchID: g.Transaction().PatchID(), Proposals: found}
-		g.elsewhere[s.Artifact(ledger.KindElsewhere, doc)] = doc.Proposers()
+		g.elsewhere[s.Artifact(ledger.KindElsewhere, doc)] = doc
 	}
 	return nil
 }
@@ -302,7 +311,7 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 		defer s.Status(ledger.Awaiting, "approval asked for")
 	}
 	for _, q := range s.Log.OpenRequests() {
-		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind {
+		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind && q.Policy.SHA256 == g.rules.ref().SHA256 {
 			return q.ApprovalRequestID
 		}
 	}

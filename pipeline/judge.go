@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ type Gated struct {
 	history  bool   // the Verdict is that of its apply
 
 	signatures map[ledger.Signature]signed.Signature // that this stage is recording
-	elsewhere  map[string][]ledger.Actor             // by artifact: proposers in other transactions, that this stage is recording; nil until it looked
+	elsewhere  map[string]ledger.Elsewhere           // by artifact: who proposed it in other transactions, that this stage is recording; nil until it looked
 }
 
 // Log are the events that the Verdict is about.
@@ -241,10 +240,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 		Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
 		Drift: g.drift, OwnersOf: g.rules.OwnersOf, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
-	if dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID)); err == nil {
-		c.Proposers = ledger.Proposers(dir, g.log)
-		maps.Copy(c.Proposers, g.elsewhere)
-	}
+	c.Party = g.party()
 	if g.standing != nil {
 		return c.On(*g.standing).Decide()
 	}

@@ -73,7 +73,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 		in.RecordTrace(s, r.Secrets.Text)
 	}
 	change := in.FileChange(p.Patch, p.rules.Policy)
-	change.Metadata.Supersedes = supersedes
+	change.Metadata.Supersedes, change.Metadata.RequestedBy = supersedes, ledger.SortRequesters(in.RequestedBy)
 	change.Metadata.Message, change.Metadata.Declared = in.Claims(r.Secrets.Text)
 	if in.Proposal != nil {
 		change.Metadata.Checks = s.Artifact("checks", checks.AskedBy(*in.Proposal))

@@ -79,8 +79,10 @@ func TestT73KeysOfTheTrustedBase(t *testing.T) {
 	statement := signed.Statement{
 		Schema: signed.Schema, TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: id(1), Decision: "approve",
 		Fingerprints: []string{"patchset:" + strings.Repeat("a", 64)}, DecidedAt: "2026-01-05T00:00:00Z", Shown: "sha256:" + strings.Repeat("b", 64),
+		Proposers: []ledger.Actor{{Kind: "bot", ID: "1"}}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: id(1), SHA256: "sha256:" + strings.Repeat("c", 64)},
 	}
 	about := signed.Subject{TransactionID: statement.TransactionID, BaseCommit: id(1), PatchID: strings.Repeat("a", 64), Shown: statement.Shown}
+	about.Proposers, about.RequestedBy, about.Policies = statement.Proposers, statement.RequestedBy, []ledger.PolicyRef{statement.Policy}
 	at := time.Date(2026, 1, 5, 0, 1, 0, 0, time.UTC)
 	about.Began = at
 	for _, c := range []struct {

@@ -23,16 +23,46 @@ import (
 // be signed.BreakGlass. It is an error where the transaction cannot take a signed
 // decision.
 func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
-	about, err := approval.Subject(g.log)
+	about, err := approval.Subject(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
+	if err == nil {
+		about.Proposers, about.RequestedBy, err = ledger.Everybody(g.Ledger.Tree, g.log)
+	}
 	if err != nil {
 		return signed.Statement{}, err
 	}
+	slices.SortFunc(about.Proposers, ledger.CompareActors)
 	s := signed.Statement{
 		Schema: signed.Schema, Repository: about.Repository, PullRequest: about.PullRequest, TransactionID: about.TransactionID,
 		BaseCommit: about.BaseCommit, Decision: decision, Fingerprints: slices.Compact(slices.Sorted(slices.Values(fingerprints))),
 		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
+		Proposers: slices.Compact(about.Proposers), RequestedBy: append([]ledger.Requester{}, about.RequestedBy...), Policy: about.Policies[0],
 	}
 	return s, s.Check()
+}
+
+// asking is the Policy that asks for a decision now: as the last request names it that was made under it, since the
+// commit that it is read from moves on where it stays the same.
+func (g Gated) asking() ledger.PolicyRef {
+	now := g.rules.ref()
+	for _, q := range ledger.Of[*ledger.ApprovalRequest](g.log) {
+		if q.Policy.SHA256 == now.SHA256 {
+			now = q.Policy
+		}
+	}
+	return now
+}
+
+// party is who proposed the patch and who asked for it, as the record has it and this stage adds to it.
+func (g Gated) party() approval.Party {
+	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
+	if err != nil {
+		return approval.Party{}
+	}
+	p := approval.ReadParty(dir, g.log)
+	for path, doc := range g.elsewhere {
+		p.Proposers[path], p.Requesters[path] = doc.Proposers(), doc.Requesters()
+	}
+	return p
 }
 
 // CheckBytes is an error unless what the ledger shows of the patch is all of it, or the
@@ -66,7 +96,8 @@ func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d l
 	if g.rules.Policy.Approvals.Signing() == policy.SignedOff {
 		return nil, errors.New("the Policy takes none (approvals.signed)")
 	}
-	about, err := approval.Subject(g.log)
+	d.Policy = g.rules.ref()
+	about, err := approval.Subject(g.log, g.party(), d)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +164,7 @@ func (g Gated) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	about, err := approval.Subject(g.log)
+	about, err := approval.Subject(g.log, g.party(), d)
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -179,7 +179,7 @@ func TestT73ForgeKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, line, err := approval.ReadSignature(dir, log, *d)
-	want := `github:ada namespaces="countersign-decision@v1",valid-after="20250301000000Z" ` + adaKey.Public
+	want := `github:ada namespaces="countersign-decision@v2",valid-after="20250301000000Z" ` + adaKey.Public
 	if err != nil || line != want || d.Source.Signature.Principal != "github:ada" {
 		t.Errorf("%v\n%s\n%s\n%+v", err, line, want, d.Source.Signature)
 	}
@@ -193,6 +193,7 @@ func TestT73Pull(t *testing.T) {
 		tx, fingerprint string
 	}
 	sign := func(x world, key signedtest.Signer, change func(*signed.Statement)) string {
+		x.gate(x.tx) // which asks by the Policy as it is now
 		s := x.w.statement(x.tx, x.fingerprint)
 		if change != nil {
 			change(&s)
@@ -209,10 +210,31 @@ func TestT73Pull(t *testing.T) {
 		said func(world)
 		want string
 	}{
-		"another transaction":     {post(adaKey, func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), "another transaction"},
-		"another pull request":    {post(adaKey, func(s *signed.Statement) { s.PullRequest = 8 }), "another pull request"},
-		"another repository":      {post(adaKey, func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "101", Name: "acme/site"} }), "another repository"},
-		"another base":            {post(adaKey, func(s *signed.Statement) { s.BaseCommit = id(2) }), "another base"},
+		"another transaction":        {post(adaKey, func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }), "another transaction"},
+		"another pull request":       {post(adaKey, func(s *signed.Statement) { s.PullRequest = 8 }), "another pull request"},
+		"another repository":         {post(adaKey, func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: "101", Name: "acme/site"} }), "another repository"},
+		"another base":               {post(adaKey, func(s *signed.Statement) { s.BaseCommit = id(2) }), "another base"},
+		"another proposer":           {post(adaKey, func(s *signed.Statement) { s.Proposers = []ledger.Actor{bobThere} }), "others as who proposed"},
+		"one proposer more":          {post(adaKey, func(s *signed.Statement) { s.Proposers = append(s.Proposers, bobThere) }), "others as who proposed"},
+		"another requester":          {post(adaKey, func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{ledger.Named("eve", ledger.AskedByFlag)} }), "others as who asked"},
+		"another Policy":             {post(adaKey, func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }), "another Policy than the one that asks for it now: sign again"},
+		"a Policy of another commit": {post(adaKey, func(s *signed.Statement) { s.Policy.Commit = id(9) }), "sign again"},
+		"a Policy that changed": {func(x world) {
+			x.says(adaThere, sign(x, adaKey, nil))
+			x.w.policy.Approvals.MaxAge = policy.Duration(time.Hour)
+		}, "another Policy than the one that asks for it now: sign again"},
+		"a Policy that changed, signed again": {func(x world) {
+			line := sign(x, adaKey, nil)
+			x.w.policy.Approvals.MaxAge = policy.Duration(time.Hour)
+			x.says(adaThere, line)
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, ""},
+		"a Policy that changed, and is again as it was": {func(x world) {
+			x.w.policy.Approvals.MaxAge = policy.Duration(time.Hour)
+			x.gate(x.tx)
+			x.w.policy.Approvals.MaxAge = 0
+			x.says(adaThere, sign(x, adaKey, nil))
+		}, ""},
 		"other risks":             {post(adaKey, func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }), "shown other risks"},
 		"a decision to come":      {post(adaKey, func(s *signed.Statement) { s.DecidedAt = "2027-01-05T00:00:00Z" }), "still to come"},
 		"another patch":           {post(adaKey, func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + strings.Repeat("a", 64)} }), "names another patch"},
@@ -456,6 +478,7 @@ func TestT73Kinds(t *testing.T) {
 func TestT73BreakGlass(t *testing.T) {
 	h, tx, fingerprint := signedPull(t)
 	h.w.policy.Approvals.BreakGlass, h.w.policy.Approvals.Required = []string{"ada"}, 2
+	h.gate(tx)
 	s := h.w.statement(tx, fingerprint)
 	line := approval.SignedLine(adaKey.Signs(s))
 	h.says(adaThere, "/approve --break-glass "+fingerprint+" down")
@@ -577,7 +600,7 @@ func TestT73NothingShown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := approval.Subject(old); err == nil || !strings.Contains(err.Error(), "review the change again") {
+	if _, err := approval.Subject(old, approval.Party{}, ledger.ApprovalDecision{}); err == nil || !strings.Contains(err.Error(), "review the change again") {
 		t.Error(err)
 	}
 	if approval.Shown(log) != s.Shown || approval.Shown(old) != "" {
@@ -617,6 +640,10 @@ func TestT73RecordedSignature(t *testing.T) {
 		"of another change":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.TransactionID = "tx_01KE5W5200041061050R3GG28A" }))}, "another transaction"},
 		"a denial":               {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Decision = ledger.Deny }))}, "signed to deny"},
 		"with another reason":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Reason = "x" }))}, "another reason"},
+		"of another proposer":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Proposers = []ledger.Actor{adaThere} }))}, "who proposed this"},
+		"of another requester":   {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{ledger.Named("eve", ledger.AskedByFlag)} }))}, "who asked for this"},
+		"of another Policy":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }))}, "another Policy"},
+		"of a Policy elsewhere":  {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.Commit = id(9) }))}, "from which nobody was asked"},
 		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},
 		"made later":             {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00Z" }))}, "still to come"},
 		"another good one":       {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:00:01Z" }))}, "what was posted has another signature"},
@@ -678,6 +705,22 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 		return name
 	}
 	made, paths, ref := &ledger.Log{}, map[string]string{}, ledger.PolicyRef{}
+	if f.policy != nil { // signed under that one
+		d := ledger.Of[*ledger.ApprovalDecision](log)[0]
+		changed, doc, err := new(approval.Policies).Recorded(dir, log, d.Policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.policy(&changed)
+		ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: changed.Sum()}
+		was, _, err := approval.ReadSignature(dir, log, *d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was.Statement.Policy = ref
+		f.signature = adaKey.Signs(was.Statement)
+	}
+	body := approval.SignedLine(f.signature)
 	for i, p := range log.Payloads() {
 		switch was := p.(type) {
 		case *ledger.ArtifactStored:
@@ -707,7 +750,13 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 				}
 				f.policy(&changed)
 				put(was.Kind, approval.NewPolicyDoc(changed, doc.Commit, doc.Found), &now)
-				ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: changed.Sum()}
+			case was.Kind == approval.KindStatement && f.policy != nil:
+				var doc approval.StatementDoc
+				if err := canon.Unmarshal(raw, &doc); err != nil {
+					t.Fatal(err)
+				}
+				doc.Statement.Body, doc.Text = body, body
+				paths[was.Path] = put(was.Kind, doc, &now)
 			}
 			p = &now
 		case *ledger.ApprovalDecision:
@@ -725,7 +774,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 				now.Source.Signature = nil
 			}
 			if ref.Commit != "" {
-				now.Policy = ref
+				now.Policy, now.Source.BodySHA256, now.Source.Evidence = ref, canon.Sum([]byte(body)), paths[now.Source.Evidence]
 			}
 			p = &now
 		}

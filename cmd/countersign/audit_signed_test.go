@@ -117,7 +117,7 @@ func TestT73VerifySignedWithGit(t *testing.T) {
 	key, other := newKeyFile(t), newKeyFile(t)
 	s := newSandbox(t, map[string]string{
 		"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {keys: .github/allowed_signers, signed: require}\n",
-		".github/allowed_signers": `ada@example.org namespaces="countersign-decision@v1" ` + key.public() + " laptop\n",
+		".github/allowed_signers": `ada@example.org namespaces="countersign-decision@v2" ` + key.public() + " laptop\n",
 	})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

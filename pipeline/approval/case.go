@@ -138,8 +138,8 @@ func (v Verdict) Missing() []Request {
 // (the pull request's head, else the base): max_age and same_head of the Policy
 // go by them, and without them no approval counts that these look at. Authors
 // are those who wrote the change beside the proposer: in gate-only, the
-// committers. Proposers are those whom the log's artifacts name who proposed the patch as well, here or in another
-// transaction, by path (ledger.Proposers).
+// committers. Party are those whom the log's artifacts name who proposed the patch as well, here or in another
+// transaction, or asked for it.
 //
 // Teams and Owners tell whether somebody is in a team, or owns a path by
 // CODEOWNERS. Nil means nobody. An error counts as no, and its text is told. OwnersOf
@@ -170,15 +170,15 @@ type Case struct {
 	Head        string
 	PullRequest bool
 	Authors     []ledger.Actor
-	Proposers   map[string][]ledger.Actor
-	Teams       func(team string, who ledger.Actor) (bool, error)
-	Owners      func(path string, who ledger.Actor) (bool, error)
-	OwnersOf    func(path string) ([]string, error)
-	Stands      func(ledger.ApprovalDecision) string
-	Signed      func(ledger.ApprovalDecision) (time.Time, error)
-	People      func(names ...string) []string
-	Drift       func(from string) Drift
-	Passes      func(ledger.ApprovalDecision) string
+	Party
+	Teams    func(team string, who ledger.Actor) (bool, error)
+	Owners   func(path string, who ledger.Actor) (bool, error)
+	OwnersOf func(path string) ([]string, error)
+	Stands   func(ledger.ApprovalDecision) string
+	Signed   func(ledger.ApprovalDecision) (time.Time, error)
+	People   func(names ...string) []string
+	Drift    func(from string) Drift
+	Passes   func(ledger.ApprovalDecision) string
 
 	untold    bool           // somebody proposed it, first, again or elsewhere, and nobody knows who
 	elsewhere []ledger.Actor // who had proposed it in another transaction

@@ -42,7 +42,7 @@ func (ps *Policies) AsRecorded(dir fs.FS, log *ledger.Log) (Verdict, policy.Poli
 		return Verdict{State: Pending}, p, doc, err
 	}
 	c := Case{
-		Policy: p, Needs: granted(p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)), Log: log, Now: now, Authors: proposed.Authors, Proposers: ledger.Proposers(dir, log),
+		Policy: p, Needs: granted(p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)), Log: log, Now: now, Authors: proposed.Authors, Party: ReadParty(dir, log),
 		Head: proposed.HeadCommit, PullRequest: proposed.PullRequest > 0, Signed: SignedAsRecorded(dir, log, p),
 		People: people(log, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) }),
 		Stands: func(d ledger.ApprovalDecision) string { return Refused(p, Access{Permission: d.Source.Permission}) },

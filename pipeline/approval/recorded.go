@@ -195,7 +195,7 @@ func (s *signatures) caseAt(end int, at time.Time, p policy.Policy) (Case, error
 	}
 	return Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
-		Proposers: ledger.Proposers(s.dir, before), PullRequest: proposed.PullRequest > 0, Signed: s.signedAt(p),
+		Party: ReadParty(s.dir, before), PullRequest: proposed.PullRequest > 0, Signed: s.signedAt(p),
 		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(s.dir, name) }),
 	}, nil
 }

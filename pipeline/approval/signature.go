@@ -75,9 +75,20 @@ func Shown(log *ledger.Log) string {
 	return risks[0].StoredSHA256
 }
 
-// Subject is what a signed decision on a transaction must be about. It is an error
-// where the transaction says too little for one.
-func Subject(log *ledger.Log) (signed.Subject, error) {
+// A Party tells who proposed a patch and who asked for it, by the paths of the artifacts that say so.
+type Party struct {
+	Proposers  map[string][]ledger.Actor
+	Requesters map[string][]ledger.Requester
+}
+
+// ReadParty reads it from a transaction's directory.
+func ReadParty(dir fs.FS, log *ledger.Log) Party {
+	return Party{ledger.Proposers(dir, log), ledger.Requesters(dir, log)}
+}
+
+// Subject is what a signed decision on a transaction must be about: by the events before it, which are all
+// where it is not recorded yet. It is an error where the transaction says too little for one.
+func Subject(log *ledger.Log, party Party, d ledger.ApprovalDecision) (signed.Subject, error) {
 	p := log.Transaction().Pointers.Proposal
 	if p == nil {
 		return signed.Subject{}, errors.New("nothing is proposed")
@@ -85,7 +96,30 @@ func Subject(log *ledger.Log) (signed.Subject, error) {
 	about := signed.Subject{
 		Repository: p.Repository, PullRequest: p.PullRequest, TransactionID: log.Meta().TransactionID, BaseCommit: log.Meta().BaseCommit,
 		PatchID: p.PatchID, Shown: Shown(log),
+		Proposers: []ledger.Actor{log.Meta().Proposer}, RequestedBy: append([]ledger.Requester{}, p.RequestedBy...), Policies: []ledger.PolicyRef{d.Policy},
 	}
+	for _, event := range log.Payloads() {
+		if same, is := event.(*ledger.ApprovalDecision); is && same.ApprovalRequestID == d.ApprovalRequestID {
+			break
+		}
+		switch event := event.(type) {
+		case *ledger.ApprovalRequest:
+			if event.Policy.SHA256 == d.Policy.SHA256 {
+				about.Policies = append(about.Policies, event.Policy)
+			}
+		case *ledger.ArtifactStored:
+			if event.Kind != ledger.KindAgain && event.Kind != ledger.KindElsewhere {
+				continue
+			}
+			by, told := party.Requesters[event.Path]
+			if !told || len(party.Proposers[event.Path]) == 0 {
+				return about, fmt.Errorf("%s cannot be read, which says who proposed it too", event.Path)
+			}
+			about.Proposers, about.RequestedBy = append(about.Proposers, party.Proposers[event.Path]...), append(about.RequestedBy, by...)
+		}
+	}
+	slices.SortFunc(about.Proposers, ledger.CompareActors)
+	about.Proposers, about.RequestedBy = slices.Compact(about.Proposers), append([]ledger.Requester{}, ledger.SortRequesters(about.RequestedBy)...)
 	var err error
 	if about.Began, err = log.Time(0); err != nil {
 		return about, err
@@ -207,7 +241,7 @@ func (s *signatures) prove(d ledger.ApprovalDecision) (signed.Signature, sshsig.
 	if err != nil {
 		return fail(err)
 	}
-	about, err := Subject(s.log)
+	about, err := Subject(s.log, ReadParty(s.dir, s.log), d)
 	if err != nil {
 		return fail(err)
 	}

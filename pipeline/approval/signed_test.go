@@ -17,6 +17,8 @@ func signedBy(decision ledger.Decision, reason string, fingerprints ...string) s
 		Schema: signed.Schema, Repository: &ledger.Repository{ID: "100", Name: "acme/site"}, PullRequest: 7,
 		TransactionID: "tx_01KE5W5200041061050R3GG28A", BaseCommit: strings.Repeat("b", 40), Decision: decision, Fingerprints: fingerprints,
 		Reason: reason, DecidedAt: "2026-01-05T11:00:00Z", Shown: "sha256:" + strings.Repeat("c", 64),
+		Proposers: []ledger.Actor{{Kind: "bot", ID: "41898282", Login: "github-actions[bot]"}}, RequestedBy: []ledger.Requester{},
+		Policy: ledger.PolicyRef{Commit: strings.Repeat("d", 40), SHA256: "sha256:" + strings.Repeat("e", 64)},
 	})
 }
 
@@ -167,7 +169,7 @@ func TestT07SignedBlock(t *testing.T) {
 		"not base64":                    strings.Replace(good, "U1NIU0lH", "U1NI U0l", 1),
 		"an empty signature":            strings.Replace(good, approve.Armored, "-----BEGIN SSH SIGNATURE-----\n-----END SSH SIGNATURE-----\nx", 1),
 		"a statement written otherwise": strings.Replace(good, `"base_commit":`, `"base_commit": `, 1),
-		"a member twice":                strings.Replace(good, `{"base_commit"`, `{"schema":"countersign/decision/1","base_commit"`, 1),
+		"a member twice":                strings.Replace(good, `{"base_commit"`, `{"schema":"countersign/decision/2","base_commit"`, 1),
 		"a member more":                 strings.Replace(good, `{"base_commit"`, `{"a":1,"base_commit"`, 1),
 		"both forms":                    approval.SignedLine(approve) + "\n" + block,
 		"both forms, of two":            approval.SignedLine(approve) + "\n" + denied,

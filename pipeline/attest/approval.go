@@ -361,7 +361,7 @@ func (s settled) key(d ledger.ApprovalDecision) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := approval.Subject(s.log)
+	about, err := approval.Subject(s.log, approval.ReadParty(s.dir, s.log), d)
 	if err != nil {
 		return nil, err
 	}

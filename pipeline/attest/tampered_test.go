@@ -177,7 +177,7 @@ func TestT79Tampered(t *testing.T) {
 	for what, armored := range map[string]string{
 		"by another":           other.Sign(attest.Namespace, attest.PAE(attest.PayloadType, payload)),
 		"for git":              signer.Sign("git", attest.PAE(attest.PayloadType, payload)),
-		"for a decision":       signer.Sign("countersign-decision@v1", attest.PAE(attest.PayloadType, payload)),
+		"for a decision":       signer.Sign("countersign-decision@v2", attest.PAE(attest.PayloadType, payload)),
 		"for files":            signer.Sign("file", attest.PAE(attest.PayloadType, payload)),
 		"another version":      signer.Sign("countersign-attestation@v2", attest.PAE(attest.PayloadType, payload)),
 		"without PAE":          signer.Sign(attest.Namespace, payload),

@@ -65,6 +65,8 @@ type Change struct {
 	Base     string
 	Proposer *ledger.Actor // nil: whoever runs this
 
+	RequestedBy []ledger.Requester // who told the proposer to, as far as that is known
+
 	// Replaces is the transaction of no pull request whose place it takes, "" for none.
 	Replaces string
 

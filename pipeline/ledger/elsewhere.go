@@ -26,8 +26,9 @@ type Elsewhere struct {
 
 // A ProposedIn says who proposed a patch in which transaction.
 type ProposedIn struct {
-	Proposer      Actor  `json:"proposer"`
-	TransactionID string `json:"transaction_id"`
+	Proposer      Actor       `json:"proposer"`
+	TransactionID string      `json:"transaction_id"`
+	RequestedBy   []Requester `json:"requested_by,omitempty"` // whom the record did not name yet
 }
 
 // Proposers are those whom it names.
@@ -37,6 +38,15 @@ func (e Elsewhere) Proposers() []Actor {
 		out = append(out, p.Proposer)
 	}
 	return out
+}
+
+// Requesters are those whom it names as having asked for the patch.
+func (e Elsewhere) Requesters() []Requester {
+	var out []Requester
+	for _, p := range e.Proposals {
+		out = append(out, p.RequestedBy...)
+	}
+	return SortRequesters(out)
 }
 
 // check is an error unless it is what this program writes for a transaction.
@@ -55,6 +65,9 @@ func (e Elsewhere) check(tx Transaction) error {
 			return errors.New("has a proposal by nobody")
 		case CheckID(p.TransactionID) != nil || p.TransactionID == tx.TransactionID:
 			return fmt.Errorf("names no other transaction: %s", show(p.TransactionID))
+		}
+		if err := CheckRequesters(p.RequestedBy); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -85,8 +98,21 @@ func ProposedBy(dir fs.FS, log *Log) ([]Actor, error) {
 	return out, nil
 }
 
+// requestedBy are all who asked for a transaction's patch in it, as ProposedBy has who proposed it.
+func requestedBy(dir fs.FS, log *Log) ([]Requester, error) {
+	out := slices.Clone(log.tx.RequestedBy())
+	for _, a := range log.Artifacts(KindAgain) {
+		p, err := readProvenance(dir, a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p.RequestedBy...)
+	}
+	return SortRequesters(out), nil
+}
+
 // ProposedElsewhere returns who proposed the patch of a transaction in other transactions of a ledger, by its index,
-// and is named in the transaction's record, in dir, neither as a proposer nor in an Elsewhere. Any doubt is an error: a
+// or asked for it there, and is named in the transaction's record, in dir, neither as such nor in an Elsewhere. Any doubt is an error: a
 // proposer who is not seen could approve their own change.
 func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 	tx := log.Transaction()
@@ -95,6 +121,7 @@ func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 		return nil, err
 	}
 	var named []Actor
+	var asked []Requester
 	var out []ProposedIn
 	for _, other := range listed {
 		id := other.TransactionID
@@ -102,7 +129,7 @@ func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 			continue
 		}
 		if named == nil {
-			if named, err = namedIn(dir, log); err != nil {
+			if named, asked, err = namedIn(dir, log); err != nil {
 				return nil, &CorruptError{tx.TransactionID, err}
 			}
 		}
@@ -124,41 +151,54 @@ func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 		if err != nil {
 			return nil, &CorruptError{id, err}
 		}
-		for _, who := range all {
-			if !slices.ContainsFunc(named, func(a Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
-				named, out = append(named, who), append(out, ProposedIn{who, id})
+		askedThere, err := requestedBy(its, there)
+		if err != nil {
+			return nil, &CorruptError{id, err}
+		}
+		for i, who := range all {
+			in := ProposedIn{Proposer: who, TransactionID: id}
+			if i == 0 { // whichever of its proposals they asked for
+				in.RequestedBy = news(askedThere, asked)
+				asked = append(asked, in.RequestedBy...)
+			}
+			if in.RequestedBy != nil || !slices.ContainsFunc(named, func(a Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
+				named, out = append(named, who), append(out, in)
 			}
 		}
 	}
 	return out, nil
 }
 
-// EveryProposer returns all who proposed the patch of a transaction, in it or in others of the ledger. Any doubt is an error.
-func EveryProposer(tree fs.FS, log *Log) ([]Actor, error) {
+// Everybody returns all who proposed the patch of a transaction, and who asked for it, in it or in others of the
+// ledger. Any doubt is an error.
+func Everybody(tree fs.FS, log *Log) ([]Actor, []Requester, error) {
 	dir, err := fs.Sub(tree, Dir(log.tx.TransactionID))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out, err := namedIn(dir, log)
+	out, asked, err := namedIn(dir, log)
 	if err != nil {
-		return nil, &CorruptError{log.tx.TransactionID, err}
+		return nil, nil, &CorruptError{log.tx.TransactionID, err}
 	}
 	others, err := ProposedElsewhere(tree, dir, log)
-	return append(out, Elsewhere{Proposals: others}.Proposers()...), err
+	there := Elsewhere{Proposals: others}
+	return append(out, there.Proposers()...), SortRequesters(append(asked, there.Requesters()...)), err
 }
 
-// namedIn are all whom a record names as proposers of its patch.
-func namedIn(dir fs.FS, log *Log) ([]Actor, error) {
-	out, err := ProposedBy(dir, log)
+// namedIn are all whom a record names as proposers of its patch, and as having asked for it.
+func namedIn(dir fs.FS, log *Log) (out []Actor, asked []Requester, err error) {
+	if out, err = ProposedBy(dir, log); err == nil {
+		asked, err = requestedBy(dir, log)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, a := range log.Artifacts(KindElsewhere) {
 		doc, err := readElsewhere(dir, a)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, doc.Proposers()...)
+		out, asked = append(out, doc.Proposers()...), append(asked, doc.Requesters()...)
 	}
-	return out, nil
+	return out, asked, nil
 }

@@ -62,7 +62,7 @@ type ItemChange struct {
 // follows reports whether the item is one of turn item schema 0.1, as far as the
 // words that it may use go.
 func (i Item) follows() bool {
-	if m := i.Metadata; m != nil && (m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) || !m.claims()) {
+	if m := i.Metadata; m != nil && (m.Author != nil && (m.Kind != KindPatch || !m.Author.Valid()) || !m.claims() || CheckRequesters(m.RequestedBy) != nil) {
 		return false
 	}
 	return i.ID != "" && i.Type != "" && isItemStatus(i.Status) && areSteps(i.Steps)
@@ -132,6 +132,9 @@ type Proposal struct {
 	// are not there where a change brings no more than the summary.
 	Message  string   `json:"message,omitempty"`
 	Declared []string `json:"declared,omitempty"`
+
+	// RequestedBy are those who are known to have asked for the change. Nothing is loosened where nobody is.
+	RequestedBy []Requester `json:"requested_by,omitempty"`
 
 	// Supersedes are the transactions whose place this one took: open proposals
 	// of the same proposer, on the same pull request, of some of the same files.

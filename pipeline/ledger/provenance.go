@@ -46,6 +46,8 @@ type Provenance struct {
 	Message  string   `json:"message,omitempty"`
 	Declared []string `json:"declared,omitempty"`
 	Trace    string   `json:"trace,omitempty"`
+
+	RequestedBy []Requester `json:"requested_by,omitempty"`
 }
 
 // An Input is what was given: of which kind and format, through what, if not the command line, how many bytes, and
@@ -73,7 +75,7 @@ func (in Input) Form() string {
 // Same reports whether two proposals of one patch came from the same place with the same words.
 func (p Provenance) Same(o Provenance) bool {
 	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
-	return p.By(o.Proposer) && p.Input == o.Input &&
+	return p.By(o.Proposer) && p.Input == o.Input && slices.Equal(p.RequestedBy, o.RequestedBy) &&
 		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
 }
 
@@ -94,6 +96,7 @@ func Provenances(dir fs.FS, log *Log) ([]Provenance, error) {
 		}
 		if tx := log.Transaction(); a.Kind == KindProvenance && tx.Pointers.Proposal != nil {
 			p.Author, p.Message, p.Declared, p.Summary = tx.Pointers.Proposal.Author, tx.Pointers.Proposal.Message, tx.Pointers.Proposal.Declared, tx.Notes
+			p.RequestedBy = tx.RequestedBy()
 		}
 		out = append(out, p)
 	}
@@ -135,7 +138,7 @@ func Proposers(dir fs.FS, log *Log) map[string][]Actor {
 func (c *checker) again() {
 	n, applying := 0, false
 	var status Status
-	before := []Provenance{{Proposer: c.log.Meta().Proposer}}
+	before := []Provenance{{Proposer: c.log.Meta().Proposer, RequestedBy: c.log.tx.RequestedBy()}}
 	for _, p := range c.log.Payloads() {
 		switch p := p.(type) {
 		case *StatusChange:
@@ -167,7 +170,7 @@ func (c *checker) again() {
 			if err != nil {
 				c.Add("L24", p.Path, "is no record of a further proposal: %v", err)
 			}
-			if n++; n > MaxAgain && slices.ContainsFunc(before, func(o Provenance) bool { return o.By(doc.Proposer) }) {
+			if n++; n > MaxAgain && !doc.TellsOfSomebody(before) {
 				c.Add("L24", p.Path, "more than %d further proposals are recorded", MaxAgain)
 			}
 			before = append(before, doc)
@@ -198,7 +201,17 @@ func (p Provenance) CheckAgain(tx Transaction) error {
 	case p.Trace != "" && !isArtifact(p.Trace):
 		return errors.New("names no artifact as its trace")
 	}
-	return nil
+	return CheckRequesters(p.RequestedBy)
+}
+
+// TellsOfSomebody reports whether a proposal is by somebody, or was asked for by somebody, of whom those before it do not
+// tell: it is always recorded, as they may not approve.
+func (p Provenance) TellsOfSomebody(before []Provenance) bool {
+	var asked []Requester
+	for _, o := range before {
+		asked = append(asked, o.RequestedBy...)
+	}
+	return !slices.ContainsFunc(before, func(o Provenance) bool { return o.By(p.Proposer) }) || len(news(p.RequestedBy, asked)) > 0
 }
 
 // What a record holds of a message; what this program writes is half of that.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -91,6 +92,8 @@ func (s staying) in(v reflect.Value) {
 				stays = ownWord().MatchString(field.String())
 			case name == "status", name == "from", name == "to":
 				stays = ownStatuses[field.String()]
+			case name == "source":
+				stays = slices.Contains(requestSources, field.String())
 			case strings.HasSuffix(name, "_at"):
 				stays = isMoment(field.String())
 			case name == "content_type":

@@ -58,6 +58,14 @@ func (t Transaction) PatchID() string {
 	return t.Pointers.Proposal.PatchID
 }
 
+// RequestedBy are those who asked for the first proposal of the transaction's patch.
+func (t Transaction) RequestedBy() []Requester {
+	if t.Pointers.Proposal == nil {
+		return nil
+	}
+	return t.Pointers.Proposal.RequestedBy
+}
+
 // Does is what the transaction's patch does to which files; it stands where the proposer does not say
 // what the patch is for.
 func (t Transaction) Does() string {
@@ -160,6 +168,9 @@ func (t *Transaction) fold(at string, p Payload) error {
 			return nil
 		}
 		proposal := *p.Item.Metadata
+		if t.Pointers.Proposal != nil && !slices.Equal(proposal.RequestedBy, t.RequestedBy()) {
+			return fmt.Errorf("turn/item tells otherwise than before who asked for the change")
+		}
 		proposal.ProposalTurnID, proposal.ProposalItemID = p.TurnID, p.Item.ID
 		t.Pointers.Proposal = &proposal
 		t.Pointers.LatestDiff = PatchFile(proposal.PatchID)

@@ -55,7 +55,7 @@ type random struct{ *rand.ChaCha8 }
 
 func subject() signed.Subject {
 	s := statement()
-	return signed.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown, Began: decidedAt.Add(-time.Hour)}
+	return signed.Subject{Repository: s.Repository, PullRequest: s.PullRequest, TransactionID: s.TransactionID, BaseCommit: s.BaseCommit, PatchID: hex64, Shown: s.Shown, Proposers: s.Proposers, RequestedBy: s.RequestedBy, Policies: []ledger.PolicyRef{s.Policy}, Began: decidedAt.Add(-time.Hour)}
 }
 
 // comment is one that somebody made when it was decided.
@@ -104,7 +104,28 @@ func TestT73Forgeries(t *testing.T) {
 		"unknown kind":   func(s *signed.Statement) { s.Fingerprints = []string{"other:patchset:" + hex64} },
 		"shown":          func(s *signed.Statement) { s.Shown = "sha256:" + hex2 },
 		"later":          func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:06:00Z" },
-		"schema":         func(s *signed.Statement) { s.Schema = "countersign/decision/0" },
+		"schema":         func(s *signed.Statement) { s.Schema = "countersign/decision/1" },
+
+		"proposer":        func(s *signed.Statement) { s.Proposers[0].ID = "666" },
+		"proposer's name": func(s *signed.Statement) { s.Proposers[0].Login = "dependabot[bot]" },
+		"proposer's kind": func(s *signed.Statement) { s.Proposers[1].Kind = "bot" },
+		"proposer less":   func(s *signed.Statement) { s.Proposers = s.Proposers[1:] },
+		"proposer more": func(s *signed.Statement) {
+			s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "666", Login: "eve"})
+		},
+		"no proposer":        func(s *signed.Statement) { s.Proposers = nil },
+		"requester":          func(s *signed.Statement) { s.RequestedBy[0].Actor.ID = "666" },
+		"requester's name":   func(s *signed.Statement) { s.RequestedBy[0].Actor.Login = "eve" },
+		"requester's source": func(s *signed.Statement) { s.RequestedBy[0].Source = ledger.AskedByFlag },
+		"requester less":     func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{} },
+		"requester more": func(s *signed.Statement) {
+			s.RequestedBy = append(s.RequestedBy, ledger.Named("eve", ledger.AskedByFlag))
+		},
+		"no requesters":      func(s *signed.Statement) { s.RequestedBy = nil },
+		"Policy":             func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + hex2 },
+		"Policy's commit":    func(s *signed.Statement) { s.Policy.Commit = strings.Repeat("d", 40) },
+		"no Policy's commit": func(s *signed.Statement) { s.Policy.Commit = "" },
+		"no Policy's hash":   func(s *signed.Statement) { s.Policy.SHA256 = "" },
 	}
 	after := map[string]func(*signed.Statement){ // and none of these is the same without a new signature
 		"decision":   func(s *signed.Statement) { s.Decision = ledger.Deny },
@@ -115,7 +136,7 @@ func TestT73Forgeries(t *testing.T) {
 		"new name":   func(s *signed.Statement) { s.Repository = &ledger.Repository{ID: s.Repository.ID, Name: "acme/other"} },
 	}
 	for _, by := range signers {
-		list := keys(t, `ada,ada@example.org namespaces="countersign-decision@v1" `+by.Public)
+		list := keys(t, `ada,ada@example.org namespaces="countersign-decision@v2" `+by.Public)
 		good := signed.Signature{Statement: statement(), Armored: by.Sign(signed.Namespace, statement().Bytes())}
 		proof, err := signed.Verify(good, subject(), list, comment("ada"), decidedAt)
 		if err != nil || proof.Hardware != strings.HasPrefix(by.Name, "sk-") || proof.Verified != (by.Name == "sk-ecdsa") {
@@ -138,11 +159,11 @@ func TestT73Forgeries(t *testing.T) {
 				refuse(by.Name+", changed after it was signed: "+what, signed.Signature{Statement: s, Armored: good.Armored}, subject(), list, decidedAt)
 			}
 		}
-		for _, namespace := range []string{"git", "file", "countersign-decision@v2", "countersign-decision", "*"} {
+		for _, namespace := range []string{"git", "file", "countersign-decision@v1", "countersign-decision", "*"} {
 			refuse(by.Name+", namespace "+namespace, signed.Signature{Statement: statement(), Armored: by.Sign(namespace, statement().Bytes())}, subject(), list, decidedAt)
 		}
 		for _, line := range []string{
-			"ada " + other.Public, "eve " + by.Public, "!ada,* " + by.Public, `ada namespaces="git" ` + by.Public, `ada namespaces="!countersign-decision@v1,*" ` + by.Public,
+			"ada " + other.Public, "eve " + by.Public, "!ada,* " + by.Public, `ada namespaces="git" ` + by.Public, `ada namespaces="!countersign-decision@v2,*" ` + by.Public,
 			`ada valid-before="20260105115959Z" ` + by.Public, `ada valid-after="20260105120001Z" ` + by.Public, "# ada " + by.Public, "",
 		} {
 			refuse(by.Name+", listed as "+line, good, subject(), keys(t, line), decidedAt)
@@ -168,7 +189,9 @@ func TestT73Forgeries(t *testing.T) {
 			"transaction": func(s *signed.Subject) { s.TransactionID = "" }, "base": func(s *signed.Subject) { s.BaseCommit = "" },
 			"patch": func(s *signed.Subject) { s.PatchID = "" }, "shown": func(s *signed.Subject) { s.Shown = "" },
 			"repository": func(s *signed.Subject) { s.Repository = nil }, "pull request": func(s *signed.Subject) { s.PullRequest = 0 },
-			"beginning": func(s *signed.Subject) { s.Began = time.Time{} },
+			"beginning": func(s *signed.Subject) { s.Began = time.Time{} }, "proposers": func(s *signed.Subject) { s.Proposers = nil },
+			"requesters": func(s *signed.Subject) { s.RequestedBy = nil }, "Policy": func(s *signed.Subject) { s.Policies = nil },
+			"named Policy": func(s *signed.Subject) { s.Policies = []ledger.PolicyRef{{}} },
 		} {
 			about := subject()
 			change(&about)

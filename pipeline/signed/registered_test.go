@@ -12,19 +12,19 @@ import (
 // such keys are taken, and the list says nothing of this key.
 func TestIsRegistered(t *testing.T) {
 	key, other := signedtest.Ed25519(1).Public, signedtest.Ed25519(2).Public
-	line := `github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z" ` + key
+	line := `github:ada namespaces="countersign-decision@v2",valid-after="20260101000000Z" ` + key
 	taken, not := keys(t, "bob "+other+"\n"), keys(t, "bob "+other+"\n")
 	listed := keys(t, "bob "+key+"\n")
 	taken.Forge, listed.Forge = true, true
 	for text, want := range map[string]bool{
 		line: true, "ada " + key: false, line + " ada": false, "github:ada " + key: false,
-		`github:ada,eve namespaces="countersign-decision@v1",valid-after="20260101000000Z" ` + key:                        false,
-		`github:ada namespaces="countersign-decision@v1",valid-after="20261301000000Z" ` + key:                            false,
+		`github:ada,eve namespaces="countersign-decision@v2",valid-after="20260101000000Z" ` + key:                        false,
+		`github:ada namespaces="countersign-decision@v2",valid-after="20261301000000Z" ` + key:                            false,
 		`github:ada namespaces="*",valid-after="20260101000000Z" ` + key:                                                  false,
-		`github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z",valid-before="20270101Z" ` + key:   false,
-		`github:* namespaces="countersign-decision@v1",valid-after="20260101000000Z" ` + key:                              false,
-		`github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z" ssh-ed25519 AAAA`:                  false,
-		`cert-authority,github:ada namespaces="countersign-decision@v1",valid-after="20260101000000Z" ssh-ed25519 ` + key: false,
+		`github:ada namespaces="countersign-decision@v2",valid-after="20260101000000Z",valid-before="20270101Z" ` + key:   false,
+		`github:* namespaces="countersign-decision@v2",valid-after="20260101000000Z" ` + key:                              false,
+		`github:ada namespaces="countersign-decision@v2",valid-after="20260101000000Z" ssh-ed25519 AAAA`:                  false,
+		`cert-authority,github:ada namespaces="countersign-decision@v2",valid-after="20260101000000Z" ssh-ed25519 ` + key: false,
 	} {
 		if taken.IsRegistered(text, decidedAt) != want {
 			t.Errorf("%s: %v", text, !want)

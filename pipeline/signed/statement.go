@@ -6,7 +6,7 @@
 // `ssh-keygen -Y sign` signs a file (OpenSSH's PROTOCOL.sshsig). Its bytes are
 // canonical JSON (RFC 8785) and one LF:
 //
-//	{"base_commit":"…","decided_at":"2026-01-05T12:00:00Z","decision":"approve","fingerprints":["patchset:…"],"pull_request":12,"reason":"","repository":{"id":"1296269","name":"acme/shop"},"schema":"countersign/decision/1","shown":"sha256:…","transaction_id":"tx_…"}
+//	{"base_commit":"…","decided_at":"2026-01-05T12:00:00Z","decision":"approve","fingerprints":["patchset:…"],"policy":{"commit":"…","sha256":"sha256:…"},"proposers":[{"id":"41898282","kind":"bot","login":"github-actions[bot]"}],"pull_request":12,"reason":"","repository":{"id":"1296269","name":"acme/shop"},"requested_by":[{"actor":{"id":"100","kind":"user","login":"bob"},"source":"actions.sender"}],"schema":"countersign/decision/2","shown":"sha256:…","transaction_id":"tx_…"}
 //
 // docs/decisions.md has each member.
 package signed
@@ -28,19 +28,21 @@ import (
 
 // Namespace is what the signatures are for. One that was made for anything else,
 // such as a commit or a file, is no decision.
-const Namespace = "countersign-decision@v1"
+const Namespace = "countersign-decision@v2"
 
 // BreakGlass is the decision of a statement that breaks the glass: whoever approves
 // the change alone has not said that nobody else need.
 const BreakGlass ledger.Decision = "break-glass"
 
 // Schema is the schema of a Statement.
-const Schema = "countersign/decision/1"
+const Schema = "countersign/decision/2"
 
 // A Statement is what a person signs: the decision, what it is about, and what was
 // shown before. Repository is nil for a transaction that has none; PullRequest is
 // then 0. DecidedAt is RFC 3339 in UTC, to the second. Shown is the "sha256:…" of
-// the risks that were shown.
+// the risks that were shown. Proposers are all who had proposed these bytes, and RequestedBy who
+// had asked for them, as far as that is known: empty where it is not, and never left out. Policy is
+// the one that asked for the decision, as the ledger's events name it.
 type Statement struct {
 	Schema        string             `json:"schema"`
 	Repository    *ledger.Repository `json:"repository,omitempty"`
@@ -52,6 +54,9 @@ type Statement struct {
 	Reason        string             `json:"reason"`
 	DecidedAt     string             `json:"decided_at"`
 	Shown         string             `json:"shown"`
+	Proposers     []ledger.Actor     `json:"proposers"`
+	RequestedBy   []ledger.Requester `json:"requested_by"`
+	Policy        ledger.PolicyRef   `json:"policy"`
 	Extra         json.RawMessage    `json:"extra,omitempty"` // of a later version (package format)
 }
 
@@ -88,6 +93,15 @@ func (s Statement) Check() error {
 		return errors.New("its time is not one of RFC 3339 in UTC, to the second")
 	case !canon.IsSum(s.Shown):
 		return errors.New("it does not say what was shown")
+	case len(s.Proposers) == 0 || !inOrder(s.Proposers):
+		return errors.New("who proposed it is missing, repeated or out of order")
+	case s.RequestedBy == nil:
+		return errors.New("it does not say who asked for it, or that nobody is known to have")
+	case s.Policy.Commit == "" || !canon.IsSum(s.Policy.SHA256):
+		return errors.New("it does not name the Policy that asked for it")
+	}
+	if err := ledger.CheckRequesters(s.RequestedBy); err != nil {
+		return fmt.Errorf("it %w", err)
 	}
 	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {
 		return errors.New("its break-glass has no reason, or covers more than the change")
@@ -105,6 +119,12 @@ func (s Statement) Check() error {
 }
 
 const maxReason = 500
+
+// inOrder reports whether proposers are those of a statement: each of a kind and with an id, once and in order.
+func inOrder(all []ledger.Actor) bool {
+	named := !slices.ContainsFunc(all, func(a ledger.Actor) bool { return a.Kind == "" || a.ID == "" })
+	return named && slices.IsSortedFunc(all, ledger.CompareActors) && len(slices.Compact(slices.Clone(all))) == len(all)
+}
 
 // Parse reads a Statement. The bytes must be its Bytes, so that one decision has one
 // text: what else could mean the same is refused.

@@ -15,11 +15,17 @@ import (
 
 var hex64 = strings.Repeat("ab", 32)
 
+// bobAsked says that bob started the run that proposed.
+var bobAsked = ledger.Requester{Actor: ledger.Actor{Kind: "user", ID: "200", Login: "bob"}, Source: ledger.AskedBySender}
+
 func statement() signed.Statement {
 	return signed.Statement{
 		Schema: signed.Schema, Repository: &ledger.Repository{ID: "1296269", Name: "acme/shop"}, PullRequest: 12,
 		TransactionID: "tx_01M8222YH05GYQ3VTTQ7FD5C6Z", BaseCommit: strings.Repeat("c", 40), Decision: ledger.Approve,
 		Fingerprints: []string{"patchset:" + hex64, "secret:patchset:" + hex64}, Reason: "read <it> & é", DecidedAt: "2026-01-05T12:00:00Z", Shown: "sha256:" + hex64,
+		Proposers:   []ledger.Actor{{Kind: "bot", ID: "41898282", Login: "github-actions[bot]"}, {Kind: "user", ID: "300", Login: "carol"}},
+		RequestedBy: []ledger.Requester{bobAsked},
+		Policy:      ledger.PolicyRef{Commit: strings.Repeat("e", 40), SHA256: "sha256:" + strings.Repeat("ef", 32)},
 	}
 }
 
@@ -27,7 +33,8 @@ func TestStatementForm(t *testing.T) {
 	for name, change := range map[string]func(*signed.Statement){
 		"":             func(*signed.Statement) {},
 		"alone":        func(s *signed.Statement) { s.Repository, s.PullRequest, s.Reason = nil, 0, "" },
-		"schema":       func(s *signed.Statement) { s.Schema = "countersign/decision/0" },
+		"nobody asked": func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{} },
+		"schema":       func(s *signed.Statement) { s.Schema = "countersign/decision/1" },
 		"no schema":    func(s *signed.Statement) { s.Schema = "" },
 		"no repo":      func(s *signed.Statement) { s.Repository = nil },
 		"empty repo":   func(s *signed.Statement) { s.Repository = &ledger.Repository{Name: "a/b"} },
@@ -46,12 +53,28 @@ func TestStatementForm(t *testing.T) {
 		"zone":         func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00+00:00" },
 		"fraction":     func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00.5Z" },
 		"no time":      func(s *signed.Statement) { s.DecidedAt = "" },
-		"not shown":    func(s *signed.Statement) { s.Shown = "" },
-		"shown as md5": func(s *signed.Statement) { s.Shown = "md5:" + hex64 },
+		"no proposer":  func(s *signed.Statement) { s.Proposers = nil },
+		"by nobody":    func(s *signed.Statement) { s.Proposers = []ledger.Actor{} },
+		"by no id":     func(s *signed.Statement) { s.Proposers[0].ID = "" },
+		"by no kind":   func(s *signed.Statement) { s.Proposers[0].Kind = "" },
+		"by one twice": func(s *signed.Statement) { s.Proposers[1] = s.Proposers[0] },
+		"by, order":    func(s *signed.Statement) { s.Proposers[0], s.Proposers[1] = s.Proposers[1], s.Proposers[0] },
+		"not asked":    func(s *signed.Statement) { s.RequestedBy = nil },
+		"asked twice":  func(s *signed.Statement) { s.RequestedBy = append(s.RequestedBy, bobAsked) },
+		"asked, order": func(s *signed.Statement) {
+			s.RequestedBy = append(s.RequestedBy, ledger.Requester{Actor: bobAsked.Actor, Source: "actions.a"})
+		},
+		"asked, from nowhere": func(s *signed.Statement) { s.RequestedBy[0].Source = "" },
+		"asked by nobody":     func(s *signed.Statement) { s.RequestedBy[0].Actor = ledger.Actor{Kind: "user"} },
+		"no Policy":           func(s *signed.Statement) { s.Policy = ledger.PolicyRef{} },
+		"no Policy's hash":    func(s *signed.Statement) { s.Policy.SHA256 = "" },
+		"no Policy's commit":  func(s *signed.Statement) { s.Policy.Commit = "" },
+		"not shown":           func(s *signed.Statement) { s.Shown = "" },
+		"shown as md5":        func(s *signed.Statement) { s.Shown = "md5:" + hex64 },
 	} {
 		s := statement()
 		change(&s)
-		good := name == "" || name == "alone"
+		good := name == "" || name == "alone" || name == "nobody asked"
 		got, err := signed.Parse(s.Bytes())
 		if good != (err == nil) || good && !bytes.Equal(got.Bytes(), s.Bytes()) {
 			t.Errorf("%s: %v", name, err)
@@ -81,7 +104,10 @@ func TestStatementOneText(t *testing.T) {
 			if doc[name] = was; err != nil {
 				t.Fatal(err)
 			}
-			if _, err := signed.Parse(append(other, '\n')); err == nil && name != "reason" {
+			empty, list := value.([]any)
+			if _, err := signed.Parse(append(other, '\n')); err == nil && name == "requested_by" && list && len(empty) == 0 {
+				continue // nobody is known to have asked
+			} else if err == nil && name != "reason" {
 				t.Errorf("%s: %v is taken", name, value)
 			} else if err == nil && value != "" && value != "x" {
 				t.Errorf("reason: %v is taken", value)
@@ -90,7 +116,7 @@ func TestStatementOneText(t *testing.T) {
 	}
 	for _, other := range []string{
 		string(raw[:len(raw)-1]), string(raw) + "\n", " " + string(raw), strings.Replace(string(raw), "{", `{"a":1,`, 1), strings.Replace(string(raw), `":`, `": `, 1),
-		strings.Replace(string(raw), `{`, `{"schema":"countersign/decision/1",`, 1), strings.Replace(string(raw), "é", `\u00e9`, 1),
+		strings.Replace(string(raw), `{`, `{"schema":"countersign/decision/2",`, 1), strings.Replace(string(raw), "é", `\u00e9`, 1),
 	} {
 		if _, err := signed.Parse([]byte(other)); err == nil {
 			t.Errorf("taken: %s", other)

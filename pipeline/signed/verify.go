@@ -15,8 +15,10 @@ import (
 )
 
 // A Subject is what a decision must be about: the transaction with its repository and
-// pull request as the ledger has them, and the hash of the risks that are to be shown
-// for it.
+// pull request as the ledger has them, the hash of the risks that are to be shown
+// for it, who had proposed the bytes and asked for them until it was recorded, and the Policy that
+// asks for it. Of Policies the first is the one that it is recorded under; the others say the same, and
+// are those that asked for it before.
 type Subject struct {
 	Repository    *ledger.Repository
 	PullRequest   int
@@ -24,6 +26,9 @@ type Subject struct {
 	BaseCommit    string
 	PatchID       string
 	Shown         string
+	Proposers     []ledger.Actor
+	RequestedBy   []ledger.Requester
+	Policies      []ledger.PolicyRef
 	Began         time.Time // when the transaction was recorded: nothing on it is older
 }
 
@@ -173,7 +178,8 @@ func (s Statement) isAbout(about Subject) error {
 		sameRepository = *s.Repository == *about.Repository
 	}
 	switch {
-	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "" || about.Began.IsZero():
+	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "" || about.Began.IsZero(),
+		len(about.Proposers) == 0, about.RequestedBy == nil, len(about.Policies) == 0, about.Policies[0] == ledger.PolicyRef{}:
 		return errors.New("nobody can tell what it should be about")
 	case !sameRepository:
 		return errors.New("it was signed for another repository")
@@ -185,6 +191,14 @@ func (s Statement) isAbout(about Subject) error {
 		return errors.New("it was signed for another base")
 	case s.Shown != about.Shown:
 		return errors.New("its signer was shown other risks than this change has")
+	case !slices.Equal(s.Proposers, about.Proposers):
+		return errors.New("its signer was shown others as who proposed this: sign again")
+	case !slices.Equal(s.RequestedBy, about.RequestedBy):
+		return errors.New("its signer was shown others as who asked for this: sign again")
+	case s.Policy.SHA256 != about.Policies[0].SHA256:
+		return errors.New("it was signed under another Policy than the one that asks for it now: sign again")
+	case !slices.Contains(about.Policies, s.Policy):
+		return fmt.Errorf("it names commit %.12s for the Policy, from which nobody was asked: sign again", s.Policy.Commit)
 	}
 	for _, f := range s.Fingerprints { // of any kind
 		if !slices.Contains([]string{"", "secret:", "protected:"}, strings.TrimSuffix(f, "patchset:"+about.PatchID)) {

@@ -222,7 +222,8 @@ func TestT01Activities(t *testing.T) {
 	line, long := "/approve "+fingerprint, "/approve --break-glass secret:"+fingerprint+" "+strings.Repeat("because ", 20)
 	sign := approval.SignedLine(signedtest.Ed25519(1).Signs(signed.Statement{
 		Schema: signed.Schema, TransactionID: "t", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve, Fingerprints: []string{fingerprint},
-		DecidedAt: "2026-01-02T03:04:05Z", Shown: canon.Sum(nil),
+		DecidedAt: "2026-01-02T03:04:05Z", Shown: canon.Sum(nil), Proposers: []ledger.Actor{{Kind: "bot", ID: "1"}}, RequestedBy: []ledger.Requester{},
+		Policy: ledger.PolicyRef{Commit: strings.Repeat("2", 40), SHA256: canon.Sum(nil)},
 	}))
 	const (
 		plain  = `{"op_type": "comment_pull", "act_user_id": 2, "comment_id": 7, "content": "CONTENT"}`

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
-const namespace = "countersign-decision@v1"
+const namespace = "countersign-decision@v2"
 
 // keygen makes a key with the real ssh-keygen.
 func keygen(t *testing.T, kind string, more ...string) (file string) {

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// A Requester is somebody who told the proposer to make a change, and where that is known from. It can only
+// ever count against an approval, so what nobody has verified may say it too: the Actor then has a login alone, and who
+// that is, is what they are called.
+type Requester struct {
+	Actor  Actor  `json:"actor"`
+	Source string `json:"source"`
+}
+
+// The sources of a Requester. Of the first four a forge tells; the others are the word of whoever proposed.
+const (
+	AskedBySender     = "actions.sender"                // of the event that the proposing workflow ran for
+	AskedByTrigger    = "actions.triggering_actor"      // who started that run, or ran it again
+	AskedByRunActor   = "workflow_run.actor"            // of the run that handed a bundle over
+	AskedByRunTrigger = "workflow_run.triggering_actor" // the same
+	AskedByGHAW       = "gh-aw"                         // whom a run of gh-aw names in aw_info.json
+	AskedByFlag       = "flag"                          // review --requested-by
+	AskedByRPC        = "rpc"                           // a member of a JSON-RPC request
+	AskedByMCP        = "mcp"                           // a member of a tool's arguments
+)
+
+var requestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, AskedByRunTrigger, AskedByGHAW, AskedByFlag, AskedByRPC, AskedByMCP}
+
+// maxRequesters bounds those of one proposal.
+const maxRequesters = 20
+
+// Named is the requester that somebody names: by a login, or by the address of a Git identity.
+func Named(name, source string) Requester {
+	who := Actor{Kind: "user", Login: strings.TrimPrefix(name, "@")}
+	if strings.Contains(who.Login, "@") {
+		who.ID = "local:" + strings.ToLower(who.Login)
+	}
+	return Requester{who, source}
+}
+
+// CheckRequesters is an error unless these are requesters of one proposal, each once and in their order.
+func CheckRequesters(all []Requester) error {
+	for _, r := range all {
+		switch {
+		case !slices.Contains(requestSources, r.Source):
+			return fmt.Errorf("names somebody who asked for it, from %s, which tells of nobody", show(r.Source))
+		case r.Actor.Kind == "" || r.Actor.ID == "" && r.Actor.Login == "":
+			return errors.New("names nobody as who asked for it")
+		case OneLine(r.Actor.Login, 100) != r.Actor.Login:
+			return errors.New("names somebody as who asked for it whose name is not one line")
+		}
+	}
+	if len(all) > maxRequesters || !slices.Equal(all, SortRequesters(all)) {
+		return fmt.Errorf("names who asked for it out of order, twice, or more than %d", maxRequesters)
+	}
+	return nil
+}
+
+// SortRequesters are these in their order, each once.
+func SortRequesters(all []Requester) []Requester {
+	return slices.Compact(slices.SortedFunc(slices.Values(all), func(a, b Requester) int {
+		return cmp.Or(CompareActors(a.Actor, b.Actor), strings.Compare(a.Source, b.Source))
+	}))
+}
+
+// CompareActors orders actors by kind, id and login.
+func CompareActors(a, b Actor) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID), strings.Compare(a.Login, b.Login))
+}
+
+// Requesters are those of the proposals beside the first, by the path of the artifact that says so, as Proposers has it:
+// a path without anybody is of a proposal that nobody is known to have asked for, and one that is not there was not read.
+func Requesters(dir fs.FS, log *Log) map[string][]Requester {
+	out := map[string][]Requester{}
+	for _, a := range log.Artifacts(KindAgain) {
+		if p, err := readProvenance(dir, a); err == nil {
+			out[a.Path] = p.RequestedBy
+		}
+	}
+	for _, a := range log.Artifacts(KindElsewhere) {
+		if doc, err := readElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
+			out[a.Path] = doc.Requesters()
+		}
+	}
+	return out
+}
+
+// news are those of some requesters that others do not have.
+func news(of, beside []Requester) (out []Requester) {
+	for _, r := range of {
+		if !slices.Contains(beside, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
