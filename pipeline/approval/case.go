@@ -47,7 +47,8 @@ type Judged struct {
 	Recorded    bool            `json:"recorded,omitempty"` // in the ledger: it counted when it was read
 	Counted     bool            `json:"counted"`
 	Reason      string          `json:"reason"`
-	Said        string          `json:"said,omitempty"` // the reason that its author gave
+	Said        string          `json:"said,omitempty"`      // the reason that its author gave
+	Asked       bool            `json:"requester,omitempty"` // its author had asked for the change
 }
 
 // Why is the reason as a sentence of its own, whose subject is "it" where the decision is
@@ -181,6 +182,8 @@ type Case struct {
 	Passes   func(ledger.ApprovalDecision) string
 
 	untold    bool           // somebody proposed it, first, again or elsewhere, and nobody knows who
+	unasked   bool           // the same of who asked for it
+	asked     []ledger.Actor // who asked for it
 	elsewhere []ledger.Actor // who had proposed it in another transaction
 
 	// Only for Independence, which asks for more than any Policy.
@@ -197,10 +200,14 @@ func (c Case) Decide() Verdict {
 	v := Verdict{State: Pending, Decisions: []Judged{}}
 	tallies := c.tallies()
 	c.untold = c.Log.Transaction().Proposer.Redacted()
+	c.ask(c.Log.Transaction().RequestedBy())
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
 	for _, p := range c.Log.Payloads() {
 		if a, ok := p.(*ledger.ArtifactStored); ok && (a.Kind == ledger.KindAgain || a.Kind == ledger.KindElsewhere) {
 			who := c.Proposers[a.Path]
+			by, told := c.Requesters[a.Path]
+			c.unasked = c.unasked || !told
+			c.ask(by)
 			c.untold = c.untold || len(who) == 0 || slices.ContainsFunc(who, ledger.Actor.Redacted)
 			if a.Kind == ledger.KindElsewhere {
 				c.elsewhere = append(slices.Clip(c.elsewhere), who...)
@@ -216,6 +223,7 @@ func (c Case) Decide() Verdict {
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
 			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason, Recorded: true,
 		}
+		j.Asked = c.askedFor(d.Source)
 		if d.Source.Signature != nil {
 			j.SignedBy = d.Source.Signature.KeyFingerprint
 		}
@@ -255,7 +263,7 @@ func (c Case) tallies() []*tally {
 			counts = max(1, len(n.Paths))
 		}
 		out[i] = &tally{
-			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts), ownersOf: c.OwnersOf,
+			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts), parts: make([]int, counts), ownersOf: c.OwnersOf,
 		}
 	}
 	return out
@@ -329,6 +337,7 @@ type tally struct {
 	fingerprint string
 	voted       map[string]string // by id, and by every name: the login of the voter
 	votes       []int             // for each path; one count where owners are not asked
+	parts       []int             // those of them by people who had a part in the change
 	ownersOf    func(path string) ([]string, error)
 }
 
@@ -351,12 +360,22 @@ func (t *tally) vote(c Case, from ledger.Source) string {
 	if why != "" {
 		return why
 	}
+	part := c.part(from)
+	for i := range goodFor { // one is left for somebody else
+		goodFor[i] = goodFor[i] && (part == "" || t.parts[i] < t.need.Required-1)
+	}
+	if !slices.Contains(goodFor, true) {
+		return part
+	}
 	for _, name := range append(names, id) {
 		t.voted[name] = cmp.Or(from.Author.Login, from.Author.ID)
 	}
 	for i, yes := range goodFor {
 		if yes {
 			t.votes[i]++
+			if part != "" {
+				t.parts[i]++
+			}
 		}
 	}
 	return ""

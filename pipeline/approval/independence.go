@@ -19,7 +19,7 @@ const (
 )
 
 // Independence decides again, from the record alone, whether all that a change needed was
-// approved by people who neither proposed it, first or later, nor wrote it. It goes by no
+// approved by people who neither proposed it, first or later, nor wrote it, nor are known to have asked for it. It goes by no
 // flag of the record and by no leave of the Policy: allow_author, and a decision in the
 // proposer's own shell, count for nothing here. why says what it rests on, or what is
 // missing.
@@ -61,6 +61,7 @@ func (ps *Policies) Independence(dir fs.FS, log *ledger.Log) (is Independence, w
 // independence decides the case more strictly step by step: the last that is still approved
 // tells how much is known.
 func (c Case) independence() (Independence, string) {
+	c.ask(c.Log.Transaction().RequestedBy())
 	for _, a := range ledger.Of[*ledger.ArtifactStored](c.Log) {
 		if a.Kind == ledger.KindAgain || a.Kind == ledger.KindElsewhere { // also who did so after having approved it
 			who := c.Proposers[a.Path]
@@ -68,6 +69,7 @@ func (c Case) independence() (Independence, string) {
 				who = []ledger.Actor{{}} // somebody, and nobody knows who
 			}
 			c.Authors = append(slices.Clip(c.Authors), who...)
+			c.ask(c.Requesters[a.Path])
 		}
 	}
 	c.othersOnly = true
@@ -75,7 +77,11 @@ func (c Case) independence() (Independence, string) {
 	case v.State == Denied:
 		return NotIndependent, v.Reason
 	case v.State != Approved:
-		return NotIndependent, "without the approvals of who proposed it: " + v.Reason
+		who := "who proposed it"
+		if len(c.asked) > 0 {
+			who += " or asked for it"
+		}
+		return NotIndependent, "without the approvals of " + who + ": " + v.Reason
 	case v.BreakGlass:
 		return NotIndependent, "the ordinary approvals were missing: " + v.Reason
 	}

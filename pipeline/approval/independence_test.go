@@ -75,8 +75,16 @@ func TestT79Independence(t *testing.T) {
 		want approval.Independence
 		why  string
 	}{
-		"another approved":           {apply("version: 1", ledger.Proposal{}), approval.Independent, "by others"},
-		"one of two":                 {apply("approvals: {required: 2}", ledger.Proposal{}), approval.NotIndependent, "1 of 2"},
+		"another approved":     {apply("version: 1", ledger.Proposal{}), approval.Independent, "by others"},
+		"one of two":           {apply("approvals: {required: 2}", ledger.Proposal{}), approval.NotIndependent, "1 of 2"},
+		"asked for it":         {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), approval.NotIndependent, "or asked for it"},
+		"another asked for it": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), approval.Independent, "by others"},
+		"asked for it by name": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), approval.NotIndependent, "or asked for it"},
+		"asked for it again": {apply("version: 1", ledger.Proposal{}, func(x *pull) {
+			x.artifact(ledger.KindAgain, ledger.Provenance{
+				Schema: ledger.AgainSchema, Proposer: agent, PatchID: thePatch, Input: ledger.Input{Kind: "patch"}, RequestedBy: []ledger.Requester{ledger.Named("ada", ledger.AskedByMCP)},
+			})
+		}), approval.NotIndependent, "or asked for it"},
 		"wrote it, which is allowed": {apply("approvals: {allow_author: true}", of(people["ada"])), approval.NotIndependent, "without the approvals of who proposed it"},
 		"proposed it too, before": {func(t *testing.T) *pull {
 			x := newPull(t, "approvals: {allow_author: true}", ledger.Proposal{})

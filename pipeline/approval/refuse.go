@@ -26,6 +26,8 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		return "the Policy lists its author under bots"
 	case c.untold:
 		return "who proposed the change cannot be told"
+	case c.unasked && slices.Contains(c.Policy.Approvals.Independent, policy.Requesting):
+		return "who asked for the change cannot be told"
 	}
 	if c.Passes != nil {
 		if why := c.Passes(d); why != "" {
@@ -121,6 +123,8 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 	switch {
 	case c.othersOnly && own:
 		return said
+	case c.othersOnly && c.askedFor(s):
+		return "asked for by the approver"
 	case c.provedOnly && isLocal(s) && s.Signature == nil:
 		return "a shell alone tells who its author is"
 	case slices.ContainsFunc(c.claimed, func(a ledger.Actor) bool { return c.is(s, a) }):
@@ -153,6 +157,32 @@ func (c Case) unsigned(s ledger.Source) string {
 func (c Case) wrote(s ledger.Source) bool {
 	all := slices.Concat([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors, c.elsewhere)
 	return slices.ContainsFunc(all, func(a ledger.Actor) bool { return c.is(s, a) })
+}
+
+// part says why an approval is not enough alone, "" if it may be: its author had a part in the change that the Policy
+// names under approvals.independent.
+func (c Case) part(s ledger.Source) string {
+	const alone = " by the approver, and somebody else must approve it too (approvals.independent)"
+	switch names := func(p policy.Part) bool { return slices.Contains(c.Policy.Approvals.Independent, p) }; {
+	case names(policy.Proposing) && c.wrote(s):
+		return "proposed" + alone
+	case names(policy.Requesting) && c.askedFor(s):
+		return "asked for" + alone
+	}
+	return ""
+}
+
+// ask adds people who asked for the change.
+func (c *Case) ask(all []ledger.Requester) {
+	for _, r := range all {
+		c.asked = append(slices.Clip(c.asked), r.Actor)
+		c.unasked = c.unasked || r.Actor.Redacted() || strings.Contains(r.Actor.Login, "<REDACTED:")
+	}
+}
+
+// askedFor reports whether the author of an approval is one of them.
+func (c Case) askedFor(s ledger.Source) bool {
+	return slices.ContainsFunc(c.asked, func(a ledger.Actor) bool { return c.is(s, a) })
 }
 
 // is reports whether the author of an approval is somebody. The names of both are asked

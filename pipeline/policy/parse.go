@@ -66,6 +66,7 @@ func (r *reader) policy(n node, p *Policy) {
 			field{"required", number(&a.Required, 1, mostApprovals)},
 			field{"permission", word(&a.Permission, permissions)},
 			field{"allow_author", boolean(&a.AllowAuthor)},
+			field{"independent", independent(&a.Independent)},
 			field{"same_head", boolean(&a.SameHead)},
 			field{"max_age", duration(&a.MaxAge, mostAge)},
 			field{"drift", drift(&a.Drift)},

@@ -46,8 +46,9 @@ func TestParseSample(t *testing.T) {
 		Version: 1,
 		Approvals: policy.Approvals{
 			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour),
-			Drift: &policy.Drift{Commits: &commits, SameDirectory: policy.Ask},
-			Local: policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo,
+			Drift:       &policy.Drift{Commits: &commits, SameDirectory: policy.Ask},
+			Independent: []policy.Part{policy.Proposing, policy.Requesting},
+			Local:       policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo,
 		},
 		Bots:      []string{"12345", "renovate"},
 		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly}},
@@ -94,6 +95,9 @@ func TestParse(t *testing.T) {
 		{"approvals: {max_age: 2w}", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(14 * 24 * time.Hour) }},
 		{"bots:\n- dependabot[bot]\n- 49699333\n- 'x'", func(p *policy.Policy) { p.Bots = []string{"dependabot[bot]", "49699333", "x"} }},
 		{"approvals: {keys: .github/allowed_signers}", func(p *policy.Policy) { p.Approvals.Keys = ".github/allowed_signers" }},
+		{"approvals: {independent: [requester, proposer]}", func(p *policy.Policy) {
+			p.Approvals.Independent = []policy.Part{policy.Proposing, policy.Requesting}
+		}},
 		{"approvals: {signed: require, hardware: true, pin: true}", func(p *policy.Policy) {
 			p.Approvals.Signed, p.Approvals.Hardware, p.Approvals.PIN = policy.SignedOnly, true, true
 		}},

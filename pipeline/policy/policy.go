@@ -8,6 +8,7 @@
 //	  required: 1            # humans who must approve each change
 //	  permission: write      # the least that an approver has: read, triage, write, maintain, admin
 //	  allow_author: false    # whether the proposer may approve (never a secret)
+//	  independent: [proposer, requester] # who alone is not enough: who proposed it, who asked for it
 //	  same_head: false       # whether an approval holds only for the commit it was made on
 //	  max_age: 14d           # how long an approval holds; left out: for ever
 //	  drift: {commits: 20, same_directory: ask} # how far the base may move meanwhile; left out: however far
@@ -89,10 +90,14 @@ type Policy struct {
 // in the file's word; Signing is what that comes to. ForgeKeys takes the signing keys
 // that the forge has for an account beside those of Keys. Hardware takes only security
 // keys that were touched, PIN those that verified the person as well.
+//
+// Of the approvals of each need at least one must be by somebody who had no Part of
+// Independent in the change.
 type Approvals struct {
 	Required    int        `json:"required"`
 	Permission  Permission `json:"permission"`
 	AllowAuthor bool       `json:"allow_author"`
+	Independent []Part     `json:"independent,omitempty"`
 	SameHead    bool       `json:"same_head"`
 	MaxAge      Duration   `json:"max_age,omitzero"`
 	Drift       *Drift     `json:"drift,omitempty"`
@@ -198,6 +203,31 @@ func (p Policy) JSON() []byte {
 
 // Sum is the "sha256:…" of JSON. Two files that say the same have one Sum.
 func (p Policy) Sum() string { return canon.Sum(p.JSON()) }
+
+// A Part is what somebody had to do with a change who may not be the only one to approve it.
+type Part string
+
+// The parts: having proposed it or written it, and having asked for it, as far as that is known.
+const (
+	Proposing  Part = "proposer"
+	Requesting Part = "requester"
+)
+
+var parts = []Part{Proposing, Requesting}
+
+// independent reads a list of parts, in any order.
+func independent(dst *[]Part) read {
+	return func(r *reader, n node, key string) {
+		var said []Part
+		filled(list(func(r *reader, n node, key string) {
+			var part Part
+			before := len(r.problems)
+			word(&part, parts)(r, n, key)
+			appendOnce(r, &said, part, n.mark, key, before)
+		}), "which asks for nobody")(r, n, key)
+		*dst = intersection(parts, said)
+	}
+}
 
 // A Permission is what somebody may do in a repository of the forge.
 type Permission string

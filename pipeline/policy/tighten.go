@@ -24,6 +24,7 @@ func Tighten(p, base Policy) Policy {
 		Required:    max(p.Approvals.Required, base.Approvals.Required),
 		Permission:  permissions[max(slices.Index(permissions, p.Approvals.Permission), slices.Index(permissions, base.Approvals.Permission), 0)],
 		AllowAuthor: p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
+		Independent: intersection(parts, union(p.Approvals.Independent, base.Approvals.Independent)),
 		SameHead:    p.Approvals.SameHead || base.Approvals.SameHead,
 		MaxAge:      least(p.Approvals.MaxAge, base.Approvals.MaxAge),
 		Drift:       tightenDrift(p.Approvals.Drift, base.Approvals.Drift),
