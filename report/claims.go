@@ -69,15 +69,17 @@ type Proposed struct {
 	Message  string         `json:"message,omitempty"`
 	Declared []string       `json:"declared,omitempty"`
 	Trace    string         `json:"trace,omitempty"` // the path of the artifact
+
+	RequestedBy []ledger.Requester `json:"requested_by,omitempty"`
 }
 
 // Proposals are those that a record has, the first first.
 func Proposals(all []ledger.Provenance) []Proposed {
 	var out []Proposed
 	for i, p := range all {
-		one := Proposed{Proposer: p.Proposer, Input: p.Input}
+		one := Proposed{Proposer: p.Proposer, Input: p.Input, RequestedBy: p.RequestedBy}
 		if i > 0 {
-			one = Proposed{p.Proposer, p.Input, p.Summary, p.Author, p.Message, p.Declared, p.Trace}
+			one = Proposed{p.Proposer, p.Input, p.Summary, p.Author, p.Message, p.Declared, p.Trace, p.RequestedBy}
 		}
 		out = append(out, one)
 	}

@@ -154,6 +154,7 @@ type Record struct {
 	PullURL       string                `json:"pull_url"`
 	ProposedAt    string                `json:"proposed_at"`
 	Proposers     []Person              `json:"proposers"`
+	RequestedBy   []ledger.Requester    `json:"requested_by"` // who is known to have asked for it
 	Decisions     []Decision            `json:"decisions"`
 	Independent   approval.Independence `json:"independent"`
 	Why           string                `json:"why"`
@@ -184,6 +185,7 @@ type Decision struct {
 	URL            string          `json:"url"`
 	DecidedAt      string          `json:"decided_at"`
 	Counted        bool            `json:"counted"`
+	Requester      bool            `json:"requester"` // its author had asked for the change
 	Why            string          `json:"why"`
 }
 

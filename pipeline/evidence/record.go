@@ -72,6 +72,11 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 	for _, a := range tx.Pointers.Proposal.Authors {
 		r.add(Person{a, "author"})
 	}
+	r.RequestedBy = append(r.RequestedBy, tx.RequestedBy()...)
+	for _, by := range ledger.Requesters(dir, log) {
+		r.RequestedBy = append(r.RequestedBy, by...)
+	}
+	r.RequestedBy = append([]ledger.Requester{}, ledger.SortRequesters(r.RequestedBy)...)
 	named := ledger.Proposers(dir, log)
 	for _, a := range log.Artifacts(ledger.KindElsewhere) {
 		for _, who := range named[a.Path] {
@@ -114,7 +119,7 @@ func (r *Record) decisions(log *ledger.Log, verdict approval.Verdict) {
 			one.VerifiedBy, one.KeyFingerprint = append(one.VerifiedBy, "signature"), d.Source.Signature.KeyFingerprint
 		}
 		if n < len(verdict.Decisions) {
-			one.Counted, one.Why = verdict.Decisions[n].Counted, verdict.Decisions[n].Reason
+			one.Counted, one.Requester, one.Why = verdict.Decisions[n].Counted, verdict.Decisions[n].Asked, verdict.Decisions[n].Reason
 		}
 		n++
 		r.Policy = d.Policy

@@ -31,8 +31,8 @@ const (
 
 var requestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, AskedByRunTrigger, AskedByGHAW, AskedByFlag, AskedByRPC, AskedByMCP}
 
-// maxRequesters bounds those of one proposal.
-const maxRequesters = 20
+// MaxRequesters bounds those of one proposal, as this program writes it.
+const MaxRequesters = 20
 
 // Named is the requester that somebody names: by a login, or by the address of a Git identity.
 func Named(name, source string) Requester {
@@ -43,7 +43,7 @@ func Named(name, source string) Requester {
 	return Requester{who, source}
 }
 
-// CheckRequesters is an error unless these are requesters of one proposal, each once and in their order.
+// CheckRequesters is an error unless these are requesters, each once and in their order.
 func CheckRequesters(all []Requester) error {
 	for _, r := range all {
 		switch {
@@ -55,8 +55,8 @@ func CheckRequesters(all []Requester) error {
 			return errors.New("names somebody as who asked for it whose name is not one line")
 		}
 	}
-	if len(all) > maxRequesters || !slices.Equal(all, SortRequesters(all)) {
-		return fmt.Errorf("names who asked for it out of order, twice, or more than %d", maxRequesters)
+	if !slices.Equal(all, SortRequesters(all)) {
+		return errors.New("names who asked for it out of order, or twice")
 	}
 	return nil
 }

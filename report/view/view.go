@@ -77,6 +77,7 @@ type Answer struct {
 	Verb   string // "approve", "deny"
 	Denies bool
 	Own    bool // whether its author proposed these bytes
+	Asked  bool // whether its author asked for them
 	Counts bool
 	Why    string // why it does not count, as a sentence whose subject is "it"
 	Proof  string // how much it proves
@@ -150,7 +151,7 @@ func (t *Transaction) answers(f Facts) {
 func answer(i int, d approval.Judged, f Facts) Answer {
 	a := Answer{
 		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: ledger.Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
-		Counts: d.Counted,
+		Counts: d.Counted, Asked: d.Asked,
 		Own:    slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
 	if !d.Counted {
@@ -160,7 +161,23 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 	if a.Own {
 		a.Proof = ledger.OwnProof(a.Proof)
 	}
+	if a.Asked {
+		a.Proof = askedFor + ", " + a.Proof
+	}
 	return a
+}
+
+// askedFor is what is said of an approval by somebody who asked for the change.
+const askedFor = "asked for by the approver"
+
+// asked is askedFor behind a title, where a requirement was met by those alone who asked for the change or proposed it.
+func (t Transaction) asked() string {
+	for _, r := range t.Requirements {
+		if slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Asked }) && !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Asked && !a.Own }) {
+			return "; " + askedFor
+		}
+	}
+	return ""
 }
 
 // proof says how much a decision proves, and whether that is weak. settled says that it was asked for
@@ -259,7 +276,7 @@ func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) strin
 	case v.BreakGlass:
 		return "The glass was broken by " + List(t.approvers(true)) + rest
 	}
-	return "Approved by " + List(t.approvers(false)) + rest
+	return "Approved by " + List(t.approvers(false)) + rest + t.asked()
 }
 
 // carriedOut says who approved what was applied or merged, and whether that is as it should be.

@@ -41,11 +41,18 @@ func TestBanner(t *testing.T) {
 	broken := verdict(approval.Approved, []string{marc.ID}, said(marc, "local"), secret)
 	broken.BreakGlass, broken.Needs[0].Kind = true, policy.KindBreakGlass
 	broken.Needs = append(broken.Needs, approval.Need{Kind: policy.KindSecret, Fingerprint: secret.Fingerprint, Required: 1, Approved: 1, By: []string{ada.ID}})
+	wanted := said(marc, approval.KindIssueComment)
+	wanted.Asked = true
+	asked := verdict(approval.Approved, []string{marc.ID}, wanted)
+	withAnn := verdict(approval.Approved, []string{marc.ID, ann.ID}, wanted, said(ann, approval.KindReview))
 	half := verdict(approval.Pending, []string{marc.ID}, said(marc, "review"))
 	half.Needs[0].Required = 2
 	for want, f := range map[string]view.Facts{
 		"1 Approved by marc, and applied|":                                                                       {State: state.Applied, Verdict: approved},
 		"1 Approved by marc, and merged|":                                                                        {State: state.Merged, Verdict: approved, GateOnly: true},
+		"1 Approved by marc, and applied; asked for by the approver|":                                            {State: state.Applied, Verdict: asked},
+		"0 Approved by marc, not applied yet; asked for by the approver|":                                        {State: state.Approved, Verdict: asked},
+		"1 Approved by marc and Ann, and applied|":                                                               {State: state.Applied, Verdict: withAnn},
 		"3 Approved by marc; never applied: README.md changed meanwhile|":                                        {State: state.Superseded, Verdict: approved, Ended: "the base changed: README.md"},
 		"3 Approved by marc; closed without being applied: not needed|":                                          {State: state.Closed, Verdict: approved, Ended: "not needed"},
 		"3 Closed: not needed|":                                                                                  {State: state.Closed, Verdict: verdict(approval.Pending, nil), Ended: "not needed"},

@@ -192,6 +192,9 @@ func decision(d evidence.Decision) string {
 	if d.Decision != ledger.Approve {
 		verb = ", " + string(d.Decision)
 	}
+	if d.Requester {
+		verb += ", asked for by the approver"
+	}
 	return fmt.Sprintf("%s%s, %s, %s, %s", who(d.Author), verb, d.Kind, strings.Join(d.VerifiedBy, " and "), ledger.OneLine(d.DecidedAt, 40))
 }
 
