@@ -46,6 +46,9 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		return Reviewed{Learnt: p.known}, err
 	}
 	r = r.With(p.known)
+	if in.Kind != input.KindPullRequest {
+		in.RequestedBy = slices.Concat(in.RequestedBy, r.Asked)
+	}
 	p.pull, p.own, p.proposer, p.replaces, p.placed = in.For, in.Kind == input.KindPullRequest, r.proposer(in), in.Replaces, in.Base != ""
 	proposed := Reviewed{Patchset: p.Set, PatchID: p.ID, BaseCommit: p.Base, Learnt: p.known, Risks: p.risks.Under(p.rules.Policy, p.Set.Paths())}
 	if (in.Kind == input.KindPatch || in.Kind == input.KindPack || in.Kind == input.KindProposal) && p.Redacted() == "" {

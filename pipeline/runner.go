@@ -43,6 +43,9 @@ type Runner struct {
 	// Decider is whose decisions are recorded here, and zero where nobody is known
 	// by more than a name that a machine made up: then none is.
 	Decider ledger.Actor
+	// Asked are those who are known to have started this program, and so to have asked for
+	// what is proposed here, but for a pull request's own diff.
+	Asked   []ledger.Requester
 	Tool    string // program and version, for provenance
 	Now     func() time.Time
 	Entropy io.Reader

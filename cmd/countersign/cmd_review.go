@@ -29,6 +29,7 @@ type reviewFlags struct {
 	recipe, needle                string
 	files                         []string
 	summary, trace                string
+	requestedBy                   []string // the names of who asked for it
 	dryRun                        bool
 	pr                            int
 	prDiff                        bool
@@ -55,6 +56,7 @@ func (f *reviewFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.needle, "needle", "", "remove-todo: delete every line that contains this `TEXT`")
 	flags.StringSliceVar(&f.files, "files", nil, "remove-todo: in these files only (default: all text files)")
 	flags.StringVarP(&f.summary, "summary", "s", "", "what the change is for, shown to the approver")
+	flags.StringSliceVar(&f.requestedBy, "requested-by", nil, "who asked for the change: a `LOGIN`, or the address of a Git identity")
 	flags.StringVar(&f.trace, "trace", "", "keep what the proposer did before: an agent's log, or steps as JSON Lines, `FILE`")
 }
 
@@ -73,6 +75,15 @@ func (f *reviewFlags) given() []string {
 		}
 	}
 	return out
+}
+
+// asked are those whom --requested-by names.
+func (f *reviewFlags) asked() ([]ledger.Requester, error) {
+	all, err := ledger.NamedAll(f.requestedBy, ledger.AskedByFlag)
+	if err != nil {
+		err = &cli.UsageError{Message: "--requested-by " + err.Error(), Hint: "--requested-by LOGIN"}
+	}
+	return all, err
 }
 
 // patchOf is the file that --patch names where a transaction is given: it is that one's
@@ -313,6 +324,10 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 	if err != nil {
 		return err
 	}
+	asked, err := f.asked()
+	if err != nil {
+		return err
+	}
 	raw, err := a.readLimited(f.patch, rules.Policy.Limits.Bytes)
 	if err != nil {
 		return inFile(f.patch, err)
@@ -325,6 +340,7 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 		if each[i], err = a.placed(ctx, each[i], f); err != nil {
 			return err
 		}
+		each[i].RequestedBy = asked
 		each[i].Target = f.to
 	}
 	there, fits, err := a.fitting(ctx, r, each)

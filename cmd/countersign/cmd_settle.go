@@ -96,6 +96,7 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 	if a.client == nil {
 		return none, 0, a.noClient("there is no token to read pull requests with")
 	}
+	r.Asked = nil // what it proposes was asked for by who started the run that hands it over
 	s := a.settler(r)
 	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
 	if f.bundle != "" {
@@ -247,6 +248,7 @@ func (a *App) settleAll(ctx context.Context, f settleFlags, args []string) error
 	if err != nil {
 		return err
 	}
+	w.r.Asked = nil
 	sweep := a.settler(w.r)
 	sweep.NoGate = f.noGate
 	if sweep.Forge != nil {
@@ -423,6 +425,24 @@ func mayCount(ctx context.Context, client forgeClient, e pull.Event, number int)
 		author = there.Author
 	}
 	return who.ID == author.ID
+}
+
+// startedBy are those who started the workflow's run that this runs in, as its event and its variables say.
+func startedBy(getenv func(string) string) ([]ledger.Requester, error) {
+	if !inWorkflow(getenv) || getenv("GITHUB_EVENT_PATH") == "" {
+		return nil, nil
+	}
+	e, err := readEvent(getenv)
+	if err != nil {
+		return nil, err
+	}
+	login, id := getenv("GITHUB_TRIGGERING_ACTOR"), ""
+	if login == getenv("GITHUB_ACTOR") { // GITHUB_ACTOR_ID is of who started it first
+		if id = getenv("GITHUB_ACTOR_ID"); e.Name == "schedule" {
+			login = "" // who last changed the workflow's file
+		}
+	}
+	return e.StartedBy(login, id), nil
 }
 
 // readEvent reads the event of the workflow that this runs in.

@@ -187,6 +187,10 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	case len(given) > 1:
 		return in, "", &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
 	}
+	asked, err := f.asked()
+	if err != nil {
+		return in, "", err
+	}
 	rules, err := r.Rules(ctx, "")
 	if err != nil {
 		return in, "", err
@@ -194,6 +198,7 @@ func (a *App) proposed(ctx context.Context, r *pipeline.Runner, f reviewFlags) (
 	if in, name, err = a.input(ctx, r, f, rules.Policy); err == nil {
 		in, err = a.placed(ctx, in, f)
 	}
+	in.RequestedBy = append(in.RequestedBy, asked...)
 	if err == nil && f.trace != "" {
 		name = f.trace
 		in.Trace, in.TraceFormat, err = a.readTrace(name, rules.Policy, r.Secrets.Text)
@@ -500,7 +505,16 @@ func (a *App) agentsOutput(ctx context.Context, r *pipeline.Runner, f reviewFlag
 			return in, err
 		}
 	}
-	return asked.Change(diff, commits, f.summary)
+	info := []byte("{}")
+	if a.isFile(filepath.Join(dir, input.GHAWInfo)) {
+		if info, err = a.readInside(dir, input.GHAWInfo, p.Limits.Bytes); err != nil {
+			return in, err
+		}
+	}
+	if in, err = asked.Change(diff, commits, f.summary); err == nil {
+		in.RequestedBy, err = input.GHAWRequesters(info)
+	}
+	return in, err
 }
 
 // commits reads a bundle of new commits. One for a pull request is made on its head, which

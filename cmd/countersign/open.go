@@ -60,6 +60,9 @@ func (a *App) open() (*pipeline.Runner, error) {
 	if settings.Email != "" {
 		r.Decider = r.Actor
 	}
+	if r.Asked, err = startedBy(a.Getenv); err != nil {
+		return nil, err
+	}
 	if client != nil { // there is a token to read pull requests with
 		a.client, r.Forge = client, a.trustedForge(client)
 	}

@@ -247,6 +247,8 @@ type Run struct {
 	HeadCommit     string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time // when it was completed, if it is
+	// RequestedBy are who started it, and who ran it again; nobody of a schedule.
+	RequestedBy []ledger.Requester
 }
 
 // A ReviewComment is a comment on lines of a file: those from Start to Line, counted from

@@ -22,6 +22,24 @@ const FormatGHAW = "gh-aw"
 // GHAWOutput is the file that says what the agent asks for.
 const GHAWOutput = "agent_output.json"
 
+// GHAWInfo is the file in which a run of gh-aw says of itself what it is, before its agent begins.
+const GHAWInfo = "aw_info.json"
+
+// GHAWRequesters reads who started the run, as aw_info.json has it: {"actor": "ada", …}. The agent could have
+// written there too: whoever is named can only be kept from approving alone.
+func GHAWRequesters(info []byte) ([]ledger.Requester, error) {
+	doc, err := canon.Parse(info)
+	if err != nil {
+		return nil, &patch.Error{Message: GHAWInfo + ": " + err.Error()}
+	}
+	root, _ := doc.(map[string]any)
+	login, _ := root["actor"].(string)
+	if login == "" || root["event_name"] == "schedule" { // whose run names the last who changed the workflow
+		return nil, nil
+	}
+	return ledger.NamedAll([]string{login}, ledger.AskedByGHAW)
+}
+
 // GHAW is what an agent of gh-aw asks for: the one item of its output that is
 // create_pull_request or push_to_pull_request_branch. Rest are the types of the other
 // items, which nobody does here.

@@ -43,6 +43,30 @@ func Named(name, source string) Requester {
 	return Requester{who, source}
 }
 
+// NamedAll are those that somebody names, or an error if that is nobody, or too many.
+func NamedAll(names []string, source string) (all []Requester, err error) {
+	for _, name := range names {
+		all = append(all, Named(name, source))
+	}
+	all = SortRequesters(all)
+	if err = CheckRequesters(all); err == nil && len(all) > MaxRequesters {
+		err = fmt.Errorf("names %d people, more than %d, as who asked for it", len(all), MaxRequesters)
+	}
+	return all, err
+}
+
+// StartedBy are those who started a run of a workflow by an event, and who ran it again: what it hands over they asked
+// for. Nobody asks for what a schedule starts, whose run names the last who changed the workflow's file.
+func StartedBy(event string, actor, triggering Actor) (out []Requester) {
+	if actor.ID != "" && event != "schedule" {
+		out = append(out, Requester{actor, AskedByRunActor})
+	}
+	if triggering.ID != "" && triggering.ID != actor.ID {
+		out = append(out, Requester{triggering, AskedByRunTrigger})
+	}
+	return out
+}
+
 // CheckRequesters is an error unless these are requesters, each once and in their order.
 func CheckRequesters(all []Requester) error {
 	for _, r := range all {

@@ -33,6 +33,8 @@ type Bundle struct {
 	// Message and Author are what the mails or commits say that the diff came in.
 	Message string         `json:"message,omitempty"`
 	Author  *ledger.Author `json:"author,omitempty"`
+	// RequestedBy are the names of those who asked for the change, as who made the bundle says.
+	RequestedBy []string `json:"requested_by,omitempty"`
 }
 
 const bundleSchema = "countersign/bundle/1"
@@ -51,6 +53,9 @@ func NewBundle(in input.Change, diff, trace []byte) Bundle {
 	if kind == input.KindPatch {
 		text, declared := in.Claims(func(s string) string { return s })
 		b.Author, b.Message = in.Author, strings.TrimSpace(text+"\n\n"+strings.Join(declared, "\n"))
+	}
+	for _, r := range in.RequestedBy {
+		b.RequestedBy = append(b.RequestedBy, r.Actor.Login)
 	}
 	if len(trace) > 0 {
 		b.Trace, b.TraceFormat = base64.StdEncoding.EncodeToString(trace), in.TraceFormat
@@ -104,6 +109,9 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 		in, err = input.Proposal(data, nil, p, b.Summary)
 	default:
 		err = fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
+	}
+	if err == nil {
+		in.RequestedBy, err = ledger.NamedAll(b.RequestedBy, ledger.AskedByFlag)
 	}
 	if err != nil || b.Trace == "" {
 		return in, err

@@ -54,7 +54,8 @@ type Event struct {
 			From string `json:"from"`
 		} `json:"body"`
 	} `json:"changes"`
-	WorkflowRun *eventRun `json:"workflow_run"`
+	Sender      *eventUser `json:"sender"`
+	WorkflowRun *eventRun  `json:"workflow_run"`
 	MergeGroup  *struct {
 		HeadSHA string `json:"head_sha"`
 		HeadRef string `json:"head_ref"`
@@ -77,6 +78,14 @@ func (u *eventUser) actor() ledger.Actor {
 	return a
 }
 
+// known is who it is, nobody where the event does not say.
+func (u *eventUser) known() ledger.Actor {
+	if u == nil || u.ID <= 0 {
+		return ledger.Actor{}
+	}
+	return u.actor()
+}
+
 type eventRun struct {
 	ID             int64      `json:"id"`
 	Path           string     `json:"path"`
@@ -84,7 +93,8 @@ type eventRun struct {
 	Conclusion     string     `json:"conclusion"`
 	HeadBranch     string     `json:"head_branch"`
 	HeadSHA        string     `json:"head_sha"`
-	Actor          *eventUser `json:"actor"` // whose comment or review it was started by
+	Actor          *eventUser `json:"actor"`            // whose comment or review it was started by
+	Triggering     *eventUser `json:"triggering_actor"` // who started it, or ran it again
 	HeadRepository *struct {
 		ID    int64 `json:"id"`
 		Owner struct {
@@ -310,6 +320,34 @@ func (e Event) Speaker() (who, author ledger.Actor, said bool) {
 		return who, author, who.Kind == "user" // a bot may have taken back what somebody said
 	}
 	return who, author, false
+}
+
+// HandedOverFor are those who started the run that an event is about.
+func (e Event) HandedOverFor() []ledger.Requester {
+	run := e.WorkflowRun
+	if run == nil {
+		return nil
+	}
+	return ledger.StartedBy(run.Event, run.Actor.known(), run.Triggering.known())
+}
+
+// StartedBy are those who had a workflow run in which something is proposed: the sender of its event, who
+// started the run that this is about, and, by their login and perhaps the number of their account, who started this run
+// or ran it again.
+func (e Event) StartedBy(triggering, id string) []ledger.Requester {
+	out := e.HandedOverFor()
+	if who := e.Sender.known(); who.ID != "" && e.Name != "schedule" {
+		out = append(out, ledger.Requester{Actor: who, Source: ledger.AskedBySender})
+	}
+	known := func(r ledger.Requester) bool { return strings.EqualFold(r.Actor.Login, triggering) }
+	if triggering != "" && !slices.ContainsFunc(out, known) {
+		who := ledger.Actor{Kind: "user", ID: id, Login: ledger.OneLine(triggering, 100)}
+		if strings.HasSuffix(triggering, "[bot]") {
+			who.Kind = "bot"
+		}
+		out = append(out, ledger.Requester{Actor: who, Source: ledger.AskedByTrigger})
+	}
+	return out
 }
 
 // spoken begin the events that are somebody's words, as runs are started by them; the second is

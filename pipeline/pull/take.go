@@ -40,18 +40,18 @@ func (s *settlement) takeBundles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.takeBundle(ctx, raw, rules.Policy)
+		return s.takeBundle(ctx, raw, nil, rules.Policy)
 	}
 	runs, err := s.unread(ctx)
 	s.fail(err)                // and the event's own is taken all the same
 	for _, run := range runs { // what cannot be proposed is told, and keeps nobody from the rest
-		if err := s.takeRun(ctx, run.ID, rules.Policy); err != nil {
+		if err := s.takeRun(ctx, run, rules.Policy); err != nil {
 			s.note("A proposal of an earlier run could not be read: " + s.words(err))
 		}
 	}
 	opens := rules.Policy.Apply.To == policy.ToPullRequest && s.Event.ProposesAnew() != 0
 	if id := s.Event.handsOver(s.number); id != 0 && !opens {
-		return s.takeRun(ctx, id, rules.Policy)
+		return s.takeRun(ctx, forge.Run{ID: id, RequestedBy: s.Event.HandedOverFor()}, rules.Policy)
 	}
 	return nil
 }
@@ -118,23 +118,24 @@ func (s *settlement) lastTaken(ctx context.Context) (last time.Time, err error) 
 
 // takeRun proposes what the bundle of a run holds; a run without one had nothing
 // to propose.
-func (s *settlement) takeRun(ctx context.Context, id int64, p policy.Policy) error {
-	raw, err := s.Forge.Artifact(ctx, id, BundleName, maxBundle(p))
+func (s *settlement) takeRun(ctx context.Context, run forge.Run, p policy.Policy) error {
+	raw, err := s.Forge.Artifact(ctx, run.ID, BundleName, maxBundle(p))
 	if errors.Is(err, forge.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return s.takeBundle(ctx, raw, p)
+	return s.takeBundle(ctx, raw, run.RequestedBy, p)
 }
 
-// takeBundle proposes what a bundle holds for this pull request.
-func (s *settlement) takeBundle(ctx context.Context, raw []byte, p policy.Policy) error {
+// takeBundle proposes what a bundle holds for this pull request, which these asked for beside whom it names.
+func (s *settlement) takeBundle(ctx context.Context, raw []byte, asked []ledger.Requester, p policy.Policy) error {
 	in, err := readBundle(raw, p)
 	if err != nil {
 		return &BundleError{err}
 	}
+	in.RequestedBy = append(in.RequestedBy, asked...)
 	if in, err = ChangeFor(ctx, s.Runner, in, s.number); err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (s Settler) TakeNew(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	told := s.Event.WorkflowRun
-	return s.takeNew(ctx, forge.Run{ID: id, HeadBranch: told.HeadBranch, HeadCommit: told.HeadSHA})
+	return s.takeNew(ctx, forge.Run{ID: id, HeadBranch: told.HeadBranch, HeadCommit: told.HeadSHA, RequestedBy: s.Event.HandedOverFor()})
 }
 
 // takeNew is TakeNew of a run of the default branch's own: its commit is on that branch,
@@ -214,7 +215,7 @@ func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 	if err != nil {
 		return 0, &BundleError{err}
 	}
-	in.Base = run.HeadCommit
+	in.Base, in.RequestedBy = run.HeadCommit, append(in.RequestedBy, run.RequestedBy...)
 	try, err := s.Runner.Review(ctx, in, true)
 	s.Host.Learn(try.Learnt)
 	if err != nil {

@@ -106,7 +106,16 @@ func (got *workflowRun) run() (forge.Run, error) {
 		run.HeadRepository = &ledger.Repository{ID: strconv.FormatInt(head.GetID(), 10), Name: head.GetFullName()}
 		run.HeadOwner = head.GetOwner().GetLogin()
 	}
+	run.RequestedBy = ledger.StartedBy(run.Event, startedBy(got.Actor), startedBy(got.TriggeringActor))
 	return run, nil
+}
+
+// startedBy is an account that a run names, nobody where it names none.
+func startedBy(u *github.User) ledger.Actor {
+	if u.GetID() <= 0 {
+		return ledger.Actor{}
+	}
+	return (&account{Type: u.GetType(), Login: u.GetLogin(), DatabaseID: u.GetID()}).actor()
 }
 
 // workflowOf leaves out what GitHub puts around a path: its own repository's

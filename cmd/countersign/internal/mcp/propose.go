@@ -11,13 +11,20 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 type patchParams struct {
-	Patch       string `json:"patch"`
-	Format      string `json:"format,omitempty"`
-	Summary     string `json:"summary,omitempty"`
-	PullRequest int    `json:"pull_request,omitempty"`
+	Patch   string `json:"patch"`
+	Format  string `json:"format,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	proposedFor
+}
+
+// proposedFor says for which pull request something is proposed, and who asked for it.
+type proposedFor struct {
+	PullRequest int      `json:"pull_request,omitempty"`
+	RequestedBy []string `json:"requested_by,omitempty"`
 }
 
 func (c *call) proposePatch(ctx context.Context, p patchParams) (any, error) {
@@ -28,7 +35,7 @@ func (c *call) proposePatch(ctx context.Context, p patchParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.PullRequest)
+	return c.propose(ctx, in, p.proposedFor)
 }
 
 // patch reads a change in one of the formats that are files. Several diffs are one change,
@@ -52,9 +59,9 @@ func (c *call) patch(ctx context.Context, text, format, summary string) (input.C
 }
 
 type editsParams struct {
-	Edits       editList `json:"edits"`
-	Summary     string   `json:"summary,omitempty"`
-	PullRequest int      `json:"pull_request,omitempty"`
+	Edits   editList `json:"edits"`
+	Summary string   `json:"summary,omitempty"`
+	proposedFor
 }
 
 // An editList is a list of edits. Some clients send it as a text that holds the list.
@@ -91,7 +98,7 @@ func (c *call) proposeEdits(ctx context.Context, p editsParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.PullRequest)
+	return c.propose(ctx, in, p.proposedFor)
 }
 
 // edits reads edits as the calls of an edit tool, which is one of the formats: so they are
@@ -121,8 +128,8 @@ func (c *call) edits(ctx context.Context, given []json.RawMessage, summary strin
 }
 
 type worktreeParams struct {
-	Summary     string `json:"summary,omitempty"`
-	PullRequest int    `json:"pull_request,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	proposedFor
 }
 
 func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, error) {
@@ -133,7 +140,7 @@ func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.PullRequest)
+	return c.propose(ctx, in, p.proposedFor)
 }
 
 // forPull opens what a proposal for a pull request takes.
@@ -148,13 +155,16 @@ func (c *call) forPull(number int) error {
 }
 
 // propose records a proposal, by the one way that all proposals go.
-func (c *call) propose(ctx context.Context, in input.Change, pullRequest int) (any, error) {
+func (c *call) propose(ctx context.Context, in input.Change, p proposedFor) (any, error) {
 	in.Via = input.ViaMCP
 	var err error
-	if pullRequest > 0 {
-		if in, err = c.ForPull(ctx, in, pullRequest); err != nil {
+	if p.PullRequest > 0 {
+		if in, err = c.ForPull(ctx, in, p.PullRequest); err != nil {
 			return nil, err
 		}
+	}
+	if in.RequestedBy, err = ledger.NamedAll(p.RequestedBy, ledger.AskedByMCP); err != nil {
+		return nil, &ArgumentError{"arguments.requested_by " + err.Error()}
 	}
 	done, err := c.Review(ctx, in, false)
 	c.Learn(done.Learnt)

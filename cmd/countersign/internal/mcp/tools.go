@@ -19,6 +19,7 @@ const refusals = ` Refused, with "path" and "line": a path outside of the reposi
 
 var (
 	summary     = text("what the change is for, one line, shown to the person who decides")
+	requestedBy = list("who asked for it, if you know: their account at the forge, or the address of their Git identity; they are then not the only one to approve it, where the Policy says so", schema{"type": "string"})
 	pullRequest = number("the open pull request that it is for: it goes on its head; leave it out for this clone's HEAD", 1)
 	transaction = text("the transaction: its id, a part of it that no other has, or its patch_id")
 	proposed    = result(with(state, schema{
@@ -45,7 +46,7 @@ func (s *service) addTools() {
 		Description: "Propose a change as a patch: what git diff prints, a unified diff, Codex's apply_patch, search and replace blocks, calls of an edit tool as JSON, or one fenced block of these in a text." + refusals,
 		InputSchema: object(schema{
 			"patch":  text("the patch, as it is"),
-			"format": schema{"type": "string", "enum": formats(), "description": "what it is: " + strings.Join(formats(), ", ") + "; auto, which finds it out, if left out"}, "summary": summary, "pull_request": pullRequest,
+			"format": schema{"type": "string", "enum": formats(), "description": "what it is: " + strings.Join(formats(), ", ") + "; auto, which finds it out, if left out"}, "summary": summary, "pull_request": pullRequest, "requested_by": requestedBy,
 		}, "patch"),
 		OutputSchema: proposed,
 	}, (*call).proposePatch)
@@ -57,14 +58,14 @@ func (s *service) addTools() {
 				"path": text("the file, from the top of the repository"), "old_text": text("the text to replace; empty for a file that is not there yet"),
 				"new_text": text("what takes its place"), "content": text("in place of both: the whole file, new or not; it cannot be empty for a file that has content"),
 			}, "path")},
-			"summary": summary, "pull_request": pullRequest,
+			"summary": summary, "pull_request": pullRequest, "requested_by": requestedBy,
 		}, "edits"),
 		OutputSchema: proposed,
 	}, (*call).proposeEdits)
 	addTool(s, sdk.Tool{
 		Name: "propose_worktree", Annotations: proposes("Propose what the working tree has"),
 		Description:  "Propose all that the working tree has beyond HEAD: files changed, added (unless ignored) and deleted. Use it once you have edited files in place." + refusals,
-		InputSchema:  object(schema{"summary": summary, "pull_request": pullRequest}),
+		InputSchema:  object(schema{"summary": summary, "pull_request": pullRequest, "requested_by": requestedBy}),
 		OutputSchema: proposed,
 	}, (*call).proposeWorktree)
 	addTool(s, sdk.Tool{

@@ -183,6 +183,7 @@ type turnParams struct {
 	SandboxPolicy  *sandboxParams `json:"sandboxPolicy,omitempty"`
 	ApprovalPolicy any            `json:"approvalPolicy,omitempty"` // an object, or a word
 	Trace          string         `json:"trace,omitempty"`
+	RequestedBy    []string       `json:"requestedBy,omitempty"` // the names of who asked for it
 }
 
 // Key keeps the turns of a thread in order.
@@ -297,6 +298,9 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 		return in, err
 	}
 	in.Via = input.ViaRPC
+	if in.RequestedBy, err = ledger.NamedAll(p.RequestedBy, ledger.AskedByRPC); err != nil {
+		return in, &RefusedError{"params.requestedBy " + err.Error()}
+	}
 	if have := int64(len(p.Trace)); have > rules.Policy.Limits.Bytes {
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
