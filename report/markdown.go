@@ -252,7 +252,8 @@ func (r Report) facts(to Links) string {
 	if r.AppliedCommit != "" {
 		rows = append(rows, "commit | "+to.commit(r.AppliedCommit))
 	}
-	rows = append(rows, "ledger | "+name(r.LedgerRef)+" "+r.ledgerLinks(to).commit(r.LedgerCommit))
+	to.Web = cmp.Or(r.LedgerWeb, to.Web)
+	rows = append(rows, "ledger | "+name(r.LedgerRef)+" "+to.commit(r.LedgerCommit))
 	return "| | |\n|---|---|\n| " + strings.Join(rows, " |\n| ") + " |\n\n"
 }
 
@@ -477,12 +478,6 @@ func (l Links) short(id string) string {
 		return name(id)
 	}
 	return link(code(id[:12]), l.page("commit/"+id))
-}
-
-// ledgerLinks are the links of the repository that has the ledger.
-func (r Report) ledgerLinks(to Links) Links {
-	to.Web = cmp.Or(r.LedgerWeb, to.Web)
-	return to
 }
 
 // policy is the Policy's file.

@@ -97,13 +97,6 @@ func (p *page) list(l list) {
 	p.write(string(text) + l.missing(l.n-shown))
 }
 
-// within is list with at most room bytes.
-func (p *page) within(room int, l list) {
-	part := newPage(min(room, p.left))
-	part.list(l)
-	p.write(part.String())
-}
-
 func (l list) missing(n int) string {
 	if n == 0 {
 		return "\n"

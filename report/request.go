@@ -81,7 +81,9 @@ func (q Request) writeHead(p *page) {
 	}
 	p.write(q.Report.risks(p.left, q.links()))
 	rows := each(escapedIn(q.Diff), func(e escapedPart) string { return e.row(q.Report.Files) })
-	p.within(maxPlaces, list{"Escapes such as `\\u202e` stand for characters that do not show, or bytes that are not UTF-8, in:\n\n", rows, 30, "more such place", ""})
+	places := newPage(min(maxPlaces, p.left))
+	places.list(list{"Escapes such as `\\u202e` stand for characters that do not show, or bytes that are not UTF-8, in:\n\n", rows, 30, "more such place", ""})
+	p.write(places.String())
 }
 
 // waits says how many answers are asked for, and about what.

@@ -44,16 +44,12 @@ func Simulation(r simulate.Result, s Style) string {
 			fmt.Fprintf(&b, "\n%s\n", s.Bold(differences[c.Difference]))
 		}
 		last = c.Difference
-		fmt.Fprintf(&b, "  %s %s\n    %s\n", caseName(c), Clean(c.Summary), verdicts(c))
+		fmt.Fprintf(&b, "  %s %s\n    %s\n", cmp.Or(c.TransactionID, fmt.Sprintf("pull request %d", c.PullRequest)), Clean(c.Summary), verdicts(c))
 		for _, why := range c.Why {
 			fmt.Fprintf(&b, "    - %s\n", Clean(why))
 		}
 	}
 	return b.String()
-}
-
-func caseName(c simulate.Case) string {
-	return cmp.Or(c.TransactionID, fmt.Sprintf("pull request %d", c.PullRequest))
 }
 
 // verdicts are those of then and of now, in words.

@@ -10,16 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/report/view"
 )
 
-// banner is why the change stands as it does.
-func (s *sheet) banner() {
-	b := s.t.view.Banner
-	s.Put("<div class=\"verdict {}\"><p><strong>{}</strong></p>", s.t.Class(), b.Title)
-	if b.Detail != "" {
-		s.Put("<p>{}</p>", b.Detail)
-	}
-	s.Markup("</div>\n")
-}
-
 // requirements are who approved which bytes, how much each answer proves and what is missing: what the
 // page is opened for.
 func (s *sheet) requirements() {

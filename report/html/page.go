@@ -91,7 +91,12 @@ func (s *sheet) top() {
 	if !s.t.Sound() {
 		s.Add(Findings("This record does not verify", "Nothing on this page counts as approved. What could be read stands below.", s.t.Findings))
 	}
-	s.banner()
+	b := s.t.view.Banner
+	s.Put("<div class=\"verdict {}\"><p><strong>{}</strong></p>", s.t.Class(), b.Title)
+	if b.Detail != "" {
+		s.Put("<p>{}</p>", b.Detail)
+	}
+	s.Markup("</div>\n")
 }
 
 // lead is who wanted it, how large it is, and what it is for.

@@ -157,7 +157,10 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 	if !d.Counted {
 		a.Why = d.Why()
 	}
-	a.Proof, a.Weak = proof(d, f.done())
+	a.Proof, a.Weak = ledger.Proof(d.Source, d.SignedBy != "", d.Author)
+	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // asked for again before it was carried out
+		a.Proof += ", asked twice"
+	}
 	if a.Own {
 		a.Proof = ledger.OwnProof(a.Proof)
 	}
@@ -179,19 +182,6 @@ func (t Transaction) asked() string {
 	}
 	return ""
 }
-
-// proof says how much a decision proves, and whether that is weak. settled says that it was asked for
-// again before it was carried out.
-func proof(d approval.Judged, settled bool) (words string, weak bool) {
-	words, weak = ledger.Proof(d.Source, d.SignedBy != "", d.Author)
-	if settled && d.Counted && d.SignedBy == "" && !weak {
-		words += ", asked twice"
-	}
-	return words, weak
-}
-
-// done reports whether the change was applied or merged.
-func (f Facts) done() bool { return f.Written || f.State.Tone() == state.Good }
 
 // approvers are those who broke the glass, or whose approval counts where nobody did: by name, each once.
 func (t Transaction) approvers(brokeGlass bool) (names []string) {

@@ -154,26 +154,18 @@ func people(all []evidence.Person) string {
 
 // proposersOf and approversOf are the names alone of who proposed and who approved: those whose decisions count.
 func proposersOf(rec evidence.Record) string {
-	var all []ledger.Actor
-	for _, p := range rec.Proposers {
-		all = append(all, p.Actor)
-	}
-	return names(all)
+	return names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor })
 }
 
 func approversOf(rec evidence.Record) string {
-	var all []ledger.Actor
-	for _, d := range rec.Decisions {
-		if d.Counted && d.Decision == ledger.Approve {
-			all = append(all, d.Author)
-		}
-	}
-	return names(all)
+	approved := slices.DeleteFunc(slices.Clone(rec.Decisions), func(d evidence.Decision) bool { return !d.Counted || d.Decision != ledger.Approve })
+	return names(approved, func(d evidence.Decision) ledger.Actor { return d.Author })
 }
 
-func names(all []ledger.Actor) string {
+func names[T any](all []T, of func(T) ledger.Actor) string {
 	var out []string
-	for _, a := range all {
+	for _, one := range all {
+		a := of(one)
 		if name := item(ledger.OneLine(cmp.Or(a.Login, a.ID), 100), ",;()/→\""); !slices.Contains(out, name) {
 			out = append(out, name)
 		}

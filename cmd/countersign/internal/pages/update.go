@@ -89,11 +89,11 @@ func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
 		return false, err
 	}
 	earlier := (&build{Program: b.Program, records: before}).site()
-	read, err := b.readSome(changed)
-	if err != nil || b.unsound > 0 {
+	b.ids = changed
+	if err := b.readAll(nil); err != nil || b.unsound > 0 {
 		return false, err
 	}
-	b.merge(before, read)
+	b.merge(before, b.records)
 	if err := dir.begin(); err != nil {
 		return false, err
 	}
@@ -134,13 +134,6 @@ func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
 		b.commits[id] = c.commit.String()
 	}
 	return append([]string{}, changed...), nil
-}
-
-// readSome reads transactions for the lists.
-func (b *build) readSome(ids []string) ([]record, error) {
-	b.ids = ids
-	err := b.readAll(nil)
-	return b.records, err
 }
 
 // merge puts the records that were read into the place of those before.
