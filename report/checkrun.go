@@ -59,7 +59,7 @@ func (r Report) title() string {
 	if r.waitsFor() == "" {
 		title = r.says(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))])
 	}
-	if r.glassBroken() {
+	if r.verdict().BreakGlass {
 		title = "BREAK-GLASS: " + title
 	}
 	return shorten(Clean(title))
@@ -73,7 +73,7 @@ func (r Report) conclusion() string {
 		return CheckFailure
 	case r.Status == ledger.Applied || r.Status == ledger.Completed:
 		return CheckSuccess
-	case r.GateOnly && r.Ended == "" && r.Verdict != nil && r.Verdict.State == approval.Approved:
+	case r.GateOnly && r.Ended == "" && r.verdict().State == approval.Approved:
 		return CheckSuccess
 	}
 	return CheckNeutral

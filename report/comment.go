@@ -139,7 +139,7 @@ func over(r Report) bool {
 func (c Comment) broken() string {
 	var ids []string
 	for _, r := range c.Transactions {
-		if r.glassBroken() {
+		if r.verdict().BreakGlass {
 			ids = append(ids, r.TransactionID)
 		}
 	}

@@ -108,11 +108,10 @@ func (g Guard) denied() *Report {
 
 // state is the Verdict's, "" where there is none that is known.
 func (r Report) state() approval.State {
-	known := []approval.State{approval.Approved, approval.Pending, approval.Denied}
-	if r.Verdict == nil || !slices.Contains(known, r.Verdict.State) {
-		return ""
+	if at := r.verdict().State; slices.Contains([]approval.State{approval.Approved, approval.Pending, approval.Denied}, at) {
+		return at
 	}
-	return r.Verdict.State
+	return ""
 }
 
 // standing says what this check is worth (T60, T67).

@@ -27,7 +27,7 @@ func (r Report) Markdown() string {
 // wrong, who wants what and why, what may be overlooked, what there is to answer;
 // of a change that is over, what became of it. Ids and hashes are folded below.
 func (r Report) write(p *page, to Links) {
-	if r.glassBroken() {
+	if r.verdict().BreakGlass {
 		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
 	}
 	p.write("### " + r.headline(to) + "\n\n")
@@ -129,12 +129,6 @@ func (r Report) isStory() bool {
 	return over(r) && r.Status != ledger.Failed && !failed
 }
 
-// glassBroken reports whether somebody's break-glass stands in for the approvals
-// that the Policy asks for.
-func (r Report) glassBroken() bool {
-	return r.Verdict != nil && r.Verdict.BreakGlass
-}
-
 // glassWarning is what each report of a broken glass begins with.
 const glassWarning = "BREAK-GLASS: this change does not have the approvals that the Policy asks for"
 
@@ -190,7 +184,7 @@ func (r Report) says(show func(string) string, commit string) string {
 
 // approvers are those whose approval counts, each once.
 func (r Report) approvers() (names []string) {
-	for _, d := range r.decisions() {
+	for _, d := range r.verdict().Decisions {
 		if d.Counted && d.Decision == ledger.Approve && !slices.Contains(names, d.Author.Login) {
 			names = append(names, d.Author.Login)
 		}
@@ -201,11 +195,11 @@ func (r Report) approvers() (names []string) {
 // lapsed is an approval that counted once, nil where there is none, or its author has given
 // another.
 func (r Report) lapsed() *approval.Judged {
-	for _, d := range r.decisions() {
+	for _, d := range r.verdict().Decisions {
 		again := func(o approval.Judged) bool {
 			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
 		}
-		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !slices.ContainsFunc(r.decisions(), again) {
+		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !slices.ContainsFunc(r.verdict().Decisions, again) {
 			return &d
 		}
 	}
@@ -215,7 +209,7 @@ func (r Report) lapsed() *approval.Judged {
 // waitsFor says what approvals are missing, as in "protected path (1 of 2)"; "" where none are
 // waited for.
 func (r Report) waitsFor() string {
-	if r.Stands() != state.Waits || r.Verdict == nil {
+	if r.Stands() != state.Waits {
 		return ""
 	}
 	var out []string
@@ -288,10 +282,7 @@ func (r Report) failed() []result.Operation {
 
 // writeDecisions lists who said what, and whether it counted.
 func (r Report) writeDecisions(p *page) {
-	if r.Verdict == nil {
-		return
-	}
-	decisions := r.Verdict.Decisions
+	decisions := r.verdict().Decisions
 	if d := r.lapsed(); d != nil && r.waitsFor() != "" { // the headline says it
 		decisions = slices.DeleteFunc(slices.Clone(decisions), func(o approval.Judged) bool { return o == *d })
 	}
@@ -306,7 +297,7 @@ func (r Report) writeDecisions(p *page) {
 	native := func(d approval.Judged) bool {
 		return !d.Counted && d.Source == approval.KindReview && d.Decision != ledger.Deny
 	}
-	if r.waits() && !r.GateOnly && slices.ContainsFunc(r.Verdict.Decisions, native) {
+	if r.waits() && !r.GateOnly && slices.ContainsFunc(r.verdict().Decisions, native) {
 		p.write("A review is about the pull request as it stands, not about this change. To decide about this change, answer as is said above.\n\n")
 	}
 }
@@ -331,15 +322,12 @@ func said(d approval.Judged) string {
 
 // waits reports whether people on a pull request are asked now.
 func (r Report) waits() bool {
-	return r.Ended == "" && r.PullRequest > 0 && r.Verdict != nil && r.Verdict.State == approval.Pending
+	return r.Ended == "" && r.PullRequest > 0 && r.verdict().State == approval.Pending
 }
 
 // missing lists the fingerprints that still lack an approval, each once.
 func (r Report) missing() []approval.Need {
-	if r.Verdict == nil {
-		return nil
-	}
-	return view.Missing(r.Verdict.Needs)
+	return view.Missing(r.verdict().Needs)
 }
 
 // maxDiff bounds the diff that is shown where there is no request.

@@ -216,10 +216,7 @@ func Drift(d *approval.Drift) string {
 // drift is that in Markdown, with a link to the forge's comparison, or where there
 // is none the command that compares.
 func (r Report) drift(to Links) string {
-	if r.Verdict == nil {
-		return ""
-	}
-	d := r.Verdict.Drift
+	d := r.verdict().Drift
 	text := driftIn(d, words, func(names []string) string { return codes(names, len(names)) })
 	if text == "" {
 		return ""

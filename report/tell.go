@@ -62,11 +62,7 @@ func (r Report) NextStep(again func(args ...string) string) string {
 
 // Stands is where the transaction stands.
 func (r Report) Stands() state.State {
-	verdict := approval.Pending
-	if r.Verdict != nil {
-		verdict = r.Verdict.State
-	}
-	at := state.Of(r.Status, verdict, r.GateOnly, r.Validation != nil && !r.Validation.OK)
+	at := state.Of(r.Status, cmp.Or(r.verdict().State, approval.Pending), r.GateOnly, r.Validation != nil && !r.Validation.OK)
 	if res := r.ApplyResult; res != nil && res.Outcome != result.Success && res.Outcome != result.Refused {
 		at = state.ApplyFailed
 	}
@@ -104,9 +100,7 @@ func (r Report) viewAs(id string) view.Transaction {
 func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
 	id, about := ShortID(r.TransactionID), " "+cut(r.about(), 60)
 	var b strings.Builder
-	if r.glassBroken() {
-		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
-	}
+	r.warn(&b, s)
 	line := func(tone state.Tone, text string) { fmt.Fprintln(&b, s.paint(tones[tone], text)) }
 	at := r.Stands()
 	switch {
@@ -138,10 +132,17 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
 	}
 	b.WriteString(r.violationLines(maxReasons))
-	if text := Drift(r.drifts()); text != "" && at != state.Applied {
+	if text := Drift(r.verdict().Drift); text != "" && at != state.Applied {
 		fmt.Fprintf(&b, "    since then: %s\n", text)
 	}
 	return Fold(b.String(), columns) + r.toCommit(s.Top) + StepLines(r.Steps(id, again)) // commands are pasted, and not folded
+}
+
+// warn says first that the glass was broken.
+func (r Report) warn(b *strings.Builder, s Style) {
+	if r.verdict().BreakGlass {
+		fmt.Fprintf(b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
+	}
 }
 
 var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
@@ -157,7 +158,7 @@ func verb(at state.State) string {
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
 	tone := r.Stands().Tone()
-	return tone != state.Over && tone != state.Good && r.Status != ledger.Applied && r.Verdict != nil && r.Verdict.State == approval.Pending
+	return tone != state.Over && tone != state.Good && r.Status != ledger.Applied && r.verdict().State == approval.Pending
 }
 
 // about is what a change is for, in its proposer's words in quotation marks, or what it does to which files.
@@ -201,13 +202,6 @@ func (r Report) because() string {
 		return ": " + Clean(why)
 	}
 	return ""
-}
-
-func (r Report) drifts() *approval.Drift {
-	if r.Verdict == nil {
-		return nil
-	}
-	return r.Verdict.Drift
 }
 
 // StepLines are steps alone on a line each, as they are typed.
@@ -327,14 +321,12 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	case r.Stands() == state.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
-	if r.glassBroken() {
-		fmt.Fprintf(&b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
-	}
+	r.warn(&b, s)
 	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, r.about()), id, Clean(r.Proposer.Login))
 	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.Stands().Tone()], at), r.filesLine())
 	named(&b, s, []row{{"pull", r.pullText()}, {"found", r.found()}, {"moved", s.paint(yellow, r.moved())}})
 	b.WriteString(strings.Join(r.answered(s), ""))
-	named(&b, s, []row{{"since", Drift(r.drifts())}})
+	named(&b, s, []row{{"since", Drift(r.verdict().Drift)}})
 	if r.Risks != nil {
 		count := cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found")
 		named(&b, s, []row{{"risks", count}})
@@ -493,7 +485,7 @@ func (r Report) idsText(b *strings.Builder, s Style, long bool) {
 			fmt.Fprintf(b, "       %-12s %s\n", one.name, one.text)
 		}
 	}
-	for _, d := range r.decisions() {
+	for _, d := range r.verdict().Decisions {
 		switch proof, weak := ledger.Proof(d.Source, d.SignedBy != "", d.Author); {
 		case d.SignedBy != "":
 			fmt.Fprintf(b, "       %-12s by %s with %s\n", "signed", Clean(d.Author.Login), Clean(d.SignedBy))
@@ -503,9 +495,10 @@ func (r Report) idsText(b *strings.Builder, s Style, long bool) {
 	}
 }
 
-func (r Report) decisions() []approval.Judged {
+// verdict is the Verdict, an empty one where there is none.
+func (r Report) verdict() approval.Verdict {
 	if r.Verdict == nil {
-		return nil
+		return approval.Verdict{}
 	}
-	return r.Verdict.Decisions
+	return *r.Verdict
 }

@@ -349,10 +349,8 @@ func (t Transaction) denial(ended string) string {
 // ownWhere is where the proposer approved.
 func (t Transaction) ownWhere() string {
 	for _, r := range t.Requirements {
-		for _, a := range r.Answers {
-			if a.Own {
-				return a.Where
-			}
+		if i := slices.IndexFunc(r.Answers, func(a Answer) bool { return a.Own }); i >= 0 {
+			return r.Answers[i].Where
 		}
 	}
 	return ""
