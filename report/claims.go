@@ -52,11 +52,7 @@ func (r Report) claimsBlock() string {
 	for _, line := range all[:min(len(all), maxClaims)] {
 		shown = append(shown, Clean(shorten(line)))
 	}
-	text := claimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n"))
-	if n := len(all) - len(shown); n > 0 {
-		text += fmt.Sprintf("\n**Cut:** %s not shown here%s.\n", Counted(n, "line"), r.seeAll())
-	}
-	return text + "\n"
+	return claimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
 }
 
 // A Proposed is one proposal of a patch: by whom, of what input, and with which words, none of the first,

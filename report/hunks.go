@@ -70,11 +70,8 @@ func (r Report) hunks(diff []byte, room int) hunks {
 			b.WriteString("<details" + state + "><summary>" + f.title + "</summary>\n\n" + fenced("diff", strings.Join(f.lines[:n], "\n")) + "\n</details>\n")
 		}
 	}
-	if n := len(files) - named; n > 0 {
-		fmt.Fprintf(&b, "\n**Cut:** %s not shown here.\n", Counted(n, "more file"))
-	}
-	if b.Len() > 0 {
-		b.WriteByte('\n')
+	if len(files) > 0 {
+		b.WriteString(list{noun: "more file"}.missing(len(files) - named))
 	}
 	h.text = b.String()
 	return h

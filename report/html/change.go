@@ -17,7 +17,12 @@ import (
 // wide begins a table that scrolls in a box of its own where the screen is narrow. The columns have
 // these heads.
 func (b *Body) wide(label string, heads ...string) {
-	b.Put("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>", label)
+	b.Put("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n", label).Heads(heads...)
+}
+
+// Heads are the first row of a table, whose body they begin.
+func (b *Body) Heads(heads ...string) {
+	b.Markup("<thead><tr>")
 	for _, h := range heads {
 		b.Put("<th scope=\"col\">{}</th>", h)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/report/html"
 )
 
+// cards begins a table whose rows are cards on a phone.
+const cards = "<table class=\"cards\">\n"
+
 // onIndex is how many rows of a kind of exception the first page has; another page has all.
 const onIndex = 100
 
@@ -98,7 +101,7 @@ func (w *pages) index() {
 		w.kind(b, code)
 	}
 	b.Markup("<h2 id=\"repositories\">Repositories</h2>\n")
-	begin(b, "Repository", "Branch", "Commit", "Ledger", "Since", "Changes", "Exceptions")
+	b.Markup(cards).Heads("Repository", "Branch", "Commit", "Ledger", "Since", "Changes", "Exceptions")
 	for _, repo := range w.Repositories {
 		at := w.at[repo.Name]
 		b.Put("<tr><td data-label=\"Repository\">{}</td><td data-label=\"Branch\">{}</td><td data-label=\"Commit\">{}</td>", html.To(at, repo.Name), repo.Branch, html.Code(short(repo.Commit)))
@@ -161,7 +164,7 @@ func (w *pages) kind(b *html.Body, code evidence.Code) {
 	slices.SortStableFunc(texts, func(x, y string) int { return len(rows[y]) - len(rows[x]) })
 	name := "exception_" + string(code)
 	b.Put("<h2 id=\"{}\">{}</h2>\n<p>{} {}</p>\n", string(code), wordsOf(name), kinds[code].means, html.To(totalPage(name), "List"))
-	begin(b, "Day", "Commit", "Subject", "Proposed by → approved by", "Transaction")
+	b.Markup(cards).Heads("Day", "Commit", "Subject", "Proposed by → approved by", "Transaction")
 	left := onIndex
 	for _, text := range texts {
 		head := text
@@ -292,13 +295,4 @@ func commit(row evidence.Row) *html.Body {
 		return html.Part("(all of it)")
 	}
 	return html.To(row.URL, row.Commit)
-}
-
-// begin begins a table whose rows are cards on a phone.
-func begin(b *html.Body, columns ...string) {
-	b.Markup("<table class=\"cards\">\n<thead><tr>")
-	for _, c := range columns {
-		b.Put("<th scope=\"col\">{}</th>", c)
-	}
-	b.Markup("</tr></thead>\n<tbody>\n")
 }
