@@ -199,9 +199,7 @@ func uncovered(e explain.Explanation) string {
 	for _, l := range shown {
 		fmt.Fprintf(&b, "  %s\n", lines(l))
 	}
-	if more := len(e.Uncovered) - len(shown) + e.More; more > 0 {
-		fmt.Fprintf(&b, "  … and %d more\n", more)
-	}
+	more(&b, len(e.Uncovered)+e.More, len(shown))
 	return b.String()
 }
 

@@ -281,16 +281,15 @@ func (s *Site) Changed(earlier *Site, ids []string) (addresses, relinked []strin
 	groups, moved := map[string][]string{}, map[string]int{} // by group: who was or is in it, and how many were or are not
 	for _, id := range ids {
 		was, is := earlier.groupsWith(id), s.groupsWith(id)
-		for g := range was {
-			groups[g] = append(groups[g], id)
-			if !is[g] {
-				moved[g]++
-			}
-		}
-		for g := range is {
-			if !was[g] {
+		for _, in := range []map[string]bool{was, is} {
+			for g := range in {
+				if n := len(groups[g]); n > 0 && groups[g][n-1] == id { // it was and is in it
+					continue
+				}
 				groups[g] = append(groups[g], id)
-				moved[g]++
+				if was[g] != is[g] {
+					moved[g]++
+				}
 			}
 		}
 	}
