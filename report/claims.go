@@ -90,15 +90,6 @@ func (r Report) further() []Proposed {
 	return r.Proposals[1:]
 }
 
-// tooBy says who proposed the patch after the first.
-func (r Report) tooBy() string {
-	var all []string
-	for _, one := range r.further() {
-		all = append(all, from(one))
-	}
-	return strings.TrimSuffix("proposed by "+strings.Join(all, ", "), "proposed by ")
-}
-
 // from says who made a proposal, and what it was.
 func from(p Proposed) string {
 	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + p.Input.Form())

@@ -23,7 +23,7 @@ func TestT75Claims(t *testing.T) {
 		want []string
 	}{
 		"terminal": {text(r, report.Style{}), []string{"says   in the proposer's words, which nobody has verified:\n", "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace <grace@example.org>\n", "too    proposed by bob (user, 2) as codex over mcp\n"}},
-		"prompt":   {p.Page([]byte(theDiff), report.Style{}), []string{"too proposed by bob (user, 2) as codex over mcp\n", head[:70], "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace", "diff --git"}},
+		"prompt":   {p.Page([]byte(theDiff), report.Style{}), []string{"proposed too by bob (user, 2) as codex over mcp\n", head[:70], "  | Nobody needs\\u202e them.\n", "  | Co-authored-by: Grace", "diff --git"}},
 		"request":  {q.Body(), []string{head + "\n\n````text\nRemove TODOs\n", "\nNobody needs\\u202e them.\n", "\nCo-authored-by: Grace <grace@example.org>\n````\n"}},
 		"comment":  {report.Comment{Transactions: []report.Report{r}}.Body(), []string{head, "| proposed too | bob"}},
 	} {

@@ -68,9 +68,13 @@ func (p Prompt) head(masks string, s Style) string {
 	if text := p.moved(); text != "" {
 		fmt.Fprintf(&b, "%s\n", s.paint(yellow, cut(text, p.Columns)))
 	}
-	for _, one := range []row{{"found", p.found()}, {"author", p.author()}, {"too", p.tooBy()}} {
+	var again []string
+	for _, one := range p.further() {
+		again = append(again, from(one))
+	}
+	for _, one := range []row{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}} {
 		if one.text != "" {
-			fmt.Fprintf(&b, "%s\n", cut(fmt.Sprintf("%-6s %s", one.name, one.text), p.Columns))
+			fmt.Fprintf(&b, "%s\n", cut(one.name+" "+one.text, p.Columns))
 		}
 	}
 	answers := p.answered(Style{Zone: s.Zone})

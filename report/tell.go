@@ -336,7 +336,10 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		named(&b, s, []row{{"says", "in the proposer's words, which nobody has verified:"}})
 		b.WriteString(text)
 	}
-	named(&b, s, []row{{"too", r.tooBy()}, {"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
+	for _, p := range r.further() {
+		named(&b, s, []row{{"too", "proposed by " + from(p)}})
+	}
+	named(&b, s, []row{{"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
 	r.filesText(&b, s, long)
 	if violations := r.violationLines(math.MaxInt); violations != "" {
 		named(&b, s, []row{{"check", s.paint(red, Counted(len(r.Validation.Violations), "violation"))}})
