@@ -112,6 +112,9 @@ func TestAuditSound(t *testing.T) {
 	for _, f := range r.Findings {
 		t.Errorf("%+v", f)
 	}
+	if !r.Pages.OK || r.Pages.NotChecked != 0 {
+		t.Errorf("%+v", r.Pages)
+	}
 	if !r.OK || !r.Complete || r.Tip != tip || r.Commits != len(entries) || r.Transactions != 45 || r.Signed != 0 || r.Count != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -128,7 +131,7 @@ func TestAuditFrom(t *testing.T) {
 	commits := strings.Fields(w.git("rev-list", "--reverse", gitstore.LedgerRef))
 	for i, from := range commits {
 		r, err := auditOf(t, w.dir, from, nil)
-		if err != nil || !r.OK || !r.Complete || r.Commits != len(commits)-1-i || r.From != from {
+		if err != nil || !r.OK || !r.Pages.OK || !r.Complete || r.Commits != len(commits)-1-i || r.From != from {
 			t.Errorf("from commit %d: %+v %v", i, r, err)
 		}
 	}
@@ -269,16 +272,6 @@ func BenchmarkAuditSigned(b *testing.B) {
 	b.ReportMetric(median(took[1])/median(took[0]), "x-plain")
 }
 
-// firstOf is the first of the files with a name.
-func firstOf(files map[string][]byte, base string) string {
-	for name := range files {
-		if path.Base(name) == base && strings.HasPrefix(name, "transactions/") {
-			return name
-		}
-	}
-	return ""
-}
-
 // TestAuditSchemaForged: what a later commit writes to ledger.json is that commit's fault, and no other's.
 func TestAuditSchemaForged(t *testing.T) {
 	w := newWork(t, nil)
@@ -318,11 +311,14 @@ func TestDamagedTable(t *testing.T) {
 			table = path.Dir(path.Dir(path.Dir(ledger.Dir(id)))) + "/README.md"
 		}
 	}
-	for _, as := range []string{"120000 blob", "040000 tree", "100755 blob"} {
+	for _, as := range []string{"120000 blob", "040000 tree", "100755 blob", "160000 commit"} {
 		w := newWork(t, nil)
 		tip := appendAll(t, w.dir, entries[:n], 7, nil)
 		id := strings.TrimSpace(w.stdin("| [`forged` |\n", "hash-object", "-w", "--stdin"))
-		if strings.HasSuffix(as, "tree") {
+		switch {
+		case strings.HasSuffix(as, "commit"):
+			id = tip
+		case strings.HasSuffix(as, "tree"):
 			id = strings.TrimSpace(w.stdin("100644 blob "+id+"\tx\n", "mktree"))
 		}
 		entry := as + " " + id + "\tREADME.md\n"
@@ -354,8 +350,8 @@ func TestDamagedTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range r.Findings {
-			if f.Commit == made && f.RuleID == "L23" {
+		for _, f := range slices.Concat(r.Findings, r.Pages.Findings) {
+			if f.Commit == made {
 				t.Errorf("%s: %+v", as, f)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // entryOf is the i-th transaction of a day: four small files and a line in an
@@ -68,13 +69,13 @@ func bareLedgerAt(tb testing.TB, dir string, n int) (_, tip string) {
 	return dir, tip
 }
 
-func ledgerAt(tb testing.TB, dir string) *gitstore.Ledger {
+func ledgerAt(tb testing.TB, dir string, pages ...page.Version) *gitstore.Ledger {
 	tb.Helper()
 	repo, err := gitstore.Open(dir)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: pages})
 	if err != nil {
 		tb.Fatal(err)
 	}

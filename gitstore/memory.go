@@ -261,7 +261,7 @@ func acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Re
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return chain(s, to, now, []ledger.Entry{entry}, sign)
+	return chain(s, to, now, []ledger.Entry{entry}, nil, sign)
 }
 
 // AcceptTip is the same for the remote's tip. What the clone itself had is kept

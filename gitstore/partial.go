@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // partialCopy is what is here of a ledger that is elsewhere: the objects that were
@@ -287,7 +288,7 @@ func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing
 				return nil, err
 			}
 			table, ok := named(entries, ledger.ReadmeFile)
-			if ok && ledger.IsTable(path.Join(path.Join(parts[:depth]...), ledger.ReadmeFile)) && !p.has(table.id) && !slices.Contains(out, table.id) {
+			if ok && 0 < depth && depth < transactionDepth && ledger.IsPage(path.Join(path.Join(parts[:depth]...), ledger.ReadmeFile)) && !p.has(table.id) && !slices.Contains(out, table.id) {
 				out = append(out, table.id)
 			}
 			if depth == len(parts) {
@@ -301,10 +302,10 @@ func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing
 
 // prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
 // these are in.
-func (p *partialCopy) prefetchRows(root plumbing.Hash, entries []ledger.Entry) error {
+func (p *partialCopy) prefetchRows(root plumbing.Hash, pages page.Versions, entries []ledger.Entry) error {
 	var dirs []string
 	for _, e := range entries {
-		for _, file := range ledger.Tables(e) {
+		for _, file := range pages.TablesOf(e) {
 			dirs = append(dirs, path.Dir(file))
 		}
 	}

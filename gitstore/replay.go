@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -27,6 +28,7 @@ type replay struct {
 	former, now  plumbing.Hash // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
+	pages        page.Versions
 }
 
 // An ourStep is one of our commits: what it brought, and what it is about.
@@ -344,11 +346,14 @@ func (r *replay) steps() (steps []ourStep, err error) {
 func (r *replay) step(c link, former plumbing.Hash) (ourStep, error) {
 	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
+		if ledger.IsPage(d.path) {
+			return nil // pages are made again
+		}
 		if d.new.id.IsZero() {
 			return fmt.Errorf("%+q was removed, and a ledger never removes anything", d.path)
 		}
-		if !d.new.mode.IsFile() || ledger.IsPage(d.path) {
-			return nil // pages are made again
+		if !d.new.mode.IsFile() {
+			return nil
 		}
 		if id, ok := ledger.TransactionOf(d.path); ok {
 			s.place = ledger.Dir(id)
@@ -420,7 +425,7 @@ func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip plumbing.Hash
 		if !e.signed {
 			sign = nil
 		}
-		if tip, err = chain(r.source, to, tip, []ledger.Entry{e.Entry}, sign); err != nil {
+		if tip, err = chain(r.source, to, tip, []ledger.Entry{e.Entry}, r.pages, sign); err != nil {
 			return tip, err
 		}
 	}

@@ -315,14 +315,14 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	if s.partial != nil && !parent.IsZero() {
 		c, err := readCommit(s.partial, parent)
 		if err == nil {
-			err = s.partial.prefetchRows(c.Tree, entries)
+			err = s.partial.prefetchRows(c.Tree, s.local.pages, entries)
 		}
 		if err != nil {
 			return "", err
 		}
 	}
 	batch := &packfile.Batch{}
-	made, err := chain(objects, batch, parent, entries, s.local.sign)
+	made, err := chain(objects, batch, parent, entries, s.local.pages, s.local.sign)
 	if err != nil {
 		return "", err
 	}

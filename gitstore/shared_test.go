@@ -399,7 +399,7 @@ func TestT51Rewritten(t *testing.T) {
 				t.Errorf("accepted twice: %v", err)
 			}
 			add(t, open(), "four")
-			events, err := ledger.ReadLedgerEvents([]byte(bare.git("show", gitstore.LedgerRef+":events.jsonl") + "\n"), "1.0")
+			events, err := ledger.ReadLedgerEvents([]byte(bare.git("show", gitstore.LedgerRef+":events.jsonl")+"\n"), "1.0")
 			if tip := events[0].(*ledger.AcceptTip); err != nil || len(events) != 1 || tip.AcceptedTip != now || tip.RememberedTip != old {
 				t.Errorf("%+v %v", events, err)
 			}

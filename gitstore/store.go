@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -43,6 +44,8 @@ type LedgerOptions struct {
 	// what is wrong and whether all of it was read. With nil any commits may be in
 	// the ledger.
 	Verify func(h history.Reader, tip string) (found []history.Finding, complete bool, err error)
+	// Pages make the pages of each commit; nil is all versions that there are.
+	Pages page.Versions
 }
 
 // Ledger is the ledger in a repository itself.
@@ -54,6 +57,7 @@ type Ledger struct {
 
 	check  func(fs.FS) error
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
+	pages  page.Versions
 	passed plumbing.Hash // the last tip that was held, or made
 }
 
@@ -78,7 +82,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if checkedOut {
 		return nil, fmt.Errorf("%q is a branch that is checked out", ref)
 	}
-	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify}, nil
+	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
 }
 
 // Snapshot returns the ledger as it stands. A tip that does not descend from
@@ -192,7 +196,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 		}
 	}
 	var batch packfile.Batch
-	made, err := chain(l.repo.objects, &batch, parent, entries, l.sign)
+	made, err := chain(l.repo.objects, &batch, parent, entries, l.pages, l.sign)
 	if err != nil {
 		return "", err
 	}
@@ -232,16 +236,12 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 }
 
 // chain makes one commit an entry, with its pages, each on the one before, and returns the last.
-func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, pages page.Versions, sign func([]byte) (string, error)) (plumbing.Hash, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
 		before, err := snapshot(b.store, parent)
 		if err != nil {
 			return plumbing.ZeroHash, err
-		}
-		pages, err := ledger.Pages(before.Tree, e)
-		if err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("making the ledger's pages: %w", err)
 		}
 		next := commit{}
 		if !parent.IsZero() {
@@ -251,7 +251,7 @@ func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.
 			}
 			next = commit{Tree: old.Tree, Parents: []plumbing.Hash{parent}}
 		}
-		made, err := b.commit(next, slices.Concat(changes(e.Files), changes(pages)), func(c commit) ([]byte, error) {
+		made, err := b.commit(next, slices.Concat(changes(e.Files), changes(pages.Of(before.Tree, e))), func(c commit) ([]byte, error) {
 			return signed(object.EncodeCommit(c, object.Us, object.Us, e.When, e.Message), sign)
 		})
 		if err != nil {

@@ -99,7 +99,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 	case len(fetched) == 0:
 		err = collect(s.local.repo.objects, batch, mine)
 	default:
-		next, err = s.replay(&replay{source: s.local.repo.objects, base: base, theirs: theirs, mine: mine, sign: s.local.sign}, batch, &done, leaveOut)
+		next, err = s.replay(&replay{source: s.local.repo.objects, base: base, theirs: theirs, mine: mine, sign: s.local.sign, pages: s.local.pages}, batch, &done, leaveOut)
 	}
 	if err == nil && agree != nil {
 		err = agree(done)

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -46,8 +47,8 @@ func advance(t *testing.T, s ledger.Store, name, line string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 			files["denied/00/"+strings.Repeat("0", 64)+"/fileChange.json"] = []byte(name + "\n")
-			if _, err := fs.Stat(tree, "README.md"); err != nil {
-				files["README.md"] = []byte("made by " + name + "\n")
+			if _, err := fs.Stat(tree, "ledger.json"); err != nil {
+				files["ledger.json"] = []byte("made by " + name + "\n")
 			}
 		}
 		files[file] = append(raw, line+"\n"...)
@@ -114,7 +115,7 @@ func TestSync(t *testing.T) {
 	if a.tip() != b.tip() {
 		t.Error("the clones differ")
 	}
-	if got := (work{t, r.repo.Dir}).git("show", gitstore.LedgerRef+":README.md"); got != "made by tx1" {
+	if got := (work{t, r.repo.Dir}).git("show", gitstore.LedgerRef+":ledger.json"); got != "made by tx1" {
 		t.Errorf("the root file is %q", got)
 	}
 	// Somebody pushed half of our work by hand: the rest follows.
@@ -316,5 +317,28 @@ func TestSigned(t *testing.T) {
 	bare := work{t, r.repo.Dir}
 	for _, commit := range strings.Fields(bare.git("rev-list", gitstore.LedgerRef+"~1")) {
 		bare.git("-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", commit)
+	}
+}
+
+// TestSyncPages: a clone and a remote with pages of different versions that have the same records
+// already, as after a sync that was cut off between the two ends, are joined and not in conflict.
+func TestSyncPages(t *testing.T) {
+	entries := lives(t, storetest.Whole, storetest.Whole)
+	for _, sides := range [][2]page.Versions{{nil, storetest.NextPages()}, {storetest.NextPages(), nil}} {
+		r, _ := newRemote(t, true)
+		w := r.clone()
+		if _, err := ledgerAt(t, w.dir, sides[1]...).Append(t.Context(), "", entries...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ledgerAt(t, r.repo.Dir, sides[0]...).Append(t.Context(), "", entries[:len(entries)-1]...); err != nil {
+			t.Fatal(err)
+		}
+		done, err := r.sync(w, gitstore.LedgerOptions{}, false)
+		if err != nil || done.Sent != 1 {
+			t.Fatalf("%v %+v", err, done)
+		}
+		if report, err := auditOf(t, w.dir, "", nil); err != nil || !report.OK {
+			t.Errorf("%v %+v", err, report.Findings)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 // forgers make every hash good, every commit and every state: what they leave is
 // a ledger that agrees with itself. Only who remembers, or has keys, can tell.
 var forgers = []kind{
+	{"a further proposal by somebody else, hash, chain and state made good", 20, again(`"id":"local:agent@example.org"`, `"id":"local:ada@example.org"`)},
 	{"a whole transaction left out", 40, func(t *tamper) bool {
 		i := t.at()
 		id := t.idOf(i)

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // tamper is one tamperer at work.
@@ -46,16 +47,15 @@ var findings = map[string]string{
 	"an approval inserted, chain and state made good":                      `^(L15|I6) `,
 	"a denial turned into an approval, chain and state made good":          `^L11 .*no event of its commit`,
 	"a denial removed from the events, chain and state made good":          `^L11 .*no event of its commit`,
-	"a further proposal by somebody else, hash, chain and state made good": `^L23 `,
 	"a further proposal of another patch, hash, chain and state made good": `^L24 .*proposes another patch`,
 	"apply_result.json changed":                                            `^L[67] `,
 	"transaction.json of an earlier version changed":                       `^L9 .*fold to`,
-	"a file removed":                                                       `^L8 was removed`,
+	"a file removed":                                                       `^(L8|L23) was removed`,
 	"a byte of any file, in a later commit":                                `^(L8|L23) `,
 	"a file added a commit earlier than its event":                         `^L10 .*not accounted for`,
 	"a file added a commit later than its event":                           `^L1[012] .*is missing`,
 	"an empty directory":                                                   `^L10 is an empty directory`,
-	"a mode changed":                                                       `^(L10 |OBJECT )`,
+	"a mode changed":                                                       `^(L10 |L23 |OBJECT )`,
 	"a malformed tree":                                                     `^L10 the tree`,
 	"an object missing":                                                    `^(OBJECT|HISTORY) `,
 	"an object of the wrong type":                                          `^OBJECT .*, not a`,
@@ -72,18 +72,23 @@ var findings = map[string]string{
 	"the time of a commit":                                                 `^L15 its time`,
 	"a trailer":                                                            `^L15 its (trailer|message)`,
 	"author, committer or another header":                                  `^(L15 is not a commit|HISTORY |L13 )`,
-	"README.md or ledger.json":                                             `^(L16|L8) `,
+	"README.md or ledger.json":                                             `^(L16|L8|L23) `,
 	"a transaction at another place":                                       `^L10 does not belong`,
 	"a page changed":                                                       `^L23 .*is not (the page|the table)`,
 	"the page of another transaction":                                      `^L23 .*is not the page`,
 	"a page that was not written again":                                    `^L23 .*(was not written again|is missing)`,
 	"a row of a table left out, or another added":                          `^L23 .*(is not the table|lacks the row)`,
 	"a table written without a row":                                        `^L23 .*adds no row`,
-	"a page removed":                                                       `^L8 was removed`,
+	"a page removed":                                                       `^L23 was removed`,
 	"an acceptance of another tip, or one that is malformed":               `^(L16|L10) `,
 	"a shallow clone":                                                      `^HISTORY .*shallow`,
 	"grafts":                                                               `^HISTORY .*grafts`,
 	"a replacement of a commit, a tree or a file":                          `^HISTORY .*refs/replace`,
+}
+
+// all is what is found, of the record and of pages.
+func (c caught) all() []history.Finding {
+	return slices.Concat(c.found.Findings, c.found.Pages.Findings)
 }
 
 func (c caught) has(pattern string) bool {
@@ -91,7 +96,7 @@ func (c caught) has(pattern string) bool {
 		return true
 	}
 	re := regexp.MustCompile(pattern)
-	return slices.ContainsFunc(c.found.Findings, func(f history.Finding) bool { return re.MatchString(f.RuleID + " " + f.Message) })
+	return slices.ContainsFunc(c.all(), func(f history.Finding) bool { return re.MatchString(f.RuleID + " " + f.Message) })
 }
 
 func (s *soundLedger) tamper(k kind, i int) (*forge, string, error) {
@@ -140,10 +145,7 @@ func (t *tamper) makePages() {
 			}
 		}
 		if i >= t.from {
-			pages, err := ledger.Pages(tree, e)
-			if err != nil {
-				panic(err)
-			}
+			pages := page.Versions(nil).Of(tree, e)
 			for name, data := range pages {
 				t.changed(i).files[name] = file{data: data}
 				tree[name] = &fstest.MapFile{Data: data}

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -126,10 +127,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	tree := fstest.MapFS{}
 	for i, e := range entries {
 		st := step{files: map[string]file{}, message: e.Message, when: e.When}
-		pages, err := ledger.Pages(tree, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pages := page.Versions(nil).Of(tree, e)
 		files := maps.Clone(e.Files)
 		maps.Copy(files, pages)
 		for name, data := range files {
@@ -312,6 +310,7 @@ func (r remembering) Commits(visit func(history.Commit)) error {
 type caught struct {
 	witnesses                bool // as Tampering fills it in
 	rules, memory, signature bool
+	pages                    bool // a page differs from the record
 	found                    audit.Result
 }
 
@@ -320,7 +319,7 @@ func (f *forge) audit() (caught, error) {
 	if err != nil {
 		return caught{}, err
 	}
-	c := caught{found: r}
+	c := caught{found: r, pages: !r.Pages.OK}
 	for _, one := range r.Findings {
 		c.signature = c.signature || one.RuleID == "L13"
 		c.rules = c.rules || one.RuleID != "L13"

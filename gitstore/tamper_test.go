@@ -27,7 +27,7 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := clean.audit(); err != nil || !c.found.OK || c.memory {
+	if c, err := clean.audit(); err != nil || !c.found.OK || c.pages || c.memory {
 		t.Fatalf("the sound ledger: %v %+v", err, c)
 	}
 	seen := newWitnessed(t, s)
@@ -75,8 +75,8 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 				}
 				if f.tip == s.commits[len(s.commits)-1] && f.hidden.IsZero() && f.distort == nil {
 					unchanged.Add(1)
-					if c.rules || c.signature || c.memory {
-						t.Errorf("%s (%s) changed nothing: %+v", k.name, what, c.found.Findings)
+					if c.rules || c.pages || c.signature || c.memory {
+						t.Errorf("%s (%s) changed nothing: %+v", k.name, what, c.all())
 					}
 					return
 				}
@@ -85,10 +85,14 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 				}
 				r.note(c)
 				switch {
-				case !forger && !c.rules:
+				case strings.HasPrefix(findings[k.name], "^L23") && c.rules:
+					t.Errorf("%s (%s) makes the record unsound: %+v", k.name, what, c.found.Findings)
+				case forger && c.pages:
+					t.Errorf("%s (%s) has pages that differ: %+v", k.name, what, c.found.Pages.Findings)
+				case !forger && !c.rules && !c.pages:
 					t.Errorf("%s (%s) passes the rules", k.name, what)
 				case !c.has(findings[k.name]) && len(c.found.Findings) < audit.MaxFindings:
-					t.Errorf("%s (%s): want %s, not %+v", k.name, what, findings[k.name], c.found.Findings[:min(4, len(c.found.Findings))])
+					t.Errorf("%s (%s): want %s, not %+v", k.name, what, findings[k.name], c.all()[:min(4, len(c.all()))])
 				case forger && !c.witnesses && !strings.HasPrefix(k.name, "an approval added at the tip"):
 					t.Errorf("%s (%s) passes who has never seen the ledger, and has two of three witnesses", k.name, what)
 				case !c.rules && !c.memory && !c.signature:
@@ -123,13 +127,13 @@ func (r *row) note(c caught) {
 	defer r.mu.Unlock()
 	r.n++
 	seen := map[string]bool{}
-	for _, f := range c.found.Findings {
+	for _, f := range c.all() {
 		if f.RuleID != "L13" && !seen[f.RuleID] {
 			seen[f.RuleID] = true
 			r.rules[f.RuleID]++
 		}
 	}
-	for n, is := range map[*int]bool{&r.byRules: c.rules, &r.byMemory: c.memory, &r.bySig: c.signature, &r.byWitnesses: c.witnesses} {
+	for n, is := range map[*int]bool{&r.byRules: c.rules || c.pages, &r.byMemory: c.memory, &r.bySig: c.signature, &r.byWitnesses: c.witnesses} {
 		if is {
 			*n++
 		}

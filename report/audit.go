@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -23,16 +24,20 @@ This tip is remembered now, and the next audit here notices.
 // verified.
 func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 	var b strings.Builder
-	for _, f := range r.Findings {
-		where := f.Path
-		if f.Commit != "" {
-			where = strings.TrimSuffix(f.Commit[:12]+" "+f.Path, " ")
+	list := func(findings []history.Finding, count int) {
+		for _, f := range findings {
+			where := f.Path
+			if f.Commit != "" {
+				where = strings.TrimSuffix(f.Commit[:12]+" "+f.Path, " ")
+			}
+			fmt.Fprintf(&b, "%-8s %s: %s\n", f.RuleID, where, f.Message)
 		}
-		fmt.Fprintf(&b, "%-8s %s: %s\n", f.RuleID, where, f.Message)
+		if more := count - len(findings); more > 0 {
+			fmt.Fprintf(&b, "… and %s more\n", Counted(more, "finding"))
+		}
 	}
-	if more := r.Count - len(r.Findings); more > 0 {
-		fmt.Fprintf(&b, "… and %s more\n", Counted(more, "finding"))
-	}
+	list(r.Findings, r.Count)
+	list(r.Pages.Findings, r.Pages.Count)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "%-8s %.12s %s: %s\n", "note", n.Commit, n.Path, n.Message)
 	}
@@ -46,8 +51,11 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		verdict = s.Red("not all here, and so not verified")
 	case !r.OK:
 		verdict = s.Red("not sound")
+	case !r.Pages.OK:
+		verdict += ", but " + s.Red("pages in it differ from the record")
 	}
 	fmt.Fprintf(&b, "%s %.12s is %s: %s %s, %s\n", ref, r.Tip, verdict, Counted(r.Commits, "commit"), scope, Counted(r.Transactions, "transaction"))
+	b.WriteString(pages(r.Pages))
 	switch {
 	case signatures && r.OK:
 		b.WriteString("signed: all of them, by allowed signers\n")
@@ -65,6 +73,17 @@ func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
 		b.WriteString(witnessed(*r.Witnessed))
 	}
 	return b.String()
+}
+
+// pages says what was found of the pages in a ledger; "" for nothing.
+func pages(p audit.Pages) (text string) {
+	if !p.OK {
+		text = "pages: " + Counted(p.Count, "finding") + " (L23). What a page says and the record does not, nobody proposed, approved or did\n"
+	}
+	if p.NotChecked > 0 {
+		text += "pages not checked: " + Counted(p.NotChecked, "page") + " written by a newer countersign. What they say proves nothing here\n"
+	}
+	return text
 }
 
 // Branch is what accounts for the commits of a branch: those that nothing does first.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
@@ -36,8 +37,12 @@ var (
 // branch and asked may be nil. A finding about no file is placed at the Policy, as code scanning takes none without a file.
 func SARIF(r audit.Result, branch *explain.Branch, asked *online.Result, ledgerRef, version string) map[string]any {
 	run := sarif{[]any{}, []any{}, map[string]bool{}}
-	for _, f := range r.Findings {
-		run.add(sarifRule{f.RuleID, "error", "a rule of the ledger: docs/formats.md"}, fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, "commit/v1", f.Commit, nil)
+	for _, f := range slices.Concat(r.Findings, r.Pages.Findings) {
+		text := "a rule of the ledger: docs/formats.md"
+		if f.RuleID == "L23" {
+			text = "a page in the ledger differs from the record, which is sound or not without it: docs/formats.md"
+		}
+		run.add(sarifRule{f.RuleID, "error", text}, fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, "commit/v1", f.Commit, nil)
 	}
 	if branch != nil {
 		for _, u := range branch.Unexplained {

@@ -63,9 +63,13 @@ one, or for all that changed from A to B: by the history of the default branch i
 --branch, as each approval accounts for one making of its change. It reads the files alone, and
 neither messages nor trailers. To check the ledger itself, run audit without --commit.
 
+The pages in the ledger (README.md) decide nothing; audit makes them again, and counts those that a newer countersign
+wrote, of which it cannot tell whether they say what the record does.
+
 Exit code 1 means a violation, a history that is not all here, a commit that nothing
 accounts for, or a forge that contradicts the record; 2, that there is no ledger; 3, that something
-cannot be read; 4, with --online, that something is unknown, or was not asked yet.`,
+cannot be read; 4, with --online, that something is unknown, or was not asked yet; 7, that all of that
+is well, but a page in the ledger says something else than the record.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main
@@ -236,6 +240,8 @@ func (d audited) err(ledgerRef string) error {
 		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
 	case d.Branch != nil && len(d.Branch.Unexplained) > 0:
 		return &branchError{d.Branch.Name, len(d.Branch.Unexplained), d.Branch.Unexplained[0].Commit}
+	case !d.Pages.OK && (d.Online == nil || d.Online.Bad() == 0):
+		return cli.PagesDiffer(ledgerRef, report.Counted(d.Pages.Count, "finding"))
 	}
 	return onlineVerdict(d.Online)
 }

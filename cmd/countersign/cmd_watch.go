@@ -122,7 +122,9 @@ func (a *App) keepIssue(ctx context.Context, on forge.Issues, name string, branc
 		Page:  func(commit string) string { return links.Page(0, approval.Posted{}, commit) },
 		Clean: func(text string) string { return a.redact(text).String() },
 	}
-	if unexplained := (*branchError)(nil); failure == nil || errors.As(failure, &unexplained) {
+	var unexplained *branchError
+	var exit *cli.ExitError
+	if failure == nil || errors.As(failure, &unexplained) || errors.As(failure, &exit) && exit.Code == cli.ExitPages {
 		w.Found = branch.list
 	}
 	if w.Found == nil {

@@ -23,8 +23,7 @@
 //	L14      the tip descends from the last one seen
 //	L15      author, committer, time, title and trailers of a commit are what
 //	         this program writes for the events in it
-//	L16      README.md, ledger.json and events.jsonl at the root are what this
-//	         program writes
+//	L16      ledger.json and events.jsonl at the root are what this program writes
 //	L19      a transaction took the place of those which it says that it did
 //	WITNESS  as many witnesses as were asked for signed checkpoints of this history
 //	         (the caller's to find, see [Witnessed])
@@ -32,11 +31,15 @@
 //	         lists it, where that commit is here
 //	L24      who approves a patch that they had proposed in another transaction is named
 //	         there before
-//	L23      the page of a transaction and the tables of pages are what the
-//	         records make
 //
-// and I1 to I12, L1 to L7, L9, L10, L17, L18, L20, L21, L23, L24 and L25 of each transaction as it stands at the
+// and I1 to I12, L1 to L7, L9, L10, L17, L18, L20, L21, L24 and L25 of each transaction as it stands at the
 // tip (package ledger).
+//
+// Pages (package page) are a view of the record, which is sound or not whatever they say. What one says that the record does
+// not is a finding apart:
+//
+//	L23      the page of a transaction, the tables and the page at the root are what
+//	         their version makes of the record; pages of newer versions are counted
 package audit
 
 import (
@@ -56,6 +59,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
@@ -70,6 +74,8 @@ type Options struct {
 	// Keys reads the keys that a commit of the code lists. Nil is an audit without the
 	// code: whose keys a commit listed is unknown then.
 	Keys KeyReader
+	// Pages are the versions of pages that are made again; nil is all that there are.
+	Pages page.Versions
 	// Progress, which may be nil, is told how far the audit is; total is 0 where
 	// it is not known. It is called on several goroutines.
 	Progress func(what string, done, total int)
@@ -79,7 +85,7 @@ type Options struct {
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{}, proposals: map[string][]proposalAt{}, taken: map[string]bool{}, keys: keyLists{read: o.Keys},
+		superseded: map[string]ended{}, proposals: map[string][]proposalAt{}, pages: newPages(), keys: keyLists{read: o.Keys},
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -89,7 +95,6 @@ func Run(h history.Reader, o Options) (Result, error) {
 		return Result{}, err
 	}
 	all := a.sorted()
-	a.readSchema(all)
 	a.ownEvents()
 	var done atomic.Int64
 	parallel.Do(len(all), func(i int) {
@@ -99,9 +104,10 @@ func Run(h history.Reader, o Options) (Result, error) {
 	a.successions()
 	a.ownApprovals()
 	a.undecided()
+	a.untouched()
 	r := Result{
 		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
-		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least,
+		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least, Pages: a.pages.result(),
 	}
 	a.found.trim()
 	r.Findings = append([]history.Finding{}, a.found.all...)
@@ -122,7 +128,6 @@ type auditor struct {
 	commits atomic.Int64
 	signed  atomic.Int64
 
-	paged    bool     // the ledger has pages
 	first    string   // version of ledger.json
 	raises   []raised // versions of the ledger, the oldest first
 	unknown  int      // one more than the age of the first commit of a version that this program does not know; 0 for none
@@ -133,8 +138,8 @@ type auditor struct {
 
 	mu           sync.Mutex
 	transactions map[string]*transaction
-	denied       map[string]int  // directory in denied/ → age of the first commit that added to it
-	taken        map[string]bool // tables with a directory in their place
+	denied       map[string]int // directory in denied/ → age of the first commit that added to it
+	pages        *pages
 	own          []ownVersion
 	heirs        []heir
 	superseded   map[string]ended // by id
@@ -155,7 +160,7 @@ type Note struct {
 	Message string `json:"message"`
 }
 
-// A Result is what an audit found. From, which the caller knows, is where it
+// A Result is what an audit found. OK says that the record is sound, whatever pages say. From, which the caller knows, is where it
 // began. Complete says that everything from there on was read. Findings are sorted by rule, path and commit, and are at
 // most MaxFindings; Count is how many there are.
 type Result struct {
@@ -170,8 +175,18 @@ type Result struct {
 	Count        int               `json:"count"`
 	Findings     []history.Finding `json:"findings"`
 	Notes        []Note            `json:"notes"`
-	Newer        string            `json:"newer,omitempty"`     // the least version that can judge all of it, if this program cannot
+	Newer        string            `json:"newer,omitempty"` // the least version that can judge all of it, if this program cannot
+	Pages        Pages             `json:"pages"`
 	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
+}
+
+// Pages are what an audit found of pages. OK says that each one that was checked says what the record does; Findings, of
+// which there are Count, are those of the others. NotChecked is how many have versions that this program does not know.
+type Pages struct {
+	OK         bool              `json:"ok"`
+	Count      int               `json:"count"`
+	Findings   []history.Finding `json:"findings"`
+	NotChecked int               `json:"not_checked"`
 }
 
 // MaxFindings is how many findings, and how many notes, a Result holds.

@@ -41,8 +41,7 @@ func (a *auditor) commit(c history.Commit) {
 type parts struct {
 	transactions map[string][]history.Change // by id, paths inside the directory
 	index        []history.Change            // in denied/ and proposed/
-	tables       []history.Change            // pages of months, days and denials
-	readme       *history.Change
+	pages        []history.Change            // and what is below their places
 	schema       history.ID
 	events       *history.Change // the ledger's own
 	foreign      bool            // something else was found, and told
@@ -51,23 +50,19 @@ type parts struct {
 func (a *auditor) sort(c history.Commit) {
 	p := parts{transactions: map[string][]history.Change{}}
 	for _, ch := range c.Changes {
+		if ledger.IsPage(ch.Path) {
+			p.pages = append(p.pages, ch)
+			continue
+		}
 		a.entry(c, ch)
 		a.part(&p, c, ch)
-		if table, _, ok := strings.Cut(ch.Path, "/"+ledger.ReadmeFile+"/"); ok {
-			a.mu.Lock()
-			a.taken[table+"/"+ledger.ReadmeFile] = true
-			a.mu.Unlock()
-		}
 	}
-	// README.md and ledger.json come with the first commit.
-	has := [2]bool{p.readme != nil, !p.schema.IsZero()}
-	for i, name := range []string{ledger.ReadmeFile, ledger.SchemaFile} {
-		switch first := len(c.Parents) == 0; {
-		case first && !has[i]:
-			a.add("L16", c.ID, name, "is missing in the first commit")
-		case !first && has[i]:
-			a.add("L16", c.ID, name, "was not added in the first commit")
-		}
+	// ledger.json comes with the first commit.
+	switch first := len(c.Parents) == 0; {
+	case first && p.schema.IsZero():
+		a.add("L16", c.ID, ledger.SchemaFile, "is missing in the first commit")
+	case !first && !p.schema.IsZero():
+		a.add("L16", c.ID, ledger.SchemaFile, "was not added in the first commit")
 	}
 	if !p.schema.IsZero() {
 		a.schema(c, p)
@@ -86,13 +81,9 @@ func (a *auditor) sort(c history.Commit) {
 			a.add(indexRule(ch.Path), c.ID, ch.Path, "was not added by a transaction")
 			a.read(c.ID, ch.Path, ch.New)
 		}
-		for _, ch := range p.tables {
-			a.add("L23", c.ID, ch.Path, "was not written by a transaction")
-			a.read(c.ID, ch.Path, ch.New)
-		}
-		p.index, p.tables = nil, nil
+		p.index = nil
 	}
-	a.readme(c, p)
+	a.paged(c, &p)
 	words, fit := parseMessage(c.Message)
 	if !fit && p.events == nil {
 		a.add("L15", c.ID, "", "its message does not have the form of a stage's")
@@ -106,7 +97,7 @@ func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
 	defer a.mu.Unlock()
 	a.ages = append(a.ages, aged{c.ID, c.Age})
 	for id, changes := range p.transactions {
-		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, tables: p.tables, schema: p.schema}
+		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, pages: p.pages, schema: p.schema}
 		tx := a.transactions[id]
 		if tx == nil {
 			tx = &transaction{id: id}
@@ -144,9 +135,6 @@ func (a *auditor) entry(c history.Commit, ch history.Change) {
 // mayChange reports whether a path may be written again. How it is, is checked
 // later.
 func mayChange(name string) bool {
-	if ledger.IsPage(name) {
-		return true
-	}
 	if _, ok := ledger.TransactionOf(name); !ok {
 		return name == ledger.LedgerEventsFile
 	}
@@ -162,12 +150,8 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 	first, _, below := strings.Cut(ch.Path, "/")
 	switch {
-	case ledger.IsTable(ch.Path):
-		p.tables = append(p.tables, ch)
 	case below && (first == "denied" || first == "proposed"):
 		p.index = append(p.index, ch)
-	case ch.Path == ledger.ReadmeFile:
-		p.readme = &ch
 	case ch.Path == ledger.SchemaFile:
 		p.schema = ch.New.ID
 	case ch.Path == ledger.LedgerEventsFile:
@@ -179,25 +163,11 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 }
 
-// readme checks README.md at the root.
-func (a *auditor) readme(c history.Commit, p parts) {
-	if p.readme == nil {
-		return
-	}
-	raw := a.read(c.ID, p.readme.Path, p.readme.New)
-	if raw == nil {
-		return // which was told
-	}
-	if string(raw) != ledger.Readme {
-		a.add("L16", c.ID, p.readme.Path, "is not what countersign writes there")
-	}
-}
-
 // inside is a path in a transaction's directory. All of them are kept until the
 // transaction is checked, so most share one text.
 func inside(name, id string) string {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, ledger.Dir(id)), "/")
-	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile, ledger.ReadmeFile}
+	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile}
 	if i := slices.Index(usual, name); i >= 0 {
 		return usual[i]
 	}

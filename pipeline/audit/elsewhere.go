@@ -107,6 +107,9 @@ func (a *auditor) proposedBefore(d approvalAt) (out []proposalAt) {
 		}
 		dir := newDirFS(map[string]history.Entry{}, map[history.ID][]byte{})
 		for name, e := range files {
+			if ledger.IsPage(name) {
+				continue
+			}
 			name = inside(name, id)
 			dir.files[name], dir.content[e.ID] = e, a.read(d.commit, name, e)
 		}

@@ -29,9 +29,9 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
 	}
 	need := l.accounted(from, to)
-	l.pages(v, from, to, tx)
+	l.view(v, from, to, tx)
 	for _, ch := range v.changes {
-		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile || ch.Path == ledger.ReadmeFile {
+		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
 			continue
 		}
 		if _, ok := need[ch.Path]; !ok {

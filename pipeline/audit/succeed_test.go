@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
@@ -30,10 +31,7 @@ func newWritten(entries []ledger.Entry, from int) *written {
 	w := &written{entries, from, map[history.ID][]byte{}}
 	tree := fstest.MapFS{}
 	for i, e := range entries {
-		pages, err := ledger.Pages(tree, e)
-		if err != nil {
-			panic(err)
-		}
+		pages := page.Versions(nil).Of(tree, e)
 		e.Files = maps.Clone(e.Files)
 		maps.Copy(e.Files, pages)
 		for name, data := range e.Files {

@@ -29,8 +29,7 @@ type version struct {
 	fit     bool // the message has the form that words need
 	changes []history.Change
 	index   []history.Change
-	tables  []history.Change // paths from the root
-	page    history.Entry    // README.md of the transaction, as the version leaves it
+	pages   []history.Change // paths from the root
 	schema  history.ID       // of ledger.json, where the commit brings it
 }
 
@@ -58,6 +57,7 @@ type life struct {
 	ends  []int64 // where events.jsonl ends in versions
 	which []int   // index of that version; -1: what was there before
 	named map[string]bool
+	page  history.Entry // README.md as the last version so far leaves it
 }
 
 // transaction checks all versions of one transaction.
@@ -96,6 +96,12 @@ func (l *life) begin() bool {
 		return false
 	}
 	for name, e := range former {
+		if ledger.IsPage(name) {
+			if name == path.Join(l.dir, ledger.ReadmeFile) {
+				l.page = e
+			}
+			continue
+		}
 		name = strings.TrimPrefix(strings.TrimPrefix(name, l.dir), "/")
 		l.files[name] = e
 		l.named[name] = true
@@ -144,7 +150,6 @@ func (l *life) histories() (_ []history.Entry, states []history.ID) {
 				l.content[ch.New.ID] = raw
 			}
 		}
-		v.page = l.files[ledger.ReadmeFile]
 		states = append(states, l.files[ledger.TransactionFile].ID)
 	}
 	return eventsFiles, states

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -88,10 +89,7 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 	}
 	files := fstest.MapFS{}
 	for _, e := range entries {
-		pages, err := ledger.Pages(files, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pages := page.Versions(nil).Of(files, e)
 		for _, written := range []map[string][]byte{pages, e.Files} {
 			for name, data := range written {
 				files[name] = &fstest.MapFile{Data: data, Mode: 0o644}

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -61,10 +62,7 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 	}
 	tree := fstest.MapFS{}
 	for _, e := range entries {
-		pages, err := ledger.Pages(tree, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pages := page.Versions(nil).Of(tree, e)
 		for _, written := range []map[string][]byte{pages, e.Files} {
 			for name, data := range written {
 				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}

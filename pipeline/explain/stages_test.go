@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -261,10 +262,7 @@ func (w *stages) At(ctx context.Context, _ string) (ledger.Snapshot, error) { re
 
 func (w *stages) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
 	for _, e := range entries {
-		pages, err := ledger.Pages(w.ledger, e)
-		if err != nil {
-			return "", err
-		}
+		pages := page.Versions(nil).Of(w.ledger, e)
 		w.tip++
 		for _, written := range []map[string][]byte{pages, e.Files} {
 			for name, data := range written {

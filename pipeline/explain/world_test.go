@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -55,10 +56,7 @@ var written = sync.OnceValues(func() (fstest.MapFS, error) {
 	tree := fstest.MapFS{}
 	entries, err := storetest.Lives(lives...)
 	for _, e := range entries {
-		pages, err := ledger.Pages(tree, e)
-		if err != nil {
-			return nil, err
-		}
+		pages := page.Versions(nil).Of(tree, e)
 		for _, files := range []map[string][]byte{pages, e.Files} {
 			for name, data := range files {
 				tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}

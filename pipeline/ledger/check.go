@@ -11,7 +11,7 @@ import (
 
 // Check verifies one transaction directory. A directory of this program's
 // making (its id has our form, or its events carry seq and prev) is held to I1–I12 and to L1–L7, L9, L10,
-// L20 and L23; a foreign one to I1–I12 alone. The rules are in docs/formats.md.
+// L20 and L24; a foreign one to I1–I12 alone. The rules are in docs/formats.md.
 //
 // Check never fails on what the directory holds: whatever cannot be read is a
 // violation.

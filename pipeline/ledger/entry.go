@@ -24,9 +24,27 @@ type Entry struct {
 	When    time.Time
 	Files   map[string][]byte
 
-	// What events.jsonl among the files holds, where a Stage made it: Pages need not read it again.
+	// What events.jsonl among the files holds, where a Stage made it: Record need not read it again.
 	payloads []Payload
 	tx       Transaction
+}
+
+// Record is what the events of the transaction that an entry adds to hold, up to this entry, and what they fold to, with the
+// path of its events.jsonl; "" where an entry adds to none, or to what cannot be read.
+func (e Entry) Record() (events string, payloads []Payload, tx Transaction) {
+	for name := range e.Files {
+		if id, ok := TransactionOf(name); ok && name == path.Join(Dir(id), EventsFile) {
+			events = name
+		}
+	}
+	if events == "" || e.payloads != nil {
+		return events, e.payloads, e.tx
+	}
+	log, err := ReadLog(e.Files[events])
+	if err != nil {
+		return "", nil, Transaction{}
+	}
+	return events, log.payloads, log.tx
 }
 
 // A Snapshot is the ledger at one moment. Tree stays readable and unchanged
@@ -261,7 +279,6 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(TransactionFile, state)
 	s.file(EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ReadmeFile] = []byte(Readme)
 		s.files[SchemaFile] = Schema(FormatTime(s.now), format.Version())
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
@@ -273,36 +290,3 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 func Schema(createdAt, version string) []byte {
 	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }
-
-// Readme is README.md at the root, the same in every ledger.
-const Readme = `# Who changed what, and who approved it
-
-This is the logbook of a software project: who proposed each change, who
-approved or denied exactly that, and what became of it.
-
-**[Look at the changes, month by month](transactions/README.md)**
-
-A page of a day lists its changes; each change has a page of its own. Pages are
-made of the record beside them, and countersign audit makes them again and
-compares.
-
-## For those who check it
-
-Every change here was proposed, decided and applied through countersign. Each
-commit is one stage of one transaction; nothing is ever changed or removed but
-a transaction's transaction.json (its state) and the end of its events.jsonl.
-
-    L=refs/agent/ledger    # or the ref or branch that has this file
-    git log $L
-    git ls-tree -r --name-only $L
-    git show $L:transactions/YYYY/MM/DD/XX/<id>/events.jsonl
-
-An event's "prev" is the SHA-256 of the line before it, LF included. A patch's
-file name is its SHA-256:
-
-    git show $L:transactions/YYYY/MM/DD/XX/<id>/patches/<patch_id>.diff | sha256sum
-
-XX is the first byte of ` + "`SHA-256(<id>)`" + `, as two hex digits. denied/ holds the
-denials that stick, proposed/ the transactions that propose a patch, both by
-patch_id.
-`

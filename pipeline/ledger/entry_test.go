@@ -29,7 +29,7 @@ func TestEntry(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(e.Files))
 	for _, name := range []string{
-		"README.md", "ledger.json", "denied/" + patchID[:2] + "/" + patchID + "/fileChange.json",
+		"ledger.json", "denied/" + patchID[:2] + "/" + patchID + "/fileChange.json",
 		ledger.Dir(txID) + "/transaction.json", ledger.Dir(txID) + "/events.jsonl",
 		ledger.Dir(txID) + "/patches/" + patchID + ".diff", ledger.Dir(txID) + "/apply_result.json",
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/oklog/ulid/v2"
 )
@@ -82,8 +83,8 @@ func DeniedDir(patchID string) string {
 	return path.Join(deniedRoot, patchID[:2], patchID)
 }
 
-// IsDenial reports whether a path is below denied/.
-func IsDenial(name string) bool { return strings.HasPrefix(name, deniedRoot+"/") }
+// IsDenial reports whether a path is below denied/, and no page.
+func IsDenial(name string) bool { return strings.HasPrefix(name, deniedRoot+"/") && !IsPage(name) }
 
 // ProposedDir is where the transactions that propose a patch are listed, one
 // file each.
@@ -105,6 +106,29 @@ type Listed struct {
 // listed, one file each, as in ProposedDir.
 func PullDir(number int) string {
 	return path.Join(proposedRoot, "pulls", fmt.Sprintf("%02x", number%256), strconv.Itoa(number))
+}
+
+var pageName = lazyregexp.New(`^(README\.md|transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?/README\.md|denied(/[0-9a-f]{2})?/README\.md)(/|$)`)
+
+// PageAt returns the page (package page) whose place a path is, or is below: README.md at the root, of a transaction's
+// directory, and the tables: of transactions/ and its years, months, days and folders of these, of denied/ and its folders.
+// No record has anything there, and no rule of one looks there.
+func PageAt(name string) (page string, ok bool) {
+	if id, ok := TransactionOf(name); ok {
+		page = path.Join(Dir(id), ReadmeFile)
+		return page, name == page || strings.HasPrefix(name, page+"/")
+	}
+	at := pageName().FindStringSubmatch(name)
+	if at == nil {
+		return "", false
+	}
+	return at[1], true
+}
+
+// IsPage reports whether a path is the place of a page, or below one.
+func IsPage(name string) bool {
+	_, ok := PageAt(name)
+	return ok
 }
 
 // A Denial is one file below denied/: a decision that sticks.

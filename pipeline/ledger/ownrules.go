@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// ownRules checks L1–L7, L9, L10, L20, L23 and L24, which only our own directories promise.
+// ownRules checks L1–L7, L9, L10, L20 and L24, which only our own directories promise.
 //
 // L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
 // to the number of the line, prev to the hash of the line before, and each line
@@ -35,19 +35,6 @@ func (c *checker) ownRules() {
 		c.findings()
 	}
 	c.shape()
-	if len(c.Found) == 0 {
-		c.page()
-	}
-}
-
-// page: README.md is what the events and their files make of it, where all else holds: of what does not, no
-// page says anything. A ledger of schema 1 has none;
-// that one of schema 2 has one, the audit holds.
-func (c *checker) page() {
-	raw, err := c.read(ReadmeFile)
-	if err == nil && !bytes.Equal(raw, c.log.Page(c.dir, len(c.log.events), c.log.tx)) {
-		c.Add("L23", ReadmeFile, "is not the page that the events beside it make")
-	}
 }
 
 // chain is L1, L2 and L7 of the events. A line that is no JSON object, which was
@@ -329,9 +316,9 @@ func (c *checker) sameResult(doc any, raw []byte, done *ApplyComplete) bool {
 	return err == nil && bytes.Equal(recorded, raw) && text(outcome, "outcome") == done.Outcome
 }
 
-// shape: nothing but the files that the events account for.
+// shape: nothing but the files that the events account for. What is in the place of the page, no rule looks at.
 func (c *checker) shape() {
-	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true, ReadmeFile: true}
+	known := map[string]bool{TransactionFile: true, EventsFile: true, ResultFile: true}
 	if c.log != nil {
 		for _, p := range proposals(c.log) {
 			known[PatchFile(p.PatchID)] = true
@@ -344,7 +331,12 @@ func (c *checker) shape() {
 		}
 	}
 	err := fs.WalkDir(c.dir, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case p == ReadmeFile && d.IsDir():
+			return fs.SkipDir
+		case p == ReadmeFile:
+			return nil
+		case err != nil:
 			return err
 		}
 		isDir := p == "." || p == "patches" || p == "artifacts"

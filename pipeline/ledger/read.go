@@ -67,12 +67,6 @@ func SchemaOf(raw []byte) (createdAt, version string, err error) {
 	return schema.CreatedAt, schema.Version, err
 }
 
-// HasPages reports whether the ledger with this ledger.json has pages.
-func HasPages(raw []byte) bool {
-	_, _, err := SchemaOf(raw)
-	return err == nil
-}
-
 // OnPull returns the transactions of the pull requests with a number, which may
 // be of several repositories, oldest first.
 func OnPull(tree fs.FS, number int) ([]Listed, error) {
@@ -106,8 +100,12 @@ func AllDenials(tree fs.FS) ([]Denial, error) {
 		switch {
 		case name == deniedRoot && errors.Is(err, fs.ErrNotExist):
 			return nil
-		case err != nil || e.IsDir() || IsTable(name):
+		case err != nil:
 			return err
+		case e.IsDir() && IsPage(name):
+			return fs.SkipDir
+		case e.IsDir() || IsPage(name):
+			return nil
 		}
 		raw, err := fs.ReadFile(tree, name)
 		if err != nil {
@@ -259,7 +257,7 @@ func backward(tree fs.FS, dir string, levels int, yield func(string, error) bool
 		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
 	})
 	for _, e := range slices.Backward(below) {
-		if IsTable(path.Join(dir, e.Name())) {
+		if IsPage(path.Join(dir, e.Name())) {
 			continue
 		}
 		if !backward(tree, path.Join(dir, e.Name()), levels-1, yield) {
@@ -278,7 +276,7 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 	}
 	for _, shard := range shards {
 		dir := path.Join(day, shard.Name())
-		if IsTable(dir) {
+		if IsPage(dir) {
 			continue
 		}
 		entries, err := listDir(tree, dir)
@@ -287,7 +285,7 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 		}
 		for _, e := range entries {
 			id := e.Name()
-			if IsTable(path.Join(dir, id)) {
+			if IsPage(path.Join(dir, id)) {
 				continue
 			}
 			if dir := path.Join(dir, id); CheckID(id) != nil || Dir(id) != dir {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/format"
 )
@@ -24,26 +23,8 @@ type riskEntry struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// more is how many risks are not among those listed.
-func (d risksDoc) more() (n int) {
-	for _, one := range d.More {
-		n += max(one, 0)
-	}
-	return n
-}
-
-func (d risksDoc) none() bool { return len(d.Risks) == 0 && d.more() == 0 }
-
 func parseRisks(raw []byte) (doc risksDoc, err error) {
 	return doc, format.Unmarshal("it", raw, &doc)
-}
-
-func readRisks(dir fs.FS, name string) (risksDoc, error) {
-	raw, err := fs.ReadFile(dir, name)
-	if err != nil {
-		return risksDoc{}, err
-	}
-	return parseRisks(raw)
 }
 
 // riskTitles say what a kind of risk means, in few words.

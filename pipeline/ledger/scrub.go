@@ -13,7 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/visible"
 )
 
 // A Scrubber takes secrets out of what is about to be stored, or shown. The
@@ -239,4 +239,4 @@ func EscapeBytes(s string) string {
 }
 
 // Visible reports whether a reader sees a character for what it is.
-func Visible(r rune) bool { return markdown.Visible(r) }
+func Visible(r rune) bool { return visible.Rune(r) }

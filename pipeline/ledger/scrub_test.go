@@ -123,7 +123,7 @@ func TestT47Stage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(e.Files) != 8 || e.Files[ledger.DeniedDir(patchID)+"/secrets_override.json"] == nil {
+	if len(e.Files) != 7 || e.Files[ledger.DeniedDir(patchID)+"/secrets_override.json"] == nil {
 		t.Errorf("%d files", len(e.Files))
 	}
 	for name, data := range e.Files {

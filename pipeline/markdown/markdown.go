@@ -5,10 +5,10 @@ package markdown
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/visible"
 )
 
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced.
@@ -207,21 +207,10 @@ func Show(r rune, raw string) string {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
 		return fmt.Sprintf(`\x%02x`, raw[0])
-	case Visible(r):
+	case visible.Rune(r):
 		return raw
 	case r < 0x80:
 		return fmt.Sprintf(`\x%02x`, r)
 	}
 	return fmt.Sprintf(`\u%04x`, r)
-}
-
-// Visible reports whether a reader sees a character for what it is: it prints,
-// and it is none of those that print nothing (Hangul fillers, variation
-// selectors, the blank Braille pattern, Khitan and Egyptian fillers, the musical null notehead, the object
-// replacement), nor a space that is not U+0020.
-func Visible(r rune) bool {
-	if r < utf8.RuneSelf {
-		return ' ' <= r && r < 0x7f
-	}
-	return unicode.Is(seen, r)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -71,7 +72,18 @@ func Lives(all ...Life) ([]ledger.Entry, error) { return LivesOf(5, all...) }
 
 // LivesOf is Lives of another ledger for each seed.
 func LivesOf(seed byte, all ...Life) ([]ledger.Entry, error) {
+	return livesOf(seed, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) }, all)
+}
+
+// LivesWith is Lives with what somebody makes of the pages of each entry, by its number, given the tree before it. A path
+// without bytes is removed, with all below it.
+func LivesWith(pages func(n int, tree fs.FS, e ledger.Entry) map[string][]byte, all ...Life) ([]ledger.Entry, error) {
+	return livesOf(5, pages, all)
+}
+
+func livesOf(seed byte, pages func(n int, tree fs.FS, e ledger.Entry) map[string][]byte, all []Life) ([]ledger.Entry, error) {
 	w := &world{
+		pages:  pages,
 		tree:   newFiles(),
 		trees:  map[string]fstest.MapFS{},
 		refs:   map[string]string{},
@@ -106,6 +118,7 @@ type world struct {
 	now     time.Time
 	random  *rand.ChaCha8
 	broken  error // what MoveRef does
+	pages   func(n int, tree fs.FS, e ledger.Entry) map[string][]byte
 }
 
 // A life is one transaction on its way.
@@ -344,14 +357,18 @@ func (w *world) At(ctx context.Context, _ string) (ledger.Snapshot, error) { ret
 // Append adds entries.
 func (w *world) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
 	for _, e := range entries {
-		pages, err := ledger.Pages(w.tree, e)
-		if err != nil {
-			return "", err
-		}
+		pages := w.pages(len(w.entries), w.tree, e)
 		w.tip++
 		w.entries = append(w.entries, e)
 		for name, data := range pages {
-			w.tree.put(name, data)
+			if data == nil {
+				w.tree.remove(name)
+			}
+		}
+		for name, data := range pages {
+			if data != nil {
+				w.tree.put(name, data)
+			}
 		}
 		for name, data := range e.Files {
 			w.tree.put(name, data)
@@ -435,6 +452,16 @@ func (f *files) put(name string, data []byte) {
 		}
 		f.dirs[dir][path.Base(at)] = true
 	}
+}
+
+// remove takes away a file, or a directory with all in it.
+func (f *files) remove(name string) {
+	for _, below := range slices.Sorted(maps.Keys(f.dirs[name])) {
+		f.remove(path.Join(name, below))
+	}
+	delete(f.data, name)
+	delete(f.dirs, name)
+	delete(f.dirs[path.Dir(name)], path.Base(name))
 }
 
 func (f *files) info(op, name string) (fs.FileInfo, error) {

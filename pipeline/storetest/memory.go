@@ -17,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // A Memory is a ledger in memory. One Append in ten finds that the ledger has
@@ -72,10 +73,7 @@ func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 		if err != nil {
 			return "", err
 		}
-		pages, err := ledger.Pages(before.Tree, e)
-		if err != nil {
-			return "", err
-		}
+		pages := page.Versions(nil).Of(before.Tree, e)
 		m.add(e, pages)
 	}
 	return m.tip, nil

@@ -115,6 +115,9 @@ func (d *doc) audited() {
 	default:
 		d.Put("<p>The whole history was audited up to commit <code title=\"{}\">{}</code>, and it verifies.</p>\n", d.o.Tip, short(d.o.Tip, 12))
 	}
+	if d.o.Differ > 0 {
+		d.Markup("<p class=\"bad\"><strong>Pages in the ledger itself (README.md) differ from the record:</strong> ").Text(ledger.Plural(d.o.Differ, "finding", "findings") + ", which countersign audit lists. These pages here are made of the record.").Markup("</p>\n")
+	}
 }
 
 // cards count the transactions by how they stand. Each leads to the list of those that it counts.

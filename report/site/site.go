@@ -33,6 +33,7 @@ type Options struct {
 	Links    forge.Links // as html.Options has it
 	Nav      []html.Link
 	Found    []history.Finding // of the ledger as a whole: every page has them on top
+	Differ   int               // how often pages in the ledger itself differ from the record
 }
 
 // A Site is made of summaries. Several goroutines may use it.

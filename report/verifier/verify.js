@@ -178,20 +178,26 @@
 		mine.what = what;
 	};
 
+	// paged reports whether a result says of the pages in the ledger whether they differ from the record.
+	const paged = (p) => p !== null && typeof p === "object" && Array.isArray(p.findings) && Number.isInteger(p.not_checked) && p.ok === (p.findings.length === 0);
+
 	// sound reports whether a result says in every field that nothing is wrong.
 	const sound = (r) => r !== null && typeof r === "object" && r.ok === true && r.complete === true && r.count === 0 &&
 		Array.isArray(r.findings) && r.findings.length === 0 && Number.isInteger(r.commits) && r.commits > 0 &&
-		Number.isInteger(r.transactions) && Number.isInteger(r.signed) && /^[0-9a-f]{40}$/.test(r.tip);
+		Number.isInteger(r.transactions) && Number.isInteger(r.signed) && /^[0-9a-f]{40}$/.test(r.tip) && paged(r.pages);
 
 	// understood reports whether a result is one that says what is wrong.
 	const understood = (r) => r !== null && typeof r === "object" && r.ok === false && Array.isArray(r.findings) && r.findings.length > 0;
 
 	const verdict = (mine, r) => {
 		if (!sound(r) && !understood(r)) return fail("The checker's answer is not one that this page understands.");
-		const [look, word, why] = sound(r) ? held(mine, r) : ["bad", ...broken(r)];
+		let [look, word, why] = sound(r) ? held(mine, r) : ["bad", ...broken(r)];
+		const differs = paged(r.pages) && !r.pages.ok;
+		if (differs && sound(r)) [look, word, why] = ["waits", word + ", but pages in it differ from the record", why + " What such a page says and the record does not, nobody proposed, approved or did."];
 		at("verdict").append(element("p", word, "big " + look), element("p", why));
 		at("verdict").after(at("known"));
 		if (look === "bad") at("details").append(element("h2", "What was found"), findings(r));
+		if (differs) at("details").append(element("h2", "Pages that differ from the record"), findings(r.pages));
 		at("details").append(element("h2", "What was checked"), checked(mine, r));
 		if (Array.isArray(r.notes) && r.notes.length > 0) {
 			const list = element("ul");
@@ -231,6 +237,7 @@
 		row("Known tip", mine.tip || "none was given");
 		row("Commits", r.commits + (r.from ? " after " + r.from + ", which was trusted" : ", from the first"));
 		row("Transactions", r.transactions);
+		if (paged(r.pages) && r.pages.not_checked > 0) row("Pages not checked", counted(r.pages.not_checked, "page") + " written by a newer countersign, which prove nothing here");
 		row("Signatures", mine.signers === "" ? r.signed + " of " + counted(r.commits, "commit") + " signed, not verified: no allowed signers were given" :
 			sound(r) ? "all good, by keys that you allowed" : r.signed + " of " + counted(r.commits, "commit") + " signed; see the findings");
 		row("Signed decisions", !s.count ? "none" : s.count + " (" + s.registered + " by a key that the forge had for the account, " + s.listed +

@@ -152,7 +152,7 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 	a := Answer{
 		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: ledger.Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
 		Counts: d.Counted, Asked: d.Asked,
-		Own:    slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
+		Own: slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
 	if !d.Counted {
 		a.Why = d.Why()

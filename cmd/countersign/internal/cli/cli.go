@@ -19,6 +19,7 @@ const (
 	ExitPending = 4 // it waits for approval
 	ExitDenied  = 5 // denied
 	ExitNewer   = 6 // written by a newer countersign: this one cannot tell
+	ExitPages   = 7 // the ledger is sound, a page in it differs
 )
 
 // A UsageError is a command line that cannot be obeyed.
@@ -42,6 +43,11 @@ func (e *ExitError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
+
+// PagesDiffer is the error of a sound ledger in which pages do not say what the record does.
+func PagesDiffer(ref string, findings string) error {
+	return &ExitError{ExitPages, fmt.Errorf("%s is sound, but pages in it differ from the record: %s", ref, findings)}
+}
 
 // SeeHelp is the hint that names a command's help.
 func SeeHelp(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }

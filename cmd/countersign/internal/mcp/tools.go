@@ -113,6 +113,7 @@ func (s *service) addTools() {
 			"commits": number("how many commits were read", 0), "transactions": number("how many transactions they have", 0), "signed": number("how many commits have a good signature", 0),
 			"signed_decisions": schema{"type": "object"}, "count": number("how many findings there are", 0),
 			"findings": list("what was found", schema{"type": "object"}), "notes": list("what is no finding", schema{"type": "object"}),
+			"pages": schema{"type": "object", "description": "the pages in the ledger, which decide nothing: whether they say what the record does"},
 		}, "ok", "tip", "findings"),
 	}, (*call).verify)
 }

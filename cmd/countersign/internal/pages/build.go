@@ -163,12 +163,22 @@ func (b *build) assign() {
 // ok reports whether nothing was found.
 func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole) == 0 }
 
+// paged reports whether all pages in the ledger itself were checked, and say what the record does.
+func (b *build) paged() bool { return b.result.Pages.OK && b.result.Pages.NotChecked == 0 }
+
 // count is how many findings there are: the audit's, or at least one for each record that has one.
 func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
 
+// unverified is the error of what was found, nil for nothing.
 func (b *build) unverified() error {
-	if newer := b.result.Undecidable(); newer != nil {
+	newer := b.result.Undecidable()
+	switch {
+	case newer != nil:
 		return fmt.Errorf("%s: %w", b.Ref, newer)
+	case b.ok() && b.result.Pages.OK:
+		return nil
+	case b.ok():
+		return cli.PagesDiffer(b.Ref, ledger.Plural(b.result.Pages.Count, "finding", "findings"))
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s, which the pages and countersign audit tell", b.Ref, ledger.Plural(b.count(), "finding", "findings"))}
 }
@@ -291,7 +301,7 @@ func (b *build) site() *site.Site {
 	for i, r := range b.records {
 		all[i] = r.Summary
 	}
-	return site.New(all, site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole})
+	return site.New(all, site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
 }
 
 // writeAll writes every page. Each transaction is read once, but for the first one that has something in

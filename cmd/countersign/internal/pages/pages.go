@@ -69,7 +69,8 @@ request, person and file; and a search. The pages need no server and run no scri
 the search and the verifier. The ledger itself is beside them, as verify/ledger.bundle.
 
 A ledger that does not verify has its pages as well, with the findings on top, and nothing on
-them counts as approved. The exit code is 1 then, as that of audit is.
+them counts as approved. The exit code is 1 then, and 7 where pages in a sound ledger differ from
+the record, as that of audit is.
 
 The directory is made, or is empty, or was written by site before. Pages that the ledger has no
 more are removed. With --incremental, what was written before is kept where the ledger has only
@@ -123,10 +124,10 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	}
 	doc := document{
 		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "bundle": b.objects != "", "verifier": b.verifies(),
-		"ok": b.ok(), "findings": b.count(),
+		"ok": b.ok(), "findings": b.count(), "pages_differ": b.result.Pages.Count,
 	}
 	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.records), "transaction", "transactions"))
-	if err := p.Result(doc, text); err != nil || b.ok() {
+	if err := p.Result(doc, text); err != nil {
 		return err
 	}
 	return b.unverified()
@@ -146,7 +147,7 @@ func (b *build) full(ctx context.Context, dir *dir) (removed int, err error) {
 	if err := b.writeBundle(ctx, dir); err != nil {
 		return 0, err
 	}
-	if removed, err = dir.removeOthers(); err != nil || !b.ok() {
+	if removed, err = dir.removeOthers(); err != nil || !b.ok() || !b.paged() {
 		return removed, err
 	}
 	return removed, b.save(dir)

@@ -147,8 +147,9 @@ func (s *server) prepare(ctx context.Context) error {
 	made := s.b.site()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ready = made; !s.b.ok() {
-		s.b.Say("%s", s.b.unverified().Error())
+	s.ready = made
+	if err := s.b.unverified(); err != nil {
+		s.b.Say("%s", err.Error())
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func (s *server) prepare(ctx context.Context) error {
 func (s *server) verdict() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ready == nil || s.b.ok() {
+	if s.ready == nil {
 		return nil
 	}
 	return s.b.unverified()

@@ -125,7 +125,7 @@ func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
 	if errors.As(err, new(*gitstore.NotInHistoryError)) {
 		return nil, nil
 	}
-	if err != nil || !result.OK {
+	if err != nil || !result.OK || !result.Pages.OK || result.Pages.NotChecked > 0 {
 		return nil, err
 	}
 	b.begin(result, h.Tip())

@@ -1,4 +1,4 @@
-package ledger
+package v1
 
 import (
 	"bytes"
@@ -9,17 +9,16 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // readRisks reads what a reader of the patch may overlook.
-func (p *page) readRisks() (doc risksDoc, err error) {
+func (p *page) readRisks() (doc risks, err error) {
 	err = fs.ErrNotExist
-	for _, a := range each[*ArtifactStored](p) {
-		if a.Kind == KindRisks {
-			doc, err = readRisks(p.dir, a.Path)
+	for _, a := range each[*ledger.ArtifactStored](p) {
+		if a.Kind == ledger.KindRisks {
+			doc, err = read[risks](p.dir, a.Path)
 		}
 	}
 	return doc, err
@@ -32,16 +31,16 @@ func (p *page) risks() {
 	said := false
 	for _, kind := range []string{"protected_path", "secrets_override"} {
 		of := map[string]string{"protected_path": "protected", "secrets_override": "secret"}[kind]
-		listed := slices.ContainsFunc(doc.Risks, func(r riskEntry) bool { return r.Kind == of })
-		if !listed && slices.ContainsFunc(each[*ApprovalRequest](p), func(q *ApprovalRequest) bool { return q.Kind == kind }) {
-			p.writef("- **%s**: an approval of its %s was asked for\n", RiskTitle(of), What(kind))
+		listed := doc.has(of)
+		if !listed && slices.ContainsFunc(each[*ledger.ApprovalRequest](p), func(q *ledger.ApprovalRequest) bool { return q.Kind == kind }) {
+			p.writef("- **%s**: an approval of its %s was asked for\n", riskTitle(of), whats[kind])
 			said = true
 		}
 	}
 	for _, r := range doc.Risks[:min(len(doc.Risks), maxPageRows)] {
-		p.writef("- **%s**: %s", RiskTitle(r.Kind), markdown.Name(cmp.Or(r.Path, "every file")))
+		p.writef("- **%s**: %s", riskTitle(r.Kind), name(cmp.Or(r.Path, "every file")))
 		if r.Detail != "" {
-			p.writef(" (%s)", markdown.Words(r.Detail))
+			p.writef(" (%s)", words(r.Detail))
 		}
 		p.writef("\n")
 	}
@@ -51,7 +50,7 @@ func (p *page) risks() {
 	switch {
 	case unread != nil:
 		p.writef("%sNone are recorded.\n", map[bool]string{true: "\n"}[said])
-	case doc.none() && !said:
+	case len(doc.Risks)+doc.more() == 0 && !said:
 		p.writef("None found.\n")
 	}
 	p.writef("\n")
@@ -60,32 +59,32 @@ func (p *page) risks() {
 // requirements are what was asked for, who answered, and how strong that is. Whether an answer counts, the Policy
 // tells, which is not read here.
 func (p *page) requirements() {
-	asked, answers := each[*ApprovalRequest](p), map[string]*ApprovalDecision{}
-	for _, d := range each[*ApprovalDecision](p) {
+	asked, answers := each[*ledger.ApprovalRequest](p), map[string]*ledger.ApprovalDecision{}
+	for _, d := range each[*ledger.ApprovalDecision](p) {
 		answers[d.ApprovalRequestID] = d
 	}
-	open := !p.tx.Closed && p.tx.Status != Applied
+	open := !p.tx.Closed && p.tx.Status != ledger.Applied
 	if len(asked) > 0 {
 		p.writef("| asked for | answered by | how strong |\n|---|---|---|\n")
 	}
 	for _, q := range asked[:min(len(asked), maxPageRows)] {
-		what := cmp.Or(whats[q.Kind], markdown.Name(q.Kind))
+		what := cmp.Or(whats[q.Kind], name(q.Kind))
 		switch d := answers[q.ApprovalRequestID]; {
 		case d == nil && open:
 			p.writef("| ○ %s | nobody yet | |\n", what)
 		case d == nil:
 			p.writef("| ○ %s | nobody | |\n", what)
 		default:
-			p.writef("| %s %s | %s | %s |\n", map[bool]string{true: "✓", false: "✗"}[d.Decision == Approve], what, p.answer(d), p.proof(d.Source))
+			p.writef("| %s %s | %s | %s |\n", map[bool]string{true: "✓", false: "✗"}[d.Decision == ledger.Approve], what, p.answer(d), p.proof(d.Source))
 		}
 	}
 	if more := len(asked) - maxPageRows; more > 0 {
-		p.writef("\nand %d more in [%s](%[2]s).\n", more, EventsFile)
+		p.writef("\nand %d more in [%s](%[2]s).\n", more, ledger.EventsFile)
 	}
 	var rests []string
-	if all := each[*ApplyStart](p); len(all) > 0 {
+	if all := each[*ledger.ApplyStart](p); len(all) > 0 {
 		for _, a := range all[len(all)-1].Approvals {
-			rests = append(rests, fmt.Sprintf("%s (%s)", cmp.Or(whats[a.Kind], markdown.Name(a.Kind)), Plural(a.Required, "approval", "approvals")))
+			rests = append(rests, fmt.Sprintf("%s (%s)", cmp.Or(whats[a.Kind], name(a.Kind)), plural(a.Required, "approval", "approvals")))
 		}
 	}
 	switch {
@@ -94,7 +93,7 @@ func (p *page) requirements() {
 	case open && len(answers) > 0:
 		p.writef("\nWhether these still count, and are enough, is asked again when the change is applied or merged.\n")
 	}
-	if p.stands() == state.Waits {
+	if p.stands() == waits {
 		p.writef("\nTo answer, in a clone: `countersign approve %s`, or `deny`", p.tx.TransactionID[len(p.tx.TransactionID)-7:])
 		if text := p.pullText(); text != "" {
 			p.writef("; or on %s", text)
@@ -105,40 +104,40 @@ func (p *page) requirements() {
 }
 
 // answer is who decided, when, where and why.
-func (p *page) answer(d *ApprovalDecision) string {
+func (p *page) answer(d *ledger.ApprovalDecision) string {
 	text := account(d.Source.Author) + ", " + clock(d.Source.CreatedAt)
 	if web := webOf(d.Source.URL, p.proposal.Repository); web != "" {
-		text += ", " + linkOn(cmp.Or(wheres[d.Source.Kind], markdown.Name(d.Source.Kind)), web, d.Source.URL)
+		text += ", " + linkOn(cmp.Or(wheres[d.Source.Kind], name(d.Source.Kind)), web, d.Source.URL)
 	}
 	if d.Reason != "" {
-		text += ": " + markdown.Words(d.Reason)
+		text += ": " + words(d.Reason)
 	}
 	return text
 }
 
 // proof is how much a decision proves.
-func (p *page) proof(s Source) string {
-	text, _ := Proof(s.Kind, s.Signature != nil, s.Author)
-	if slices.ContainsFunc(p.proposers, func(a Actor) bool { return a.Kind == s.Author.Kind && a.ID == s.Author.ID }) {
-		text = OwnProof(text)
+func (p *page) proof(s ledger.Source) string {
+	text := proves(s)
+	if slices.ContainsFunc(p.proposers, func(a ledger.Actor) bool { return a.Kind == s.Author.Kind && a.ID == s.Author.ID }) {
+		text = "the proposer themself, " + text
 	}
 	if s.Signature != nil {
-		text += ", " + markdown.Name(markdown.ShortenTo(s.Signature.KeyFingerprint, 19))
+		text += ", " + name(shortenTo(s.Signature.KeyFingerprint, 19))
 	}
 	return text
 }
 
 // allProposers are those of these bytes, as far as their artifacts can be read.
-func (p *page) allProposers() []Actor {
-	out := []Actor{p.meta.Proposer}
-	for _, a := range each[*ArtifactStored](p) {
+func (p *page) allProposers() []ledger.Actor {
+	out := []ledger.Actor{p.meta.Proposer}
+	for _, a := range each[*ledger.ArtifactStored](p) {
 		switch a.Kind {
-		case KindAgain:
-			if from, err := readProvenance(p.dir, a); err == nil {
+		case ledger.KindAgain:
+			if from, err := read[ledger.Provenance](p.dir, a.Path); err == nil {
 				out = append(out, from.Proposer)
 			}
-		case KindElsewhere:
-			if doc, err := readElsewhere(p.dir, a); err == nil {
+		case ledger.KindElsewhere:
+			if doc, err := read[ledger.Elsewhere](p.dir, a.Path); err == nil {
 				out = append(out, doc.Proposers()...)
 			}
 		}
@@ -147,8 +146,8 @@ func (p *page) allProposers() []Actor {
 }
 
 // account is somebody by name, and by the account, as two people may have one name.
-func account(a Actor) string {
-	name, id := markdown.Name(a.Login), markdown.Name(a.ID)
+func account(a ledger.Actor) string {
+	name, id := name(a.Login), name(a.ID)
 	if id == "" || id == name {
 		return name
 	}
@@ -156,40 +155,40 @@ func account(a Actor) string {
 }
 
 func (p *page) applied() {
-	var done *ApplyComplete
+	var done *ledger.ApplyComplete
 	left := false // a try may have left files that it wrote
-	all := each[*ApplyComplete](p)
+	all := each[*ledger.ApplyComplete](p)
 	for _, c := range all {
 		done, left = c, left || !c.Success && c.Outcome != string(result.Refused)
 	}
 	validated := false
-	for _, v := range each[*ValidateComplete](p) {
+	for _, v := range each[*ledger.ValidateComplete](p) {
 		validated = validated || v.Success
 	}
 	const title = "## What was applied\n\n"
 	switch {
-	case len(each[*ApplyStart](p)) > len(all):
+	case len(each[*ledger.ApplyStart](p)) > len(all):
 		p.writef(title + "An apply has begun, and how it ended is not recorded yet.\n\n")
 		return
-	case done == nil && p.tx.GateOnly() && p.tx.Status == Completed:
+	case done == nil && p.tx.GateOnly() && p.tx.Status == ledger.Completed:
 		p.writef(title + "The pull request was merged on its forge, and what was merged is what was approved.\n\n")
 		return
 	case done == nil:
 		return
 	case !done.Success && left:
-		p.writef(title+"Not the change that was approved: the last try ended as %s, and files that were written may still be there.", markdown.Name(done.Outcome))
+		p.writef(title+"Not the change that was approved: the last try ended as %s, and files that were written may still be there.", name(done.Outcome))
 		if isArtifact(done.ApplyArtifact) {
 			p.writef(" [The result](%s) says what became of each.", done.ApplyArtifact)
 		}
 		p.writef("\n\n")
 		return
 	case !done.Success:
-		p.writef(title+"Nothing: the last try ended as %s.\n\n", markdown.Name(done.Outcome))
+		p.writef(title+"Nothing: the last try ended as %s.\n\n", name(done.Outcome))
 		return
 	}
 	where := "the working tree"
 	if done.Target != "worktree" {
-		where = markdown.Name(done.Target)
+		where = name(done.Target)
 	}
 	p.writef(title+"These files, in %s", where)
 	if done.CommitAfter != "" {
@@ -202,18 +201,18 @@ func (p *page) applied() {
 
 // findings are what the last validate found.
 func (p *page) findings() {
-	all := each[*ValidateComplete](p)
+	all := each[*ledger.ValidateComplete](p)
 	if len(all) == 0 || all[len(all)-1].Success {
 		return
 	}
-	doc, err := ReadFindings(p.dir, all[len(all)-1].Findings)
+	doc, err := ledger.ReadFindings(p.dir, all[len(all)-1].Findings)
 	if err != nil {
 		p.writef("The check failed; what it found cannot be read.\n\n")
 		return
 	}
 	p.writef("The check failed:\n\n")
 	for _, v := range doc.Violations[:min(len(doc.Violations), maxPageNames)] {
-		p.writef("- %s %s\n", markdown.Name(cmp.Or(v.Path, v.RuleID)), markdown.Words(v.Message))
+		p.writef("- %s %s\n", name(cmp.Or(v.Path, v.RuleID)), words(v.Message))
 	}
 	if more := len(doc.Violations) - maxPageNames; max(more, 0)+doc.More > 0 {
 		p.writef("- and %d more\n", max(more, 0)+doc.More)
@@ -223,10 +222,10 @@ func (p *page) findings() {
 
 // operations are the files that were written, with their hashes.
 func (p *page) operations() {
-	raw, err := fs.ReadFile(p.dir, ResultFile)
+	raw, err := fs.ReadFile(p.dir, ledger.ResultFile)
 	res, err2 := result.Parse(raw)
 	if err != nil || err2 != nil {
-		p.writef("`%s` cannot be read.\n\n", ResultFile)
+		p.writef("`%s` cannot be read.\n\n", ledger.ResultFile)
 		return
 	}
 	hash := func(sum *string) string {
@@ -237,12 +236,12 @@ func (p *page) operations() {
 	}
 	p.writef("| file | SHA-256 before | after |\n|---|---|---|\n")
 	for _, o := range res.Operations[:min(len(res.Operations), maxPageFiles)] {
-		p.writef("| %s | %s | %s |\n", markdown.Name(o.Path), hash(o.BeforeHash), hash(o.AfterHash))
+		p.writef("| %s | %s | %s |\n", name(o.Path), hash(o.BeforeHash), hash(o.AfterHash))
 	}
 	if more := len(res.Operations) - maxPageFiles; more > 0 {
-		p.writef("\nand %d more in [%s](%[2]s).\n", more, ResultFile)
+		p.writef("\nand %d more in [%s](%[2]s).\n", more, ledger.ResultFile)
 	} else {
-		p.writef("\nThe whole hashes are in [%s](%[1]s).\n", ResultFile)
+		p.writef("\nThe whole hashes are in [%s](%[1]s).\n", ledger.ResultFile)
 	}
 	p.writef("\n")
 }
@@ -251,7 +250,7 @@ func (p *page) diff() {
 	if !canon.IsHex64(p.proposal.PatchID) {
 		return
 	}
-	name := PatchFile(p.proposal.PatchID)
+	name := ledger.PatchFile(p.proposal.PatchID)
 	p.writef("## The diff\n\n")
 	raw, err := fs.ReadFile(p.dir, name)
 	if err != nil {
@@ -269,7 +268,7 @@ func (p *page) diff() {
 	if cut {
 		p.writef("**Only the first %d of %d bytes are shown here.** All of them are in [the file](%s).\n\n", len(shown), len(raw), name)
 	}
-	p.writef("%s\n", markdown.Fenced("diff", cleanLines(string(shown))))
+	p.writef("%s\n", fenced("diff", cleanLines(string(shown))))
 }
 
 // cleanLines shows what does not print, line by line.
@@ -281,7 +280,7 @@ func cleanLines(text string) string {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(markdown.Clean(part))
+			b.WriteString(clean(part))
 		}
 		if ended {
 			b.WriteByte('\n')
@@ -291,13 +290,13 @@ func cleanLines(text string) string {
 }
 
 func (p *page) verify() {
-	p.writef("## Check it\n\n`countersign audit` holds this page to [its events](%s).", EventsFile)
+	p.writef("## Check it\n\n`countersign audit` holds this page to [its events](%s).", ledger.EventsFile)
 	if canon.IsHex64(p.proposal.PatchID) {
 		p.writef(" The SHA-256 of the diff, which people decide about, is `%s`.", p.proposal.PatchID)
 		if masked := hexSum(p.proposal.PatchRedactedSHA256); masked != "" {
 			p.writef(" As it is stored, without secrets, it hashes to `%s`.", masked)
 		}
-		p.writef(" `refs/agent/ledger` stands for the ref or the branch that has this page.\n\n```sh\ngit show refs/agent/ledger:%s/%s | sha256sum\n```", Dir(p.tx.TransactionID), PatchFile(p.proposal.PatchID))
+		p.writef(" `refs/agent/ledger` stands for the ref or the branch that has this page.\n\n```sh\ngit show refs/agent/ledger:%s/%s | sha256sum\n```", ledger.Dir(p.tx.TransactionID), ledger.PatchFile(p.proposal.PatchID))
 	}
 	p.writef("\n")
 }

@@ -1,11 +1,9 @@
-package ledger
+package v1
 
 import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 )
 
 // What a row is, as expressions that are too slow for tens of thousands of tables.
@@ -42,7 +40,7 @@ func FuzzRow(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		for _, line := range []string{line, start + line, start + line + end, start + markdown.Words(line) + " |"} {
+		for _, line := range []string{line, start + line, start + line + end, start + words(line) + " |"} {
 			if strings.Contains(line, "\n") {
 				continue
 			}

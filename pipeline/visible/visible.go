@@ -1,11 +1,25 @@
-package markdown
+// Package visible says which characters a reader sees for what they are. The record's rules hold texts to it
+// (ledger.Visible), so what it says never changes: a character that a Unicode after 15.0.0 adds is none. It is pure.
+package visible
 
-import "unicode"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
-// seen are the characters that print and are none of those that print nothing, as Unicode 15.0.0
-// has them. The table is kept here because pages of a ledger are made again, by programs that other versions
-// of Go built, and compared: a character that a later Unicode adds stays an escape. TestSeen says
-// how it was made.
+// Rune reports whether a reader sees a character for what it is: it prints,
+// and it is none of those that print nothing (Hangul fillers, variation
+// selectors, the blank Braille pattern, Khitan and Egyptian fillers, the musical null notehead, the object
+// replacement), nor a space that is not U+0020.
+func Rune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return ' ' <= r && r < 0x7f
+	}
+	return unicode.Is(seen, r)
+}
+
+// seen are these characters, as Unicode 15.0.0 has them. The table is kept here because programs that other versions
+// of Go built must say the same. TestRune says how it was made.
 var seen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x20, 0x7e, 1}, {0xa1, 0xac, 1}, {0xae, 0x34e, 1}, {0x350, 0x377, 1}, {0x37a, 0x37f, 1}, {0x384, 0x38a, 1}, {0x38c, 0x38c, 1},

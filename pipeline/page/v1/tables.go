@@ -1,10 +1,8 @@
-package ledger
+package v1
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -13,9 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
-	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // How many rows a table lists, so that who adds one rewrites a few kilobytes: a day's and denied/'s, and that
@@ -25,10 +21,29 @@ const (
 	maxFolder = 60
 )
 
-// A TableRow is a row of a table that people browse: README.md of transactions/, of a year, a month, a day, of a
-// folder of a day, of denied/ or of a folder there.
-type TableRow struct {
-	File string // the table, from the ledger's root
+// A Row is one that a commit adds to a table that people browse: README.md of transactions/, of a year, a month, a day,
+// of a folder of a day, of denied/ or of a folder there.
+type Row = struct {
+	File string                     // the table, from the ledger's root
+	Add  func(before []byte) []byte // the table with the row, given the one before, nil where there is none
+}
+
+// Rows are the rows that a commit adds to tables: those of a transaction, of which payloads are the events up to this
+// commit, which fold to tx, when it is proposed (first) and when it ends; and those of its denials, by path in denied/.
+func Rows(payloads []ledger.Payload, tx ledger.Transaction, first bool, denials map[string][]byte) (out []Row) {
+	rows := transactionRows(payloads, tx, first)
+	for _, name := range slices.Sorted(maps.Keys(denials)) {
+		rows = append(rows, denialRows(name, denials[name])...)
+	}
+	for _, r := range rows {
+		out = append(out, Row{r.file, r.add})
+	}
+	return out
+}
+
+// A tableRow is a row on its way.
+type tableRow struct {
+	file string
 
 	title, head string // what the table begins with
 	line        string // the row, "" in a table that counts by folder
@@ -45,9 +60,8 @@ type TableRow struct {
 // openWord says in a table that a transaction has not ended: its page says how it stands.
 const openWord = "open"
 
-// Add is the table with the row. before is the table without it, nil where there is none; what
-// is no row there is dropped.
-func (r TableRow) Add(before []byte) []byte {
+// add is the table with the row; what is no row in the one before is dropped.
+func (r tableRow) add(before []byte) []byte {
 	t := readTable(before, r.monthly)
 	if r.line == "" {
 		return t.count(r)
@@ -97,7 +111,7 @@ type counts struct {
 func folderCount(line string, monthly bool) (folder string, c counts, ok bool) {
 	line, ends := strings.CutSuffix(line, " |")
 	cells := strings.SplitN(line, " | ", 4)
-	folder, link := strings.CutSuffix(cells[0], "/"+ReadmeFile+")")
+	folder, link := strings.CutSuffix(cells[0], "/"+ledger.ReadmeFile+")")
 	folder = folder[strings.LastIndexByte(folder, '(')+1:]
 	if !ends || !link || len(cells) != 2 && len(cells) != 4 || folderLabel(folder, monthly) == "" || cells[0] != folderLink(folder, monthly) {
 		return "", c, false
@@ -107,7 +121,7 @@ func folderCount(line string, monthly bool) (folder string, c counts, ok bool) {
 	if len(cells) == 4 {
 		for one := range strings.SplitSeq(cells[2], ", ") {
 			n, word, _ := strings.Cut(one, " ")
-			if count, whole := number(n); whole && slices.Contains(countedStates(), word) {
+			if count, whole := number(n); whole && slices.Contains(states, word) {
 				c.states[word] = count
 			}
 		}
@@ -120,15 +134,6 @@ func folderCount(line string, monthly bool) (folder string, c counts, ok bool) {
 
 // nobody stands where nobody approved.
 const nobody = "–"
-
-// countedStates are the words that tables count by, in their order.
-func countedStates() []string {
-	out := []string{openWord}
-	for _, s := range state.All {
-		out = append(out, string(s))
-	}
-	return out
-}
 
 // folderLabel is what people call a folder: a day by its number, a month by its name, with the year where there
 // are several; "" for no folder of these.
@@ -150,7 +155,7 @@ func folderLabel(folder string, monthly bool) string {
 }
 
 func folderLink(folder string, monthly bool) string {
-	return "| [" + folderLabel(folder, monthly) + "](" + folder + "/" + ReadmeFile + ")"
+	return "| [" + folderLabel(folder, monthly) + "](" + folder + "/" + ledger.ReadmeFile + ")"
 }
 
 // countOfAll reads the line of a table that lists none.
@@ -283,7 +288,7 @@ func readTable(raw []byte, monthly bool) table {
 }
 
 // count is the table with the row counted.
-func (t table) count(r TableRow) []byte {
+func (t table) count(r tableRow) []byte {
 	c := t.counts[r.folder]
 	if c.states == nil {
 		c.states = map[string]int{}
@@ -302,7 +307,7 @@ func (t table) count(r TableRow) []byte {
 		out = fmt.Appendf(out, "%s | %d |", folderLink(folder, r.monthly), c.all)
 		if r.state != "" {
 			var at []string
-			for _, word := range countedStates() {
+			for _, word := range states {
 				if n := c.states[word]; n > 0 {
 					at = append(at, fmt.Sprintf("%d %s", n, word))
 				}
@@ -331,115 +336,85 @@ func together(some, more string) string {
 
 // transactionRows are the rows that a transaction has in tables, as its first events say that fold to tx: when it is
 // proposed, and when it ends. first says that the tables have none of it yet.
-func transactionRows(payloads []Payload, tx Transaction, first bool) []TableRow {
+func transactionRows(payloads []ledger.Payload, tx ledger.Transaction, first bool) []tableRow {
 	if !first && !tx.Closed {
 		return nil
 	}
-	p := &page{tx: tx, payloads: payloads, meta: metaOf(payloads)}
-	id, at := tx.TransactionID, idTime(tx.TransactionID)
-	shard := path.Dir(Dir(id))
+	p := &page{tx: tx, payloads: payloads, meta: *payloads[0].(*ledger.Meta)}
+	id := tx.TransactionID
+	shard := path.Dir(ledger.Dir(id))
 	day := path.Dir(shard)
 	month := path.Dir(day)
 	year := path.Dir(month)
-	row := TableRow{again: !first, state: openWord, key: "| [`" + id[len(id)-7:] + "`]("}
+	row := tableRow{again: !first, state: openWord, key: "| [`" + id[len(id)-7:] + "`]("}
 	stands := openWord
 	if tx.Closed {
-		row.state, row.by = string(p.stands()), p.people(Approve)
+		row.state, row.by = p.stands(), p.people(ledger.Approve)
 		stands = row.state
-		switch denied := p.people(Deny); {
-		case tx.Status == Denied && denied != "":
+		switch denied := p.people(ledger.Deny); {
+		case tx.Status == ledger.Denied && denied != "":
 			stands += " by " + denied
-		case tx.Status != Denied && row.by != "":
+		case tx.Status != ledger.Denied && row.by != "":
 			stands += ", approved by " + row.by
 		}
 	}
 	line := func(to string) string {
-		return fmt.Sprintf("%s%s/%s) %s | %s | %s |", row.key, to, ReadmeFile, cmp.Or(markdown.Prose(markdown.ShortenTo(p.meta.Summary, 80)), "without a summary"), markdown.Name(p.meta.Proposer.Login), stands)
+		return fmt.Sprintf("%s%s/%s) %s | %s | %s |", row.key, to, ledger.ReadmeFile, cmp.Or(prose(shortenTo(p.meta.Summary, 80)), "without a summary"), name(p.meta.Proposer.Login), stands)
 	}
 	const head = "| change | proposed by | how it stands |\n|---|---|---|"
 	const counted = "| day | changes | how they stand | approved by |\n|---|---:|---|---|"
 	const monthly = "| month | changes |\n|---|---:|"
-	date := at.Format(time.DateOnly)
-	with := func(edit func(*TableRow)) TableRow { r := row; edit(&r); return r }
-	rows := []TableRow{
-		with(func(r *TableRow) {
-			r.File, r.title, r.head, r.most = path.Join(shard, ReadmeFile), "Proposed on "+date+", in "+path.Base(shard), head, maxFolder
+	date := path.Base(year) + "-" + path.Base(month) + "-" + path.Base(day)
+	with := func(edit func(*tableRow)) tableRow { r := row; edit(&r); return r }
+	rows := []tableRow{
+		with(func(r *tableRow) {
+			r.file, r.title, r.head, r.most = path.Join(shard, ledger.ReadmeFile), "Proposed on "+date+", in "+path.Base(shard), head, maxFolder
 			r.key += id + "/"
 			r.line = line(id)
 		}),
-		with(func(r *TableRow) {
-			r.File, r.title, r.head, r.most = path.Join(day, ReadmeFile), "Proposed on "+date, head, maxListed
+		with(func(r *tableRow) {
+			r.file, r.title, r.head, r.most = path.Join(day, ledger.ReadmeFile), "Proposed on "+date, head, maxListed
 			r.key += path.Base(shard) + "/" + id + "/"
 			r.line = line(path.Base(shard) + "/" + id)
 		}),
-		with(func(r *TableRow) {
-			r.File, r.title, r.head, r.folder = path.Join(month, ReadmeFile), "Proposed in "+at.Format("January 2006"), counted, path.Base(day)
+		with(func(r *tableRow) {
+			r.file, r.title, r.head, r.folder = path.Join(month, ledger.ReadmeFile), "Proposed in "+folderLabel(path.Base(year)+"/"+path.Base(month), true), counted, path.Base(day)
 		}),
 	}
 	if first {
 		folder := path.Base(month)
 		rows = append(rows,
-			TableRow{File: path.Join(year, ReadmeFile), title: "Proposed in " + path.Base(year), head: monthly, folder: folder, monthly: true},
-			TableRow{File: path.Join(TransactionsDir, ReadmeFile), title: "Proposed in each month", head: monthly, folder: path.Join(path.Base(year), folder), monthly: true})
+			tableRow{file: path.Join(year, ledger.ReadmeFile), title: "Proposed in " + path.Base(year), head: monthly, folder: folder, monthly: true},
+			tableRow{file: path.Join(ledger.TransactionsDir, ledger.ReadmeFile), title: "Proposed in each month", head: monthly, folder: path.Join(path.Base(year), folder), monthly: true})
 	}
 	return rows
 }
 
 // people are those who decided so, by name, each once, the first few.
-func (p *page) people(so Decision) (names string) {
-	for _, d := range each[*ApprovalDecision](p) {
-		if (d.Decision == Approve) == (so == Approve) {
-			names = together(names, strings.ReplaceAll(markdown.Name(d.Source.Author.Login), ", ", ","))
+func (p *page) people(so ledger.Decision) (names string) {
+	for _, d := range each[*ledger.ApprovalDecision](p) {
+		if (d.Decision == ledger.Approve) == (so == ledger.Approve) {
+			names = together(names, strings.ReplaceAll(name(d.Source.Author.Login), ", ", ","))
 		}
 	}
 	return names
 }
 
-// Rows are the rows that the events from one to before another add to tables; tx is what all before that fold to.
-func (l *Log) Rows(from, to int, tx Transaction) []TableRow {
-	return transactionRows(l.payloads[:to], tx, from == 0)
-}
-
-// DenialRows are the rows that a file below denied/ adds to tables; none where it is no denial.
-func DenialRows(name string, raw []byte) []TableRow {
-	var d Denial
-	if canon.Unmarshal(raw, &d) != nil || CheckID(d.TransactionID) != nil || !canon.IsHex64(FingerprintPatch(d.Fingerprint)) {
+// denialRows are the rows that a file below denied/ adds to tables; none where it is no denial.
+func denialRows(file string, raw []byte) []tableRow {
+	var d ledger.Denial
+	if canon.Unmarshal(raw, &d) != nil || ledger.CheckID(d.TransactionID) != nil || !canon.IsHex64(ledger.FingerprintPatch(d.Fingerprint)) {
 		return nil
 	}
-	patchID := FingerprintPatch(d.Fingerprint)
-	dir := DeniedDir(patchID)
+	patchID := ledger.FingerprintPatch(d.Fingerprint)
+	dir := ledger.DeniedDir(patchID)
 	shard := path.Dir(dir)
 	line := func(up, to string) string {
-		return fmt.Sprintf("| [`%s`](%s) | %s, %s | %s ([the transaction](%s%s/%s)) |", patchID[:12], to, markdown.Name(d.Author.Login), clock(d.DeniedAt), markdown.Words(d.Reason), up, Dir(d.TransactionID), ReadmeFile)
+		return fmt.Sprintf("| [`%s`](%s) | %s, %s | %s ([the transaction](%s%s/%s)) |", patchID[:12], to, name(d.Author.Login), clock(d.DeniedAt), words(d.Reason), up, ledger.Dir(d.TransactionID), ledger.ReadmeFile)
 	}
 	const head = "| patch | denied by | reason |\n|---|---|---|"
-	return []TableRow{
-		{File: path.Join(shard, ReadmeFile), title: "Denied patches in " + path.Base(shard), head: head, line: line("../../", path.Base(dir)+"/"+path.Base(name)), most: maxFolder},
-		{File: path.Join(deniedRoot, ReadmeFile), title: "Denied patches", head: head, line: line("../", path.Base(shard)+"/"+path.Base(dir)+"/"+path.Base(name)), most: maxListed},
+	return []tableRow{
+		{file: path.Join(shard, ledger.ReadmeFile), title: "Denied patches in " + path.Base(shard), head: head, line: line("../../", path.Base(dir)+"/"+path.Base(file)), most: maxFolder},
+		{file: path.Join("denied", ledger.ReadmeFile), title: "Denied patches", head: head, line: line("../", path.Base(shard)+"/"+path.Base(dir)+"/"+path.Base(file)), most: maxListed},
 	}
-}
-
-var tableName = lazyregexp.New(`^(transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?|denied(/[0-9a-f]{2})?)/README\.md$`)
-
-// IsTable reports whether a path is that of a table.
-func IsTable(name string) bool { return tableName().MatchString(name) }
-
-// IsPage reports whether a path is that of a page: a table's, or a transaction's README.md.
-func IsPage(name string) bool {
-	_, ok := TransactionOf(name)
-	return ok && path.Base(name) == ReadmeFile && strings.Count(name, "/") == 6 || IsTable(name)
-}
-
-// hasPages reports whether a ledger has pages, after an entry on a tree.
-func hasPages(tree fs.FS, e Entry) (bool, error) {
-	raw, ok := e.Files[SchemaFile]
-	if !ok {
-		var err error
-		if raw, err = fs.ReadFile(tree, SchemaFile); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		} else if err != nil {
-			return false, err
-		}
-	}
-	return HasPages(raw), nil
 }

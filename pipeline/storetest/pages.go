@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
+)
+
+// NextPages are the versions of pages that a program of tomorrow knows: all that there are, and one with other words, another
+// escaping and another layout.
+func NextPages() page.Versions {
+	return page.Versions(nil).With(page.Version{
+		Root: func() []byte { return []byte("# What happened here\n") },
+		Transaction: func(_ fs.FS, payloads []ledger.Payload, tx ledger.Transaction) []byte {
+			return fmt.Appendf(nil, "# %s\n\nIt is %s after %d events.\n", escaped(tx.Notes), tx.Status, len(payloads))
+		},
+		Rows: func(_ []ledger.Payload, tx ledger.Transaction, first bool, denials map[string][]byte) (rows []page.Row) {
+			dir := path.Dir(ledger.Dir(tx.TransactionID))
+			for _, file := range []string{dir, path.Dir(dir), ledger.TransactionsDir} {
+				if first || tx.Closed {
+					rows = append(rows, page.Row{File: file + "/" + ledger.ReadmeFile, Add: line("* " + tx.TransactionID + " is " + string(tx.Status))})
+				}
+			}
+			for range denials {
+				rows = append(rows, page.Row{File: "denied/" + ledger.ReadmeFile, Add: line("* " + tx.TransactionID + " denies")})
+			}
+			return rows
+		},
+	})
+}
+
+func line(text string) func([]byte) []byte {
+	return func(before []byte) []byte { return fmt.Appendf(nil, "%s%s\n", before, text) }
+}
+
+// escaped is foreign text as that version has it: every sign as an entity.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		fmt.Fprintf(&b, "&#%d;", r)
+	}
+	return b.String()
+}
+
+// NoPages makes pages without words, and no tables.
+func NoPages() page.Versions {
+	return page.Versions{{
+		Root:        func() []byte { return nil },
+		Transaction: func(fs.FS, []ledger.Payload, ledger.Transaction) []byte { return nil },
+		Rows:        func([]ledger.Payload, ledger.Transaction, bool, map[string][]byte) []page.Row { return nil },
+	}}
+}
