@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // sized is a request whose diff has one added line of n bytes made of text.
@@ -119,7 +119,7 @@ func TestT63Huge(t *testing.T) {
 		}
 		for name, doc := range map[string]string{"failed": r.CheckRun().Summary, "request": q.Body(), "comment": c.Body()} {
 			for _, kind := range risk.Kinds() {
-				if title := ledger.RiskTitle(string(kind)); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
+				if title := view.RiskTitle(string(kind)); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
 					t.Errorf("%s of %q: nothing is %s", name, text, title)
 				}
 			}

@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
-func riskTitle(k risk.Kind) string { return ledger.RiskTitle(string(k)) }
+func riskTitle(k risk.Kind) string { return view.RiskTitle(string(k)) }
 
 // everyFile stands for the path of a risk without one.
 const everyFile = "every file"

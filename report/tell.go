@@ -72,7 +72,7 @@ func (r Report) Stands() state.State {
 // standsIn is where it stands, with why it ended: "superseded: README.md changed meanwhile".
 // show makes the foreign text in it safe.
 func (r Report) standsIn(show func(string) string) string {
-	if why := ledger.EndedWords(r.Ended); why != "" {
+	if why := view.EndedWords(r.Ended); why != "" {
 		return string(r.Stands()) + ": " + show(why)
 	}
 	return string(r.Stands())
@@ -489,7 +489,7 @@ func (r Report) idsText(b *strings.Builder, s Style, long bool) {
 		}
 	}
 	for _, d := range r.verdict().Decisions {
-		switch proof, weak := ledger.Proof(d.Source, d.SignedBy != "", d.Author); {
+		switch proof, weak := view.Proof(d.Source, d.SignedBy != "", d.Author); {
 		case d.SignedBy != "":
 			fmt.Fprintf(b, "       %-12s by %s with %s\n", "signed", Clean(d.Author.Login), Clean(d.SignedBy))
 		case weak:

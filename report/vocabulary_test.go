@@ -115,8 +115,8 @@ func TestVocabularyOfLives(t *testing.T) {
 		name := id + " (" + string(tx.Status) + ")"
 		holdVocabulary(t, name+"'s page", b.String())
 		holdVocabulary(t, name+"'s log", report.Events(log))
-		holdVocabulary(t, name+", explained", report.Explanation(explain.Explanation{Transactions: []explain.Claim{{TransactionID: id, Status: tx.Status, Why: log.Unsettled()}}}))
-		for file, data := range workpaper.Pages(evidence.Report{Rows: []evidence.Row{{Records: []evidence.Record{{TransactionID: id, Why: log.Unsettled()}}}}}) {
+		holdVocabulary(t, name+", explained", report.Explanation(explain.Explanation{Transactions: []explain.Claim{{TransactionID: id, Status: tx.Status, Why: state.Unsettled(log)}}}))
+		for file, data := range workpaper.Pages(evidence.Report{Rows: []evidence.Row{{Records: []evidence.Record{{TransactionID: id, Why: state.Unsettled(log)}}}}}) {
 			if strings.HasSuffix(file, ".html") {
 				holdVocabulary(t, name+", "+file, string(data))
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"path"
 	"slices"
@@ -259,7 +260,7 @@ func read(r Record) (settled, error) {
 	tx := log.Transaction()
 	switch {
 	case tx.Status != ledger.Completed:
-		return settled{}, &UnsettledError{r.ID, log.Unsettled()}
+		return settled{}, &UnsettledError{r.ID, state.Unsettled(log)}
 	}
 	s := settled{Record: r, log: log, proposed: tx.Pointers.Proposal}
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {

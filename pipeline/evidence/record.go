@@ -3,6 +3,7 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"maps"
 	"slices"
@@ -221,6 +222,6 @@ func (t *table) judge(row *Row, r Record, log *ledger.Log, verdict approval.Verd
 	case tx.GateOnly():
 		row.add(NotValidated, "that it was merged as approved is not on record")
 	default:
-		row.add(NotValidated, log.Unsettled())
+		row.add(NotValidated, state.Unsettled(log))
 	}
 }

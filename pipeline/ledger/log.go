@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Log is a transaction's events, in memory. Append is the only way to add
@@ -307,21 +306,9 @@ func lastFailed(payloads []Payload, status Status) bool {
 	return false
 }
 
-// State is where the transaction stands in words, with an approval.State.
-func (l *Log) State(verdict string) state.State {
-	return state.Of(l.tx.Status, verdict, l.tx.GateOnly(), l.LastFailed())
-}
-
-// Unsettled says in a sentence, whose subject is "it", why the transaction was not carried out to
-// its end.
-func (l *Log) Unsettled() string {
-	switch at := l.State(""); {
-	case l.tx.Status == Applied && at == state.CheckFailed:
-		return "it was applied, and the check failed"
-	case at != state.Waits:
-		return "it is " + string(at)
-	}
-	return "it was not applied"
+// Stands is what says where the transaction stands (package state).
+func (l *Log) Stands() (status string, gateOnly, failed bool) {
+	return string(l.tx.Status), l.tx.GateOnly(), l.LastFailed()
 }
 
 // DecidedAt returns the event that a verdict which is history was for, and the

@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"cmp"
-
-	"github.com/countersign-dev/countersign/pipeline/format"
-)
+import "github.com/countersign-dev/countersign/pipeline/format"
 
 // A risksDoc is the artifact of kind KindRisks, as package risk writes it.
 type risksDoc struct {
@@ -26,17 +22,3 @@ type riskEntry struct {
 func parseRisks(raw []byte) (doc risksDoc, err error) {
 	return doc, format.Unmarshal("it", raw, &doc)
 }
-
-// riskTitles say what a kind of risk means, in few words.
-var riskTitles = map[string]string{
-	"unlisted": "not listed", "executable": "becomes executable", "trusted": "steers automation", "build": "builds or installs",
-	"secret": "secret", "protected": "protected", "binary": "binary", "delete": "deleted", "rename": "renamed",
-	"mode": "executable no more", "whitespace": "white space only", "long": "long lines", "hidden": "hidden characters",
-	"lookalike": "look-alike letters", "generated": "generated",
-}
-
-// RiskTitle says what a kind of risk means, in few words.
-func RiskTitle(kind string) string { return cmp.Or(riskTitles[kind], "of unknown kind") }
-
-// KnownRisk reports whether a kind of risk is one that this program knows.
-func KnownRisk(kind string) bool { return riskTitles[kind] != "" }

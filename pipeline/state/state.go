@@ -69,10 +69,27 @@ func Of[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
 }
 
 // A Log is a ledger.Log.
-type Log interface{ State(verdict string) State }
+type Log interface {
+	Stands() (status string, gateOnly, failed bool)
+}
 
 // Logged is Of a transaction as its log has it.
-func Logged[V ~string](log Log, verdict V) State { return log.State(string(verdict)) }
+func Logged[V ~string](log Log, verdict V) State {
+	status, gateOnly, failed := log.Stands()
+	return Of(status, verdict, gateOnly, failed)
+}
+
+// Unsettled says in a sentence, whose subject is "it", why a transaction was not carried out to its end.
+func Unsettled(log Log) string {
+	status, _, _ := log.Stands()
+	switch at := Logged(log, ""); {
+	case status == "applied" && at == CheckFailed:
+		return "it was applied, and the check failed"
+	case at != Waits:
+		return "it is " + string(at)
+	}
+	return "it was not applied"
+}
 
 // A Tone is what a state means at a glance.
 type Tone int

@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // decisions has each decision with its evidence, and why it counted or did not.
@@ -38,7 +39,7 @@ func (s *sheet) decisions() {
 func (s *sheet) evidence(from ledger.Source, fingerprint string) {
 	s.Markup("<dl>\n")
 	s.Fact("Said", when(from.CreatedAt))
-	where := Part("{}", ledger.Where(from.Kind))
+	where := Part("{}", view.Where(from.Kind))
 	if from.URL != "" {
 		where.Put(": {}", s.web(from.URL))
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -23,13 +22,13 @@ type Risks struct {
 func RisksOf(list risk.List) []Risks {
 	var out []Risks
 	group := func(k risk.Kind) *Risks {
-		if !ledger.KnownRisk(string(k)) {
+		if !KnownRisk(string(k)) {
 			k = ""
 		}
 		i := slices.IndexFunc(out, func(g Risks) bool { return g.kind == k })
 		if i < 0 {
 			grave := slices.Index(risk.Kinds(), k) <= slices.Index(risk.Kinds(), risk.Protected)
-			i, out = len(out), append(out, Risks{kind: k, Title: ledger.RiskTitle(string(k)), Grave: grave})
+			i, out = len(out), append(out, Risks{kind: k, Title: RiskTitle(string(k)), Grave: grave})
 		}
 		return &out[i]
 	}

@@ -132,7 +132,7 @@ func (t *Transaction) answers(f Facts) {
 	}
 	used := map[int]bool{}
 	for _, n := range f.Verdict.Needs {
-		r := Requirement{Kind: n.Kind, What: ledger.What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
+		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
 		for i, d := range f.Verdict.Decisions {
 			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 && !used[i] // a verdict that was read as JSON does not tell
 			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by && (!n.Signed || d.SignedBy != "") {
@@ -150,19 +150,19 @@ func (t *Transaction) answers(f Facts) {
 
 func answer(i int, d approval.Judged, f Facts) Answer {
 	a := Answer{
-		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: ledger.Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
+		Number: i, By: d.Author, At: d.CreatedAt, Said: d.Said, Where: Where(d.Source), Key: d.SignedBy, Verb: string(d.Decision), Denies: d.Decision == ledger.Deny,
 		Counts: d.Counted, Asked: d.Asked,
 		Own: slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
 	if !d.Counted {
 		a.Why = d.Why()
 	}
-	a.Proof, a.Weak = ledger.Proof(d.Source, d.SignedBy != "", d.Author)
+	a.Proof, a.Weak = Proof(d.Source, d.SignedBy != "", d.Author)
 	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // asked for again before it was carried out
 		a.Proof += ", asked twice"
 	}
 	if a.Own {
-		a.Proof = ledger.OwnProof(a.Proof)
+		a.Proof = OwnProof(a.Proof)
 	}
 	if a.Asked {
 		a.Proof = askedFor + ", " + a.Proof
@@ -302,7 +302,7 @@ func (b *Banner) waits(t Transaction, nothing string) {
 
 // ended says why a transaction is over that was not carried out, or was closed after that.
 func (t Transaction) ended(f Facts, did string) string {
-	over, why := "; never "+did, ledger.EndedWords(f.Ended)
+	over, why := "; never "+did, EndedWords(f.Ended)
 	switch {
 	case f.Written:
 		over = " and " + did + "; " + string(f.State)

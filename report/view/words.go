@@ -1,12 +1,15 @@
-package ledger
+package view
 
 import (
 	"cmp"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // whats name what an approval is of, by the kind of its request.
-var whats = map[string]string{"fileChange": "the change", "secrets_override": "secrets", "protected_path": "protected paths", breakGlass: "break-glass"}
+var whats = map[string]string{"fileChange": "the change", "secrets_override": "secrets", "protected_path": "protected paths", policy.KindBreakGlass: "break-glass"}
 
 // What names what an approval of a kind is of: "protected paths".
 func What(kind string) string { return cmp.Or(whats[kind], kind) }
@@ -24,7 +27,7 @@ var forges = map[string]string{"github": "GitHub", "gitea": "Gitea"}
 
 // Proof says how much a decision proves, by its source's kind, whether it is signed, and its author, and whether that
 // is weak: the word of a machine that anybody may have used.
-func Proof(kind string, signed bool, by Actor) (words string, weak bool) {
+func Proof(kind string, signed bool, by ledger.Actor) (words string, weak bool) {
 	switch {
 	case signed:
 		return "signed by a key", false
@@ -50,3 +53,17 @@ func EndedWords(reason string) string {
 	}
 	return reason
 }
+
+// riskTitles say what a kind of risk means, in few words.
+var riskTitles = map[string]string{
+	"unlisted": "not listed", "executable": "becomes executable", "trusted": "steers automation", "build": "builds or installs",
+	"secret": "secret", "protected": "protected", "binary": "binary", "delete": "deleted", "rename": "renamed",
+	"mode": "executable no more", "whitespace": "white space only", "long": "long lines", "hidden": "hidden characters",
+	"lookalike": "look-alike letters", "generated": "generated",
+}
+
+// RiskTitle says what a kind of risk means, in few words.
+func RiskTitle(kind string) string { return cmp.Or(riskTitles[kind], "of unknown kind") }
+
+// KnownRisk reports whether a kind of risk is one that this program knows.
+func KnownRisk(kind string) bool { return riskTitles[kind] != "" }
