@@ -225,7 +225,7 @@ func (v viewed) last(number int) (int, string) {
 
 // T77 Whatever stands in the place of a page stops no stage and leaves the record sound, and each page that says anything
 // else than the record is told; one that claims a newer version is told as not checked, unless it was of another before.
-func TestT77PageInTheWay(t *testing.T) {
+func TestT77PageChecked(t *testing.T) {
 	const lie = "# All is well\n\nApproved by everybody.\n"
 	own := func(e ledger.Entry) string {
 		events, _, _ := e.Record()
