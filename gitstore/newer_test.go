@@ -162,6 +162,9 @@ func TestNewer(t *testing.T) {
 			if got != c.want || r.OK != (c.want == sound) || (r.Newer != "") != (got == undecidable) && got != unsound {
 				t.Errorf("%s: newer %q, %+v\n%+v", got, r.Newer, r.Findings, r.Notes)
 			}
+			if notes := fmt.Sprint(r.Notes); strings.Contains(notes, "has what is not known to this version: weather") != (name == "extra in every event") {
+				t.Errorf("%s", notes)
+			}
 			snap, err := ledgerAt(t, w.dir).Snapshot(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -212,6 +214,22 @@ func (l *life) needs(v *version, needs string) {
 	have := l.versionAt(v.age)
 	if order, ok := format.Compare(needs, have); needs != "" && (!ok || order > 0) {
 		l.fail("L16", v, ledger.EventsFile, "an event needs %s, and the ledger is of %s", needs, have)
+	}
+}
+
+// growth checks what events of a version need, and notes what they have that this program does not know.
+func (l *life) growth(v *version, events []ledger.Event) {
+	var unknown []string
+	for _, e := range events {
+		l.needs(v, e.Needs)
+		for _, name := range format.Unknown(e.Extra) {
+			if name = ledger.OneLine(name, 40); len(unknown) < 10 && !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		l.found.note(Note{v.commit.String(), path.Join(l.dir, ledger.EventsFile), "has what is not known to this version: " + strings.Join(unknown, ", ")})
 	}
 }
 

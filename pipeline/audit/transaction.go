@@ -214,9 +214,7 @@ func (l *life) past(states []history.ID) {
 				}
 			}
 			l.stage(v, before, after, tx)
-			for _, e := range l.log.Events()[before:after] {
-				l.needs(v, e.Needs)
-			}
+			l.growth(v, l.log.Events()[before:after])
 		}
 		before = after
 		return nil

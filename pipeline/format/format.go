@@ -142,7 +142,7 @@ func Unmarshal(what string, raw []byte, v any) error {
 	return canon.Unmarshal(rest, v)
 }
 
-// Unknown are the names of what an extra has, for people: sorted, at most ten.
+// Unknown are the names of what an extra has, which may be empty, for people: sorted, at most ten.
 func Unknown(extra json.RawMessage) []string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(extra, &all) != nil {
