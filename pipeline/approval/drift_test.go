@@ -142,7 +142,7 @@ func TestDriftRedone(t *testing.T) {
 		{name: "of the apply before", policy: bound, again: true, want: "is not recorded"},
 		{name: "without a bound", policy: policy.Default(), edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Schema = "" }},
 		{name: "not recorded", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Schema = "" }, want: "is not recorded"},
-		{name: "another schema", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/drift/2" }, want: "unknown schema"},
+		{name: "another schema", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/drift/2" }, want: "written by a newer countersign, needs at least 2.0"},
 		{name: "too many commits", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Since[0].Commits++ }, want: "the verdict was pending"},
 		{name: "a file beside", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Since[0].Beside = 1 }, want: "the verdict was pending"},
 		{name: "unknown", policy: bound, edit: func(d *approval.DriftDoc, _ *ledger.ApplyStart) { d.Since[0].Unknown = "why" }, want: "the verdict was pending"},
