@@ -329,7 +329,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		lines := strings.Count(string(raw), "\n") + 1
-		for _, problem := range err.(policy.Problems) {
+		problems, ok := err.(policy.Problems)
+		if !ok && !errors.As(err, new(*format.NewerError)) {
+			t.Fatalf("%T", err)
+		}
+		for _, problem := range problems {
 			if problem.Line < 1 || problem.Line > lines || problem.Column < 1 || strings.Contains(problem.Error(), "\n") {
 				t.Errorf("%+v in a file of %d lines", problem, lines)
 			}
