@@ -62,7 +62,7 @@ func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in 
 		if in.Trace != nil {
 			doc.Trace = in.StoreTrace(s)
 		}
-		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) { // without a trace, or with one that is there
+		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) && !doc.TellsOfSomebody(recorded) { // without a trace, or with one that is there
 			continue
 		}
 		if len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain && !doc.TellsOfSomebody(recorded) {

@@ -75,7 +75,7 @@ func (in Input) Form() string {
 // Same reports whether two proposals of one patch came from the same place with the same words.
 func (p Provenance) Same(o Provenance) bool {
 	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
-	return p.By(o.Proposer) && p.Input == o.Input && slices.Equal(p.RequestedBy, o.RequestedBy) &&
+	return p.By(o.Proposer) && p.Input == o.Input &&
 		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
 }
 
