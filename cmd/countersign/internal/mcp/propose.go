@@ -18,11 +18,7 @@ type patchParams struct {
 	Patch   string `json:"patch"`
 	Format  string `json:"format,omitempty"`
 	Summary string `json:"summary,omitempty"`
-	proposedFor
-}
 
-// proposedFor says for which pull request something is proposed, and who asked for it.
-type proposedFor struct {
 	PullRequest int      `json:"pull_request,omitempty"`
 	RequestedBy []string `json:"requested_by,omitempty"`
 }
@@ -35,7 +31,7 @@ func (c *call) proposePatch(ctx context.Context, p patchParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.proposedFor)
+	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
 }
 
 // patch reads a change in one of the formats that are files. Several diffs are one change,
@@ -61,7 +57,9 @@ func (c *call) patch(ctx context.Context, text, format, summary string) (input.C
 type editsParams struct {
 	Edits   editList `json:"edits"`
 	Summary string   `json:"summary,omitempty"`
-	proposedFor
+
+	PullRequest int      `json:"pull_request,omitempty"`
+	RequestedBy []string `json:"requested_by,omitempty"`
 }
 
 // An editList is a list of edits. Some clients send it as a text that holds the list.
@@ -98,7 +96,7 @@ func (c *call) proposeEdits(ctx context.Context, p editsParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.proposedFor)
+	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
 }
 
 // edits reads edits as the calls of an edit tool, which is one of the formats: so they are
@@ -129,7 +127,9 @@ func (c *call) edits(ctx context.Context, given []json.RawMessage, summary strin
 
 type worktreeParams struct {
 	Summary string `json:"summary,omitempty"`
-	proposedFor
+
+	PullRequest int      `json:"pull_request,omitempty"`
+	RequestedBy []string `json:"requested_by,omitempty"`
 }
 
 func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, error) {
@@ -140,7 +140,7 @@ func (c *call) proposeWorktree(ctx context.Context, p worktreeParams) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return c.propose(ctx, in, p.proposedFor)
+	return c.propose(ctx, in, p.PullRequest, p.RequestedBy)
 }
 
 // forPull opens what a proposal for a pull request takes.
@@ -155,15 +155,15 @@ func (c *call) forPull(number int) error {
 }
 
 // propose records a proposal, by the one way that all proposals go.
-func (c *call) propose(ctx context.Context, in input.Change, p proposedFor) (any, error) {
+func (c *call) propose(ctx context.Context, in input.Change, pullRequest int, requestedBy []string) (any, error) {
 	in.Via = input.ViaMCP
 	var err error
-	if p.PullRequest > 0 {
-		if in, err = c.ForPull(ctx, in, p.PullRequest); err != nil {
+	if pullRequest > 0 {
+		if in, err = c.ForPull(ctx, in, pullRequest); err != nil {
 			return nil, err
 		}
 	}
-	if in.RequestedBy, err = ledger.NamedAll(p.RequestedBy, ledger.AskedByMCP); err != nil {
+	if in.RequestedBy, err = ledger.NamedAll(requestedBy, ledger.AskedByMCP); err != nil {
 		return nil, &ArgumentError{"arguments.requested_by " + err.Error()}
 	}
 	done, err := c.Review(ctx, in, false)
