@@ -68,8 +68,7 @@ func (c *checker) readState() {
 	}
 	if c.log != nil {
 		tx := c.log.Transaction()
-		want, err := canon.Line(tx)
-		if c.folds = err == nil && bytes.Equal(raw, want); c.folds {
+		if c.folds = tx.IsWrittenAs(raw); c.folds {
 			c.txID = tx.TransactionID
 			return
 		}

@@ -42,6 +42,35 @@ func TestLogRoundTrip(t *testing.T) {
 	}
 }
 
+// TestIsWrittenAs: it is exactly what canon.Line writes.
+func TestIsWrittenAs(t *testing.T) {
+	log, err := ledger.ReadLog(wholeLog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := log.Transaction()
+	line, err := canon.Line(tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, none := tx, tx
+	other.Notes += "x"
+	none.Labels, none.WorkspaceRoots = nil, nil
+	foreign := none
+	foreign.Notes = "\xff" // is written as U+FFFD
+	for _, tx := range []ledger.Transaction{tx, other, none, foreign, {}} {
+		want, err := canon.Line(tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range [][]byte{line, want, line[:len(line)-1], append(slices.Clone(line), '\n'), append([]byte(" "), line...), []byte("{}\n"), []byte("\n"), nil, bytes.Replace(line, []byte("[]"), []byte("null"), 1)} {
+			if got := tx.IsWrittenAs(raw); got != bytes.Equal(raw, want) {
+				t.Errorf("%+v is written as %q: %v", tx, raw, got)
+			}
+		}
+	}
+}
+
 // appendAll appends what a log holds to an empty one.
 func appendAll(t *testing.T, log *ledger.Log) *ledger.Log {
 	t.Helper()
