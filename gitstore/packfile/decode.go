@@ -86,10 +86,11 @@ type decoder struct {
 	limits  Limits
 	sum     plumbing.Hash
 	entries []received
-	stream  *stream // in place of pack: it is read once
-	size    int64   // of the stream
-	thin    bool    // base was needed
-	byName  bool    // some deltas name their base
+	texts
+	stream *stream // in place of pack: it is read once
+	size   int64   // of the stream
+	thin   bool    // base was needed
+	byName bool    // some deltas name their base
 
 	mu      sync.Mutex
 	waiting map[plumbing.Hash][]int32 // deltas by the name of their base
@@ -104,7 +105,7 @@ type received struct {
 	crc    uint32
 	kind   plumbing.ObjectType // of the object, once it is known
 	id     plumbing.Hash
-	data   []byte // what the entry says: whole, or a delta
+	extent // of what the entry says: whole, or a delta
 
 	base         int32 // the entry it is a delta on; none: -1
 	first, other int32 // the first delta on this one by offset, and the next on the same base
@@ -153,9 +154,8 @@ func (d *decoder) scanStream() error {
 // scanEntries reads the header and what follows it up to the checksum.
 func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	r := getReader()
-	r.together = d.stream != nil
 	defer func() {
-		r.src, r.together, r.room = nil, false, nil // the next reader of this buffer has no use for them
+		r.src = nil // the next reader of this buffer has no use for it
 		r.put()
 	}()
 	var head [packHeaderSize]byte
@@ -170,8 +170,9 @@ func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 		return damaged("%d objects do not fit in %d bytes", count, end+int64(idSize))
 	}
 	d.entries, d.waiting = make([]received, 0, count), map[plumbing.Hash][]int32{}
+	room := make([]byte, small)
 	for range count {
-		if err := d.entry(r); err != nil {
+		if err := d.entry(r, room); err != nil {
 			return fmt.Errorf("entry %d: %w", len(d.entries), err)
 		}
 		if d.limits.Progress != nil {
@@ -202,8 +203,8 @@ func (s *stream) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// entry reads the next entry. Its base by offset must be one before it.
-func (d *decoder) entry(r *reader) error {
+// entry reads the next entry, a small one over room. Its base by offset must be one before it.
+func (d *decoder) entry(r *reader, room []byte) error {
 	at, n := r.offset(), int32(len(d.entries))
 	kind, size, err := r.typeAndSize()
 	if err != nil {
@@ -235,7 +236,12 @@ func (d *decoder) entry(r *reader) error {
 	if err := d.hold(size); err != nil {
 		return err
 	}
-	e.data, err = r.inflate(size)
+	data, err := r.inflate(room, size)
+	if size <= small {
+		e.extent = d.copy(data)
+	} else {
+		e.extent = d.keep(data)
+	}
 	if d.pack != nil {
 		e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
 	}
@@ -254,7 +260,7 @@ func (d *decoder) hold(size int64) error {
 // stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
 	n := len(d.entries)
-	b := &Batch{ids: make([]plumbing.Hash, 0, n), entries: make([]entry, 0, n), at: make(map[plumbing.Hash]int32, n)}
+	b := &Batch{ids: make([]plumbing.Hash, 0, n), entries: make([]entry, 0, n), at: make(map[plumbing.Hash]int32, n), texts: d.texts}
 	var chain []int32
 	for i := range d.entries {
 		for at := int32(i); at != none; at = d.entries[at].base {
@@ -268,20 +274,20 @@ func (d *decoder) batch() (*Batch, error) {
 			if _, again := b.at[e.id]; again {
 				continue
 			}
-			now := entry{kind: e.kind, data: e.data}
+			now := entry{kind: e.kind, extent: e.extent}
 			if e.base != none {
 				now.base = b.at[d.entries[e.base].id]
 				now.depth = b.entries[now.base].depth + 1
 			}
 			if now.depth > maxDepth {
-				data, err := applyDelta(b.object(now.base).Data, e.data)
+				data, err := applyDelta(b.object(now.base).Data, b.of(e.extent))
 				if err != nil {
 					return nil, err
 				}
 				if err := d.hold(int64(len(data))); err != nil {
 					return nil, err
 				}
-				now = entry{kind: e.kind, data: data}
+				now = entry{kind: e.kind, extent: b.keep(data)}
 			}
 			b.append(e.id, now)
 		}
@@ -319,7 +325,7 @@ func (d *decoder) resolve(base func(plumbing.Hash) (Object, error)) error {
 			return
 		}
 		e := d.entries[whole[i]]
-		steps, err := d.name(nil, whole[i], 0, Object{e.kind, e.data})
+		steps, err := d.name(nil, whole[i], 0, Object{e.kind, d.of(e.extent)})
 		if err == nil {
 			err = d.walk(steps)
 		}
@@ -373,17 +379,18 @@ func (d *decoder) walk(steps []step) error {
 			return damaged("more than %d deltas on each other", maxChain)
 		}
 		e := &d.entries[s.entry]
-		if most := min(d.limits.Held, d.limits.Made-d.made.Load()); deltaTarget(e.data) > most { // before room is made for it
+		delta := d.of(e.extent)
+		if most := min(d.limits.Held, d.limits.Made-d.made.Load()); deltaTarget(delta) > most { // before room is made for it
 			return damaged("its objects are larger than %d bytes together", most)
 		}
-		data, err := applyDeltaIn(spare, s.base.Data, e.data)
+		data, err := applyDeltaIn(spare, s.base.Data, delta)
 		d.held.Add(-s.release)
 		if err != nil {
 			return err
 		}
 		o := Object{s.base.Type, data}
 		if e.base = s.parent; e.base == none { // the batch has no base for it
-			e.data = data
+			e.extent = d.keep(data)
 			if err := d.hold(int64(cap(data))); err != nil {
 				return err
 			}

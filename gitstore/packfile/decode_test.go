@@ -168,7 +168,7 @@ func sealed(count int, entries ...[]byte) []byte {
 // raw is an entry: its header says this size; base is what stands between it and
 // the content.
 func raw(tb testing.TB, kind plumbing.ObjectType, size int, base, data []byte) []byte {
-	out := entryHeader(nil, entry{kind: kind, data: make([]byte, size)}, 0, nil)
+	out := entryHeader(nil, entry{kind: kind, extent: extent{size: uint32(size)}}, 0, nil)
 	return append(append(out, base...), stored(tb, data)...)
 }
 
@@ -286,7 +286,7 @@ func TestDecodeBombs(t *testing.T) {
 	if err := w.deflate(Object{plumbing.BlobObject, zeros}); err != nil {
 		t.Fatal(err)
 	}
-	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, data: zeros}, 0, nil), w.buf.Bytes()...)
+	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(zeros))}}, 0, nil), w.buf.Bytes()...)
 	w.put()
 	bigID, _ := Object{plumbing.BlobObject, zeros}.ID()
 	var entries [][]byte
@@ -358,7 +358,7 @@ func TestDecodeChain(t *testing.T) {
 		for i := range depth {
 			delta := append([]byte("\x64\x64\x90\x60\x04"), byte(i), byte(i>>8), 0, 0)
 			back := int64(len(entries[i]))
-			e := entryHeader(nil, entry{kind: plumbing.BlobObject, data: delta, depth: 1}, 1<<40, []packed{{offset: 1<<40 - back}})
+			e := entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(delta))}, depth: 1}, 1<<40, []packed{{offset: 1<<40 - back}})
 			entries = append(entries, append(e, stored(t, delta)...))
 		}
 		b, err := Decode(sealed(len(entries), entries...), noBase)

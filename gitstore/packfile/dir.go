@@ -215,7 +215,7 @@ func readLoose(path string, whole bool) (h header, data []byte, err error) {
 		return h, nil, err
 	}
 	if h, err = looseHeader(r.zlib); err == nil && whole {
-		data, err = r.rest(h.size)
+		data, err = r.rest(nil, h.size)
 	}
 	return h, data, err
 }

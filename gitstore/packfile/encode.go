@@ -87,7 +87,7 @@ func (e *encoder) add(b *Batch) ([]packed, error) {
 	var out []byte
 	for _, chunks := range rounds(b.entries) {
 		streams, errs := make([][][]byte, len(chunks)), make([]error, len(chunks))
-		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = deflateAll(chunks[i]) })
+		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = b.deflate(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func rounds(entries []entry) (out [][][]entry) {
 	var chunks [][]entry
 	total, size, start := 0, 0, 0
 	for i, e := range entries {
-		size += len(e.data)
+		size += int(e.size)
 		last := i == len(entries)-1
 		if !last && i+1-start < chunkObjects && size < chunkBytes {
 			continue
@@ -135,13 +135,13 @@ func rounds(entries []entry) (out [][][]entry) {
 	return out
 }
 
-// deflateAll makes the zlib streams of some entries.
-func deflateAll(entries []entry) ([][]byte, error) {
+// deflate makes the zlib streams of some entries.
+func (b *Batch) deflate(entries []entry) ([][]byte, error) {
 	w := getWriter()
 	defer w.put()
 	ends := make([]int, len(entries))
 	for i, e := range entries {
-		if err := w.deflate(Object{e.kind, e.data}); err != nil {
+		if err := w.deflate(Object{e.kind, b.of(e.extent)}); err != nil {
 			return nil, err
 		}
 		ends[i] = w.buf.Len()
@@ -161,7 +161,7 @@ func entryHeader(b []byte, e entry, at int64, before []packed) []byte {
 	if e.depth > 0 {
 		kind = plumbing.OFSDeltaObject
 	}
-	size := uint64(len(e.data))
+	size := uint64(e.size)
 	first := byte(kind)<<4 | byte(size&15)
 	for size >>= 4; size > 0; size >>= 7 {
 		b = append(b, first|0x80)

@@ -145,7 +145,7 @@ func (p *pack) read(offset int64, c *cache) (Object, error) {
 		if err != nil {
 			return Object{}, err
 		}
-		data, err := r.inflate(h.size)
+		data, err := r.inflate(nil, h.size)
 		if err != nil {
 			return Object{}, err
 		}

@@ -30,8 +30,6 @@ type reader struct {
 	pos        int
 	zlib       io.ReadCloser
 	one        [1]byte
-	together   bool   // small contents are parts of larger blocks
-	room       []byte // what is left of one
 }
 
 var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, 0, window)} }}
@@ -145,21 +143,26 @@ func (r *reader) stream() (err error) {
 	return readError(err)
 }
 
-// inflate reads a zlib stream of exactly size bytes.
-func (r *reader) inflate(size int64) ([]byte, error) {
+// inflate reads a zlib stream of exactly size bytes, over room if that is large enough.
+func (r *reader) inflate(room []byte, size int64) ([]byte, error) {
 	if err := r.stream(); err != nil {
 		return nil, err
 	}
-	return r.rest(size)
+	return r.rest(room, size)
 }
 
 // rest reads what is left of the stream, which must be size bytes, and lets
 // zlib check its sum.
-func (r *reader) rest(size int64) ([]byte, error) {
+func (r *reader) rest(room []byte, size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, damaged("an object of %d bytes is too large", size)
 	}
-	data := r.make(min(size, trust))
+	data := room[:0]
+	if most := min(size, trust); int64(cap(room)) >= most {
+		data = room[:most]
+	} else {
+		data = make([]byte, most)
+	}
 	for n := 0; int64(n) < size; {
 		got, err := io.ReadFull(r.zlib, data[n:])
 		if err != nil {
@@ -175,25 +178,6 @@ func (r *reader) rest(size int64) ([]byte, error) {
 		return nil, readError(err)
 	}
 	return data, nil
-}
-
-// Contents up to small bytes are put together in blocks: of those that are all kept,
-// a block is one thing for the garbage collector to look at.
-const (
-	small     = 16 << 10
-	roomBlock = 1 << 20
-)
-
-func (r *reader) make(n int64) []byte {
-	if !r.together || n > small {
-		return make([]byte, n)
-	}
-	if int64(len(r.room)) < n {
-		r.room = make([]byte, roomBlock)
-	}
-	data := r.room[:n:n]
-	r.room = r.room[n:]
-	return data
 }
 
 // readError tells what is wrong with the bytes from what is wrong with reading

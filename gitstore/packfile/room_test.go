@@ -27,7 +27,7 @@ func TestDecodeRoom(t *testing.T) {
 			delta = appendCopy(delta, 0, short)
 		}
 		at, count = int64(len(pack)), count+1
-		pack = append(entryHeader(pack, entry{kind: plumbing.BlobObject, data: delta, depth: 1}, at, []packed{{offset: parent}}), stored(t, delta)...)
+		pack = append(entryHeader(pack, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(delta))}, depth: 1}, at, []packed{{offset: parent}}), stored(t, delta)...)
 		return at
 	}
 	for level := range byte(levels) {

@@ -89,7 +89,7 @@ func TestDecodeForest(t *testing.T) {
 			if p.base == none {
 				e = raw(t, plumbing.BlobObject, len(p.content), nil, p.content)
 			} else if place, before := at[p.base]; before && (!named || r.IntN(2) == 0) {
-				e = entryHeader(nil, entry{kind: plumbing.BlobObject, data: p.delta, depth: 1}, at[i], []packed{{offset: place}})
+				e = entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(p.delta))}, depth: 1}, at[i], []packed{{offset: place}})
 				e = append(e, stored(t, p.delta)...)
 			} else {
 				e = raw(t, plumbing.REFDeltaObject, len(p.delta), all[p.base].id[:], p.delta)
