@@ -10,9 +10,6 @@ import (
 )
 
 func main() {
-	// All memory is one block that never gets smaller, and most of what is in it has no
-	// pointers: to collect often costs little.
-	debug.SetGCPercent(10)
 	global := js.Global()
 	post := func(m worker.Message) {
 		text, err := json.Marshal(m)
@@ -46,9 +43,15 @@ func request(data js.Value) *worker.Request {
 	if b := data.Get("bundle"); b.InstanceOf(js.Global().Get("ArrayBuffer")) {
 		blocks := take(b)
 		r.Bundle, r.Size = blocks, blocks.size()
+		// All memory is one block that never gets smaller: the more is kept, the less garbage may be in it. What is kept
+		// of a bundle takes twice its size.
+		debug.SetGCPercent(int(min(max(10, 100*garbage/(2*r.Size+1)), 100)))
 	}
 	return r
 }
+
+// garbage is how many bytes may be wasted where that is no more than what is kept.
+const garbage = 48 << 20
 
 // blocks is a file in pieces, each of which is let go of once it is read.
 type blocks [][]byte
