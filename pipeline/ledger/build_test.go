@@ -38,7 +38,7 @@ func status(from, to ledger.Status) *ledger.StatusChange {
 func change() ledger.Item {
 	after := canon.Sum([]byte("x"))
 	return ledger.Item{ID: "item_1", Type: "fileChange", PatchID: patchID, Metadata: &ledger.Proposal{
-		PatchID: patchID, TargetFiles: []string{"a"},
+		PatchID: patchID, PatchFingerprint: "patchset:" + patchID, TargetFiles: []string{"a"},
 		BaseSHA256: map[string]*string{"a": nil}, AfterSHA256: map[string]*string{"a": &after},
 	}}
 }

@@ -227,7 +227,7 @@ func (d directory) secrets(begin *ledger.ApplyStart, by ledger.Actor) {
 			return e
 		}
 		ask, said := request("req_2"), decision("req_2", ledger.Approve)
-		ask.Fingerprint, said.Fingerprint, said.Source.Author = override.Fingerprint, override.Fingerprint, by
+		ask.Kind, ask.Fingerprint, said.Fingerprint, said.Source.Author = override.Kind, override.Fingerprint, override.Fingerprint, by
 		return slices.Insert(e, i, event(d.t, ask), event(d.t, said))
 	})
 }

@@ -26,6 +26,7 @@ func (c *checker) ownRules() {
 		if !c.folds {
 			c.Add("L9", TransactionFile, "is not what the events fold to")
 		}
+		c.oneProposal()
 		c.approvedBeforeApply()
 		c.artifacts()
 		c.risks()

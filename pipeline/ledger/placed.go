@@ -1,0 +1,44 @@
+package ledger
+
+import (
+	"reflect"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+)
+
+// fingerprints are what a request of each kind asks about, before the patch_id. A kind becomes the name of a file in denied/.
+var fingerprints = map[string]string{
+	"fileChange": "patchset:", "secrets_override": "secret:patchset:", "protected_path": "protected:patchset:", breakGlass: "patchset:",
+}
+
+// oneProposal is L9: a transaction has one proposal, on the base that tx/meta names, which every later item repeats but for
+// that it is applied; and its requests ask for approvals of that. People decide on the first, and rules go by the last.
+func (c *checker) oneProposal() {
+	var first *Proposal
+	for i, p := range c.log.Payloads() {
+		switch p := p.(type) {
+		case *TurnItem:
+			if p.Item.Metadata == nil {
+				continue
+			}
+			m := *p.Item.Metadata
+			if first == nil {
+				first = p.Item.Metadata
+			}
+			m.Applied = first.Applied
+			if p.Item.Type != FileChange || p.Item.PatchID != m.PatchID || !reflect.DeepEqual(m, *first) {
+				c.Add("L9", atLine(i+1), "proposes what the first item does not")
+			} else if !canon.IsHex64(m.PatchID) || m.PatchFingerprint != "patchset:"+m.PatchID || m.BaseCommit != c.log.Meta().BaseCommit {
+				c.Add("L9", atLine(i+1), "proposes no patch on the base of its transaction")
+			}
+		case *ApprovalRequest:
+			if prefix, known := fingerprints[p.Kind]; !known || first == nil || p.Fingerprint != prefix+first.PatchID {
+				c.Add("L9", atLine(i+1), "asks for no approval of the patch: %s of %s", show(p.Kind), show(p.Fingerprint))
+			}
+		case *ApprovalDecision:
+			if p.Decision != Approve && p.Decision != Deny {
+				c.Add("L9", atLine(i+1), "neither approves nor denies: %s", show(string(p.Decision)))
+			}
+		}
+	}
+}
