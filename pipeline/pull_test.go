@@ -713,7 +713,11 @@ func TestT73QueuePlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(newWorld(t))
 			tx := h.plant(planted)
-			h.says(adaThere, "/approve patchset:"+h.w.history(tx).Transaction().PatchID())
+			log, err := h.w.log(tx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.says(adaThere, "/approve patchset:"+log.Transaction().PatchID())
 			g, err := h.queue()
 			if planted.why == "" {
 				if err != nil || g.Err() != nil {

@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"pipeline/proposal":         {"pipeline/lazyregexp", "pipeline/canon", "pipeline/rule"},
 	"pipeline/result":           {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":        {"pipeline/canon", "pipeline/rule", "pipeline/pack", "pipeline/result"},
-	"pipeline/ledger":           {"pipeline/format", "pipeline/lazyregexp", "pipeline/visible", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/ledger":           {"pipeline/patch", "pipeline/format", "pipeline/lazyregexp", "pipeline/visible", "pipeline/canon", "pipeline/rule", "pipeline/result", "github.com/oklog/ulid/v2"},
 	"pipeline/page/v1":          {"pipeline/lazyregexp", "pipeline/canon", "pipeline/ledger", "pipeline/result"}, // the record and what reads it: no words, no escaping
 	"pipeline/page":             {"pipeline/ledger", "pipeline/page/v1"},
 	"pipeline/audit/history":    {},

@@ -77,7 +77,7 @@ func TestT10ElsewhereAudited(t *testing.T) {
 				})
 			case approves, excuses:
 				kind := map[int]string{approves: policy.KindFileChange, excuses: policy.KindSecret}[step]
-				fingerprint := policy.Fingerprint(kind, canon.Hex([]byte("x")))
+				fingerprint := policy.Fingerprint(kind, canon.Hex(patchOf("a", []byte("x"))))
 				s.Event(&ledger.ApprovalRequest{TransactionID: ids[1], TurnID: "turn_1", ApprovalRequestID: "req_1", ItemID: "item_1", Kind: kind, Fingerprint: fingerprint})
 				s.Event(&ledger.ApprovalDecision{TransactionID: ids[1], ApprovalRequestID: "req_1", Decision: ledger.Approve, Fingerprint: fingerprint, Source: ledger.Source{Kind: "local", Author: three}})
 			}

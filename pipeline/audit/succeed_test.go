@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
@@ -126,10 +127,16 @@ func entry(t *testing.T, s *ledger.Stage, stage string, first bool) ledger.Entry
 	return *e
 }
 
+// patchOf are the canonical bytes that add a file.
+func patchOf(name string, content []byte) []byte {
+	return patch.Patchset{Changes: []patch.Change{{Kind: patch.Add, Path: name, After: &patch.File{Mode: 0o100644, Data: content}}}}.Bytes()
+}
+
 func proposed(now time.Time, id string, c took, supersedes string) *ledger.Stage {
 	s := ledger.NewStage(&ledger.Log{}, now, secret.Default())
-	diff := []byte(cmp.Or(c.diff, "of "+id))
-	patchID, sum := canon.Hex(diff), canon.Sum([]byte("new"))
+	content := []byte(cmp.Or(c.diff, "of "+id))
+	diff := patchOf(c.file, content)
+	patchID, sum := canon.Hex(diff), canon.Sum(content)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".", SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{"."}},
 		Proposer: ledger.Actor{Kind: "bot", ID: c.by, Login: "helper"},

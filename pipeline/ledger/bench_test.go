@@ -52,11 +52,9 @@ func reviewed(s *ledger.Stage) ledger.Proposal {
 	})
 	it := change()
 	p := it.Metadata
-	p.Kind, p.WorkspaceRoot, p.TargetFiles = "patch", ".", []string{"a", "dir/b.go", "dir/c.go"}
+	p.Kind, p.WorkspaceRoot, p.TargetFiles = "patch", ".", []string{"a"}
 	p.BaseCommit, p.PolicySHA256, p.PatchFingerprint = commit, canon.Sum(nil), "patchset:"+patchID
-	for i, name := range p.TargetFiles {
-		before, after := canon.Sum([]byte{byte(i)}), canon.Sum([]byte(name))
-		p.BaseSHA256[name], p.AfterSHA256[name] = &before, &after
+	for _, name := range p.TargetFiles {
 		it.Changes = append(it.Changes, ledger.ItemChange{Path: name, Kind: "update", UnifiedDiff: hunks(name, 6)})
 	}
 	it.Op, it.Status = "upsert", ledger.ItemInProgress

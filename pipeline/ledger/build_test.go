@@ -25,7 +25,7 @@ const (
 var (
 	moment  = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	actor   = ledger.Actor{Kind: "user", ID: "a@example.org", Login: "Ada"}
-	diff    = []byte("diff --git a/a b/a\n")
+	diff    = []byte("diff --git a/a b/a\nnew file mode 100644\nindex 0000000000000000000000000000000000000000..c1b0730e0133447badcfd47fd144e254807b06e1\n--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n")
 	patchID = canon.Hex(diff)
 )
 

@@ -204,6 +204,8 @@ func (c *checker) patches() {
 		want := cmp.Or(p.PatchRedactedSHA256, "sha256:"+p.PatchID)
 		if raw, err := c.read(PatchFile(p.PatchID)); err == nil && canon.Sum(raw) != want {
 			c.Add("L5", PatchFile(p.PatchID), "content does not hash to its patch_id")
+		} else if err == nil {
+			c.describes(raw, p)
 		}
 		if p.PatchSealedSHA256 == "" {
 			continue

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // fingerprints are what a request of each kind asks about, before the patch_id. A kind becomes the name of a file in denied/.
@@ -40,5 +41,21 @@ func (c *checker) oneProposal() {
 				c.Add("L9", atLine(i+1), "neither approves nor denies: %s", show(string(p.Decision)))
 			}
 		}
+	}
+}
+
+// describes is L5: the files and hashes of a proposal are those of its patch, as far as that shows them. What people
+// have to approve, and what an apply has to write, go by these. A patch without its secrets shows files alone, and nothing if
+// one of them is binary.
+func (c *checker) describes(raw []byte, p *Proposal) {
+	redacted := p.PatchRedactedSHA256 != ""
+	diff, err := patch.Parse(raw)
+	if err == nil {
+		err = diff.Agrees(p.TargetFiles, p.BaseSHA256, p.AfterSHA256, !redacted)
+	} else if redacted {
+		return
+	}
+	if err != nil {
+		c.Add("L5", PatchFile(p.PatchID), "is not what the proposal says: %v", err)
 	}
 }
