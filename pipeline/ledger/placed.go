@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -13,9 +14,11 @@ var fingerprints = map[string]string{
 }
 
 // oneProposal is L9: a transaction has one proposal, on the base that tx/meta names, which every later item repeats but for
-// that it is applied; and its requests ask for approvals of that. People decide on the first, and rules go by the last.
+// that it is applied; and its requests ask for approvals of that. An apply is
+// of its files (L3), and says one thing of its end (L6). People decide on the first, and rules go by the last.
 func (c *checker) oneProposal() {
 	var first *Proposal
+	var begun ApplyStart
 	for i, p := range c.log.Payloads() {
 		switch p := p.(type) {
 		case *TurnItem:
@@ -35,6 +38,14 @@ func (c *checker) oneProposal() {
 		case *ApprovalRequest:
 			if prefix, known := fingerprints[p.Kind]; !known || first == nil || p.Fingerprint != prefix+first.PatchID {
 				c.Add("L9", atLine(i+1), "asks for no approval of the patch: %s of %s", show(p.Kind), show(p.Fingerprint))
+			}
+		case *ApplyStart:
+			if begun = *p; first != nil && !slices.Equal(p.Files, first.TargetFiles) {
+				c.Add("L3", atLine(i+1), "begins to apply to other files than were approved")
+			}
+		case *ApplyComplete:
+			if p.Success != (p.Outcome == "SUCCESS") || p.Target != begun.Target {
+				c.Add("L6", atLine(i+1), "does not say how the apply that began has ended")
 			}
 		case *ApprovalDecision:
 			if p.Decision != Approve && p.Decision != Deny {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -30,23 +31,35 @@ func TestT53OneProposal(t *testing.T) {
 			})
 		}
 	}
+	edits := func(p ledger.Payload, old, new string) func(directory) {
+		return func(d directory) {
+			d.events(func(e []ledger.Event) []ledger.Event {
+				one := &e[at(e, p.Type(), 1)]
+				one.Payload = bytes.Replace(one.Payload, []byte(old), []byte(new), 1)
+				return e
+			})
+		}
+	}
 	for name, c := range map[string]struct {
 		edit func(directory)
 		want string
 	}{
-		"applied":                  {later(func(*ledger.Item) {}), ""},
-		"other files later":        {later(func(it *ledger.Item) { it.Metadata.TargetFiles = []string{} }), "L6 L9"},
-		"another kind later":       {later(func(it *ledger.Item) { it.Metadata.Kind = ledger.KindPatch }), "L9"},
-		"another pull request":     {later(func(it *ledger.Item) { it.Metadata.PullRequest = 7 }), "L9"},
-		"an item of another type":  {later(func(it *ledger.Item) { it.Type = "plan" }), "L9"},
-		"another patch beside it":  {later(func(it *ledger.Item) { it.PatchID = canon.Hex(nil) }), "L9"},
-		"another base":             {first(func(p *ledger.Proposal) { p.BaseCommit = "b" }), "L9"},
-		"another fingerprint":      {first(func(p *ledger.Proposal) { p.PatchFingerprint = "patchset:x" }), "L9"},
-		"asked twice":              {asks(func(*ledger.ApprovalRequest) {}), ""},
-		"asked by no kind":         {asks(func(r *ledger.ApprovalRequest) { r.Kind = "../x" }), "L9"},
-		"asked by another kind":    {asks(func(r *ledger.ApprovalRequest) { r.Kind = "protected_path" }), "L9"},
-		"asked of another patch":   {asks(func(r *ledger.ApprovalRequest) { r.Fingerprint = "patchset:" + canon.Hex(nil) }), "L9"},
-		"asked before it proposes": {func(d directory) { d.events(requestFirst) }, "L9"},
+		"applied":                     {later(func(*ledger.Item) {}), ""},
+		"other files later":           {later(func(it *ledger.Item) { it.Metadata.TargetFiles = []string{} }), "L6 L9"},
+		"another kind later":          {later(func(it *ledger.Item) { it.Metadata.Kind = ledger.KindPatch }), "L9"},
+		"another pull request":        {later(func(it *ledger.Item) { it.Metadata.PullRequest = 7 }), "L9"},
+		"an item of another type":     {later(func(it *ledger.Item) { it.Type = "plan" }), "L9"},
+		"another patch beside it":     {later(func(it *ledger.Item) { it.PatchID = canon.Hex(nil) }), "L9"},
+		"another base":                {first(func(p *ledger.Proposal) { p.BaseCommit = "b" }), "L9"},
+		"another fingerprint":         {first(func(p *ledger.Proposal) { p.PatchFingerprint = "patchset:x" }), "L9"},
+		"asked twice":                 {asks(func(*ledger.ApprovalRequest) {}), ""},
+		"asked by no kind":            {asks(func(r *ledger.ApprovalRequest) { r.Kind = "../x" }), "L9"},
+		"asked by another kind":       {asks(func(r *ledger.ApprovalRequest) { r.Kind = "protected_path" }), "L9"},
+		"asked of another patch":      {asks(func(r *ledger.ApprovalRequest) { r.Fingerprint = "patchset:" + canon.Hex(nil) }), "L9"},
+		"asked before it proposes":    {func(d directory) { d.events(requestFirst) }, "L9"},
+		"applies to other files":      {edits(start(1), `"files":["a"]`, `"files":["b"]`), "L3"},
+		"applies to another target":   {edits(&ledger.ApplyComplete{}, `"target":""`, `"target":"x"`), "L6"},
+		"a success that is a failure": {edits(&ledger.ApplyComplete{}, `"SUCCESS"`, `"FAILED"`), "L6"},
 		"neither yes nor no": {func(d directory) {
 			d.events(func(e []ledger.Event) []ledger.Event {
 				said := decision("req_2", "maybe")
