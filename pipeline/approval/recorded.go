@@ -21,6 +21,8 @@ import (
 // KindPolicy is the kind of the artifact that holds a Policy.
 const KindPolicy = "policy"
 
+const policySchema = "countersign/policy/1"
+
 // A PolicyDoc is that artifact, countersign/policy/1: with it whoever has the
 // transaction alone can decide again. Policy is the Policy's canonical JSON and
 // one LF, which hash to SHA256; Found is false for the defaults of a repository
@@ -35,7 +37,7 @@ type PolicyDoc struct {
 
 // NewPolicyDoc is the artifact of a Policy.
 func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
-	return PolicyDoc{"countersign/policy/1", commit, found, p.Sum(), string(p.JSON())}
+	return PolicyDoc{policySchema, commit, found, p.Sum(), string(p.JSON())}
 }
 
 // readArtifact reads a JSON document that a transaction recorded.
@@ -61,6 +63,9 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 		var doc PolicyDoc
 		if err := readArtifact(dir, a, &doc); err != nil {
 			return policy.Policy{}, doc, err
+		}
+		if doc.Schema != policySchema {
+			return policy.Policy{}, doc, errors.New("a Policy is recorded in an unknown schema")
 		}
 		if doc.SHA256 != ref.SHA256 || doc.Commit != ref.Commit {
 			continue

@@ -39,6 +39,10 @@ func TestRedo(t *testing.T) {
 			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = string(policy.Default().JSON()) }, want: "not the one that its hash names",
 		},
 		{
+			name: "the Policy is of a newer schema", policy: policy.Default(), said: "ada local",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/policy/2" }, want: "in an unknown schema",
+		},
+		{
 			name: "the Policy is none", policy: policy.Default(), said: "ada local",
 			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "not the one that its hash names",
 		},
