@@ -355,7 +355,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 			return nothing(none{}, nil)
 		}
 		s := r.stage(log)
-		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: "countersign/posted/1", Comments: fresh})
+		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: approval.PostedSchema, Comments: fresh})
 		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err

@@ -421,6 +421,9 @@ func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
 	if err == nil {
 		err = format.Unmarshal("it", raw, &s)
 	}
+	if err == nil && s.Schema != standingSchema {
+		err = errors.New("its schema is unknown")
+	}
 	if err != nil {
 		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
 	}
@@ -429,6 +432,9 @@ func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
 
 // KindPosted is the kind of the artifact that says what we posted.
 const KindPosted = "posted"
+
+// PostedSchema is its schema.
+const PostedSchema = "countersign/posted/1"
 
 // A PostedDoc is that artifact, countersign/posted/1.
 type PostedDoc struct {
@@ -446,6 +452,9 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
 		raw, err := ledger.ReadFile(tree, tx, a.Path)
 		if err == nil {
 			err = format.Unmarshal("what was posted", raw, &doc)
+		}
+		if err == nil && doc.Schema != PostedSchema {
+			err = errors.New("what was posted is recorded in an unknown schema")
 		}
 		if err != nil {
 			return nil, &ledger.CorruptError{ID: tx, Err: err}

@@ -24,6 +24,8 @@ type Asked struct {
 	Tests      []Test   `json:"acceptance_tests"`
 }
 
+const askedSchema = "countersign/checks/1"
+
 // An Action is an execute_command, validate or test action.
 type Action struct {
 	ID          string  `json:"id"`
@@ -46,7 +48,7 @@ type Test struct {
 
 // AskedBy is what a Proposal asks for.
 func AskedBy(p proposal.Proposal) Asked {
-	doc := Asked{Schema: "countersign/checks/1", ProposalID: p.ID, Actions: []Action{}, Tests: []Test{}}
+	doc := Asked{Schema: askedSchema, ProposalID: p.ID, Actions: []Action{}, Tests: []Test{}}
 	for _, a := range append(p.Commands(), p.Checks()...) {
 		doc.Actions = append(doc.Actions, Action{a.ID, a.Type, a.Target, a.Content, a.Required, a.Description})
 	}
@@ -153,6 +155,10 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 	}
 	var doc Asked
 	if err := format.Unmarshal("the list of checks", raw, &doc); err != nil {
+		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
+	}
+	if doc.Schema != askedSchema {
+		err := errors.New("what its Proposal asks for is recorded in an unknown schema")
 		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
 	return doc, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
@@ -24,6 +25,23 @@ func TestT82ChecksAreMissing(t *testing.T) {
 		var corrupt *ledger.CorruptError
 		if (err == nil) != c.ok || err != nil && !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", c.kind, err)
+		}
+	}
+}
+
+// T82: what a newer program recorded that a Proposal asks for is not read as what this one does.
+func TestT82ChecksOfAnotherSchema(t *testing.T) {
+	const id = "tx_01KE5W5200041061050R3GG28A"
+	for schema, ok := range map[string]bool{askedSchema: true, "countersign/checks/2": false} {
+		raw, err := canon.Line(Asked{Schema: schema, Actions: []Action{}, Tests: []Test{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx := ledger.Transaction{TransactionID: id}
+		tx.Pointers.Proposal = &ledger.Proposal{Checks: ledger.ArtifactFile(canon.Hex(raw))}
+		tree := fstest.MapFS{ledger.Dir(id) + "/" + tx.Pointers.Proposal.Checks: {Data: raw}}
+		if _, err := ReadAsked(tree, tx); (err == nil) != ok {
+			t.Errorf("%s: %v", schema, err)
 		}
 	}
 }
