@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -386,7 +387,11 @@ func TestT51Rewritten(t *testing.T) {
 			}
 
 			record := func(tree fs.FS, remembered string) (ledger.Entry, error) {
-				return ledger.OwnEntry(tree, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
+				files := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-02T03:04:05.000Z", "1.0")}}
+				if raw, err := fs.ReadFile(tree, ledger.LedgerEventsFile); err == nil {
+					files[ledger.LedgerEventsFile] = &fstest.MapFile{Data: raw}
+				}
+				return ledger.OwnEntry(files, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
 			}
 			var not *gitstore.AcceptError
 			if _, err := open().AcceptTip(t.Context(), old, record); !errors.As(err, &not) {

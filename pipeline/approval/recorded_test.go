@@ -40,7 +40,7 @@ func TestRedo(t *testing.T) {
 		},
 		{
 			name: "the Policy is of a newer schema", policy: policy.Default(), said: "ada local",
-			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/policy/2" }, want: "in an unknown schema",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/policy/2" }, want: "a newer countersign",
 		},
 		{
 			name: "the Policy is none", policy: policy.Default(), said: "ada local",

@@ -151,10 +151,10 @@ func TestNewerStatement(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"extra":         {`"fingerprints"`, `"extra":{"weather":["rain"]},"fingerprints"`, "read"},
 		"an empty one":  {`"fingerprints"`, `"extra":{},"fingerprints"`, "refused"},
-		"needs":         {`"pull_request"`, `"needs_version":"1.1","pull_request"`, "newer"},
-		"needs nothing": {`"pull_request"`, `"needs_version":"1.0","pull_request"`, "refused"},
-		"schema":        {`countersign/decision/1`, `countersign/decision/2`, "newer"},
-		"another":       {`countersign/decision/1`, `countersign/decision/x`, "refused"},
+		"needs":         {`"policy"`, `"needs_version":"1.1","policy"`, "newer"},
+		"needs nothing": {`"policy"`, `"needs_version":"1.0","policy"`, "refused"},
+		"schema":        {`countersign/decision/2`, `countersign/decision/3`, "newer"},
+		"another":       {`countersign/decision/2`, `countersign/decision/x`, "refused"},
 		"a member":      {`"fingerprints"`, `"friend":"x","fingerprints"`, "refused"},
 	} {
 		raw := []byte(strings.Replace(text, c.from, c.to, 1))
