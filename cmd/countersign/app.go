@@ -175,7 +175,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 		a.runCommand(), a.reviewCommand(), a.proposeCommand(), a.decideCommand("approve"), a.decideCommand("deny"), a.signCommand(), a.gateCommand(),
 		a.applyCommand(), a.validateCommand(), a.statusCommand(), a.listCommand(), a.showCommand(), a.logCommand(), a.diffCommand(),
 		a.exportCommand(), a.reportCommand(), a.closeCommand(), a.serveCommand(), a.mcpCommand(), a.demoCommand(), a.versionCommand(), a.actionCommand(), a.artifactCommand(),
-		a.syncCommand(), a.ledgerCommand(), a.witnessCommand(), a.auditCommand(), a.evidenceCommand(), a.attestCommand(), a.verifyCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(),
+		a.syncCommand(), a.ledgerCommand(), a.witnessCommand(), a.auditCommand(), a.evidenceCommand(), a.attestCommand(), a.verifyCommand(), a.policyCommand(), a.checksCommand(), a.initCommand(), a.doctorCommand(), a.settleCommand(), a.planCommand(), a.fleetCommand(), a.waitCommand(), a.conformanceCommand(),
 	)
 	root.AddCommand(documents.Program{Path: a.path, Read: a.readInput, Name: inputName, Print: a.print, GiveBack: a.giveBack}.Commands()...)
 	root.AddCommand(a.pagesCommands()...)

@@ -83,6 +83,25 @@ func (a Allowed) unlisted(key []byte) error {
 	return err
 }
 
+// A Line is a usable line of a list: its patterns of names, whose key it is, and when that
+// is valid, where a zero time bounds nothing.
+type Line struct {
+	Principals    []string
+	Fingerprint   string
+	After, Before time.Time
+}
+
+// Lines are the usable lines of a list, in no order.
+func (a Allowed) Lines() []Line {
+	var out []Line
+	for _, lines := range a.keys {
+		for _, l := range lines {
+			out = append(out, Line{l.principals, l.key.fingerprint(), l.after, l.before})
+		}
+	}
+	return out
+}
+
 // A signerLine is one line of the file.
 type signerLine struct {
 	number        int

@@ -1,0 +1,187 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/witness"
+)
+
+var limits = bundle.Limits{Held: 256 << 20, Made: 1 << 30}
+
+func readBundle(raw []byte) (*bundle.Bundle, error) {
+	return bundle.Read(bytes.NewReader(raw), int64(len(raw)), limits)
+}
+
+func historyBundle(in struct {
+	Bundle Bytes `json:"bundle"`
+}) (values, error) {
+	b, err := readBundle(in.Bundle)
+	if err != nil {
+		return nil, &broken{[]string{"BUNDLE"}}
+	}
+	refs := values{}
+	for _, r := range b.Refs {
+		if _, _, err := b.Object(r.ID); err != nil {
+			return nil, &broken{[]string{"BUNDLE"}}
+		}
+		refs[r.Name] = r.ID.String()
+	}
+	return values{"refs": refs}, nil
+}
+
+func historyAudit(in struct {
+	Bundle         Bytes  `json:"bundle"`
+	Ref            string `json:"ref"`
+	Tip            string `json:"tip"`
+	AllowedSigners *Bytes `json:"allowed_signers"`
+	Witnesses      *Bytes `json:"witnesses"`
+	Quorum         int    `json:"quorum"`
+}) (values, error) {
+	b, err := readBundle(in.Bundle)
+	if err != nil {
+		return nil, &broken{[]string{"BUNDLE"}}
+	}
+	q := verdict.Question{Ledger: in.Ref, Tip: in.Tip}
+	if in.AllowedSigners != nil {
+		q.Signers = string(*in.AllowedSigners)
+	}
+	ref, err := verdict.LedgerOf(b, in.Ref)
+	if err != nil {
+		return nil, &broken{[]string{"BUNDLE"}}
+	}
+	r, err := verdict.OfObjects(b, ref, q)
+	if err != nil {
+		return nil, &questionError{err}
+	}
+	var found []rule.Violation
+	for _, f := range r.Findings {
+		found = append(found, rule.Violation{RuleID: f.RuleID})
+	}
+	if in.Witnesses != nil {
+		ok, err := witnessed(b, ref, *in.Witnesses, in.Quorum)
+		if err != nil {
+			return nil, &questionError{err}
+		}
+		if !ok {
+			found = append(found, rule.Violation{RuleID: "WITNESS"})
+		}
+	}
+	if err := rulesOf(found); err != nil {
+		return nil, err
+	}
+	states, err := statesOf(b, ref)
+	return auditValues(r, states), err
+}
+
+func auditValues(r audit.Result, states values) values {
+	return values{"tip": r.Tip, "commits": r.Commits, "transactions": r.Transactions, "states": states}
+}
+
+// commitsOf are the commits of a history, the oldest first.
+func commitsOf(b *bundle.Bundle, ref bundle.Ref) (*lineage.History, []history.Commit, error) {
+	h := lineage.New(b, lineage.Options{Tip: ref.ID})
+	var all []history.Commit
+	found := make(chan history.Commit)
+	done := make(chan error, 1)
+	go func() { // it calls on several goroutines
+		done <- h.Commits(func(c history.Commit) { found <- c })
+		close(found)
+	}()
+	for c := range found {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(x, y history.Commit) int { return cmp.Compare(y.Age, x.Age) })
+	return h, all, <-done
+}
+
+// filesAt are the files of the last commit that a name begins.
+func filesAt(commits []history.Commit, fits func(name string) bool) map[string]history.Entry {
+	files := map[string]history.Entry{}
+	for _, c := range commits {
+		for _, ch := range c.Changes {
+			if fits(ch.Path) {
+				files[ch.Path] = ch.New
+			}
+		}
+	}
+	maps.DeleteFunc(files, func(_ string, e history.Entry) bool { return e == history.Entry{} })
+	return files
+}
+
+// statesOf are the status of each transaction.
+func statesOf(b *bundle.Bundle, ref bundle.Ref) (values, error) {
+	h, commits, err := commitsOf(b, ref)
+	if err != nil {
+		return nil, err
+	}
+	states := values{}
+	for name, e := range filesAt(commits, func(name string) bool { return strings.HasSuffix(name, "/"+ledger.TransactionFile) }) {
+		raw, err := h.Blob(e.ID)
+		var tx ledger.Transaction
+		if err == nil {
+			err = canon.Unmarshal(raw, &tx)
+		}
+		if id, ok := ledger.TransactionOf(name); err == nil && ok {
+			states[id] = tx.Status
+		} else {
+			return nil, errors.Join(err, errors.New(name))
+		}
+	}
+	return states, nil
+}
+
+// witnessed reports whether the witnesses of a file vouch for the ledger.
+func witnessed(b *bundle.Bundle, ref bundle.Ref, file []byte, quorum int) (bool, error) {
+	f, err := witness.ParseFile(file)
+	if err != nil {
+		return false, nil
+	}
+	_, commits, err := commitsOf(b, ref)
+	if err != nil {
+		return false, err
+	}
+	var leaves []witness.Hash
+	for _, c := range commits {
+		id := ref.ID
+		copy(id[:], c.ID[:])
+		_, raw, err := b.Object(id)
+		if err != nil {
+			return false, nil
+		}
+		leaves = append(leaves, witness.Leaf(raw))
+	}
+	tree, err := witness.NewTree(leaves)
+	if err != nil {
+		return false, err
+	}
+	var notes [][]byte
+	if kept, err := b.Ref(ref.Name + "-checkpoints"); err == nil {
+		h, commits, err := commitsOf(b, kept)
+		if err != nil {
+			return false, err
+		}
+		files := filesAt(commits, func(name string) bool { return strings.HasPrefix(name, "checkpoints/") })
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			raw, err := h.Blob(files[name].ID)
+			if err != nil {
+				return false, nil
+			}
+			notes = append(notes, raw)
+		}
+	}
+	r, err := f.Check(notes, tree, quorum)
+	return err == nil && len(r.Found) == 0, nil
+}
