@@ -60,6 +60,7 @@ func policyFiles(g *generator) {
 	good("Y-3", "escapes in double quotes", `bots: ["\x61\u0062"]`+"\n", canonicalPolicy(`"commands"`, `"bots":["ab"],"commands"`))
 	good("Y-5 Y-6 Y-20", "all of approvals", "approvals:\n  required: 100\n  permission: read\n  allow_author: true\n  same_head: true\n  max_age: 2w\n  drift: {commits: 0, same_directory: ask}\n  local: false\n  break_glass: [ada, 7]\n  keys: .github/allowed_signers\n  forge_keys: true\n  hardware: true\n  pin: true\n  signed: require\n",
 		canonicalPolicy(`{"allow_author":false,"permission":"write","required":1,"same_head":false}`, `{"allow_author":true,"break_glass":["ada","7"],"drift":{"commits":0,"same_directory":"ask"},"forge_keys":true,"hardware":true,"keys":".github/allowed_signers","local":false,"max_age":"1209600s","permission":"read","pin":true,"required":100,"same_head":true,"signed":"require"}`))
+	good("Y-5 Y-20", "lists that are empty", "approvals: {break_glass: []}\nbots: []\nprotected: []\ngate: {bases: []}\ncommands: {run: [], allow: []}\nsecrets: {seal_to: []}\nexplained: {bots: []}\n", canonicalPolicy())
 	good("Y-6 Y-20", "local that is true", "approvals: {local: true}\n", canonicalPolicy(`"permission"`, `"local":true,"permission"`))
 	good("Y-6 Y-20", "drift with the directory alone", "approvals: {drift: {same_directory: ask}}\n", canonicalPolicy(`"permission"`, `"drift":{"same_directory":"ask"},"permission"`))
 	good("Y-6 Y-20", "a rule with owners", "protected:\n- paths: [\"*.tf\", /deploy/]\n  required: 2\n  owners: true\n  teams: [acme/ops]\n  signed: require\n",
