@@ -69,6 +69,9 @@ func (b Beside) Ref(ledger string) string {
 	return "refs/agent/" + name + b.suffix
 }
 
+// Holds reports whether a file of the ref has this name.
+func (b Beside) Holds(name string) bool { return b.known(name) }
+
 // Kept are files of a ref beside the ledger's, by name, and the commit that has them: "" if
 // there is none.
 type Kept struct {

@@ -132,7 +132,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/gitea":          {"cmd/countersign/internal/rest", "pipeline/signed", "pipeline/lazyregexp", "pipeline/approval", "pipeline/canon", "pipeline/forge", "pipeline/ledger"},
 	"cmd/countersign/internal/cli":            {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/documents":      {"cmd/countersign/internal/cli", "pipeline/canon", "pipeline/pack", "pipeline/packapply", "pipeline/proposal", "pipeline/result", "pipeline/rule", "github.com/spf13/cobra"},
-	"cmd/countersign/internal/conformance":    {"gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig", "pipeline/witness"},
+	"cmd/countersign/internal/conformance":    {"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/approval", "pipeline/audit", "pipeline/audit/history", "pipeline/canon", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/rule", "pipeline/signed", "pipeline/sshsig", "pipeline/witness"},
 	"cmd/countersign/internal/demo":           {"cmd/countersign/internal/cli", "gitstore", "pipeline/ledger", "pipeline/patch", "report"},
 	"cmd/countersign/internal/scaffold":       {"pipeline/lazyregexp", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/canon", "pipeline/code", "pipeline/forge", "pipeline/online", "pipeline/patch", "pipeline/policy", "report"},
 	"cmd/countersign/internal/verifier":       {"report/verifier"},

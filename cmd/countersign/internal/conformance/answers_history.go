@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -168,18 +169,20 @@ func witnessed(b *bundle.Bundle, ref bundle.Ref, file []byte, quorum int) (bool,
 		return false, err
 	}
 	var notes [][]byte
-	if kept, err := b.Ref(ref.Name + "-checkpoints"); err == nil {
+	if kept, err := b.Ref(gitstore.Checkpoints.Ref(ref.Name)); err == nil {
 		h, commits, err := commitsOf(b, kept)
 		if err != nil {
 			return false, err
 		}
-		files := filesAt(commits, func(name string) bool { return strings.HasPrefix(name, "checkpoints/") })
+		files := filesAt(commits, gitstore.Checkpoints.Holds)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			raw, err := h.Blob(files[name].ID)
 			if err != nil {
 				return false, nil
 			}
-			notes = append(notes, raw)
+			if len(raw) <= witness.MostNote {
+				notes = append(notes, raw)
+			}
 		}
 	}
 	r, err := f.Check(notes, tree, quorum)

@@ -11,8 +11,16 @@ import (
 
 // wrong are the vectors, by their notes, that this program answers otherwise than the text says.
 var wrong = []string{
-	"statement: a fingerprint of another kind", // package signed leaves it to the comparison with the transaction
-	"statement: fingerprints of two patches",
+	// Package signed leaves it to the comparison with the transaction.
+	"statement: a fingerprint of another kind", "statement: fingerprints of two patches",
+	// The directory's own check looks at no modes (the audit does), and takes an empty directory for a file (git has none).
+	"an empty directory", "an executable file",
+	// The record says more than its rules hold it to.
+	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
+	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
+	"completed without a validation", "applied, then completed without a validation", "an apply of a pull request's own diff", // E-26, E-27
+	"the end of an apply to another target", "an apply of other files", "a Policy of an unknown schema", // E-35, E-37, D-20
+	"another patch, all names made good, not the index", "a patch with less context, all names made good", // E-42
 }
 
 // TestOwn: this program passes every vector, but for those that are known.
