@@ -223,7 +223,7 @@ func (g *generator) postedLife(base *record) {
 		note string
 		text func(string) string
 	}{
-		{"text before a block", func(t string) string { return "hello\n" + t }}, ,
+		{"text before a block", func(t string) string { return "hello\n" + t }},
 		{"a block with some CR LF", func(t string) string { return strings.Replace(t, "\n", "\r\n", 1) }},
 	} {
 		c.bad("S-11 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(approval.SignedBlock(s)) }, nil, key)))
