@@ -127,6 +127,8 @@ func guardedLife(g *generator) {
 	for _, text := range []string{"/approve  F", "/Approve F", "/approve F because", "/approve", "thanks\n/approve F", "/approve F\u200b", "/approve secret:F"} {
 		c.bad("D-26", "no command: "+strings.ReplaceAll(text, "\u200b", "ZWSP"), "L18", body(text))
 	}
+	g.postedLife(lifeOf(g.t, storetest.Guarded).until("approval/decision", 0))
+	c = g.life("E-18 D-21", "a pull request's own diff, approved", r, m{"status": "proposed"})
 	c.bad("E-27", "an apply of a pull request's own diff", "L9", func(r *record) {
 		r.add("apply/start", m{"apply_id": "apply_1", "approvals": []any{}, "base_commit": strings.Repeat("1", 40), "files": []any{}, "patch_ids": []any{}, "policy": r.ref(), "target": "x"})
 	})
@@ -160,8 +162,6 @@ func guardedLife(g *generator) {
 			r.add("tx/close", m{"status": "completed"})
 		}
 	}
-	g.postedLife(lifeOf(g.t, storetest.Guarded).until("approval/decision", 0))
-	c = g.life("E-18 D-21", "a pull request's own diff, approved", r, m{"status": "proposed"})
 	c.good("E-26 E-38 D-20 D-21", "validated and completed", validated(func(m) {}))
 	c.bad("E-38 D-21", "validated, with an approval that does not stand", "L17", validated(func(d m) { d["decisions"].([]any)[0].(m)["stands"] = false }))
 	c.bad("E-38 D-21", "validated, with a standing of other decisions", "L17", validated(func(d m) { d["decisions"] = []any{} }))
