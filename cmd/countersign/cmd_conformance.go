@@ -31,15 +31,15 @@ Exit codes: 0 all answers agree, 1 not, 3 the vectors cannot be read.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			argv := strings.Fields(verifier)
 			if answer {
-				if len(args) > 0 || argv != nil {
+				if len(args)+len(argv) > 0 {
 					return &cli.UsageError{Message: "--answer goes with nothing else", Hint: "countersign conformance --answer"}
 				}
 				return conformance.Serve(a.Stdin, conformance.Own{}, a.giveBack)
 			}
-			if len(args) == 0 || argv != nil && len(args) > 1 {
+			if len(args) == 0 || len(argv) > 0 && len(args) > 1 {
 				return &cli.UsageError{Message: "give one directory of vectors, and one verifier", Hint: "countersign conformance docs/spec/vectors"}
 			}
-			if argv == nil {
+			if len(argv) == 0 {
 				argv = args[1:]
 			}
 			return a.conformance(args[0], argv)

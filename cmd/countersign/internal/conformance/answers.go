@@ -515,27 +515,40 @@ func verdictDecide(in struct {
 	}
 	for _, raw := range in.Denials {
 		var d ledger.Denial
-		if err := canon.Unmarshal(raw, &d); err != nil {
+		if err := record(raw, &d); err != nil {
 			return nil, err
 		}
 		c.Denials = append(c.Denials, d)
 	}
 	if in.Standing != nil {
 		var s approval.Standing
-		if err := canon.Unmarshal(in.Standing, &s); err != nil {
+		if err := record(in.Standing, &s); err != nil {
 			return nil, err
 		}
 		c = c.On(s)
 	}
 	if in.Drift != nil {
 		var doc approval.DriftDoc
-		if err := canon.Unmarshal(in.Drift, &doc); err != nil {
+		if err := record(in.Drift, &doc); err != nil {
 			return nil, err
 		}
 		c.Drift = doc.Of
 	}
 	c.Head = in.Head
 	return verdictValues(c.Decide()), nil
+}
+
+// record reads a document that is recorded as a line, and stands in a question in whatever form.
+func record(raw []byte, v any) error {
+	doc, err := canon.Parse(raw)
+	if err != nil {
+		return err
+	}
+	line, err := canon.Line(doc)
+	if err != nil {
+		return err
+	}
+	return canon.Unmarshal(line, v)
 }
 
 func cmpError(err error, or string) error {

@@ -107,7 +107,7 @@ func wholeLife(g *generator) {
 	}
 	short.bad("E-4 J-10", "a space in a line", "L7 L2", raw(func(l []string) []string { l[3] = strings.Replace(l[3], `{`, `{ `, 1); return l }))
 	short.bad("E-4 J-10", "a line without its LF", "L7", raw(func(l []string) []string { l[len(l)-1] = strings.TrimSuffix(l[len(l)-1], "\n"); return l }))
-	short.bad("E-4", "an empty line", "L7", raw(func(l []string) []string { return append(l, "\n") }))
+	short.bad("E-4", "an empty line", "L7 PARSE", raw(func(l []string) []string { return append(l, "\n") }))
 	short.bad("E-4", "a line that is no JSON", "PARSE", raw(func(l []string) []string { return append(l, "x\n") }))
 	short.bad("E-4", "a line that is no object", "PARSE", raw(func(l []string) []string { return append(l, "[]\n") }))
 	short.bad("E-5 J-13", "a member more in an event", "L9", func(r *record) { r.events[2]["more"] = 1 })
@@ -230,7 +230,7 @@ func wholeLife(g *generator) {
 		r.noFold, r.was = true, "{}\n"
 	})
 	c.bad("E-3 E-22", "another id in transaction.json", "I2 L9", fold(func(s m) { s["transaction_id"] = "tx_01KE5Q86Z943M4K0W7WAJYDRW9" }))
-	c.bad("E-21", "tx/meta twice", "L9", func(r *record) { r.insert(1, deep(r.events[0]).(m)) })
+	c.bad("E-21", "tx/meta twice", "I1 L9", func(r *record) { r.insert(1, deep(r.events[0]).(m)) })
 	c.bad("E-21", "without tx/meta", "I1 L9", func(r *record) { r.drop(0) })
 	// What may follow.
 	c.bad("E-23", "an event after tx/close", "I9 L9", func(r *record) { r.add("turn/start", m{"input": "x", "mode": "x", "turn_id": "turn_9"}) })

@@ -15,6 +15,8 @@ var wrong = []string{
 	"statement: a fingerprint of another kind", "statement: fingerprints of two patches",
 	// The directory's own check looks at no modes (the audit does), and takes an empty directory for a file (git has none).
 	"an empty directory", "an executable file",
+	// A drift to the same commit is none, also where it is not recorded (D-15).
+	"an approval on the very commit",
 	// The record says more than its rules hold it to.
 	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
 	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
