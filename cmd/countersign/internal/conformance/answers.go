@@ -515,21 +515,21 @@ func verdictDecide(in struct {
 	}
 	for _, raw := range in.Denials {
 		var d ledger.Denial
-		if err := record(raw, &d); err != nil {
+		if err := asRecorded(raw, &d); err != nil {
 			return nil, err
 		}
 		c.Denials = append(c.Denials, d)
 	}
 	if in.Standing != nil {
 		var s approval.Standing
-		if err := record(in.Standing, &s); err != nil {
+		if err := asRecorded(in.Standing, &s); err != nil {
 			return nil, err
 		}
 		c = c.On(s)
 	}
 	if in.Drift != nil {
 		var doc approval.DriftDoc
-		if err := record(in.Drift, &doc); err != nil {
+		if err := asRecorded(in.Drift, &doc); err != nil {
 			return nil, err
 		}
 		c.Drift = doc.Of
@@ -538,8 +538,8 @@ func verdictDecide(in struct {
 	return verdictValues(c.Decide()), nil
 }
 
-// record reads a document that is recorded as a line, and stands in a question in whatever form.
-func record(raw []byte, v any) error {
+// asRecorded reads a document that is recorded as a line, and stands in a question in whatever form.
+func asRecorded(raw []byte, v any) error {
 	doc, err := canon.Parse(raw)
 	if err != nil {
 		return err
