@@ -398,3 +398,5 @@ func decisions(g *generator) {
 	g.bad("decision", "S-29", "decision: software where a PIN is asked", "decision: a security key that verified the person", ask(key, "ada "+key.Public, "ada", noon, m{"pin": true}))
 	g.bad("decision", "S-29", "decision: touched alone where a PIN is asked", "decision: a security key that verified the person", ask(hardware, "ada "+hardware.Public, "ada", noon, m{"pin": true}))
 }
+
+func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
