@@ -23,7 +23,6 @@ func signedLife(g *generator) {
 	}
 	c.bad("S-30", "another key's fingerprint", "L21", signature("key_fingerprint", "SHA256:"+strings.Repeat("A", 43)))
 	c.bad("S-30 S-26", "another principal", "L21", signature("principal", "*"))
-	c.bad("S-30", "a statement that is not recorded", "L21", signature("statement", "artifacts/"+strings.Repeat("0", 64)+".json"))
 	c.bad("S-30", "a key that is not recorded", "L21", signature("key", "artifacts/"+strings.Repeat("0", 64)+".json"))
 	c.bad("S-30", "another author", "L21", source(func(s m) { s["author"].(m)["id"] = "local:bea@example.org" }))
 	c.bad("S-30", "another reason", "L21", set("approval/decision", 0, "reason", "whyever"))
@@ -40,9 +39,6 @@ func signedLife(g *generator) {
 		r.insert(at+1, e)
 	})
 	c.bad("S-30 S-40", "a key on an unreadable line", "L21", func(r *record) { r.change("key", func(d m) { d["line"] = "ada@example.org x" }) })
-	c.bad("S-30 S-26", "a key of another name", "L21", func(r *record) {
-		r.change("key", func(d m) { d["line"] = strings.Replace(d["line"].(string), "ada@", "bea@", 1) })
-	})
 	c.bad("S-26 S-46", "a key that was not valid any more", "L21", func(r *record) {
 		r.change("key", func(d m) {
 			d["line"] = strings.Replace(d["line"].(string), " ", ` valid-before="20260104Z" `, 1)
@@ -53,15 +49,8 @@ func signedLife(g *generator) {
 			d["line"] = strings.Replace(d["line"].(string), " ", ` valid-before="20260106Z" `, 1)
 		})
 	})
-	c.bad("S-30", "two lines for a key", "L21", func(r *record) {
-		r.change("key", func(d m) { d["line"] = d["line"].(string) + "\n" + d["line"].(string) })
-	})
-	c.bad("S-30 J-13", "a key of an unknown schema", "L21", func(r *record) { r.change("key", func(d m) { d["schema"] = "countersign/key/2" }) })
 	c.bad("S-20 S-30", "a signature in another form", "L21", func(r *record) {
 		r.change("signature", func(d m) { d["armored"] = d["armored"].(string) + "\n" })
-	})
-	c.bad("S-21 S-30", "a signature of something else", "L21", func(r *record) {
-		r.change("signature", func(d m) { d["armored"] = sign("x", nil, nil) })
 	})
 	c.bad("S-30", "other risks than were shown", "L21", func(r *record) {
 		r.change("risks", func(d m) { d["risks"] = []any{m{"kind": "x", "path": "dir/file0.txt"}} })
@@ -91,8 +80,6 @@ func guardedLife(g *generator) {
 		}
 	}
 	c.bad("D-25", "a comment of somebody else", "L18", said(func(_, s m) { s["author"].(m)["id"] = "9" }))
-	c.bad("D-25", "a comment at another address", "L18", said(func(_, s m) { s["url"] = "https://forge.example/x" }))
-	c.bad("D-25", "a comment with another id", "L18", said(func(_, s m) { s["id"] = "21" }))
 	c.bad("D-25", "a comment of another time", "L18", said(func(_, s m) { s["created_at"] = "2026-01-05T00:00:00Z" }))
 	c.bad("D-25", "another permission", "L18", said(func(d, _ m) { d["access"].(m)["permission"] = "admin" }))
 	c.bad("D-25", "a comment that says something else", "L18", said(func(d, s m) { d["text"], s["body"] = "/deny", "/deny" }))
@@ -106,14 +93,9 @@ func guardedLife(g *generator) {
 	c.bad("D-25 J-14", "a member that is empty", "L18", said(func(_, s m) { s["app"] = "" }))
 	c.bad("D-25", "evidence of an unknown schema", "L18", said(func(d, _ m) { d["schema"] = "countersign/statement/2" }))
 	c.bad("D-25", "another verb", "L18", said(func(d, _ m) { d["command"].(m)["verb"] = "deny" }))
-	c.bad("D-25", "another fingerprint", "L18", said(func(d, _ m) { d["command"].(m)["fingerprint"] = "secret:" + d["command"].(m)["fingerprint"].(string) }))
 	c.bad("D-25", "evidence that is not recorded", "L18", func(r *record) {
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["evidence"] = "artifacts/" + strings.Repeat("0", 64) + ".json"
-	})
-	c.bad("D-25", "another hash of the comment", "L18", func(r *record) {
-		p, _ := r.find("approval/decision", 0)
-		p["source"].(m)["body_sha256"] = canon.Sum(nil)
 	})
 	body := func(text string) func(*record) {
 		return func(r *record) {
@@ -146,9 +128,6 @@ func guardedLife(g *generator) {
 	c.good("E-45", "merged", merged(nil))
 	c.bad("E-45", "merged as another pull request", "L25", merged(m{"pull_request": 2}))
 	c.bad("E-45", "merged in another repository", "L25", merged(m{"repository": m{"id": "2"}}))
-	c.bad("E-45", "merged at a time with an offset", "L25", merged(m{"merged_at": "2026-01-05T00:00:05+00:00"}))
-	c.bad("E-45", "merged into no branch", "L25", merged(m{"base": ""}))
-	c.bad("E-45", "merged as what is no commit", "L25", merged(m{"merge_commit": "x"}))
 	c.bad("E-45", "merged as two commits", "L25", func(r *record) { merged(nil)(r); merged(m{"merge_commit": strings.Repeat("3", 40)})(r) })
 	validated := func(change func(doc m)) func(*record) {
 		return func(r *record) {
@@ -167,7 +146,6 @@ func guardedLife(g *generator) {
 	c.bad("E-38 D-21", "validated, with a standing of other decisions", "L17", validated(func(d m) { d["decisions"] = []any{} }))
 	c.bad("E-38 D-21 D-7", "validated, with a permission that is lost", "L17", validated(func(d m) { d["decisions"].([]any)[0].(m)["permission"] = "read" }))
 	c.bad("E-38 D-21", "validated, with a standing of another pull request", "L17", validated(func(d m) { d["pull_request"] = 2 }))
-	c.bad("E-38 D-21", "validated, with a standing of an unknown schema", "L17", validated(func(d m) { d["schema"] = "x" }))
 	c.bad("E-38 D-20", "validated, with a standing of another Policy", "L17", validated(func(d m) {
 		d["policy"] = m{"commit": strings.Repeat("1", 40), "sha256": "sha256:" + strings.Repeat("0", 64)}
 	}))
@@ -218,7 +196,6 @@ func (g *generator) postedLife(base *record) {
 	line := posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") }, nil, key)
 	as := func(other *record) func(*record) { return func(r *record) { *r = *other.clone() } }
 	c.good("S-10", "an approval that is signed on one line", as(line))
-	c.good("S-11", "a signed block with CR LF", as(posted(func(s signed.Signature) string { return strings.ReplaceAll(approval.SignedBlock(s), "\n", "\r\n") }, nil, key)))
 	for _, bad := range []struct {
 		note string
 		text func(string) string
@@ -232,7 +209,7 @@ func (g *generator) postedLife(base *record) {
 		note string
 		text func(string) string
 	}{
-		{"a space at the end of a line", func(t string) string { return t + " " }}, {"a line cut short", func(t string) string { return t[:len(t)-4] }},
+		{"a space at the end of a line", func(t string) string { return t + " " }},
 	} {
 		c.bad("S-10 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(strings.TrimSuffix(approval.SignedLine(s), "\n")) }, nil, key)))
 	}
@@ -255,7 +232,7 @@ func (g *generator) postedLife(base *record) {
 		change func(*signed.Statement)
 	}{
 		{"another repository", func(s *signed.Statement) { s.Repository.ID = "2" }}, {"another pull request", func(s *signed.Statement) { s.PullRequest = 2 }},
-		{"what else was shown", func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("0", 64) }}, {"a denial", func(s *signed.Statement) { s.Decision = ledger.Deny }},
+		{"a denial", func(s *signed.Statement) { s.Decision = ledger.Deny }},
 		{"a time before the transaction", func(s *signed.Statement) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
 	} {
 		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(approval.SignedBlock, bad.change, key)))

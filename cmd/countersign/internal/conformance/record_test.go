@@ -47,18 +47,27 @@ func lifeOf(t testing.TB, life storetest.Life) *record {
 			r.files[strings.TrimPrefix(name, ledger.Dir(id)+"/")] = string(data)
 		}
 	}
-	for line := range strings.Lines(r.files["events.jsonl"]) {
+	r.read(r.files["events.jsonl"], "proposal")
+	delete(r.files, "events.jsonl")
+	delete(r.files, "transaction.json")
+	r.settle()
+	return r
+}
+
+// read takes over events, but for those that no rule asks for, so that vectors are short:
+// display diffs, the proposal once it was applied, and artifacts of some kinds.
+func (r *record) read(events string, without ...string) {
+	for line := range strings.Lines(events) {
 		var e m
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
+			r.t.Fatal(err)
 		}
-		// What no rule asks for is left out, so that vectors are short.
 		payload := e["payload"].(m)
 		item, _ := payload["item"].(m)
 		if item["type"] == "turnDiff" || item["type"] == "fileChange" && item["status"] == "completed" {
 			continue
 		}
-		if payload["kind"] == "proposal" && e["type"] == "artifact/stored" {
+		if kind, ok := payload["kind"].(string); ok && e["type"] == "artifact/stored" && slices.Contains(without, kind) {
 			delete(r.files, payload["path"].(string))
 			continue
 		}
@@ -69,10 +78,6 @@ func lifeOf(t testing.TB, life storetest.Life) *record {
 		}
 		r.events = append(r.events, m{"timestamp": e["timestamp"], "type": e["type"], "payload": e["payload"]})
 	}
-	delete(r.files, "events.jsonl")
-	delete(r.files, "transaction.json")
-	r.settle()
-	return r
 }
 
 // settle makes the fold as it is now that which stays where a case has none.

@@ -134,7 +134,6 @@ func wholeLife(g *generator) {
 	c.bad("E-7 J-14", "an optional member that is empty", "L9", set("validate/complete", 0, "findings", ""))
 	c.bad("E-7 J-15", "a bool as text", "L9", set("validate/complete", 0, "success", "true"))
 	short.bad("E-7 J-15", "a number as text", "L9", func(r *record) { p, _ := r.find("tx/meta", 0); p["approval_policy"].(m)["required"] = "1" })
-	short.bad("E-7 J-15", "a number with a fraction in a payload", "L9", func(r *record) { p, _ := r.find("tx/meta", 0); p["approval_policy"].(m)["required"] = 1.5 })
 	short.good("J-15", "null for an empty list", func(r *record) { p, _ := r.find("tx/meta", 0); p["workspace_roots"] = nil })
 	short.bad("E-7", "another transaction's id in an event", "L9", set("turn/start", 0, "transaction_id", "tx_01KE5Q86Z943M4K0W7WAJYDRW9"))
 	short.bad("E-8 J-13", "an actor with a member more", "L9", func(r *record) { p, _ := r.find("tx/meta", 0); p["proposer"].(m)["name"] = "x" })
@@ -208,7 +207,6 @@ func wholeLife(g *generator) {
 	short.bad("E-17", "a message with a control character", "L9", proposal(func(p m) { p["message"] = "a\x1bb" }))
 	short.bad("E-17", "a trailer of ours that is declared", "L9", proposal(func(p m) { p["declared"] = []any{"Countersign-Stage: apply"} }))
 	short.bad("E-17", "an approval that is declared", "L9", proposal(func(p m) { p["declared"] = []any{"Approved-by: Ada"} }))
-	short.bad("E-17", "a trailer without a value", "L9", proposal(func(p m) { p["declared"] = []any{"Assisted-by: "} }))
 	c.bad("E-19", "a second item that says something else", "L9", func(r *record) {
 		p, at := r.find("turn/item", 0)
 		r.insert(at+1, r.event("turn/item", deep(p).(m)))
@@ -241,9 +239,7 @@ func wholeLife(g *generator) {
 		r.events = r.events[:at+1]
 		delete(r.files, "apply_result.json")
 	})
-	open.bad("E-23", "a turn that starts twice", "I4 L9", func(r *record) { _, at := r.find("turn/start", 0); r.insert(at+1, deep(r.events[at]).(m)) })
 	open.bad("E-23", "an item of a turn that has not started", "I5 L9", set("turn/item", 0, "turn_id", "turn_2"))
-	open.bad("E-23", "a request twice", "I6 L9", func(r *record) { _, at := r.find("approval/request", 0); r.insert(at+1, deep(r.events[at]).(m)) })
 	open.bad("E-23", "a request that is decided twice", "I6 L9", func(r *record) { _, at := r.find("approval/decision", 0); r.insert(at+1, deep(r.events[at]).(m)) })
 	open.bad("E-23", "a decision on no request", "I6 L9", set("approval/decision", 0, "approval_request_id", "req_9"))
 	open.bad("E-23", "a decision on another fingerprint", "L9", func(r *record) {
@@ -261,7 +257,6 @@ func wholeLife(g *generator) {
 		r.insert(at, e)
 	})
 	open.bad("E-23", "an apply inside an apply", "I7 L9", func(r *record) { _, at := r.find("apply/start", 0); r.insert(at+1, deep(r.events[at]).(m)) })
-	open.bad("E-23", "an apply without an id", "I7 L9", set("apply/start", 0, "apply_id", ""))
 	c.bad("E-23", "the end of another apply", "I8 L9", set("apply/complete", 0, "apply_id", "apply_2"))
 	c.bad("E-23 E-37", "an apply that has no end", "I8 L9", func(r *record) { _, at := r.find("apply/complete", 0); r.drop(at) })
 	c.bad("E-25", "applied without an apply", "L9 L6", func(r *record) {
@@ -277,17 +272,11 @@ func wholeLife(g *generator) {
 	})
 	c.bad("E-23", "the end of another validation", "L9", set("validate/complete", 0, "validate_id", "validate_2"))
 	c.bad("E-23", "findings of a validation that succeeded", "L9 L6", set("validate/complete", 0, "findings", "artifacts/x.json"))
-	c.bad("E-23", "closed as something else", "L9", set("tx/close", 0, "status", "denied"))
 	// The directory's own rules.
 	open.bad("E-30", "an artifact without its file", "I10", func(r *record) { r.exactly = m{r.path("risks"): nil} })
 	short.bad("E-30", "a proposal without its patch", "I11", func(r *record) { r.exactly = m{"patches/" + r.patchID() + ".diff": nil} })
 	open.bad("E-31", "an artifact with other bytes", "L4", func(r *record) { r.exactly = m{r.path("risks"): "{}\n"} })
 	open.bad("E-31", "an artifact with another hash", "L4", func(r *record) { set("artifact/stored", 1, "stored_sha256", "sha256:"+strings.Repeat("0", 64))(r) })
-	open.bad("E-31", "an artifact elsewhere", "L4 L10", func(r *record) {
-		p, _ := r.find("artifact/stored", 1)
-		r.exactly = m{"artifacts/x.json": r.files[p["path"].(string)], p["path"].(string): nil}
-		p["path"] = "artifacts/x.json"
-	})
 	short.bad("E-32", "an artifact that is no line", "L7", func(r *record) { r.events = append(r.events, r.artifact("note", "{ }\n")) })
 	short.good("E-32", "an artifact of another type that is no line", func(r *record) {
 		a := r.artifact("note", "x")
@@ -321,13 +310,8 @@ func wholeLife(g *generator) {
 	op := func(d m) m { return d["operation_results"].([]any)[0].(m) }
 	c.bad("E-34", "a result that differs from the artifact's", "L6", result(func(d m) { d["target_root"] = "x" }, false))
 	c.bad("E-34", "a result with another hash before", "L6", result(func(d m) { op(d)["before_hash"] = nil }, true))
-	c.bad("E-34", "a result with another hash after", "L6", result(func(d m) { op(d)["after_hash"] = "sha256:" + strings.Repeat("0", 64) }, true))
 	c.bad("E-34", "a result of another file", "L6", result(func(d m) { op(d)["path"] = "dir/other.txt" }, true))
 	c.bad("E-34", "a result with a sum that is wrong", "L6", result(func(d m) { d["summary"].(m)["succeeded"] = 2 }, true))
-	c.bad("E-34", "a result of another proposal", "L6", result(func(d m) { d["patch_source"].(m)["proposal_id"] = "prop_0" }, true))
-	c.bad("E-34", "a result that failed", "L6", result(func(d m) { d["outcome"] = "FAILED" }, true))
-	c.bad("E-34 J-13", "a result with a member more", "L6", result(func(d m) { d["note"] = "x" }, true))
-	c.bad("E-34", "a result at the root", "L6", result(func(d m) { d["target_root"] = "/srv" }, true))
 	c.bad("E-34 E-35", "an outcome that is not that of the end", "L6", set("apply/complete", 0, "outcome", "PARTIAL"))
 	c.bad("E-35", "the end of an apply to another target", "L6", set("apply/complete", 0, "target", "refs/heads/main"))
 	// Approvals of the apply.
@@ -339,21 +323,12 @@ func wholeLife(g *generator) {
 	})
 	open.bad("E-37", "an apply after a denial", "L3", set("approval/decision", 0, "decision", "deny"))
 	open.bad("E-37", "an apply that asks for nothing", "L3", set("apply/start", 0, "approvals", []any{}))
-	open.bad("E-37", "an apply of another patch", "L3", set("apply/start", 0, "patch_ids", []any{strings.Repeat("0", 64)}))
 	open.bad("E-37", "an apply of other files", "L3", set("apply/start", 0, "files", []any{"dir/file0.txt", "other"}))
 	open.bad("E-37", "an apply that asks for two", "L3", set("apply/start", 0, "approvals", []any{m{"fingerprint": "patchset:" + whole.patchID(), "kind": "fileChange", "required": 2}}))
-	open.bad("E-37", "an apply that asks for another patch's approval", "L3", set("apply/start", 0, "approvals", []any{m{"fingerprint": "patchset:" + strings.Repeat("0", 64), "kind": "fileChange", "required": 1}}))
 	open.bad("E-37", "a secret that nobody approved", "L3", func(r *record) { r.proposal(func(p m) { p["contains_secret_introductions"] = true }) })
 	open.bad("E-38 D-20", "a Policy that asks for two", "L17", func(r *record) { r.policy(canonicalPolicy(`"required":1`, `"required":2`)) })
 	open.bad("E-38 D-20", "a Policy that takes no local approvals", "L17", func(r *record) { r.policy(canonicalPolicy(`"permission"`, `"local":false,"permission"`)) })
-	open.bad("E-38 D-20 Y-45", "a Policy that protects the file", "L17", func(r *record) {
-		r.policy(canonicalPolicy(`"sandbox"`, `"protected":[{"paths":["dir/"],"required":1}],"sandbox"`))
-	})
 	open.bad("D-20 Y-21", "a Policy that is not in its canonical form", "L17", func(r *record) { r.policy(canonicalPolicy(`{"apply"`, `{ "apply"`)) })
-	open.bad("D-20", "a Policy with another hash", "L17", func(r *record) {
-		r.change("policy", func(d m) { d["policy"] = canonicalPolicy(`"required":1`, `"required":2`) })
-	})
-	open.bad("D-20", "a Policy of another commit", "L17", func(r *record) { r.change("policy", func(d m) { d["commit"] = strings.Repeat("1", 40) }) })
 	open.bad("D-20", "a Policy of an unknown schema", "L17", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/2" }) })
 	open.bad("D-20", "no Policy", "L17", func(r *record) {
 		_, at := r.find("artifact/stored", 0)
@@ -400,7 +375,6 @@ func wholeLife(g *generator) {
 	c.bad("E-42 P-11 P-26", "another patch, all names made good, not the index", "L5", patch(func(t string) string { return strings.Replace(t, "dir/file0", "dir/file1", -1) }, true))
 	c.bad("E-42 P-25", "a patch with less context, all names made good", "L5", patch(func(t string) string { return t + "x\n" }, true))
 	c.bad("E-42", "other target files", "L5 L3 L6", proposal(func(p m) { p["target_files"] = []any{"dir/file0.txt", "other"} }))
-	c.bad("E-42", "hashes of another path", "L5 L6", proposal(func(p m) { p["base_sha256_by_path"] = m{"other": nil} }))
 	c.bad("E-42", "no hash before of an update", "L5 L6", proposal(func(p m) { p["base_sha256_by_path"] = m{"dir/file0.txt": nil} }))
 	short.bad("E-43", "a redacted hash that is not the file's", "L5", proposal(func(p m) { p["patch_redacted_sha256"] = "sha256:" + strings.Repeat("0", 64) }))
 	short.bad("E-43", "a sealed hash without its file", "L5", proposal(func(p m) { p["patch_sealed_sha256"] = "sha256:" + strings.Repeat("0", 64) }))
@@ -435,7 +409,6 @@ func failedLife(g *generator) {
 		}
 	}
 	c.good("E-23 E-36", "a validation that found something", findings(nil))
-	c.bad("E-36", "findings of an unknown schema", "L6", findings(m{"schema": "x"}))
 	c.bad("E-23", "a validation that failed without findings", "L9", func(r *record) {
 		r.add("validate/start", m{"validate_id": "validate_1"})
 		r.add("validate/complete", m{"success": false, "validate_id": "validate_1"})
@@ -467,12 +440,9 @@ func againLife(g *generator) {
 	again := func(more m) func(*record) {
 		return func(r *record) { add("proposed_again", againDoc(r, more))(r) }
 	}
-	c.good("E-40", "and a second time", again(m{}))
 	c.good("E-40", "with an author, a message and what is declared", again(m{"author": m{"name": "Eve", "email": "eve@example.org", "date": "2026-01-05T00:00:00Z"}, "message": "x", "declared": []any{"Assisted-by: x"}, "summary": "x"}))
 	c.bad("E-40", "another patch proposed again", "L24", again(m{"patch_id": strings.Repeat("0", 64)}))
 	c.bad("E-40", "proposed again by nobody", "L24", again(m{"proposer": m{"id": ""}}))
-	c.bad("E-40", "proposed again by an actor of no kind", "L24", again(m{"proposer": m{"kind": ""}}))
-	c.bad("E-40", "proposed again in an unknown schema", "L24", again(m{"schema": "countersign/proposed_again/2"}))
 	c.bad("E-40", "proposed again with an input of no kind", "L24", again(m{"input": m{"kind": ""}}))
 	c.bad("E-40 J-13", "proposed again with a member more", "L24", again(m{"note": "x"}))
 	c.bad("E-40 E-17", "proposed again with a message that cannot be seen", "L24", again(m{"message": "\u200b"}))
@@ -489,9 +459,7 @@ func againLife(g *generator) {
 		}
 	}
 	c.good("E-41", "proposed elsewhere", elsewhere(nil))
-	c.bad("E-41", "another patch proposed elsewhere", "L24", elsewhere(m{"patch_id": strings.Repeat("0", 64)}))
 	c.bad("E-41", "proposed nowhere else", "L24", elsewhere(m{"proposals": []any{}}))
-	c.bad("E-41", "proposed elsewhere by nobody", "L24", elsewhere(m{"proposals": []any{m{"proposer": m{"id": "", "kind": "user", "login": ""}, "transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}}}))
 	c.bad("E-41", "proposed elsewhere in what is no transaction", "L24", elsewhere(m{"proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "transaction_id": "x"}}}))
 	c.bad("E-41", "proposed elsewhere in this very transaction", "L24", func(r *record) {
 		elsewhere(m{"proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "transaction_id": r.id}}})(r)
@@ -514,7 +482,6 @@ func folds(g *generator) {
 		{"E-6", "a chain that is broken", "L9 L2", func(r *record) { r.events[3]["prev"] = "x" }},
 		{"E-6", "a number that is wrong", "L9 L1", func(r *record) { r.events[3]["seq"] = 9 }},
 		{"E-24", "a status that cannot follow", "L9", set("tx/status", 1, "to", "completed")},
-		{"E-7", "an event of an unknown type", "L9", func(r *record) { r.events[2]["type"] = "turn/begin" }},
 		{"E-21", "another event first", "L9 I1", func(r *record) { r.drop(0) }},
 	} {
 		bad := r.clone()

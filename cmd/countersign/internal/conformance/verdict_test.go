@@ -55,7 +55,7 @@ func verdictVectors(g *generator) {
 	ada, bea, cy := vote{id: "local:ada@example.org", login: "Ada"}, vote{id: "local:bea@example.org", login: "Bea"}, vote{id: "local:cy@example.org", login: "Cy"}
 	of := func(v vote, change func(*vote)) vote { change(&v); return v }
 	g.in("local")
-	d := g.proposal("D-1 D-2", "nothing is said", lifeOf(g.t, storetest.Reviewed).without("policy", "proposal"), nil)
+	d := g.proposal("D-1 D-2", "nothing is said", lifeOf(g.t, storetest.Reviewed).without("policy", "risks"), nil)
 	d.decides("D-3 D-4 D-7", "one approval", "approved", "1", votes(ada), nil)
 	d.decides("D-3 D-11", "one of two", "pending", "1", votes(ada), policyOf(`"required":1`, `"required":2`))
 	d.decides("D-3 D-11", "two of two", "approved", "11", votes(ada, bea), policyOf(`"required":1`, `"required":2`))
@@ -63,17 +63,14 @@ func verdictVectors(g *generator) {
 	d.decides("D-2", "a denial", "denied", "1", votes(of(ada, func(v *vote) { v.decision = "deny" })), nil)
 	d.decides("D-2", "a denial by a bot", "denied", "1", votes(of(ada, func(v *vote) { v.decision = "deny"; v.source = m{"author": m{"kind": "bot"}} })), nil)
 	d.decides("D-2", "an approval, then a denial", "denied", "11", votes(ada, of(bea, func(v *vote) { v.decision = "deny" })), nil)
-	d.decides("D-2", "a denial of the secret", "denied", "1", votes(of(ada, func(v *vote) { v.decision, v.prefix = "deny", "secret:" })), nil)
 	denial := m{"author": m{"id": "9", "kind": "user", "login": "eve"}, "denied_at": "2026-01-05T00:00:00Z", "fingerprint": "patchset:" + d.base.patchID(), "kind": "fileChange", "reason": "", "transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}
 	d.decides("D-2", "a denial elsewhere in the ledger", "denied", "1", votes(ada), m{"denials": []any{denial}})
 	d.decides("D-5", "an approval of a bot", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"author": m{"kind": "bot"}} })), nil)
 	d.decides("D-5", "an approval of nobody", "pending", "0", votes(of(ada, func(v *vote) { v.id = "" })), nil)
 	d.decides("D-5", "an account that is listed under bots, by its login", "pending", "0", votes(ada), policyOf(`"commands"`, `"bots":["aDA"],"commands"`))
 	d.decides("D-5", "an account that is listed under bots, by its id", "pending", "0", votes(ada), policyOf(`"commands"`, `"bots":["local:ada@example.org"],"commands"`))
-	d.decides("D-5", "a login that looks like a number is no id", "approved", "1", votes(of(ada, func(v *vote) { v.login = "7" })), policyOf(`"commands"`, `"bots":["7"],"commands"`))
 	d.decides("D-7", "local approvals that do not count", "pending", "0", votes(ada), policyOf(`"permission"`, `"local":false,"permission"`))
 	d.decides("D-7", "an approval over RPC", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"kind": "rpc"} })), nil)
-	d.decides("D-7", "an approval of another kind of source", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"kind": "email"} })), nil)
 	d.decides("D-7", "a comment, without a standing", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"kind": "issue_comment", "permission": "admin"} })), nil)
 	d.decides("D-10", "the proposer's own, from the shell", "approved", "1", votes(vote{id: "local:bot@example.org", login: "bot"}), nil)
 	d.decides("D-10", "the proposer's own, of another proposer, over RPC", "pending", "0", func(r *record) {
@@ -151,7 +148,6 @@ func verdictVectors(g *generator) {
 	d.decides("D-13", "the glass is broken", "approved!", "1", votes(of(ada, breaks)), glass)
 	d.decides("D-13", "the glass is broken by who may not", "pending", "0", votes(of(bea, breaks)), glass)
 	d.decides("D-13", "the glass is broken without a reason", "pending", "0", votes(of(ada, func(v *vote) { v.kind = "break_glass" })), glass)
-	d.decides("D-13", "the glass is broken, and was not needed", "approved", "111", votes(bea, cy, of(ada, breaks)), glass)
 	d.decides("D-13", "a broken glass is no approval", "approved!", "11", votes(bea, of(ada, breaks)), glass)
 	d.decides("D-13 D-2", "the glass is broken, and somebody denied", "denied!", "11", votes(of(ada, breaks), of(bea, func(v *vote) { v.decision = "deny" })), glass)
 	d.decides("D-13", "the glass is broken, and a secret is not excused", "pending!", "1", secret(of(ada, breaks)), glass)
