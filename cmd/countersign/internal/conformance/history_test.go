@@ -253,6 +253,7 @@ func (s *stage) file(t testing.TB, end string) string {
 func historyVectors(g *generator) {
 	bundleCases(g)
 	auditCases(g)
+	acrossCases(g)
 	signedCases(g)
 	witnessCases(g)
 }
@@ -617,4 +618,96 @@ func witnessCases(g *generator) {
 // bundleAt is the bundle of the tip that was made.
 func (h *ledgerHistory) bundleAt(tip string) Bytes {
 	return h.bundle("# v2 git bundle\n" + tip + " " + ledgerRef + "\n")
+}
+
+// record is the transaction of a stage as it stands after it.
+func (h *ledgerHistory) record(i int) *record {
+	name := h.stages[i].file(h.t, "/events.jsonl")
+	r := &record{t: h.t, files: map[string]string{}}
+	r.id, _ = ledger.TransactionOf(name)
+	r.read(h.stages[i].files[name])
+	return r
+}
+
+// write makes a stage's files those of a record.
+func (s *stage) write(r *record) {
+	for name, file := range r.tree() {
+		s.files[ledger.Dir(r.id)+"/"+name] = file.(string)
+	}
+}
+
+// more adds a stage with more events of a record, an hour later.
+func (h *ledgerHistory) more(r *record, title, outcome string, add func()) {
+	n := len(r.events)
+	add()
+	for _, e := range r.events[n:] {
+		e["timestamp"] = "2026-01-05T01:00:00.000Z"
+	}
+	at := time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC)
+	s := &stage{files: map[string]string{}, when: at.Unix(), message: fmt.Sprintf("%s: x\n\nCountersign-Transaction: %s\nCountersign-Stage: %[1]s\nCountersign-Patch: %[3]s\nCountersign-Outcome: %s\n", title, r.id, r.patchID(), outcome)}
+	s.write(r)
+	h.stages = append(h.stages, s)
+}
+
+// acrossCases are about two transactions of one patch.
+func acrossCases(g *generator) {
+	g.in("across")
+	two := ledgerOf(g.t, storetest.Refused)
+	two.stages = two.stages[:2]
+	approved := func(add func(r *record, first string), author string) *ledgerHistory {
+		h := two.clone()
+		a, b := h.record(0), h.record(1)
+		set("tx/meta", 0, "proposer", m{"id": "8", "kind": "user", "login": "ada"})(a)
+		set("tx/meta", 0, "proposer", m{"id": "7", "kind": "user", "login": "bea"})(b)
+		h.stages[0].write(a)
+		h.stages[1].write(b)
+		h.more(b, "approve", "approved", func() {
+			add(b, a.id)
+			b.votes(vote{id: author, login: "ada"})
+		})
+		return h
+	}
+	elsewhere := func(r *record, first string) {
+		r.events = append(r.events, r.artifact("proposed_elsewhere", m{"patch_id": r.patchID(), "proposals": []any{m{"proposer": m{"id": "8", "kind": "user", "login": "ada"}, "transaction_id": first}}, "schema": "countersign/proposed_elsewhere/1"}))
+	}
+	nothing := func(*record, string) {}
+	const twin = "an approval of who proposed it in another transaction, who is named"
+	g.good("audit", "H-26 E-41", twin, m{"bundle": approved(elsewhere, "8").whole()}, nil)
+	g.good("audit", "H-26", "an approval of somebody else", m{"bundle": approved(nothing, "9").whole()}, nil)
+	g.bad("audit", "H-26", "an approval of who proposed it in another transaction, who is not named", twin, m{"bundle": approved(nothing, "8").whole()}, "L24")
+	succeeded := func(change func(old, new *record), reason func(id string) string, first bool) *ledgerHistory {
+		h := two.clone()
+		a, b := h.record(0), h.record(1)
+		for _, r := range []*record{a, b} {
+			r.proposal(func(p m) { p["pull_request"], p["repository"] = 1, m{"id": "1", "name": "acme/app"} })
+		}
+		b.proposal(func(p m) { p["supersedes"] = []any{a.id} })
+		change(a, b)
+		for i, r := range []*record{a, b} {
+			h.stages[i].write(r)
+			meta, _ := r.find("tx/meta", 0)
+			h.stages[i].files["proposed/pulls/01/1/"+r.id+".json"] = lineOf(m{"base_commit": meta["base_commit"], "transaction_id": r.id})
+		}
+		h.more(a, "apply", "superseded", func() {
+			a.add("tx/status", m{"from": "proposed", "reason": reason(b.id), "to": "superseded"})
+			a.add("tx/close", m{"status": "superseded"})
+		})
+		if !first {
+			h.stages[1], h.stages[2] = h.stages[2], h.stages[1]
+		}
+		return h
+	}
+	same, by := func(_, _ *record) {}, func(id string) string { return "superseded by " + id }
+	const after = "a proposal that takes another one's place"
+	g.good("audit", "H-25", after, m{"bundle": succeeded(same, by, false).whole()}, m{"transactions": 2})
+	bad := func(note string, h *ledgerHistory) {
+		g.t.Helper()
+		g.bad("audit", "H-25", "superseded: "+note, after, m{"bundle": h.whole()}, "L19")
+	}
+	bad("before it ended", succeeded(same, by, true))
+	bad("which names another one", succeeded(same, func(string) string { return "superseded" }, false))
+	bad("of another proposer", succeeded(func(_, b *record) {
+		set("tx/meta", 0, "proposer", m{"id": "local:eve@example.org", "kind": "bot", "login": "eve"})(b)
+	}, by, false))
+	bad("of another repository", succeeded(func(a, _ *record) { a.proposal(func(p m) { p["repository"].(m)["id"] = "2" }) }, by, false))
 }

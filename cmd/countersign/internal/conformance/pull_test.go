@@ -22,8 +22,6 @@ func signedLife(g *generator) {
 		return source(func(s m) { s["signature"].(m)[name] = value })
 	}
 	c.bad("S-30", "another key's fingerprint", "L21", signature("key_fingerprint", "SHA256:"+strings.Repeat("A", 43)))
-	c.bad("S-30 S-26", "another principal", "L21", signature("principal", "*"))
-	c.bad("S-30", "a key that is not recorded", "L21", signature("key", "artifacts/"+strings.Repeat("0", 64)+".json"))
 	c.bad("S-30", "another author", "L21", source(func(s m) { s["author"].(m)["id"] = "local:bea@example.org" }))
 	c.bad("S-30", "another reason", "L21", set("approval/decision", 0, "reason", "whyever"))
 	c.bad("S-30", "a signature stored after its decision", "L21", func(r *record) {
@@ -79,20 +77,16 @@ func guardedLife(g *generator) {
 			r.change("statement", func(d m) { change(d, d["statement"].(m)) })
 		}
 	}
-	c.bad("D-25", "a comment of somebody else", "L18", said(func(_, s m) { s["author"].(m)["id"] = "9" }))
-	c.bad("D-25", "a comment of another time", "L18", said(func(_, s m) { s["created_at"] = "2026-01-05T00:00:00Z" }))
-	c.bad("D-25", "another permission", "L18", said(func(d, _ m) { d["access"].(m)["permission"] = "admin" }))
+	c.bad("D-25 E-39", "a comment of somebody else", "L18", said(func(_, s m) { s["author"].(m)["id"] = "9" }))
 	c.bad("D-25", "a comment that says something else", "L18", said(func(d, s m) { d["text"], s["body"] = "/deny", "/deny" }))
 	c.bad("D-25", "a text that is not the comment's", "L18", said(func(d, s m) { s["body"] = "LGTM" }))
 	c.bad("D-25", "a comment that was edited", "L18", said(func(_, s m) { s["edited"] = true }))
 	for _, name := range []string{"gone", "untold"} {
 		c.bad("D-25", "a comment that is "+name, "L18", said(func(_, s m) { s[name] = true }))
 	}
-	c.bad("D-25", "a comment through an app", "L18", said(func(_, s m) { s["app"] = "x" }))
 	c.bad("D-25", "a comment whose earlier text was another", "L18", said(func(_, s m) { s["earlier"] = []any{"no"} }))
 	c.bad("D-25 J-14", "a member that is empty", "L18", said(func(_, s m) { s["app"] = "" }))
 	c.bad("D-25", "evidence of an unknown schema", "L18", said(func(d, _ m) { d["schema"] = "countersign/statement/2" }))
-	c.bad("D-25", "another verb", "L18", said(func(d, _ m) { d["command"].(m)["verb"] = "deny" }))
 	c.bad("D-25", "evidence that is not recorded", "L18", func(r *record) {
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["evidence"] = "artifacts/" + strings.Repeat("0", 64) + ".json"
@@ -105,6 +99,24 @@ func guardedLife(g *generator) {
 			p["source"].(m)["body_sha256"] = canon.Sum([]byte(text))
 		}
 	}
+	native := func(state, text string) func(*record) {
+		return func(r *record) {
+			body(text)(r)
+			said(func(d, s m) {
+				text := s["body"].(string)
+				d["native"], s["kind"], s["state"] = true, "review", state
+				d["command"] = m{"fingerprint": "patchset:" + r.patchID(), "verb": "approve"}
+				d["text"] = text
+			})(r)
+			p, _ := r.find("approval/decision", 0)
+			p["source"].(m)["kind"] = "review"
+		}
+	}
+	c.good("D-27", "a green review", native("APPROVED", "LGTM"))
+	c.bad("D-27", "a review that only comments", "L18", native("COMMENTED", "LGTM"))
+	c.bad("D-27", "a green review that looks like a command", "L18", native("APPROVED", "> **/Approve** it"))
+	c.bad("D-27", "a green review that denies", "L18", native("APPROVED", "/deny"))
+	c.bad("D-27", "a green review that names a patch", "L18", native("APPROVED", "not F"))
 	c.good("D-26", "the command and more lines", body("/approve F\r\nthanks"))
 	for _, text := range []string{"/approve  F", "/Approve F", "/approve F because", "/approve", "thanks\n/approve F", "/approve F\u200b", "/approve secret:F"} {
 		c.bad("D-26", "no command: "+strings.ReplaceAll(text, "\u200b", "ZWSP"), "L18", body(text))
@@ -127,7 +139,6 @@ func guardedLife(g *generator) {
 	}
 	c.good("E-45", "merged", merged(nil))
 	c.bad("E-45", "merged as another pull request", "L25", merged(m{"pull_request": 2}))
-	c.bad("E-45", "merged in another repository", "L25", merged(m{"repository": m{"id": "2"}}))
 	c.bad("E-45", "merged as two commits", "L25", func(r *record) { merged(nil)(r); merged(m{"merge_commit": strings.Repeat("3", 40)})(r) })
 	validated := func(change func(doc m)) func(*record) {
 		return func(r *record) {
@@ -146,9 +157,6 @@ func guardedLife(g *generator) {
 	c.bad("E-38 D-21", "validated, with a standing of other decisions", "L17", validated(func(d m) { d["decisions"] = []any{} }))
 	c.bad("E-38 D-21 D-7", "validated, with a permission that is lost", "L17", validated(func(d m) { d["decisions"].([]any)[0].(m)["permission"] = "read" }))
 	c.bad("E-38 D-21", "validated, with a standing of another pull request", "L17", validated(func(d m) { d["pull_request"] = 2 }))
-	c.bad("E-38 D-20", "validated, with a standing of another Policy", "L17", validated(func(d m) {
-		d["policy"] = m{"commit": strings.Repeat("1", 40), "sha256": "sha256:" + strings.Repeat("0", 64)}
-	}))
 	c.bad("E-38 D-20", "validated without a standing", "L17", func(r *record) {
 		for i, e := range r.events {
 			if p := e["payload"].(m); p["kind"] == "standing" {
