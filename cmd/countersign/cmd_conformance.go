@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -59,7 +60,7 @@ func (a *App) conformance(dir string, argv []string) error {
 	}
 	r, err := conformance.Run(os.DirFS(a.path(dir)), of)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitIO, Err: err}
+		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("vectors of %s: %w", dir, err)}
 	}
 	if other != nil {
 		if err := other.Close(); err != nil {

@@ -6,11 +6,13 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,9 +26,9 @@ import (
 const secondVerifier = "../../../../docs/spec/verifier/verify.py"
 
 // TestDifferential: this program and the second verifier agree on the vectors, and on random
-// ledgers, records, verdicts and patches. COUNTERSIGN_DIFFERENTIAL is how many of these there are,
-// COUNTERSIGN_SEED where they begin; COUNTERSIGN_VECTORS is a directory of more vectors, such as
-// those that the tests of package gitstore write of each kind of tampering.
+// ledgers, records and patches. COUNTERSIGN_DIFFERENTIAL is how many of these there are,
+// COUNTERSIGN_SEED where they begin; COUNTERSIGN_BUNDLES is a directory to which TestT78SameVerdict of
+// package gitstore wrote a ledger for each kind of tampering.
 func TestDifferential(t *testing.T) {
 	argv := strings.Fields(os.Getenv("COUNTERSIGN_VERIFIER"))
 	if len(argv) == 0 {
@@ -49,20 +51,16 @@ func TestDifferential(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, dir := range []string{vectorDir, os.Getenv("COUNTERSIGN_VECTORS")} {
-		if dir == "" {
-			continue
-		}
-		vectors, err := Read(os.DirFS(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range vectors {
-			if !slices.Contains(wrong, v.Note) {
-				agree(t, other, v.Note, v.Question())
-			}
+	vectors, err := Read(os.DirFS(vectorDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vectors {
+		if !slices.Contains(wrong, v.Note) {
+			agree(t, other, v.Note, v.Question())
 		}
 	}
+	tampered(t, other)
 	accepted := map[string]int{}
 	asked := map[string]int{}
 	for i := range n {
@@ -75,6 +73,38 @@ func TestDifferential(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d, %d questions: %v, accepted %v", seed, n, asked, accepted)
+}
+
+// tampered asks about the ledgers of COUNTERSIGN_BUNDLES, with signatures demanded and without.
+func tampered(t *testing.T, other Verifier) {
+	files, err := filepath.Glob(filepath.Join(os.Getenv("COUNTERSIGN_BUNDLES"), "*.bundle"))
+	if os.Getenv("COUNTERSIGN_BUNDLES") == "" {
+		return
+	}
+	if err != nil || len(files) == 0 {
+		t.Fatal("no bundles", err)
+	}
+	for i, file := range files {
+		raw, err1 := os.ReadFile(file)
+		about, err2 := os.ReadFile(strings.TrimSuffix(file, ".bundle") + ".json")
+		var doc struct{ Kind, Signers, Tip string }
+		if err := errors.Join(err1, err2, json.Unmarshal(about, &doc)); err != nil {
+			t.Fatal(err)
+		}
+		for _, signers := range []string{"", doc.Signers} {
+			input := m{"bundle": Bytes(raw)}
+			if doc.Tip != "" {
+				input["tip"] = doc.Tip
+			}
+			if signers != "" {
+				input["allowed_signers"] = signers
+			}
+			q := question("history", "audit", input)
+			q.ID = fmt.Sprintf("tampered-%d-%d", i, len(input))
+			agree(t, other, doc.Kind, q)
+		}
+	}
+	t.Logf("%d tampered ledgers", len(files))
 }
 
 // agree asks both, and returns the verdict of this program.
@@ -358,4 +388,3 @@ func (h *ledgerHistory) plainBundle(tip string) Bytes {
 	pack.Write(sum[:])
 	return Bytes("# v2 git bundle\n" + tip + " " + ledgerRef + "\n\n" + pack.String())
 }
-

@@ -457,6 +457,9 @@ func auditCases(g *generator) {
 		maps.Copy(a.files, b.files)
 		h.stages = slices.Delete(h.stages, 1, 2)
 	})
+	both := ledgerOf(g.t, storetest.Refused)
+	both.stages[2], both.stages[3] = both.stages[3], both.stages[2]
+	g.bad("audit", "H-17", "history: denied before a denial is in the index", twin, input(both), "L11")
 	ownEvents(g, refused)
 	known(g)
 }

@@ -22,6 +22,7 @@ var wrong = []string{
 	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
 	"completed without a validation", "applied, then completed without a validation", "an apply of a pull request's own diff", // E-26, E-27
 	"the end of an apply to another target", "an apply of other files", "a Policy of an unknown schema", // E-35, E-37, D-20
+	"history: denied before a denial is in the index",                                                     // H-17
 	"another patch, all names made good, not the index", "a patch with less context, all names made good", // E-42
 }
 
