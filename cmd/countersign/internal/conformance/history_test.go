@@ -457,6 +457,9 @@ func auditCases(g *generator) {
 		maps.Copy(a.files, b.files)
 		h.stages = slices.Delete(h.stages, 1, 2)
 	})
+	view := refused.clone()
+	view.stages[0].files["README.md"] = "# other words\n"
+	g.good("audit", "U-7 H-10", "history: other words at the root", input(view), nil)
 	both := ledgerOf(g.t, storetest.Refused)
 	both.stages[2], both.stages[3] = both.stages[3], both.stages[2]
 	g.bad("audit", "H-17", "history: denied before a denial is in the index", twin, input(both), "L11")

@@ -17,6 +17,8 @@ var wrong = []string{
 	"an empty directory", "an executable file",
 	// A drift to the same commit is none, also where it is not recorded (D-15).
 	"an approval on the very commit",
+	// Views are still held to the words of this program at the root (L16).
+	"history: other words at the root",
 	// The record says more than its rules hold it to.
 	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
 	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
