@@ -126,6 +126,7 @@ func guardedLife(g *generator) {
 	c.bad("E-27", "an apply of a pull request's own diff", "L9", func(r *record) {
 		r.add("apply/start", m{"apply_id": "apply_1", "approvals": []any{}, "base_commit": strings.Repeat("1", 40), "files": []any{}, "patch_ids": []any{}, "policy": r.ref(), "target": "x"})
 	})
+	c.bad("E-26", "a pull request's own diff, completed and never validated", "L9", func(r *record) { r.add("tx/status", m{"from": "proposed", "reason": "x", "to": "completed"}) })
 	c.bad("E-17", "a message of a pull request's own diff", "L9", func(r *record) { r.proposal(func(p m) { p["message"] = "x" }) })
 	c.bad("E-40", "a pull request's own diff proposed again", "L24", func(r *record) {
 		r.events = append(r.events, r.artifact("proposed_again", againDoc(r, m{})))

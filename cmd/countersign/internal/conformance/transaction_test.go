@@ -386,6 +386,8 @@ func wholeLife(g *generator) {
 		r.id = "tx_81KE5Q86Z943M4K0W7WAJYDRW8"
 		r.replace(old, r.id)
 	})
+	short.bad("E-25", "applied, and nothing was", "L9", func(r *record) { r.add("tx/status", m{"from": "proposed", "reason": "x", "to": "applied"}) })
+	short.bad("E-23", "closed while it is proposed", "L9", func(r *record) { r.add("tx/close", m{"status": "proposed"}) })
 	failedLife(g)
 }
 

@@ -22,6 +22,7 @@ var wrong = []string{
 	// The record says more than its rules hold it to.
 	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
 	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
+	"applied, and nothing was", "closed while it is proposed", "a pull request's own diff, completed and never validated", // E-25, E-23, E-26
 	"completed without a validation", "applied, then completed without a validation", "an apply of a pull request's own diff", // E-26, E-27
 	"the end of an apply to another target", "an apply of other files", "a Policy of an unknown schema", // E-35, E-37, D-20
 	"history: denied before a denial is in the index",                                                     // H-17
