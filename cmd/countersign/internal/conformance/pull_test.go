@@ -241,7 +241,7 @@ func (g *generator) postedLife(base *record) {
 		change func(*signed.Statement)
 	}{
 		{"another repository", func(s *signed.Statement) { s.Repository.ID = "2" }}, {"another pull request", func(s *signed.Statement) { s.PullRequest = 2 }},
-		{"a denial", func(s *signed.Statement) { s.Decision = ledger.Deny }},
+
 		{"a time before the transaction", func(s *signed.Statement) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
 	} {
 		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(approval.SignedBlock, bad.change, key)))

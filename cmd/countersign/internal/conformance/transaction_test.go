@@ -321,17 +321,11 @@ func wholeLife(g *generator) {
 	open.bad("E-37", "an apply after a denial", "L3", set("approval/decision", 0, "decision", "deny"))
 	open.bad("E-37", "an apply that asks for nothing", "L3", set("apply/start", 0, "approvals", []any{}))
 	open.bad("E-37", "an apply of other files", "L3", set("apply/start", 0, "files", []any{"dir/file0.txt", "other"}))
-	open.bad("E-37", "an apply that asks for two", "L3", set("apply/start", 0, "approvals", []any{m{"fingerprint": "patchset:" + whole.patchID(), "kind": "fileChange", "required": 2}}))
 	open.bad("E-37", "a secret that nobody approved", "L3", func(r *record) { r.proposal(func(p m) { p["contains_secret_introductions"] = true }) })
 	open.bad("E-38 D-20", "a Policy that asks for two", "L17", func(r *record) { r.policy(canonicalPolicy(`"required":1`, `"required":2`)) })
 	open.bad("E-38 D-20", "a Policy that takes no local approvals", "L17", func(r *record) { r.policy(canonicalPolicy(`"permission"`, `"local":false,"permission"`)) })
 	open.bad("D-20 Y-21", "a Policy that is not in its canonical form", "L17", func(r *record) { r.policy(canonicalPolicy(`{"apply"`, `{ "apply"`)) })
 	open.bad("D-20", "a Policy of an unknown schema", "L17", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/2" }) })
-	open.bad("D-20", "no Policy", "L17", func(r *record) {
-		_, at := r.find("artifact/stored", 0)
-		delete(r.files, r.path("policy"))
-		r.drop(at)
-	})
 	open.bad("E-38 D-5", "an approval of a bot", "L17", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["author"].(m)["kind"] = "bot" })
 	open.bad("E-38 D-7", "an approval from elsewhere", "L17 L18", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["kind"] = "email" })
 	open.bad("E-38 D-10", "an approval of an author of the change", "L17", func(r *record) {

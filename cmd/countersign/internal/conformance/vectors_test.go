@@ -136,7 +136,7 @@ func TestTwins(t *testing.T) {
 	}
 	size := int64(0)
 	err = filepath.Walk(vectorDir, func(_ string, info os.FileInfo, err error) error {
-		if err == nil && !info.IsDir() {
+		if err == nil && strings.HasSuffix(info.Name(), ".jsonl") {
 			size += info.Size()
 		}
 		return err
