@@ -457,6 +457,12 @@ func auditCases(g *generator) {
 		maps.Copy(a.files, b.files)
 		h.stages = slices.Delete(h.stages, 1, 2)
 	})
+	joined := ledgerOf(g.t, storetest.Whole)
+	begun := joined.at("apply", 0)
+	maps.Copy(joined.stages[begun].files, joined.stages[begun+1].files)
+	joined.stages[begun].message = strings.NewReplacer("Countersign-Stage: apply", "Countersign-Stage: apply and apply begins", "apply: ", "apply and apply begins: ").Replace(joined.stages[begun+1].message)
+	joined.stages = slices.Delete(joined.stages, begun+1, begun+2)
+	g.bad("audit", "H-8", "history: two stages in one commit, which its words say", "a whole life, as a ledger", input(joined), "L15")
 	view := refused.clone()
 	view.stages[0].files["README.md"] = "# other words\n"
 	g.good("audit", "U-7 H-10", "history: other words at the root", input(view), nil)

@@ -19,6 +19,8 @@ var wrong = []string{
 	"an approval on the very commit",
 	// Views are still held to the words of this program at the root (L16).
 	"history: other words at the root",
+	// Words that join two stages are taken for those of one (H-8).
+	"history: two stages in one commit, which its words say",
 	// The record says more than its rules hold it to.
 	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
 	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
