@@ -505,8 +505,11 @@ func verdictDecide(in struct {
 	}
 	p, err := policy.Decode(in.Policy)
 	proposed := log.Transaction().Pointers.Proposal
-	if err != nil || proposed == nil {
-		return nil, cmpError(err, "nothing is proposed")
+	if err != nil {
+		return nil, err
+	}
+	if proposed == nil {
+		return nil, errors.New("nothing is proposed")
 	}
 	c := approval.Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: log, Now: in.Now,
@@ -549,13 +552,6 @@ func asRecorded(raw []byte, v any) error {
 		return err
 	}
 	return canon.Unmarshal(line, v)
-}
-
-func cmpError(err error, or string) error {
-	if err == nil {
-		return errors.New(or)
-	}
-	return err
 }
 
 func verdictValues(v approval.Verdict) values {
