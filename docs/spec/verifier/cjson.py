@@ -1,0 +1,338 @@
+"""Canonical JSON (J-1 to J-12) and the shape of records (J-13 to J-15).
+
+A number is read as int if its double is a whole number below 1e21, else as float.
+"""
+import base64
+import hashlib
+import re
+import sys
+
+sys.setrecursionlimit(20000)
+
+
+class Refused(Exception):
+    """A requirement does not hold. rule is what it is reported under."""
+
+    def __init__(self, text, rule=""):
+        super().__init__(text)
+        self.rule = rule
+
+
+def need(ok, text, rule=""):
+    if not ok:
+        raise Refused(text, rule)
+
+
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+SPACE = re.compile(r"[ \t\n\r]*")
+PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+HEX4 = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+class _Reader:
+    def __init__(self, text):
+        self.s, self.i = text, 0
+
+    def space(self):
+        self.i = SPACE.match(self.s, self.i).end()
+
+    def value(self, depth):
+        s, c = self.s, self.s[self.i:self.i + 1]
+        if c in ("{", "["):
+            need(depth < 1000, "J-4: nested too deep")
+            return self.container(c, depth + 1)
+        if c == '"':
+            return self.string()
+        for word, v in (("null", None), ("true", True), ("false", False)):
+            if s.startswith(word, self.i):
+                self.i += len(word)
+                return v
+        m = NUMBER.match(s, self.i)
+        need(m, "J-1: not a value")
+        self.i = m.end()
+        f = float(m.group())  # correctly rounded (J-5)
+        need(f not in (float("inf"), float("-inf")), "J-5: number too large")
+        return int(f) if f == int(f) and abs(f) < 1e21 else f
+
+    def container(self, opening, depth):
+        out = {} if opening == "{" else []
+        closing = "}" if opening == "{" else "]"
+        self.i += 1
+        self.space()
+        if self.s.startswith(closing, self.i):
+            self.i += 1
+            return out
+        while True:
+            self.space()
+            if opening == "{":
+                need(self.s.startswith('"', self.i), "J-1: no key")
+                key = self.string()
+                need(key not in out, "J-3: key twice")
+                self.space()
+                need(self.s.startswith(":", self.i), "J-1: no colon")
+                self.i += 1
+                self.space()
+                out[key] = self.value(depth)
+            else:
+                out.append(self.value(depth))
+            self.space()
+            c = self.s[self.i:self.i + 1]
+            self.i += 1
+            if c == closing:
+                return out
+            need(c == ",", "J-1: no comma")
+
+    def string(self):
+        s, out = self.s, []
+        self.i += 1
+        while True:
+            m = PLAIN.match(s, self.i)
+            out.append(m.group())
+            self.i = m.end()
+            c = s[self.i:self.i + 1]
+            if c == '"':
+                self.i += 1
+                return "".join(out)
+            need(c == "\\", "J-2: bad string")
+            m = HEX4.match(s, self.i)
+            if not m:
+                esc = ESCAPES.get(s[self.i + 1:self.i + 2])
+                need(esc is not None, "J-2: bad escape")
+                out.append(esc)
+                self.i += 2
+                continue
+            unit = int(m.group(1), 16)
+            self.i += 6
+            if 0xD800 <= unit < 0xDC00:  # J-6
+                low = HEX4.match(s, self.i)
+                if low and 0xDC00 <= int(low.group(1), 16) < 0xE000:
+                    unit = 0x10000 + ((unit - 0xD800) << 10) + int(low.group(1), 16) - 0xDC00
+                    self.i += 6
+            out.append(chr(unit))
+
+
+def parse(data):
+    """The value of a document (J-1 to J-6)."""
+    try:
+        text = bytes(data).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused("J-2: not UTF-8")
+    r = _Reader(text)
+    r.space()
+    v = r.value(0)
+    r.space()
+    need(r.i == len(text), "J-1: something behind the document")
+    return v
+
+
+def utf16(text):
+    """Key of UTF-16 order."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def _string(s):  # J-8
+    return '"' + re.sub('["\\\\\x00-\x1f\ud800-\udfff]', lambda m: SHORT.get(m.group()) or "\\u%04x" % ord(m.group()), s) + '"'
+
+
+def number(v):  # J-9
+    v = float(v)
+    if v == 0:
+        return "0"
+    sign, v = ("-", -v) if v < 0 else ("", v)
+    mantissa, _, exponent = ("%r" % v).partition("e")
+    whole, _, part = mantissa.partition(".")
+    part = "" if part == "0" else part
+    digits = (whole + part).lstrip("0")
+    n = len(whole) + int(exponent or 0)  # the point is behind n digits
+    if whole == "0":
+        n -= 1 + len(part) - len(part.lstrip("0"))
+    digits = digits.rstrip("0")
+    k = len(digits)
+    if k <= n <= 21:
+        out = digits + "0" * (n - k)
+    elif 0 < n <= 21:
+        out = digits[:n] + "." + digits[n:]
+    elif -6 < n <= 0:
+        out = "0." + "0" * -n + digits
+    else:
+        e = n - 1
+        out = digits[0] + ("." + digits[1:] if k > 1 else "") + "e" + ("+" if e > 0 else "-") + str(abs(e))
+    return sign + out
+
+
+def _write(v, out):
+    if v is None or v is True or v is False:
+        out.append({None: "null", True: "true", False: "false"}[v])
+    elif isinstance(v, str):
+        out.append(_string(v))
+    elif isinstance(v, (int, float)):
+        out.append(number(v))
+    elif isinstance(v, list):
+        for n, e in enumerate(v):
+            out.append("," if n else "[")
+            _write(e, out)
+        out.append("]" if v else "[]")
+    else:
+        for n, k in enumerate(sorted(v, key=utf16)):
+            out.append(("," if n else "{") + _string(k) + ":")
+            _write(v[k], out)
+        out.append("}" if v else "{}")
+
+
+def canonical(v):
+    """Canonical bytes (J-7 to J-9), without an LF."""
+    out = []
+    _write(v, out)
+    return "".join(out).encode("utf-8")
+
+
+def line_of(v):
+    return canonical(v) + b"\n"
+
+
+def read_line(data):  # J-10
+    v = parse(data)
+    need(line_of(v) == data, "J-10: not a line in canonical form")
+    return v
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def hashed(data):
+    return "sha256:" + sha(data)
+
+
+def derived_id(prefix, v):  # J-12
+    return prefix + "_" + sha(line_of(v))[:16]
+
+
+# Records. A shape is written as in the tables: "name type" for each member, with ? behind the
+# name of what may be left out where it is empty, and ?? where an empty value need not be left out.
+# Types: text, bool, int, object, any, T[], map(T), T|null, or the name of a shape.
+
+SHAPES = {}
+
+
+def shape(name, members):
+    table = {}
+    for part in members.split(","):
+        if part.strip():
+            n, t = part.split()
+            table[n.rstrip("?")] = (t, n.endswith("?"), n.endswith("??"))
+    SHAPES[name] = table
+
+
+def has_surrogate(s):
+    return re.search("[\ud800-\udfff]", s) is not None
+
+
+def typed(v, t, where):
+    if t.endswith("|null"):
+        ok = v is None or typed(v, t[:-5], where)
+    elif t == "text":
+        ok = isinstance(v, str) and not has_surrogate(v)
+    elif t == "bool":
+        ok = isinstance(v, bool)
+    elif t == "int":
+        ok = isinstance(v, int) and not isinstance(v, bool) and -2**63 <= v < 2**63
+    elif t == "object":
+        ok = isinstance(v, dict)
+    elif t == "any":
+        ok = True
+    elif t.endswith("[]"):
+        ok = v is None or isinstance(v, list) and all(typed(e, t[:-2], where) for e in v)
+    elif t.startswith("map("):
+        ok = v is None or isinstance(v, dict) and all(not has_surrogate(k) and typed(e, t[4:-1], where) for k, e in v.items())
+    else:
+        record(v, t, where)
+        ok = True
+    need(ok, "%s: not of type %s" % (where, t))
+    return True
+
+
+def empty(v):
+    return v is None or v is False or v == "" or v == [] or v == {} or (v == 0 and not isinstance(v, bool))
+
+
+def record(v, name, where="", rule=""):
+    """Refuses what is not a record of this shape (J-13 to J-15)."""
+    try:
+        need(isinstance(v, dict), where + " J-13: not an object")
+        table = SHAPES[name]
+        for k in v:
+            need(k in table, "%s J-13: member %s of %s is not known" % (where, ascii(k), name))
+        for k, (t, optional, keeps) in table.items():
+            if k not in v:
+                need(optional, "%s J-14: member %s of %s is missing" % (where, k, name))
+                continue
+            need(not optional or keeps or not empty(v[k]), "%s J-14: empty member %s" % (where, k))
+            typed(v[k], t, "%s %s.%s" % (where, name, k))
+    except Refused as e:
+        raise Refused(str(e), e.rule or rule)
+
+
+def is_record(v, name):
+    try:
+        record(v, name)
+        return True
+    except Refused:
+        return False
+
+
+HASH = re.compile(r"sha256:[0-9a-f]{64}\Z")
+HEX64 = re.compile(r"[0-9a-f]{64}\Z")
+HEX40 = re.compile(r"[0-9a-f]{40}\Z")
+
+
+# Values in an input of a vector.
+
+def to_bytes(v):
+    if isinstance(v, str):
+        try:
+            return v.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Refused("Bytes with a lone surrogate")
+    need(isinstance(v, dict) and set(v) == {"base64"} and isinstance(v["base64"], str), "not Bytes")
+    return unbase64(v["base64"])
+
+
+def unbase64(s):
+    try:
+        out = base64.b64decode(s, validate=True)
+    except ValueError:
+        raise Refused("not base64")
+    need(base64.b64encode(out).decode() == s, "base64 in another form")
+    return out
+
+
+def to_path(v):
+    need(isinstance(v, str), "not a Path")
+    return unbase64(v[7:]) if v.startswith("base64:") else to_bytes(v)
+
+
+def to_tree(v):
+    """Path (bytes) -> (mode, bytes)."""
+    need(isinstance(v, dict), "not a Tree")
+    out = {}
+    for p, f in v.items():
+        mode = "100644"
+        if isinstance(f, dict) and "mode" in f:
+            need(set(f) == {"mode", "content"} and re.match(r"[0-7]{6}\Z", str(f["mode"])), "not a File")
+            mode, f = f["mode"], f["content"]
+        path = to_path(p)
+        need(path not in out, "a Path twice")
+        out[path] = (mode, to_bytes(f))
+    return out
+
+
+def from_bytes(b):
+    try:
+        return b.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(b).decode()}
