@@ -4,6 +4,7 @@ A number is read as int if its double is a whole number below 1e21, else as floa
 """
 import base64
 import hashlib
+import json
 import re
 import sys
 
@@ -23,93 +24,23 @@ def need(ok, text, rule=""):
         raise Refused(text, rule)
 
 
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-SPACE = re.compile(r"[ \t\n\r]*")
-PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
-ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-HEX4 = re.compile(r"\\u([0-9a-fA-F]{4})")
+TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
 
 
-class _Reader:
-    def __init__(self, text):
-        self.s, self.i = text, 0
+def _number(text):  # J-5
+    f = float(text)
+    need(f not in (float("inf"), float("-inf")), "J-5: number too large")
+    return int(f) if f == int(f) and abs(f) < 1e21 else f
 
-    def space(self):
-        self.i = SPACE.match(self.s, self.i).end()
 
-    def value(self, depth):
-        s, c = self.s, self.s[self.i:self.i + 1]
-        if c in ("{", "["):
-            need(depth < 1000, "J-4: nested too deep")
-            return self.container(c, depth + 1)
-        if c == '"':
-            return self.string()
-        for word, v in (("null", None), ("true", True), ("false", False)):
-            if s.startswith(word, self.i):
-                self.i += len(word)
-                return v
-        m = NUMBER.match(s, self.i)
-        need(m, "J-1: not a value")
-        self.i = m.end()
-        f = float(m.group())  # correctly rounded (J-5)
-        need(f not in (float("inf"), float("-inf")), "J-5: number too large")
-        return int(f) if f == int(f) and abs(f) < 1e21 else f
+def _object(pairs):  # J-3
+    out = dict(pairs)
+    need(len(out) == len(pairs), "J-3: key twice")
+    return out
 
-    def container(self, opening, depth):
-        out = {} if opening == "{" else []
-        closing = "}" if opening == "{" else "]"
-        self.i += 1
-        self.space()
-        if self.s.startswith(closing, self.i):
-            self.i += 1
-            return out
-        while True:
-            self.space()
-            if opening == "{":
-                need(self.s.startswith('"', self.i), "J-1: no key")
-                key = self.string()
-                need(key not in out, "J-3: key twice")
-                self.space()
-                need(self.s.startswith(":", self.i), "J-1: no colon")
-                self.i += 1
-                self.space()
-                out[key] = self.value(depth)
-            else:
-                out.append(self.value(depth))
-            self.space()
-            c = self.s[self.i:self.i + 1]
-            self.i += 1
-            if c == closing:
-                return out
-            need(c == ",", "J-1: no comma")
 
-    def string(self):
-        s, out = self.s, []
-        self.i += 1
-        while True:
-            m = PLAIN.match(s, self.i)
-            out.append(m.group())
-            self.i = m.end()
-            c = s[self.i:self.i + 1]
-            if c == '"':
-                self.i += 1
-                return "".join(out)
-            need(c == "\\", "J-2: bad string")
-            m = HEX4.match(s, self.i)
-            if not m:
-                esc = ESCAPES.get(s[self.i + 1:self.i + 2])
-                need(esc is not None, "J-2: bad escape")
-                out.append(esc)
-                self.i += 2
-                continue
-            unit = int(m.group(1), 16)
-            self.i += 6
-            if 0xD800 <= unit < 0xDC00:  # J-6
-                low = HEX4.match(s, self.i)
-                if low and 0xDC00 <= int(low.group(1), 16) < 0xE000:
-                    unit = 0x10000 + ((unit - 0xD800) << 10) + int(low.group(1), 16) - 0xDC00
-                    self.i += 6
-            out.append(chr(unit))
+def _constant(text):
+    raise Refused("J-1: " + text)
 
 
 def parse(data):
@@ -118,12 +49,14 @@ def parse(data):
         text = bytes(data).decode("utf-8")
     except UnicodeDecodeError:
         raise Refused("J-2: not UTF-8")
-    r = _Reader(text)
-    r.space()
-    v = r.value(0)
-    r.space()
-    need(r.i == len(text), "J-1: something behind the document")
-    return v
+    depth = 0
+    for m in TOKENS.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(m.group(), 0)
+        need(depth <= 1000, "J-4: nested too deep")
+    try:
+        return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as e:
+        raise Refused("J-1: %s" % e)
 
 
 def utf16(text):

@@ -50,9 +50,9 @@ def sequence(of, least=0, most=10**9, unique=True):
     return f
 
 
-def mapping(required=(), **keys):
+def mapping(must=(), /, **keys):
     def f(v):
-        need(isinstance(v, dict) and all(k in keys for k in v) and all(k in v for k in required), "Y-4: keys")
+        need(isinstance(v, dict) and all(k in keys for k in v) and all(k in v for k in must), "Y-4: keys")
         return {k: keys[k](e) for k, e in v.items()}
     return f
 

@@ -104,7 +104,7 @@ class Reader:
             need(self.value_here(col, False), "Y-3: nothing")
             out.append(self.node(col + 1, dashes + 1 if self.row == row else 0))
             if self.at() != col or not (self.rest() == "-" or self.rest().startswith("- ")):
-                need(self.at() < col, "Y-2: indentation")
+                need(self.at() <= col, "Y-2: indentation")  # equal: the next key of a mapping that this is in
                 return out
 
     def value_here(self, col, dash):
