@@ -1,0 +1,243 @@
+"""The verdict (D-1 to D-22)."""
+import cjson
+import policy
+import ucd
+from cjson import Refused, is_record, need, record, shape
+from policy import PERMISSIONS, signed
+from signatures import rfc3339
+
+shape("policy_doc", "commit text, found bool, policy text, schema text, sha256 text")
+shape("stand", "approval_request_id text, permission text, reason text, role text, stands bool")
+shape("standing", "decisions stand[], head_commit text, owners map(text[]), policy ref, pull_request int, read_at text, schema text, teams map(text[])")
+shape("since", "commits int, files int, from text, names text[], same_directory int, to text, unknown? text")
+shape("drift", "schema text, since since[], to text")
+
+
+def listed(accounts, author):  # D-5
+    for a in accounts:
+        by_id = a.isascii() and a.isdigit() or ":" in a
+        if a == author["id"] if by_id else a.casefold() == author["login"].casefold():
+            return True
+    return False
+
+
+def last_standing(rec, n):
+    """The standing for an event (D-20), or None."""
+    start = max([i for i, _ in rec.of_type("apply/start", before=n)], default=-1)
+    found = [p for i, p in rec.artifacts("standing", n) if i > start]
+    if not found:
+        return None
+    return check_standing(rec, rec.content(found[-1]))
+
+
+def check_standing(rec, v):  # D-21
+    record(v, "standing", "D-21")
+    need(v["schema"] == "countersign/standing/1" and v["pull_request"] == rec.pull(), "D-21: standing")
+    return v
+
+
+def policy_of(rec, n):
+    """The Policy at an event (D-20)."""
+    ref = rec.events[n]["payload"].get("policy")
+    if ref is None:
+        found = rec.artifacts("standing", n)
+        need(found, "D-20: no standing")
+        ref = check_standing(rec, rec.content(found[-1]))["policy"]
+    for _, p in rec.artifacts("policy"):
+        v = rec.content(p)
+        if isinstance(v, dict) and (v.get("sha256"), v.get("commit")) == (ref["sha256"], ref["commit"]):
+            record(v, "policy_doc", "D-20")
+            data = v["policy"].encode()
+            need(v["schema"] == "countersign/policy/1" and cjson.hashed(data) == v["sha256"], "D-20: policy")
+            return policy.read_recorded(data)
+    raise Refused("D-20: no policy")
+
+
+def at_event(rec, n):  # D-20
+    pol, p, standing, drift = policy_of(rec, n), rec.events[n]["payload"], None, None
+    if rec.pull():
+        standing = last_standing(rec, n)
+    head = standing["head_commit"] if standing else ""
+    if "drift" in pol["approvals"]:
+        start = max([i for i, _ in rec.of_type("apply/start", before=n)], default=-1)
+        found = [x for i, x in rec.artifacts("drift", n) if i > start]
+        drift = rec.content(found[-1]) if found else None
+    onto = p["base_commit"] if "apply_id" in p else head
+    return Verdict(rec, n, pol, rfc3339(rec.events[n]["timestamp"]), head, standing, drift, onto, [])
+
+
+class Verdict:
+    """verdict, broken (the glass), needs with fingerprint and approved, counted: one bool for each decision."""
+
+    def __init__(self, rec, n, pol, now, head, standing, drift, onto, denials):
+        self.rec, self.n, self.pol, self.now, self.head = rec, n, pol, now, head
+        self.standing, self.drift, self.onto = standing, drift, onto
+        self.local = not rec.pull()
+        m = rec.proposal
+        need(m is not None, "D-1: no proposal")
+        self.lists = rec.people(n)
+        prints = {p + "patchset:" + rec.pid for p in ("", "secret:", "protected:")}
+        decisions = rec.of_type("approval/decision", before=n)
+        self.needs = [dict(x, fingerprint=x["prefix"] + "patchset:" + rec.pid)
+                      for x in policy.needs(pol, m["target_files"] or [], m["contains_secret_introductions"])]
+        secret = any(x["kind"] == "secrets_override" for x in self.needs)
+        votes, self.counted, self.broken = [[] for _ in self.needs], [], False
+        for i, d in decisions:
+            counts = False
+            if d["decision"] == "approve" and self.counts_at_all(i, d):
+                own = self.own(i, d)
+                if rec.request(d)["kind"] == "break_glass":  # D-13
+                    if d["fingerprint"] == "patchset:" + rec.pid and d.get("reason") and listed(pol["approvals"].get("break_glass", []), d["source"]["author"]) \
+                            and (i in rec.signatures or not any(x.get("signed") for x in self.needs)) and not (own and secret):
+                        counts = self.broken = True
+                else:
+                    for x, v in zip(self.needs, votes):
+                        paths = self.good_for(i, d, x, own)
+                        if paths:
+                            v.append((i, d, paths))
+                            counts = True
+            self.counted.append(counts)
+        for x, v in zip(self.needs, votes):  # D-3
+            x["approved"] = min(self.persons([y for y in v if y[2] is True or path in y[2]]) for path in
+                                (x["paths"] if x.get("owners") else [None]))
+        met = [x["approved"] >= x["required"] for x in self.needs]
+        if self.broken and not all(ok for x, ok in zip(self.needs, met) if x["kind"] != "secrets_override"):
+            left = [(x, ok) for x, ok in zip(self.needs, met) if x["kind"] == "secrets_override"]
+            self.needs = [{"kind": "break_glass", "fingerprint": "patchset:" + rec.pid, "required": 1, "approved": 1}] + [x for x, _ in left]
+            met = [True] + [ok for _, ok in left]
+        else:
+            self.broken = False
+        denied = any(d["decision"] == "deny" and d["fingerprint"] in prints for _, d in decisions) \
+            or any(x.get("fingerprint") in prints for x in denials)
+        self.verdict = "denied" if denied else "approved" if all(met) else "pending"  # D-2
+
+    def named_before(self, i):
+        """Proposers that artifacts before a decision name; None if one of them is not as E-40 and E-41 say (D-6)."""
+        out = []
+        try:
+            for _, p in self.rec.artifacts("proposed_again", i):
+                out.append(self.rec.check_again(p)["proposer"])
+            for _, p in self.rec.artifacts("proposed_elsewhere", i):
+                out += [x["proposer"] for x in self.rec.check_elsewhere(p)["proposals"]]
+        except (Refused, KeyError, TypeError):
+            return None
+        return out
+
+    def counts_at_all(self, i, d):  # D-5 to D-9
+        s, a, ap, rec = d["source"], d["source"]["author"], self.pol["approvals"], self.rec
+        if not a["id"] or a["kind"] != "user" or listed(self.pol.get("bots", []), a):
+            return False
+        named = self.named_before(i)
+        if named is None or any("<REDACTED:" in x["id"] for x in [rec.meta["proposer"]] + named):
+            return False
+        if s["kind"] in ("local", "rpc"):  # D-7
+            if not ap.get("local", self.local):
+                return False
+        elif s["kind"] in ("review", "review_comment", "issue_comment"):
+            st = next((x for x in (self.standing or {}).get("decisions") or [] if x["approval_request_id"] == d["approval_request_id"]), None)
+            if st is None or not st["stands"]:
+                return False
+            for w in (s["permission"], st["permission"]):
+                if w not in PERMISSIONS or PERMISSIONS.index(w) < PERMISSIONS.index(ap["permission"]):
+                    return False
+        else:
+            return False
+        m, of = rec.proposal, s["commit"]
+        try:
+            said = rfc3339(s["created_at"])
+        except Refused:
+            said = None
+        if "signature" in s:  # D-8
+            g = rec.signatures.get(i)
+            if g is None or signed(self.pol) == "off" or (ap.get("hardware") or ap.get("pin")) and g["key"].application is None \
+                    or ap.get("pin") and not g["verified"]:
+                return False
+            said = min(said, g["decided_at"]) if said is not None else None
+            of = m.get("head_commit") or m["base_commit"]
+        if ap["same_head"] and not self.local and (not self.head or of != self.head):  # D-9
+            return False
+        if "drift" in ap and of != self.onto and not self.drift_allows(of, ap["drift"]):
+            return False
+        if "max_age" in ap:
+            return said is not None and -60 <= self.now - said <= int(ap["max_age"][:-1])
+        return True
+
+    def drift_allows(self, commit, bound):  # D-15, D-22
+        v = self.drift
+        if not is_record(v, "drift") or v["schema"] != "countersign/drift/1" or v["to"] not in (self.onto, self.rec.meta["base_commit"]):
+            return False
+        x = next((x for x in v["since"] or [] if x["from"] == commit and x["to"] == v["to"]), None)
+        if commit == v["to"]:
+            return True
+        return x is not None and "unknown" not in x and x["commits"] <= bound.get("commits", x["commits"]) \
+            and not (x["same_directory"] > 0 and bound.get("same_directory") == "ask")
+
+    def names_of(self, a):  # S-25
+        if a["id"].startswith("local:"):
+            return {person_name(a["id"][6:])} if "@" in a["id"] else set()
+        return {person_name(a["login"])} if a["login"] else set()
+
+    def closure(self, a, i):
+        """All names that the lists give to an actor, whose decision i a key may have signed."""
+        names, keys = self.names_of(a), {self.rec.signatures[i]["key"].fingerprint} if i in self.rec.signatures else set()
+        lines = [({person_name(p) for p in l.principals if not set(p) & set("!*?")}, l.key.fingerprint) for l, _ in self.lists if l]
+        size = -1
+        while size != len(names) + len(keys):
+            size = len(names) + len(keys)
+            for n, k in lines:
+                if n & names or k in keys:
+                    names |= n
+                    keys |= {k}
+        for l, text in self.lists:
+            words = {person_name(w) for w in text.replace(",", " ").replace('"', " ").split()}
+            if l is None and words & names:
+                return names.union(*(n for n, _ in lines))
+        return names
+
+    def same(self, a, b, i, lists=True):  # D-12
+        if a["id"] and b["id"]:
+            if a["id"] == b["id"]:
+                return True
+        elif a["login"] and a["login"].casefold() == b["login"].casefold():
+            return True
+        return lists and bool(self.closure(a, i) & self.names_of(b))
+
+    def own(self, i, d):  # D-10
+        others = [self.rec.meta["proposer"]] + (self.rec.proposal.get("authors") or []) + self.named_before(i)
+        return any(self.same(d["source"]["author"], o, i) for o in others)
+
+    def good_for(self, i, d, need_, own):
+        """True, a set of paths, or False: what an approval is good for (D-4, D-10, D-11)."""
+        s, a, m = d["source"], d["source"]["author"], self.rec.meta["proposer"]
+        if d["fingerprint"] != need_["fingerprint"] or need_.get("signed") and "signature" not in s:
+            return False
+        if need_["kind"] == "secrets_override":
+            if own or self.pol["secrets"]["mode"] == "refuse":
+                return False
+        elif own and not self.pol["approvals"]["allow_author"] and not (
+                s["kind"] in ("local", "rpc") and (self.same(a, m, i, False) or m["id"].startswith("local:"))):
+            return False
+        if not (need_.get("users") or need_.get("teams") or need_.get("owners")):
+            return True
+        st = self.standing or {}
+        if listed(need_.get("users", []), a):
+            return not (self.local and (need_.get("teams") or need_.get("owners")))  # D-20
+        if self.local:
+            return False
+        if any(a["id"] in ((st.get("teams") or {}).get(t) or []) for t in need_.get("teams", [])):
+            return True
+        return {p for p in need_["paths"] if a["id"] in ((st.get("owners") or {}).get(p) or [])} if need_.get("owners") else False
+
+    def persons(self, votes):
+        """How many people there are among the authors (D-11, D-12)."""
+        groups = []
+        for i, d, _ in votes:
+            a = d["source"]["author"]
+            joined = [g for g in groups if any(self.same(a, b, i) or self.same(b, a, j) for j, b in g)]
+            groups = [g for g in groups if g not in joined] + [sum(joined, [(i, a)])]
+        return len(groups)
+
+
+def person_name(p):
+    p = p.lower()
+    return p[7:] if p.startswith("github:") else p
