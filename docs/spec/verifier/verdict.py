@@ -164,11 +164,9 @@ class Verdict:
 
     def drift_allows(self, commit, bound):  # D-15, D-22
         v = self.drift
-        if not is_record(v, "drift") or v["schema"] != "countersign/drift/1" or v["to"] not in (self.onto, self.rec.meta["base_commit"]):
+        if not is_record(v, "drift") or v["schema"] != "countersign/drift/1" or self.onto not in (v["to"], self.rec.meta["base_commit"]):
             return False
         x = next((x for x in v["since"] or [] if x["from"] == commit and x["to"] == v["to"]), None)
-        if commit == v["to"]:
-            return True
         return x is not None and "unknown" not in x and x["commits"] <= bound.get("commits", x["commits"]) \
             and not (x["same_directory"] > 0 and bound.get("same_directory") == "ask")
 
