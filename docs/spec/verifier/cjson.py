@@ -19,6 +19,14 @@ class Refused(Exception):
         self.rule = rule
 
 
+def attempt(f, *args):
+    """What f returns, or None if it refuses."""
+    try:
+        return f(*args)
+    except Refused:
+        return None
+
+
 def need(ok, text, rule=""):
     if not ok:
         raise Refused(text, rule)
@@ -206,16 +214,13 @@ def record(v, name, where="", rule=""):
                 continue
             need(not optional or keeps or not empty(v[k]), "%s J-14: empty member %s" % (where, k))
             typed(v[k], t, "%s %s.%s" % (where, name, k))
+        return True
     except Refused as e:
         raise Refused(str(e), e.rule or rule)
 
 
 def is_record(v, name):
-    try:
-        record(v, name)
-        return True
-    except Refused:
-        return False
+    return attempt(record, v, name) is True
 
 
 HASH = re.compile(r"sha256:[0-9a-f]{64}\Z")

@@ -76,18 +76,17 @@ class Bundle:
                 need(kind in TYPES, "B-4: type")
             total += size
             need(total <= MOST, "B-6: too large")
-            z = zlib.decompressobj()
-            try:
-                content = z.decompress(view[at:end], size + 1)
-                while not z.eof and len(content) <= size:
-                    more = z.decompress(z.unconsumed_tail, size + 1 - len(content)) if z.unconsumed_tail else b""
-                    if not more and not z.eof:
-                        break
-                    content += more
-            except zlib.error:
-                raise Refused("B-4: zlib")
+            for window in (min(end - at, size + size // 100 + 1024), end - at):  # nearly always the first is enough
+                z = zlib.decompressobj()
+                try:
+                    content = z.decompress(view[at:at + window], size + 1)
+                    content += z.decompress(z.unconsumed_tail, 1) if not z.eof and len(content) == size else b""
+                except zlib.error:
+                    raise Refused("B-4: zlib")
+                if z.eof or len(content) > size:
+                    break
             need(z.eof and len(content) == size, "B-4: size")
-            at = end - len(z.unused_data)
+            at += window - len(z.unused_data)
             by_offset[start] = (kind, base, content)
         need(at == end, "B-4: something behind the objects")
         done = {}
@@ -137,7 +136,7 @@ class Bundle:
 
     def files(self, tree, depth=1, prefix=b""):
         """Path -> (mode, id) of a tree and all below it (H-3)."""
-        need(depth <= 17, "H-3: trees nest too deep", "L10")
+        need(depth <= 16, "H-3: trees nest too deep", "L10")
         out = {}
         for mode, name, oid in parse_tree(self.get(tree, "tree")):
             if mode == "40000":

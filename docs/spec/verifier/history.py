@@ -7,6 +7,7 @@ import re
 import cjson
 import signatures
 import ucd
+import verdict
 from cjson import HEX64, Refused, is_record, need, record, shape
 from gitstore import Bundle, parse_commit, parse_tree, split_signature
 from policy import read_file
@@ -56,7 +57,7 @@ def as_line(text, n):  # H-22
 class Audit:
     def __init__(self, bundle, ref=None, tip=None, signers=None, witnesses=None, quorum=None):
         self.problems, self.states, self.commits, self.tip = [], {}, [], ""
-        self.indexes, self.events, self.own, self.proposers, self.closed = {}, {}, [], {}, {}
+        self.events, self.own, self.proposers, self.folds = {}, [], {}, {}
         self.signers = None
         try:
             self.store = Bundle(bundle)
@@ -193,8 +194,7 @@ class Audit:
         data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
         need(data.startswith(was) and len(data) > len(was) and data.endswith(b"\n"), "H-13: events of " + txid)
         self.events[txid] = data
-        f, earlier = Fold(data), Fold(was).events if was else []
-        first = len(earlier)
+        f, first = Fold(data), was.count(b"\n")
         for rule, text in f.problems:
             self.bad(rule, "%s in %s: %s" % (txid, c["id"], text))
         if f.folded is None:
@@ -211,7 +211,11 @@ class Audit:
         self.run("L10", self.added, f, first, top, records)
         self.run("L11", self.denials, f, first, events, records, old, txid, pid)
         self.run("L12", self.proposed, f, first, records, txid)
-        self.across(c, f, first, events, txid, pid)
+        if "supersedes" in (f.proposal or {}) and not self.proposers.get(pid, {}).get(txid):
+            self.run("L19", self.supersedes, f, txid)
+        if pid:
+            self.proposers.setdefault(pid, {}).setdefault(txid, []).append((n, first))
+        self.folds[txid] = f
 
     def message(self, c, plain, f, events, txid, pid):  # H-6, H-8
         rows, status = set(), f.status
@@ -244,7 +248,7 @@ class Audit:
         if None in {o for _, o in rows}:
             outcomes |= set({"awaiting_approval": ["pending"], "denied": ["denied"], "proposed": ["approved", "denied"]}.get(
                 status, ["approved", "pending", "denied"]))
-        need(m.group(1) == m.group(4) == stage and ucd.one_line(m.group(2), 120) and m.group(2), "H-6: stage or subject")
+        need(m.group(1) == m.group(4) == stage and ucd.one_line(m.group(2), 120), "H-6: stage or subject")
         need(m.group(3) == txid and m.group(5) == pid and m.group(6) in outcomes, "H-6: trailer")
         self.check_bytes(c, plain, events[-1]["timestamp"], c["message"])
 
@@ -274,7 +278,7 @@ class Audit:
             if e["type"] == "approval/decision" and p["decision"] == "deny":
                 kind, patch_id = requests[p["approval_request_id"]]["kind"], p["fingerprint"][-64:]
                 path = "denied/%s/%s/%s.json" % (patch_id[:2], patch_id, kind)
-                if path not in old:
+                if not any(q.startswith(path.rsplit("/", 1)[0]) for q in old):
                     want[path] = cjson.line_of({"author": p["source"]["author"], "denied_at": p["source"]["created_at"], "fingerprint": p["fingerprint"],
                                                 "kind": kind, "reason": p.get("reason", ""), "transaction_id": txid})
         need({p: d for p, d in records.items() if p.startswith("denied/")} == want, "H-15: denied/")
@@ -295,22 +299,10 @@ class Audit:
                 seen.add(pid)
         need({p: d for p, d in records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
 
-    def across(self, c, f, first, events, txid, pid):
-        """H-25, H-26: what depends on other transactions entered before."""
-        if first == 0 and f.proposal and f.proposal.get("supersedes"):
-            self.run("L19", self.supersedes, f, txid)
-        named = [(0, f.meta["proposer"])]
-        for n, e in enumerate(f.events):
-            if e["type"] == "artifact/stored" and e["payload"]["kind"] in ("proposed_again", "proposed_elsewhere"):
-                named.append((n, e["payload"]))
-        if pid:
-            self.proposers.setdefault(pid, {}).setdefault(txid, []).append((c["id"], f, first))
-        self.closed[txid] = f
-
     def supersedes(self, f, txid):  # H-25
         m = f.proposal
         for other in m["supersedes"]:
-            o = self.closed.get(other)
+            o = self.folds.get(other)
             need(TX_ID.match(other) and o is not None and o.closed and o.status == "superseded", "H-25: not closed as superseded")
             reason = [e["payload"]["reason"] for e in o.events if e["type"] == "tx/status" and e["payload"]["to"] == "superseded"][-1]
             q = o.proposal
@@ -338,8 +330,8 @@ class Audit:
 
     def when(self, pid, txid, n):
         """The number of the commit that brought event n of a transaction."""
-        order = {c["id"]: i for i, c in enumerate(self.commits)}
-        return max(order[c] for c, _, first in self.proposers[pid][txid] if first <= n)
+        brought = self.proposers[pid][txid]
+        return max([c for c, first in brought if first <= n], default=brought[0][0])
 
     def named(self, txid, r, records):  # H-26
         for n, p in r.of_type("approval/decision"):
@@ -353,7 +345,7 @@ class Audit:
                 o = records.get(other)
                 if other == txid or o is None or not o.fold.folded:
                     continue
-                if o.meta["proposer"]["id"] == a and self.when(r.pid, other, 0 if self.proposers[r.pid][other][0][2] == 0 else 10**9) < mine:
+                if o.meta["proposer"]["id"] == a and self.when(r.pid, other, 0) < mine:
                     elsewhere = True
                 for i, q in o.artifacts("proposed_again"):
                     if o.content(q)["proposer"]["id"] == a and self.when(r.pid, other, i) < mine:
@@ -371,7 +363,6 @@ class Audit:
             if not g or self.store.objects.get(p["policy"]["commit"], ("",))[0] != "commit":
                 continue
             tree = self.store.files(parse_commit(self.store.get(p["policy"]["commit"], "commit"))["tree"])
-            import verdict
             pol = verdict.policy_of(r, n)["approvals"]
             mode, oid = tree.get(b".github/countersign.yml", ("", ""))
             need(mode in ("100644", "100755"), "S-32: no Policy file")
@@ -392,9 +383,12 @@ class Audit:
         w = Witnesses(data)
         name = self.ref[len("refs/agent/"):] if self.ref.startswith("refs/agent/") else self.ref[len("refs/"):]
         found = [i for n, i in self.store.refs if n == "refs/agent/%s-checkpoints" % name]
+        demanded = w.quorum not in (None, "none") or number
+        if not found and not demanded:
+            return
         need(len(found) == 1, "H-43: no checkpoints")
         tree = parse_tree(self.store.get(parse_commit(self.store.get(found[0], "commit"))["tree"], "tree"))
-        kept = sorted((n, i) for mode, n, i in tree if mode == "100644" and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n))
+        kept = sorted((n, i) for mode, n, i in tree if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n))
         kept = [d for d in (self.blob(i) for _, i in kept) if len(d) <= 32768][:32]
         sizes = {}  # name of a witness -> the most leaves that it signed
         for d in kept:
@@ -406,7 +400,7 @@ class Audit:
             for x in who:
                 sizes[x] = max(size, sizes.get(x, 0))
         best = max([n for n in sizes.values() if w.reached({x for x, s in sizes.items() if s >= n}, number)], default=0)
-        need((w.quorum == "none" or w.quorum is None) and not number or best > 0, "H-45: no quorum")
+        need(not demanded or best > 0, "H-45: no quorum")
 
 
 def merkle(leaves):  # H-40

@@ -453,7 +453,7 @@ class Record:
             if "patch_redacted_sha256" in m:
                 need(hashed(data) == m["patch_redacted_sha256"], "E-43: redacted")
                 # That it differs in added lines alone cannot be told without the patch.
-                need(m["contains_secret_introductions"] or sha(data) == m["patch_id"] or has_form(data), "E-43: what is left")
+                need(m["contains_secret_introductions"] or sha(data) == m["patch_id"] or cjson.attempt(patch.read_form, data), "E-43: what is left")
                 continue
             need(sha(data) == m["patch_id"], "E-42: hash")
             before, after = m["base_sha256_by_path"] or {}, m["after_sha256_by_path"] or {}
@@ -475,13 +475,9 @@ class Record:
         """The lists of keys of the record (S-25), as (Line or None, text)."""
         out = []
         for _, p in self.artifacts("key", before):
-            try:
-                text = self.content(p)["line"]
-                out.append((signatures.Line(text), text))
-            except Refused:
-                out.append((None, text if isinstance(text, str) else ""))
-            except (KeyError, TypeError):
-                pass
+            doc = cjson.attempt(self.content, p)
+            if is_record(doc, "key"):
+                out.append((cjson.attempt(signatures.Line, doc["line"]), doc["line"]))
         return out
 
     def stored(self, kind, name, before):
@@ -553,12 +549,12 @@ class Record:
         if self.pull():
             c = signatures.signed_comment(self.content(self.stored("statement", s.get("evidence"), n))["text"])
             need(c is not None and (c[0], c[2]) == (data, sig), "S-30.4: comment")
+        self.signatures[n] = {"key": key, "verified": person, "decided_at": said}  # D-8 asks the Policy itself
         pol = verdict.policy_of(self, n)
         need(verdict.signed(pol) != "off", "S-30.5: signatures are off")
         ap = pol["approvals"]
         need(not (ap.get("hardware") or ap.get("pin")) or key.application is not None, "S-29: security key")
         need(not ap.get("pin") or person, "S-29: person")
-        self.signatures[n] = {"key": key, "verified": person, "decided_at": said}
 
     def approvals(self, n, p):  # E-37
         decisions = self.of_type("approval/decision", before=n)
@@ -624,13 +620,6 @@ class Record:
             need(self.gate_only() and v["pull_request"] == self.proposal.get("pull_request")
                  and v["repository"]["id"] == self.proposal.get("repository", {}).get("id"), "E-45: pull request")
             need(v == found[0], "E-45: two that differ")
-
-
-def has_form(data):
-    try:
-        return bool(patch.Reader(data).sections())
-    except Refused:
-        return False
 
 
 def first_line(text):
