@@ -10,14 +10,12 @@ import sys
 
 sys.setrecursionlimit(20000)
 
-
 class Refused(Exception):
     """A requirement does not hold. rule is what it is reported under."""
 
     def __init__(self, text, rule=""):
         super().__init__(text)
         self.rule = rule
-
 
 def attempt(f, *args):
     """What f returns, or None if it refuses."""
@@ -26,30 +24,24 @@ def attempt(f, *args):
     except Refused:
         return None
 
-
 def need(ok, text, rule=""):
     if not ok:
         raise Refused(text, rule)
 
-
 TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
-
 
 def _number(text):  # J-5
     f = float(text)
     need(f not in (float("inf"), float("-inf")), "J-5: number too large")
     return int(f) if f == int(f) and abs(f) < 1e21 else f
 
-
 def _object(pairs):  # J-3
     out = dict(pairs)
     need(len(out) == len(pairs), "J-3: key twice")
     return out
 
-
 def _constant(text):
     raise Refused("J-1: " + text)
-
 
 def parse(data):
     """The value of a document (J-1 to J-6)."""
@@ -66,18 +58,14 @@ def parse(data):
     except (ValueError, RecursionError) as e:
         raise Refused("J-1: %s" % e)
 
-
 def utf16(text):
     """Key of UTF-16 order."""
     return text.encode("utf-16-be", "surrogatepass")
 
-
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-
 
 def _string(s):  # J-8
     return '"' + re.sub('["\\\\\x00-\x1f\ud800-\udfff]', lambda m: SHORT.get(m.group()) or "\\u%04x" % ord(m.group()), s) + '"'
-
 
 def number(v):  # J-9
     v = float(v)
@@ -104,7 +92,6 @@ def number(v):  # J-9
         out = digits[0] + ("." + digits[1:] if k > 1 else "") + "e" + ("+" if e > 0 else "-") + str(abs(e))
     return sign + out
 
-
 def _write(v, out):
     if v is None or v is True or v is False:
         out.append({None: "null", True: "true", False: "false"}[v])
@@ -123,42 +110,34 @@ def _write(v, out):
             _write(v[k], out)
         out.append("}" if v else "{}")
 
-
 def canonical(v):
     """Canonical bytes (J-7 to J-9), without an LF."""
     out = []
     _write(v, out)
     return "".join(out).encode("utf-8")
 
-
 def line_of(v):
     return canonical(v) + b"\n"
-
 
 def read_line(data):  # J-10
     v = parse(data)
     need(line_of(v) == data, "J-10: not a line in canonical form")
     return v
 
-
 def sha(data):
     return hashlib.sha256(data).hexdigest()
-
 
 def hashed(data):
     return "sha256:" + sha(data)
 
-
 def derived_id(prefix, v):  # J-12
     return prefix + "_" + sha(line_of(v))[:16]
-
 
 # Records. A shape is written as in the tables: "name type" for each member, with ? behind the
 # name of what may be left out where it is empty, and ?? where an empty value need not be left out.
 # Types: text, bool, int, object, any, T[], map(T), T|null, or the name of a shape.
 
 SHAPES = {}
-
 
 def shape(name, members):
     table = {}
@@ -168,10 +147,8 @@ def shape(name, members):
             table[n.rstrip("?")] = (t, n.endswith("?"), n.endswith("??"))
     SHAPES[name] = table
 
-
 def has_surrogate(s):
     return re.search("[\ud800-\udfff]", s) is not None
-
 
 def typed(v, t, where):
     if t.endswith("|null"):
@@ -196,10 +173,8 @@ def typed(v, t, where):
     need(ok, "%s: not of type %s" % (where, t))
     return True
 
-
 def empty(v):
     return v is None or v is False or v == "" or v == [] or v == {} or (v == 0 and not isinstance(v, bool))
-
 
 def record(v, name, where="", rule=""):
     """Refuses what is not a record of this shape (J-13 to J-15)."""
@@ -218,15 +193,12 @@ def record(v, name, where="", rule=""):
     except Refused as e:
         raise Refused(str(e), e.rule or rule)
 
-
 def is_record(v, name):
     return attempt(record, v, name) is True
-
 
 HASH = re.compile(r"sha256:[0-9a-f]{64}\Z")
 HEX64 = re.compile(r"[0-9a-f]{64}\Z")
 HEX40 = re.compile(r"[0-9a-f]{40}\Z")
-
 
 # Values in an input of a vector.
 
@@ -239,7 +211,6 @@ def to_bytes(v):
     need(isinstance(v, dict) and set(v) == {"base64"} and isinstance(v["base64"], str), "not Bytes")
     return unbase64(v["base64"])
 
-
 def unbase64(s):
     try:
         out = base64.b64decode(s, validate=True)
@@ -248,11 +219,9 @@ def unbase64(s):
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-
 def to_path(v):
     need(isinstance(v, str), "not a Path")
     return unbase64(v[7:]) if v.startswith("base64:") else to_bytes(v)
-
 
 def to_tree(v):
     """Path (bytes) -> (mode, bytes)."""
@@ -267,7 +236,6 @@ def to_tree(v):
         need(path not in out, "a Path twice")
         out[path] = (mode, to_bytes(f))
     return out
-
 
 def from_bytes(b):
     try:

@@ -8,10 +8,8 @@ from cjson import Refused, need
 MOST = 512 * 2**20  # bytes of all objects together
 TYPES = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
-
 def object_id(kind, data):
     return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
-
 
 class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
@@ -146,7 +144,6 @@ class Bundle:
                 out[prefix + name] = (mode, oid)
         return out
 
-
 def delta(base, d):
     at = 0
 
@@ -186,7 +183,6 @@ def delta(base, d):
     need(len(out) == want, "B-4: delta")
     return bytes(out)
 
-
 def parse_tree(data):  # H-3
     out, at, last = [], 0, None
     need(data, "H-3: empty tree", "L10")
@@ -204,7 +200,6 @@ def parse_tree(data):  # H-3
         at = m.end() + 20
     return out
 
-
 def parse_commit(data):
     """tree, parents, and signature: what git needs to walk; the rest is compared as bytes (H-5)."""
     head, _, message = data.partition(b"\n\n")
@@ -218,7 +213,6 @@ def parse_commit(data):
             break
         parents.append(p.group(1).decode())
     return {"tree": m.group(1).decode(), "parents": parents, "message": message}
-
 
 def split_signature(data):
     """A commit without its signature, and the armored text or None (S-50)."""

@@ -11,13 +11,11 @@ _of = {"alnum": string.ascii_letters + string.digits, "alpha": string.ascii_lett
        "punct": string.punctuation, "space": " \t\n\r\f\v", "xdigit": string.hexdigits}
 _same = {}  # simple case folding -> the characters that have it
 
-
 def same_case(ch):
     if not _same:
         for c in range(0x20000):
             _same.setdefault(ucd.simple_fold(chr(c)), set()).add(chr(c))
     return _same.get(ucd.simple_fold(ch), {ch})
-
 
 class Class:
     def __init__(self, others, ranges, folded):
@@ -26,7 +24,6 @@ class Class:
     def has(self, ch):  # Y-34
         there = any(a <= c <= b for c in (same_case(ch) if self.folded else (ch,)) for a, b in self.ranges)
         return there != self.others
-
 
 def component(c, folded):
     """Tokens of a component (Y-32): "*", "?", a Class, or a text of one character behind "="."""
@@ -76,13 +73,11 @@ def component(c, folded):
     flush()
     return out
 
-
 def _member(c, i):
     if c[i] == "\\":
         i += 1
         need(i < len(c), "Y-30: backslash")
     return c[i], i + 1
-
 
 def fits(tokens, text):
     """Whether the tokens match all of the text; the last star alone needs to be tried again."""
@@ -101,7 +96,6 @@ def fits(tokens, text):
         else:
             return False
     return all(x == "*" for x in tokens[t:])
-
 
 class Glob:
     def __init__(self, text, folded=True):  # Y-30
@@ -132,9 +126,7 @@ class Glob:
         comps = (ucd.fold(path) if self.folded else path).split("/")
         return any(self.whole(comps[:n]) for n in range(1, len(comps) + (not self.dirs)))
 
-
 OWNER = re.compile(r"@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
-
 
 def owners(data, path):
     need(len(data) <= 3000000, "Y-50: too long")
@@ -161,7 +153,6 @@ def owners(data, path):
         if any(_owns(p, path) for p in patterns):
             found = names
     return found
-
 
 def _owns(pattern, path):
     try:

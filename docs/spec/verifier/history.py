@@ -22,7 +22,6 @@ DENIED = re.compile(r"denied/([0-9a-f]{2})/(([0-9a-f]{2})[0-9a-f]{62})/([A-Za-z_
 PROPOSED = re.compile(r"proposed/([0-9a-f]{2})/(([0-9a-f]{2})[0-9a-f]{62})/(tx_[0-9A-Z]{26})\.json")
 PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/(tx_[0-9A-Z]{26})\.json")
 
-
 def day(txid):
     """The day of a ULID's time."""
     n = 0
@@ -33,7 +32,6 @@ def day(txid):
         days, year = days - 146097, year + 400
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     return "%04d/%02d/%02d" % (d.year + year - 1970, d.month, d.day)
-
 
 def known_path(p):  # H-10
     m = TX.fullmatch(p)
@@ -47,12 +45,10 @@ def known_path(p):  # H-10
     m = PULLS.fullmatch(p)
     return bool(m) and m.group(1) == "%02x" % (int(m.group(2)) % 256) and bool(TX_ID.match(m.group(3)))
 
-
 def as_line(text, n):  # H-22
     text = " ".join("".join(c if ucd.visible(c) and c != "\ufffd" else " " for c in text).split(" "))
     text = re.sub(" +", " ", text).strip(" ")
     return text if len(text) <= n else text[:n - 1] + "\u2026"
-
 
 class Audit:
     def __init__(self, bundle, ref=None, tip=None, signers=None, witnesses=None, quorum=None):
@@ -402,7 +398,6 @@ class Audit:
         best = max([n for n in sizes.values() if w.reached({x for x, s in sizes.items() if s >= n}, number)], default=0)
         need(not demanded or best > 0, "H-45: no quorum")
 
-
 def merkle(leaves):  # H-40
     if not leaves:
         return hashlib.sha256(b"").digest()
@@ -410,7 +405,6 @@ def merkle(leaves):  # H-40
         return leaves[0]
     k = 1 << (len(leaves) - 1).bit_length() - 1
     return hashlib.sha256(b"\1" + merkle(leaves[:k]) + merkle(leaves[k:])).digest()
-
 
 class Witnesses:
     """The reader's file (H-42)."""
@@ -491,7 +485,6 @@ class Witnesses:
             return int(lines[1]), root, who
         except (Refused, UnicodeDecodeError):
             return None
-
 
 def vkey(text, kind):
     """name, key hash, key of NAME+HASH+KEY (signed-note)."""

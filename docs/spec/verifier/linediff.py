@@ -1,11 +1,9 @@
 """The line diff (P-18 to P-23) and the hunks made of it (P-14, P-15)."""
 
-
 def lines_of(data):  # P-18
     lines = [l + b"\n" for l in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
-
 
 def prefix(a, i, ai, b, j, bj):
     """How many elements of a[i:ai] and b[j:bj] are equal at the beginning."""
@@ -20,7 +18,6 @@ def prefix(a, i, ai, b, j, bj):
             step = s // 2
     return n
 
-
 def suffix(a, i, ai, b, j, bj):
     n, most, step = 0, min(ai - i, bj - j), 1
     while n < most:
@@ -32,7 +29,6 @@ def suffix(a, i, ai, b, j, bj):
         else:
             step = s // 2
     return n
-
 
 def point(a, b, x0, x1, y0, y1, most):
     """The point of P-22 in a trimmed box, relative to its corner. None if its distance is greater than most.
@@ -90,7 +86,6 @@ def point(a, b, x0, x1, y0, y1, most):
                 return x, x - k
         d += 1
 
-
 def edits(old, new):
     """[a, b, c, d]: old[a:b] becomes new[c:d]."""
     names = {}
@@ -120,10 +115,8 @@ def edits(old, new):
                 out.append([x0, x1, y0, y1])
     return out
 
-
 def span(s, n):  # P-15
     return b"%d" % (s + 1) if n == 1 else b"%d,%d" % (s + 1 if n else s, n)
-
 
 def body(before, after):
     """The hunks between two texts."""

@@ -12,11 +12,9 @@ NAMES = ("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$") + tuple(d + n for d in
 EMPTY_ID = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZEROS = "0" * 40
 
-
 def reads_git(c):
     """NFKC(c) reads as .git (P-4)."""
     return ucd.fold(ucd.nfkc(c).split(":")[0].rstrip(". ")) in (".git", "git~1")
-
 
 def check_component(c):  # P-4
     need(c and len(c.encode()) <= 255 and ":" not in c and c[-1] not in ". ", "P-4: component")
@@ -27,7 +25,6 @@ def check_component(c):  # P-4
     before, tilde, digits = stem.partition("~")
     need(not (tilde and before and re.fullmatch("[0-9]+", digits) and len(stem) <= 8 and len(ext) <= 3 and "." not in ext),
          "P-4: short name")
-
 
 def check_path(path):  # P-3
     try:
@@ -41,7 +38,6 @@ def check_path(path):  # P-3
     need(len(path) <= 4096 and p.count("/") < 256, "P-3: too long or deep")
     for c in p.split("/"):
         check_component(c)
-
 
 def check_collisions(paths, added):  # P-5
     """paths: all of the tree after the change that are known; added: those to look at."""
@@ -60,7 +56,6 @@ def check_collisions(paths, added):  # P-5
             need(names[at][ucd.fold(c)] == {c}, "P-5: same folded form")
             at += c + "/"
 
-
 class Op:
     """One section: operation, path, old (of a rename), before and after: files or None."""
 
@@ -68,13 +63,11 @@ class Op:
         self.operation, self.path, self.old, self.before, self.after = operation, path, old, before, after
 
     def to_json(self):
-        out = {"path": self.path.decode(), "operation": self.operation,
-               "base_sha256": hashed(self.before[1]) if self.before else None,
+        out = {"path": self.path.decode(), "operation": self.operation, "base_sha256": hashed(self.before[1]) if self.before else None,
                "after_sha256": hashed(self.after[1]) if self.after else None}
         if self.operation == "rename":
             out["from"] = self.old.decode()
         return out
-
 
 def operations(base, after):
     """The operations of a change, in the order of the bytes (P-1 to P-8)."""
@@ -105,14 +98,11 @@ def operations(base, after):
             ops.append(Op("delete", p, p, base[p], None))
     return sorted(ops, key=lambda o: o.path)
 
-
 def blob_id(f):  # P-11
     return hashlib.sha1(b"blob %d\0" % len(f[1]) + f[1]).hexdigest() if f else ZEROS
 
-
 def quote(name):  # P-10
     return b'"' + name.replace(b'"', b'\\"') + b'"' if b'"' in name else name
-
 
 def side(prefix, name, there):  # P-12
     if not there:
@@ -120,10 +110,8 @@ def side(prefix, name, there):  # P-12
     q = quote(prefix + name)
     return q + b"\t" if q[:1] != b'"' and b" " in q else q
 
-
 ALPHABET = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
 
 def binary_lines(data):  # P-16
     z = [b"\x78\x01"]
@@ -140,7 +128,6 @@ def binary_lines(data):  # P-16
             out.append(bytes(ALPHABET[v // 85**e % 85] for e in (4, 3, 2, 1, 0)))
         out.append(b"\n")
     return b"".join(out)
-
 
 def binary_read(lines):
     """The bytes that P-16 encodes, or refused."""
@@ -169,7 +156,6 @@ def binary_read(lines):
     need(binary_lines(bytes(out)) == b"".join(lines), "P-16: other form")
     return bytes(out)
 
-
 def header(op, ids):
     """The lines of a section before its content (P-9)."""
     b, a = op.before, op.after
@@ -186,7 +172,6 @@ def header(op, ids):
     out.append(b"index %s..%s%s\n" % (ids[0].encode(), ids[1].encode(), mode))
     return b"".join(out)
 
-
 def section(op):
     old, new = op.before[1] if op.before else b"", op.after[1] if op.after else b""
     out = header(op, (blob_id(op.before), blob_id(op.after)))
@@ -196,23 +181,18 @@ def section(op):
         return out + b"GIT binary patch\nliteral %d\n%s\n" % (len(new), binary_lines(new))
     return out + b"--- %s\n+++ %s\n%s" % (side(b"a/", op.old, op.before), side(b"b/", op.path, op.after), body(old, new))
 
-
 def make(base, after):
     ops = operations(base, after)
     return b"".join(section(o) for o in ops), ops
 
-
 HUNK = re.compile(rb"@@ -(0|[1-9][0-9]*)(?:,(0|[1-9][0-9]*))? \+(0|[1-9][0-9]*)(?:,(0|[1-9][0-9]*))? @@\n")
 INDEX = re.compile(rb"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: (100644|100755))?\n")
-
 
 class Hunk:
     """start and end of both sides (counted from 0), and lines: (mark, bytes of the line)."""
 
-
 class Section:
     """operation, path, old, modes and ids (before, after), hunks or None, binary or None."""
-
 
 class Reader:
     """Reads the form of P-8 to P-16 from bytes."""
@@ -343,7 +323,6 @@ class Reader:
             out.append(h)
         return out
 
-
 def read_form(data):
     """P-25, P-26: what the bytes show by themselves. Sections get shown: [before, after], bytes or None."""
     sections = Reader(data).sections()
@@ -384,7 +363,6 @@ def read_form(data):
             need(f is None or blob_id((None, f)) == s.ids[n], "P-26: index name")
     return sections
 
-
 def apply_hunks(data, hunks):
     lines, out, at = lines_of(data), [], 0
     for h in hunks:
@@ -398,7 +376,6 @@ def apply_hunks(data, hunks):
             if mark in b" +":
                 out.append(l)
     return b"".join(out + lines[at:])
-
 
 def read(data, base):
     """P-24: the operations of canonical bytes of a change of this base."""
@@ -423,24 +400,19 @@ def read(data, base):
     need(again == data, "P-24: other canonical bytes")
     return ops
 
-
 PREFIXES = {"fileChange": "patchset:", "secrets_override": "secret:patchset:",
             "protected_path": "protected:patchset:", "break_glass": "patchset:"}
-
 
 def fingerprints(patch_id):  # P-40
     need(isinstance(patch_id, str) and HEX64.match(patch_id), "P-41: not a patch_id")
     return {k: p + patch_id for k, p in PREFIXES.items()}
 
-
 FINGERPRINT = re.compile(r"(?:secret:|protected:)?patchset:([0-9a-f]{64})\Z")
-
 
 def patch_of(fingerprint):
     """The patch_id of a fingerprint, or None (P-41)."""
     m = FINGERPRINT.match(fingerprint)
     return m and m.group(1)
-
 
 def patch_id(data):  # P-17
     return sha(data)

@@ -12,7 +12,6 @@ SANDBOX = ("danger-full-access", "workspace-write", "read-only")  # the strictes
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-
 # Types of values (Y-5): each takes a value as it was read and returns it as it is kept.
 
 def number(low, high):
@@ -21,11 +20,9 @@ def number(low, high):
         return v
     return f
 
-
 def boolean(v):
     need(isinstance(v, bool), "Y-5: not a bool")
     return v
-
 
 def word(*words):
     def f(v):
@@ -33,13 +30,11 @@ def word(*words):
         return v
     return f
 
-
 def text(n, form):
     def f(v):
         need(isinstance(v, str) and len(v) <= n and re.fullmatch(form, v, re.S), "Y-5: text of another form")
         return yamlread.check_text(v)
     return f
-
 
 def sequence(of, least=0, most=10**9, unique=True):
     def f(v):
@@ -49,20 +44,17 @@ def sequence(of, least=0, most=10**9, unique=True):
         return out
     return f
 
-
 def mapping(must=(), /, **keys):
     def f(v):
         need(isinstance(v, dict) and all(k in keys for k in v) and all(k in v for k in must), "Y-4: keys")
         return {k: keys[k](e) for k, e in v.items()}
     return f
 
-
 def account(v):
     if isinstance(v, int) and not isinstance(v, bool):
         need(v > 0, "Y-5: account")
         v = str(v)
     return text(100, r"[^@\s]\S*")(v)
-
 
 def span(hours):
     def f(v):
@@ -72,17 +64,14 @@ def span(hours):
         return "%ds" % s
     return f
 
-
 def glob(v):
     Glob(text(256, ".*")(v))
     return v
-
 
 def file(v):
     v = text(200, r"[A-Za-z0-9._/-]+")(v)
     need(all(c.strip(".") and not c.startswith("..") for c in v.split("/")), "Y-5: file")
     return v
-
 
 def size(v):
     if isinstance(v, str):
@@ -90,7 +79,6 @@ def size(v):
         need(m and len(v) <= 20, "Y-6: size")
         v = int(m.group(1)) * UNITS[m.group(2)]
     return number(1, 2**30)(v)
-
 
 def command(run):
     def f(v):  # Y-7
@@ -110,7 +98,6 @@ def command(run):
         return out
     return f
 
-
 def commands(run):
     def f(v):
         out = sequence(command(run), unique=False)(v)
@@ -118,57 +105,45 @@ def commands(run):
         return out
     return f
 
-
 def secrets(v):
     mode = word("refuse", "require-approval")
     if isinstance(v, str):
         return {"mode": mode(v)}
     return mapping(mode=mode, seal_to=sequence(text(4000, "age1[0-9a-z]{58,}")), signed=word("require"))(v)
 
-
 def drift(v):
     need(v != {}, "Y-6: drift is empty")
     return mapping(commits=number(0, 100000), same_directory=word("ask"))(v)
 
-
 NAME = text(100, "[A-Za-z_][A-Za-z0-9_]*")
 PART = r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 GLOBS = sequence(glob, 1)
-
 
 def schema(recorded):
     def decisions(v):
         out = sequence(word("signed", "forge", "local"), 0 if recorded else 1)(v)
         return [d for d in ("signed", "forge", "local") if d in out]
 
-    return mapping(
-        version=number(1, 1),
-        approvals=mapping(
+    return mapping(version=number(1, 1), approvals=mapping(
             required=number(1, 100), permission=word(*PERMISSIONS), allow_author=boolean, same_head=boolean, forge_keys=boolean,
             hardware=boolean, pin=boolean, max_age=span(87600), drift=drift, local=boolean, break_glass=sequence(account),
-            keys=file, signed=word(*SIGNED)),
-        bots=sequence(account),
-        protected=sequence(mapping(
+            keys=file, signed=word(*SIGNED)), bots=sequence(account), protected=sequence(mapping(
             ("paths",), paths=GLOBS, required=number(1, 100), users=sequence(account, 1),
             teams=sequence(text(100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), 1), owners=boolean, signed=word("require")), unique=False),
         sandbox=word(*SANDBOX), secrets=secrets, limits=mapping(files=number(1, 100000), bytes=size),
         commands=mapping(run=commands(True), allow=commands(False)),
         apply=mapping(to=word("worktree", "branch", "ref", "pull_request"), merge=word("human", "auto"), sign=NAME),
-        gate=mapping(bases=sequence(text(200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*"))),
-        explained=mapping(
+        gate=mapping(bases=sequence(text(200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*"))), explained=mapping(
             decisions=decisions, merges=word("covered"), empty=boolean,
             bots=sequence(mapping(("keys", "paths"), keys=file, paths=sequence(glob, 1, 1000), modes=boolean), unique=False)),
         ledger=mapping(
             repository=lambda v: text(200, "%s/%s" % (PART, PART))(v) if not str(v).lower().endswith(".git") else need(False, "Y-6"),
-            tip=text(40, "[0-9a-f]{40}"),
-            since=text(20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")),
+            tip=text(40, "[0-9a-f]{40}"), since=text(20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")),
         witnesses=mapping(("file",), file=file, required=number(0, 100)))
-
 
 def given(v, keys, true=(), full=()):
     """The members of v among keys; of true, only true ones; of full, only those that are not empty."""
     return {k: v[k] for k in keys if k in v and (k not in true or v[k]) and (k not in full or v[k])}
-
 
 def build(v, recorded=False):
     """The canonical form of what was read (Y-4 to Y-7, Y-20)."""
@@ -199,10 +174,8 @@ def build(v, recorded=False):
         out["witnesses"] = given(v["witnesses"], ("file", "required"), full=("required",))
     return out
 
-
 def read_file(data):
     return build(yamlread.read(data))
-
 
 def read_recorded(data):  # Y-21
     need(len(data) <= 4 * 2**20, "Y-21: too long")
@@ -210,22 +183,18 @@ def read_recorded(data):  # Y-21
     need(cjson.line_of(v) == data, "Y-21: Y-20 writes it differently")
     return v
 
-
 def signed(p):
     """What approvals.signed comes to (Y-6)."""
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
-
 
 def smaller(p, b, key, size=int):
     """Keeps the smaller of two bounds in p[key]; that of the one that has a bound."""
     if key in b and (key not in p or size(b[key]) < size(p[key])):
         p[key] = b[key]
 
-
 def span_size(s):
     return int(s[:-1])
-
 
 def tighten_command(p, b):
     out = dict(p, network=p["network"] and b["network"])
@@ -236,7 +205,6 @@ def tighten_command(p, b):
     if "required" in p:
         out["required"] = p["required"] or b["required"]
     return out
-
 
 def tighten(p, b):  # Y-25
     a, ba = dict(p["approvals"]), b["approvals"]
@@ -294,7 +262,6 @@ def tighten(p, b):  # Y-25
         out["explained"] = e
     return out
 
-
 BUILT_IN = """/.github/countersign.yml /.github/countersign.yaml /CODEOWNERS /docs/CODEOWNERS /.github/CODEOWNERS
 /.github/workflows /.github/actions /.gitea/workflows /.forgejo/workflows .gitattributes .gitmodules .gitleaks.toml .gitleaksignore
 AGENTS.md AGENTS.override.md AGENTS.local.md AGENT.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md CRUSH.md WARP.md replit.md SKILL.md
@@ -304,7 +271,6 @@ AGENTS.md AGENTS.override.md AGENTS.local.md AGENT.md CLAUDE.md CLAUDE.local.md 
 .claude-plugin .cline .codex .continue .copilot .crush .cursor .devin .factory .gemini .goose .junie .kilocode .kiro .opencode
 .openhands .qoder .qwen .roo .ruler .rulesync .trae .windsurf .zencoder .mcp.json .crush.json crush.json opencode.json opencode.jsonc
 **/.vscode/mcp.json **/.vscode/settings.json **/.vscode/tasks.json""".split()  # Y-40
-
 
 def rules(p):
     """Name, globs, rule (Y-41, Y-46)."""
@@ -318,10 +284,8 @@ def rules(p):
     for n, r in enumerate(p.get("protected", [])):
         yield "protected[%d]" % n, r["paths"], r
 
-
 def by_bytes(texts):
     return sorted(set(texts), key=lambda s: s.encode("utf-8", "surrogatepass"))
-
 
 def needs(p, paths, secret):  # Y-45 to Y-48
     everywhere = {"signed": True} if signed(p) == "require" else {}

@@ -14,7 +14,6 @@ from patch import patch_of
 
 NAMESPACE = "countersign-decision@v1"
 
-
 # Times: seconds since 1970.
 
 def seconds(y, mo, d, h=0, mi=0, s=0):
@@ -23,9 +22,7 @@ def seconds(y, mo, d, h=0, mi=0, s=0):
     except ValueError:
         raise Refused("a time that does not exist")
 
-
 RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.A)
-
 
 def rfc3339(text):
     m = RFC3339.fullmatch(text)
@@ -38,11 +35,9 @@ def rfc3339(text):
         t -= (h * 3600 + mi * 60) * (1 if zone[0] == "+" else -1)
     return t
 
-
 def utc(t):
     d = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=t)
     return "%04d-%02d-%02dT%02d:%02d:%02dZ" % d.timetuple()[:6]
-
 
 # Signature schemes.
 
@@ -97,9 +92,7 @@ class Curve:
         x, _, z = self.add(self.times(e * w % self.n, self.g), self.times(r * w % self.n, self.point(point)))
         need(z and x * pow(z, -2, self.p) % self.p % self.n == r, "S-22: bad signature")
 
-
-CURVES = {c.name: c for c in (
-    Curve("nistp256", "sha256", 2**256 - 2**224 + 2**192 + 2**96 - 1,
+CURVES = {c.name: c for c in (Curve("nistp256", "sha256", 2**256 - 2**224 + 2**192 + 2**96 - 1,
           0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B,
           0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551,
           0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
@@ -119,13 +112,11 @@ P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
 
-
 def _ed_add(q, r):  # extended coordinates
     a, b = (q[1] - q[0]) * (r[1] - r[0]), (q[1] + q[0]) * (r[1] + r[0])
     c, d = 2 * q[3] * r[3] * D, 2 * q[2] * r[2]
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % P, g * h % P, f * g % P, e * h % P
-
 
 def _ed_times(k, q):
     out = (0, 1, 1, 0)
@@ -134,7 +125,6 @@ def _ed_times(k, q):
             out = _ed_add(out, q)
         q, k = _ed_add(q, q), k >> 1
     return out
-
 
 def _ed_point(data):
     y = int.from_bytes(data, "little")
@@ -147,9 +137,7 @@ def _ed_point(data):
     x = P - x if x & 1 != sign else x
     return x, y % P, 1, x * y % P
 
-
 ED_BASE = _ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
-
 
 def ed25519(key, message, signature):
     need(len(key) == 32 and len(signature) == 64, "Ed25519: length")
@@ -160,7 +148,6 @@ def ed25519(key, message, signature):
     x, y, z, _ = _ed_add(_ed_times(s, ED_BASE), _ed_times(k, (P - a[0], a[1], 1, P - a[3])))
     x, y = x * pow(z, -1, P) % P, y * pow(z, -1, P) % P
     need((y | (x & 1) << 255).to_bytes(32, "little") == signature[:32], "Ed25519: bad signature")
-
 
 class Wire:
     """Types of RFC 4251."""
@@ -184,15 +171,12 @@ class Wire:
     def end(self):
         need(not self.data, "S-24: something behind the last field")
 
-
 def wire(b):
     return len(b).to_bytes(4, "big") + b
-
 
 ECDSA = ["ecdsa-sha2-" + c for c in CURVES]
 SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
 KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *ECDSA, *SK]
-
 
 class Key:
     """A public key (S-22)."""
@@ -248,14 +232,11 @@ class Key:
                 ed25519(self.point, data, sig)
         return bool(flags & 4)
 
-
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
-
 
 def armor(blob):
     s = base64.b64encode(blob).decode()
     return BEGIN + "".join(s[i:i + 70] + "\n" for i in range(0, len(s), 70)) + END
-
 
 def sshsig(message, text, namespace):
     """The key of a good signature, and whether it verified the person (S-20 to S-24)."""
@@ -271,7 +252,6 @@ def sshsig(message, text, namespace):
     h = hashlib.new(digest.decode(), message).digest()
     return key, key.verify(b"SSHSIG" + wire(ns) + wire(reserved) + wire(digest) + wire(h), sig)
 
-
 # Lines of files of keys.
 
 def matches(patterns, name, lower=False):
@@ -284,10 +264,8 @@ def matches(patterns, name, lower=False):
         hit[negated] = hit[negated] or fits(tokens, b.encode().decode("latin-1"))
     return hit[0], hit[1]
 
-
 def in_list(patterns, name):
     return matches(patterns, name) == (True, False)
-
 
 class Line:
     """A usable line (S-41 to S-44)."""
@@ -342,17 +320,14 @@ class Line:
             return None
         return next((p for p in principals if in_list(self.principals, p)), None)
 
-
 def key_time(text, hours):  # S-44
     m = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A)
     need(m, "S-44: time")
     return seconds(*(int(g or 0) for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
 
-
 def is_authority(text):
     m = re.match(r'(?:"[^"]*"|[^ \t"]+)[ \t]+((?:[^ \t"]|"[^"]*")+)[ \t]', text)
     return bool(m) and "cert-authority" in re.sub(r'"[^"]*"', "", m.group(1)).lower().split(",")
-
 
 def key_file(data):
     """Usable lines and unreadable ones of a file (S-40, S-47)."""
@@ -370,13 +345,11 @@ def key_file(data):
             unreadable.append(text)
     return usable, unreadable
 
-
 # Statements.
 
 shape("repo", "id text, name text")
 shape("statement", "schema text, repository? repo, pull_request int, transaction_id text, base_commit text, decision text, "
       "fingerprints text[], reason text, decided_at text, shown text")
-
 
 def statement(data):  # S-1, S-2
     v = cjson.read_line(data)
@@ -394,14 +367,11 @@ def statement(data):  # S-1, S-2
         need(f == ["patchset:" + patch_of(f[0])] and v["reason"], "S-2: break-glass")
     return v
 
-
 def has_mark(text):
     """Whether a text has a signature mark or a block (D-26)."""
     return " sig:" in text or "```countersign-decision" in text
 
-
 shape("said_signed", "signature text, statement object")
-
 
 def signed_comment(text):
     """The statement (bytes and value) and the armored signature of a signed line or block (S-10, S-11), or None."""

@@ -19,20 +19,15 @@ shape("source", "author actor, body_sha256 text, commit text, created_at text, e
 shape("approval_policy", "local bool, required int")
 shape("sandbox_policy", "network_access bool, type text, writable_roots text[]")
 shape("entry", "fingerprint text, kind text, required int")
-PAYLOADS = {
-    "tx/meta": "approval_policy approval_policy, base_commit text, cwd text, policy_commit text, proposer actor, "
-               "sandbox_policy sandbox_policy, summary text, workspace_roots text[]",
-    "tx/status": "from text, reason text, to text",
-    "turn/start": "input text, mode text, turn_id text",
-    "turn/item": "item object, turn_id text",
+PAYLOADS = {"tx/meta": "approval_policy approval_policy, base_commit text, cwd text, policy_commit text, proposer actor, "
+               "sandbox_policy sandbox_policy, summary text, workspace_roots text[]", "tx/status": "from text, reason text, to text",
+    "turn/start": "input text, mode text, turn_id text", "turn/item": "item object, turn_id text",
     "artifact/stored": "artifact_id text, content_type text, kind text, path text, redacted bool, stored_sha256 text",
     "approval/request": "approval_request_id text, fingerprint text, item_id text, kind text, policy ref, prompt text, turn_id text",
     "approval/decision": "approval_request_id text, decision text, fingerprint text, policy ref, reason? text, source source",
     "apply/start": "apply_id text, approvals entry[], base_commit text, files text[], patch_ids text[], policy ref, target text",
     "apply/complete": "apply_artifact text, apply_id text, commit_after text, commit_before text, outcome text, success bool, target text",
-    "validate/start": "validate_id text",
-    "validate/complete": "findings? text, success bool, validate_id text",
-    "tx/close": "status text"}
+    "validate/start": "validate_id text", "validate/complete": "findings? text, success bool, validate_id text", "tx/close": "status text"}
 for _t, _m in PAYLOADS.items():  # E-7
     shape(_t, _m + ", transaction_id text")
 shape("change", "from? text, kind text, path text, unified_diff text")
@@ -84,7 +79,6 @@ TRACES = {"agentMessage": ["content"], "reasoning": ["summary"], "plan": ["steps
           "commandExecution": ["command", "status"]}
 FORGE = ("review", "review_comment", "issue_comment")
 
-
 def check_words(v, kind=None):
     """author, message and declared of a proposal (E-16, E-17); kind None: of any kind."""
     a = v.get("author")
@@ -101,7 +95,6 @@ def check_words(v, kind=None):
     for d in v.get("declared") or []:
         need(len(d.encode()) <= 4096 and all(map(ucd.visible, d)) and re.match("[A-Za-z][A-Za-z0-9-]*: .", d)
              and not d.lower().startswith(("countersign-", "approved-by")), "E-17: declared")
-
 
 def item_shape(v):  # E-10 to E-13
     if is_record(v, "general"):
@@ -120,7 +113,6 @@ def item_shape(v):  # E-10 to E-13
     need(v["id"] and (source == "trace" and v["type"] in TRACES and all(k in v for k in TRACES[v["type"]])
                       or source == "claimed" and v["type"] == "agentMessage"), "E-13: trace")
     return "trace"
-
 
 class Fold:
     """Events of a transaction. events are parsed; at[n] is (status, apply that is open) before event n; problems: (rule, text)."""
@@ -270,7 +262,6 @@ class Fold:
             "closed": self.closed, "current_turn_id": self.turn, "labels": [], "notes": m["summary"],
             "pointers": {"events_jsonl": "events.jsonl", "latest_diff": "patches/%s.diff" % pid if pid else "", "latest_turn": self.turn,
                          "latest_artifact": self.last_artifact, "proposal": self.proposal}})
-
 
 class Record:
     """A directory. files: path (text) -> bytes. problems: (rule, text) of all that is wrong."""
@@ -621,11 +612,9 @@ class Record:
                  and v["repository"]["id"] == self.proposal.get("repository", {}).get("id"), "E-45: pull request")
             need(v == found[0], "E-45: two that differ")
 
-
 def first_line(text):
     line, lf, _ = text.partition("\n")
     return line[:-1] if lf and line.endswith("\r") else line
-
 
 def reads_as(text, said, c, pid):  # D-26
     """Whether the text reads as the command c, but for its reason."""
@@ -652,7 +641,6 @@ def reads_as(text, said, c, pid):  # D-26
     if signatures.patch_of(rest[0]):
         return rest[0] == c["fingerprint"]
     return reply and c["fingerprint"] == "patchset:" + pid
-
 
 def reads_native(text, said):  # D-27
     if said["kind"] != "review" or said.get("state") not in ("APPROVED", "DISMISSED") or signatures.has_mark(text):

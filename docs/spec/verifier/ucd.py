@@ -47,7 +47,6 @@ _old = unicodedata.unidata_version.split(".")[0] == "14"
 if tuple(map(int, unicodedata.unidata_version.split(".")[:2])) < (14, 0):
     sys.exit("this Python's Unicode is older than 14")
 
-
 def category(ch):
     """General category in 15.0.0 (U-1)."""
     c = ord(ch)
@@ -59,40 +58,31 @@ def category(ch):
         return _added[c]
     return unicodedata.category(ch)
 
-
 def assigned(ch):
     return category(ch) != "Cn"
-
 
 HIDDEN = [(0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180D), (0x180F, 0x180F),
           (0x2065, 0x2065), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8),
           (0xE0000, 0xE0000), (0xE0002, 0xE001F), (0xE0080, 0xE00FF), (0xE0100, 0xE01EF), (0xE01F0, 0xE0FFF)]
 BLANK = {0x2800, 0xFFFC, 0x16FE4, 0x13441, 0x13442, 0x1D159}
 
-
 def hidden_ignorable(ch):  # U-2
     c = ord(ch)
     return c >= 0x34F and any(a <= c <= b for a, b in HIDDEN)
 
-
 def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
-
 
 def visible(ch):  # U-3
     return printable(ch) and not hidden_ignorable(ch) and ord(ch) not in BLANK
 
-
 def one_line(text, n):  # U-4
-    return (len(text) <= n and all(visible(c) and c != "\ufffd" for c in text)
-            and text == text.strip(" ") and "  " not in text)
-
+    return (len(text) <= n and all(visible(c) and c != "\ufffd" for c in text) and text == text.strip(" ") and "  " not in text)
 
 def _ccc(ch):
     if not assigned(ch):
         return 0
     return CLASSES.get(ord(ch)) or unicodedata.combining(ch)
-
 
 def nfd(text):
     out = []
@@ -107,7 +97,6 @@ def nfd(text):
             out[i:j] = sorted(out[i:j], key=_ccc)
         i = j + 1
     return "".join(out)
-
 
 def nfc(text):
     out, starter, last = [], -1, 0
@@ -124,18 +113,15 @@ def nfc(text):
         last = c
     return "".join(out)
 
-
 def fold(text):  # U-5
     if text.isascii():
         return text.lower()
     return nfc("".join(c.casefold() if assigned(c) else c for c in nfd(text)))
 
-
 def simple_fold(ch):
     """Simple case folding (statuses C and S)."""
     f = ch.casefold() if assigned(ch) else ch
     return f if len(f) == 1 else ch.lower() if len(ch.lower()) == 1 else ch
-
 
 def nfkc(text):
     """NFKC, where what is not assigned in 15.0.0 stays as it is."""

@@ -12,14 +12,12 @@ shape("standing", "decisions stand[], head_commit text, owners map(text[]), poli
 shape("since", "commits int, files int, from text, names text[], same_directory int, to text, unknown? text")
 shape("drift", "schema text, since since[], to text")
 
-
 def listed(accounts, author):  # D-5
     for a in accounts:
         by_id = a.isascii() and a.isdigit() or ":" in a
         if a == author["id"] if by_id else a.casefold() == author["login"].casefold():
             return True
     return False
-
 
 def last_standing(rec, n):
     """The standing for an event (D-20), or None."""
@@ -29,12 +27,10 @@ def last_standing(rec, n):
         return None
     return check_standing(rec, rec.content(found[-1]))
 
-
 def check_standing(rec, v):  # D-21
     record(v, "standing", "D-21")
     need(v["schema"] == "countersign/standing/1" and v["pull_request"] == rec.pull(), "D-21: standing")
     return v
-
 
 def policy_of(rec, n):
     """The Policy at an event (D-20)."""
@@ -52,7 +48,6 @@ def policy_of(rec, n):
             return policy.read_recorded(data)
     raise Refused("D-20: no policy")
 
-
 def at_event(rec, n):  # D-20
     pol, p, standing, drift = policy_of(rec, n), rec.events[n]["payload"], None, None
     if rec.pull():
@@ -64,7 +59,6 @@ def at_event(rec, n):  # D-20
         drift = rec.content(found[-1]) if found else None
     onto = p["base_commit"] if "apply_id" in p else head
     return Verdict(rec, n, pol, rfc3339(rec.events[n]["timestamp"]), head, standing, drift, onto, [])
-
 
 class Verdict:
     """verdict, broken (the glass), needs with fingerprint and approved, counted: one bool for each decision."""
@@ -234,7 +228,6 @@ class Verdict:
             joined = [g for g in groups if any(self.same(a, b, i) or self.same(b, a, j) for j, b in g)]
             groups = [g for g in groups if g not in joined] + [sum(joined, [(i, a)])]
         return len(groups)
-
 
 def person_name(p):
     p = p.lower()

@@ -32,50 +32,40 @@ MEMBERS = {  # of an input, by class and op; with ? what may be left out
                   "decision": "statement signature line principal recorded_at hardware? pin?"},
     "history": {"bundle": "bundle", "audit": "bundle ref? tip? allowed_signers? witnesses? quorum?"}}
 
-
 def json_document(i):
     v = cjson.parse(to_bytes(i["document"]))
     return {"canonical": cjson.canonical(v).decode(), "sha256": sha(cjson.line_of(v))}
-
 
 def json_line(i):
     data = to_bytes(i["line"])
     cjson.read_line(data)
     return {"sha256": sha(data)}
 
-
 def json_id(i):
     return {"id": cjson.derived_id(i["prefix"], cjson.parse(to_bytes(i["document"])))}
-
 
 def patch_make(i):
     data, ops = patch.make(to_tree(i["base"]), to_tree(i["after"]))
     return {"patch_id": sha(data), "patch": from_bytes(data), "files": [o.to_json() for o in ops]}
 
-
 def patch_read(i):
     data = to_bytes(i["patch"])
     return {"patch_id": sha(data), "files": [o.to_json() for o in patch.read(data, to_tree(i["base"]))]}
 
-
 def patch_path(i):
     patch.check_path(to_path(i["path"]))
     return {}
-
 
 def patch_paths(i):
     paths = [to_path(p) for p in i["paths"]]
     patch.check_collisions(paths, paths)
     return {}
 
-
 def patch_diff(i):
     return {"body": from_bytes(linediff.body(to_bytes(i["before"]), to_bytes(i["after"])))}
 
-
 def patch_fingerprints(i):
     return patch.fingerprints(i["patch_id"])
-
 
 def refuse_problems(problems):
     for rule, text in problems:
@@ -83,50 +73,40 @@ def refuse_problems(problems):
     if problems:
         raise Refused(problems[0][1], problems[0][0])
 
-
 def transaction_check(i):
     r = transaction.Record(i["id"], to_tree(i["files"])).check()
     refuse_problems(r.problems)
     approvals = [[p["fingerprint"], p["source"]["author"]["id"]] for _, p in r.of_type("approval/decision") if p["decision"] == "approve"]
     return {"status": r.fold.status, "closed": r.fold.closed, "patch_id": r.pid, "events": len(r.events), "approvals": approvals}
 
-
 def transaction_fold(i):
     f = transaction.Fold(to_bytes(i["events"]))
     refuse_problems(f.problems)
     return {"transaction": f.folded}
 
-
 def described(p):
     line = cjson.line_of(p)
     return {"policy": line.decode(), "sha256": hashed(line)}
 
-
 def policy_file(i):
     return described(policy.read_file(to_bytes(i["file"])))
-
 
 def policy_document(i):
     data = to_bytes(i["document"])
     policy.read_recorded(data)
     return {"sha256": hashed(data)}
 
-
 def policy_tighten(i):
     return described(policy.tighten(policy.read_file(to_bytes(i["default"])), policy.read_file(to_bytes(i["base"]))))
-
 
 def policy_glob(i):
     return {"matches": globs.Glob(i["glob"]).matches(i["path"])}
 
-
 def policy_owners(i):
     return {"owners": globs.owners(to_bytes(i["codeowners"]), i["path"])}
 
-
 def policy_needs(i):
     return {"needs": policy.needs(policy.read_file(to_bytes(i["file"])), i["paths"], i["secrets"])}
-
 
 def verdict_decide(i):
     r = transaction.Record(i["id"], to_tree(i["files"]))
@@ -143,11 +123,9 @@ def verdict_decide(i):
     needs = [{k: x[k] for k in ("kind", "fingerprint", "required", "approved")} for x in v.needs]
     return {"verdict": v.verdict, "break_glass": v.broken, "needs": needs, "counted": v.counted}
 
-
 def signature_sshsig(i):
     key, _ = signatures.sshsig(to_bytes(i["message"]), to_bytes(i["signature"]).decode("latin-1"), i["namespace"])
     return {"key_fingerprint": key.fingerprint, "key_type": key.type}
-
 
 def signature_line(i):
     line = signatures.Line(i["line"])
@@ -157,11 +135,9 @@ def signature_line(i):
             out[name] = signatures.utc(t)
     return out
 
-
 def signature_statement(i):
     st = signatures.statement(to_bytes(i["statement"]))
     return {k: st[k] for k in ("decision", "decided_at", "fingerprints")}
-
 
 def signature_decision(i):
     data = to_bytes(i["statement"])
@@ -174,7 +150,6 @@ def signature_decision(i):
     need(not (i.get("hardware") or i.get("pin")) or key.application is not None, "S-29: not a security key")
     need(not i.get("pin") or person, "S-29: the person is not verified")
     return {"key_fingerprint": key.fingerprint}
-
 
 def history_bundle(i):
     b = Bundle(to_bytes(i["bundle"]))
@@ -197,13 +172,11 @@ def history_bundle(i):
             todo.append(data[7:47].decode("latin-1"))
     return {"refs": refs}
 
-
 def history_audit(i):
     given = [to_bytes(i[k]) if i.get(k) is not None else None for k in ("allowed_signers", "witnesses")]
     a = Audit(to_bytes(i["bundle"]), i.get("ref"), i.get("tip"), *given, i.get("quorum"))
     refuse_problems(a.problems)
     return {"tip": a.tip, "commits": len(a.commits), "transactions": len(a.states), "states": a.states}
-
 
 def answer(question):
     """The answer to one question (V-8). Whatever goes wrong refuses (U-6)."""
@@ -223,7 +196,6 @@ def answer(question):
         traceback.print_exc()
         return dict(out, verdict="refuse", rule="")
 
-
 def serve():
     for line in sys.stdin.buffer:
         try:
@@ -233,7 +205,6 @@ def serve():
             reply = {"id": None, "verdict": "refuse", "rule": ""}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
-
 
 def main():
     p = argparse.ArgumentParser(description="Audits the ledger in a bundle.")
@@ -256,7 +227,6 @@ def main():
         print("%s\t%s" % (rule, text))
     print("%s: %d commits, %d transactions, %d findings" % (a.tip or "no ledger", len(a.commits), len(a.states), len(a.problems)))
     return 1 if a.problems else 0
-
 
 if __name__ == "__main__":
     sys.exit(main() if len(sys.argv) > 1 else serve())

@@ -11,18 +11,15 @@ NOT_TEXT = re.compile(  # numbers in other forms, floats, null and other spellin
 ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
            '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}
 
-
 def check_text(text):  # Y-1
     need(all(ucd.printable(c) and not ucd.hidden_ignorable(c) for c in text), "Y-1: character")
     return text
-
 
 def plain(text):  # Y-3
     if INT.fullmatch(text):
         return int(text)
     need(not NOT_TEXT.fullmatch(text), "Y-3: " + text)
     return text == "true" if text in ("true", "false") else text
-
 
 class Reader:
     def __init__(self, data):
@@ -206,8 +203,7 @@ class Reader:
         end = 0
         while end < len(rest):
             c, n = rest[end], rest[end + 1:end + 2]
-            if c == ":" and (n in ("", " ") or in_flow and n in ",[]{}") or c == "#" and rest[end - 1] == " " \
-                    or in_flow and c in ",[]{}":
+            if c == ":" and (n in ("", " ") or in_flow and n in ",[]{}") or c == "#" and rest[end - 1] == " " or in_flow and c in ",[]{}":
                 break
             end += 1
         text = rest[:end].rstrip(" ")
@@ -222,7 +218,6 @@ class Reader:
             return chr(int(e[1:], 16))
         need(e in ESCAPES, "Y-2: escape")
         return ESCAPES[e]
-
 
 def read(data):
     return Reader(data).document()
