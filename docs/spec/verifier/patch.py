@@ -1,4 +1,5 @@
 """Patches (P-1 to P-41). A file is (mode, bytes); trees map paths, as bytes, to files."""
+import base64
 import hashlib
 import re
 import struct
@@ -110,7 +111,6 @@ def side(prefix, name, there):  # P-12
     q = quote(prefix + name)
     return q + b"\t" if q[:1] != b'"' and b" " in q else q
 
-ALPHABET = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def binary_lines(data):  # P-16
@@ -119,32 +119,18 @@ def binary_lines(data):  # P-16
         block = data[i:i + 65535]
         z.append(struct.pack("<BHH", i + 65535 >= len(data), len(block), len(block) ^ 0xFFFF) + block)
     z = b"".join(z) + struct.pack(">I", zlib.adler32(data))
-    out = []
-    for i in range(0, len(z), 52):
-        part = z[i:i + 52]
-        out.append(LENGTHS[len(part) - 1:len(part)])
-        part += b"\0" * (-len(part) % 4)
-        for (v,) in struct.iter_unpack(">I", part):
-            out.append(bytes(ALPHABET[v // 85**e % 85] for e in (4, 3, 2, 1, 0)))
-        out.append(b"\n")
-    return b"".join(out)
+    parts = (z[i:i + 52] for i in range(0, len(z), 52))
+    return b"".join(LENGTHS[len(p) - 1:len(p)] + base64.b85encode(p, pad=True) + b"\n" for p in parts)
 
 def binary_read(lines):
     """The bytes that P-16 encodes, or refused."""
     z = bytearray()
-    values = {c: n for n, c in enumerate(ALPHABET)}
     for l in lines:
         n = LENGTHS.find(l[:1]) + 1
-        digits = l[1:].rstrip(b"\n")
-        need(l and n and len(digits) == (n + 3) // 4 * 5 and all(c in values for c in digits), "P-16: line")
-        part = bytearray()
-        for i in range(0, len(digits), 5):
-            v = 0
-            for c in digits[i:i + 5]:
-                v = v * 85 + values[c]
-            need(v < 2**32, "P-16: digits")
-            part += struct.pack(">I", v)
-        z += part[:n]
+        try:
+            z += base64.b85decode(l[1:-1])[:n]
+        except ValueError:
+            raise Refused("P-16: digits")
     out, i = bytearray(), 2
     while True:  # stored blocks alone
         need(i + 5 <= len(z), "P-16: stream")
