@@ -19,10 +19,8 @@ import verify
 TX = "tx_01HZZZZZZZZZZZZZZZZZZZZZZZ"
 ME = {"id": "local:me@example.org", "kind": "user", "login": "me"}
 
-
 def ask(cls, op, **given):
     return verify.answer({"class": cls, "op": op, "id": "x", "input": given})
-
 
 class Transaction:
     """Builds a directory, stage by stage."""
@@ -128,10 +126,8 @@ class Transaction:
         pack += hashlib.sha1(pack).digest()
         return b"# v2 git bundle\n%s refs/agent/ledger\n\n" % parent.hex().encode() + pack
 
-
 def b64(data):
     return {"base64": __import__("base64").b64encode(data).decode()}
-
 
 class Tests(unittest.TestCase):
     def test_json(self):
@@ -199,7 +195,6 @@ class Tests(unittest.TestCase):
         self.assertEqual(ask("json", "nothing")["verdict"], "unsupported")
         self.assertEqual(ask("json", "document")["verdict"], "refuse")
         json.dumps(ask("patch", "diff", before="a", after={"base64": "/w=="}))
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -21,51 +21,29 @@ from cjson import Refused, from_bytes, hashed, need, sha, to_bytes, to_path, to_
 from gitstore import Bundle, parse_commit, parse_tree
 from history import Audit
 
-MEMBERS = {  # of an input, by class and op; with ? what may be left out
-    "json": {"document": "document", "line": "line", "id": "document prefix"},
-    "patch": {"make": "base after", "read": "patch base", "path": "path", "paths": "paths", "diff": "before after", "fingerprints": "patch_id"},
-    "transaction": {"check": "id files", "fold": "events"},
-    "policy": {"file": "file", "document": "document", "tighten": "default base", "glob": "glob path", "owners": "codeowners path",
-               "needs": "file paths secrets"},
-    "verdict": {"decide": "id files policy now head standing? drift? denials"},
-    "signature": {"sshsig": "message signature namespace", "line": "line", "statement": "statement",
-                  "decision": "statement signature line principal recorded_at hardware? pin?"},
-    "history": {"bundle": "bundle", "audit": "bundle ref? tip? allowed_signers? witnesses? quorum?"}}
-
-def json_document(i):
-    v = cjson.parse(to_bytes(i["document"]))
+def canonical(document):
+    v = cjson.parse(to_bytes(document))
     return {"canonical": cjson.canonical(v).decode(), "sha256": sha(cjson.line_of(v))}
 
-def json_line(i):
-    data = to_bytes(i["line"])
-    cjson.read_line(data)
-    return {"sha256": sha(data)}
-
-def json_id(i):
-    return {"id": cjson.derived_id(i["prefix"], cjson.parse(to_bytes(i["document"])))}
-
-def patch_make(i):
-    data, ops = patch.make(to_tree(i["base"]), to_tree(i["after"]))
+def made(data, ops):
     return {"patch_id": sha(data), "patch": from_bytes(data), "files": [o.to_json() for o in ops]}
 
-def patch_read(i):
-    data = to_bytes(i["patch"])
-    return {"patch_id": sha(data), "files": [o.to_json() for o in patch.read(data, to_tree(i["base"]))]}
-
-def patch_path(i):
-    patch.check_path(to_path(i["path"]))
+def nothing(_):
     return {}
 
-def patch_paths(i):
-    paths = [to_path(p) for p in i["paths"]]
-    patch.check_collisions(paths, paths)
-    return {}
+def collisions(paths):
+    return nothing(patch.check_collisions(paths, paths))
 
-def patch_diff(i):
-    return {"body": from_bytes(linediff.body(to_bytes(i["before"]), to_bytes(i["after"])))}
+def described(p):
+    line = cjson.line_of(p)
+    return {"policy": line.decode(), "sha256": hashed(line)}
 
-def patch_fingerprints(i):
-    return patch.fingerprints(i["patch_id"])
+def hash_of(data, check, form=hashed):
+    check(data)
+    return {"sha256": form(data)}
+
+def read_policy(data):
+    return policy.read_file(to_bytes(data))
 
 def refuse_problems(problems):
     for rule, text in problems:
@@ -73,14 +51,14 @@ def refuse_problems(problems):
     if problems:
         raise Refused(problems[0][1], problems[0][0])
 
-def transaction_check(i):
-    r = transaction.Record(i["id"], to_tree(i["files"])).check()
+def transaction_check(txid, files):
+    r = transaction.Record(txid, to_tree(files)).check()
     refuse_problems(r.problems)
     approvals = [[p["fingerprint"], p["source"]["author"]["id"]] for _, p in r.of_type("approval/decision") if p["decision"] == "approve"]
     return {"status": r.fold.status, "closed": r.fold.closed, "patch_id": r.pid, "events": len(r.events), "approvals": approvals}
 
-def transaction_fold(i):
-    f = transaction.Fold(to_bytes(i["events"]))
+def transaction_fold(events):
+    f = transaction.Fold(to_bytes(events))
     refuse_problems(f.problems)
     return {"transaction": f.folded}
 
@@ -88,71 +66,50 @@ def described(p):
     line = cjson.line_of(p)
     return {"policy": line.decode(), "sha256": hashed(line)}
 
-def policy_file(i):
-    return described(policy.read_file(to_bytes(i["file"])))
-
-def policy_document(i):
-    data = to_bytes(i["document"])
-    policy.read_recorded(data)
-    return {"sha256": hashed(data)}
-
-def policy_tighten(i):
-    return described(policy.tighten(policy.read_file(to_bytes(i["default"])), policy.read_file(to_bytes(i["base"]))))
-
-def policy_glob(i):
-    return {"matches": globs.Glob(i["glob"]).matches(i["path"])}
-
-def policy_owners(i):
-    return {"owners": globs.owners(to_bytes(i["codeowners"]), i["path"])}
-
-def policy_needs(i):
-    return {"needs": policy.needs(policy.read_file(to_bytes(i["file"])), i["paths"], i["secrets"])}
-
-def verdict_decide(i):
-    r = transaction.Record(i["id"], to_tree(i["files"]))
+def verdict_decide(txid, files, recorded, now, head, standing, drift, denials):
+    r = transaction.Record(txid, to_tree(files))
     r.check()
     need(r.fold.folded is not None and r.proposal is not None, "D-1: the events do not fold, or propose nothing")
-    standing, drift = i.get("standing"), i.get("drift")
     if standing is not None:
         verdict.check_standing(r, standing)
     if drift is not None:
         cjson.record(drift, "drift", "D-22")
-    onto = i["head"] if r.gate_only() else (drift or {}).get("to", r.meta["base_commit"])
-    v = verdict.Verdict(r, len(r.events), policy.read_recorded(to_bytes(i["policy"])), signatures.rfc3339(i["now"]), i["head"],
-                        standing, drift, onto, i["denials"])
+    onto = head if r.gate_only() else (drift or {}).get("to", r.meta["base_commit"])
+    v = verdict.Verdict(r, len(r.events), policy.read_recorded(to_bytes(recorded)), signatures.rfc3339(now), head,
+                        standing, drift, onto, denials)
     needs = [{k: x[k] for k in ("kind", "fingerprint", "required", "approved")} for x in v.needs]
     return {"verdict": v.verdict, "break_glass": v.broken, "needs": needs, "counted": v.counted}
 
-def signature_sshsig(i):
-    key, _ = signatures.sshsig(to_bytes(i["message"]), to_bytes(i["signature"]).decode("latin-1"), i["namespace"])
+def signature_sshsig(message, signature, namespace):
+    key, _ = signatures.sshsig(to_bytes(message), to_bytes(signature).decode("latin-1"), namespace)
     return {"key_fingerprint": key.fingerprint, "key_type": key.type}
 
-def signature_line(i):
-    line = signatures.Line(i["line"])
+def signature_line(text):
+    line = signatures.Line(text)
     out = {"principals": line.principals, "key_fingerprint": line.key.fingerprint}
     for name, t in (("valid_after", line.after), ("valid_before", line.before)):
         if t is not None:
             out[name] = signatures.utc(t)
     return out
 
-def signature_statement(i):
-    st = signatures.statement(to_bytes(i["statement"]))
+def signature_statement(data):
+    st = signatures.statement(to_bytes(data))
     return {k: st[k] for k in ("decision", "decided_at", "fingerprints")}
 
-def signature_decision(i):
-    data = to_bytes(i["statement"])
-    st, line = signatures.statement(data), signatures.Line(i["line"])
-    key, person = signatures.sshsig(data, to_bytes(i["signature"]).decode("latin-1"), signatures.NAMESPACE)
-    said, event = signatures.rfc3339(st["decided_at"]), signatures.rfc3339(i["recorded_at"])
+def signature_decision(data, signature, text, principal, recorded_at, hardware, pin):
+    data = to_bytes(data)
+    st, line = signatures.statement(data), signatures.Line(text)
+    key, person = signatures.sshsig(data, to_bytes(signature).decode("latin-1"), signatures.NAMESPACE)
+    said, event = signatures.rfc3339(st["decided_at"]), signatures.rfc3339(recorded_at)
     need(key.fingerprint == line.key.fingerprint, "S-30: another key")
     need(said <= event + 300, "S-28: decided after it was recorded")
-    need(line.good_for([i["principal"]], [said, event]), "S-26: not good for the principal")
-    need(not (i.get("hardware") or i.get("pin")) or key.application is not None, "S-29: not a security key")
-    need(not i.get("pin") or person, "S-29: the person is not verified")
+    need(line.good_for([principal], [said, event]), "S-26: not good for the principal")
+    need(not (hardware or pin) or key.application is not None, "S-29: not a security key")
+    need(not pin or person, "S-29: the person is not verified")
     return {"key_fingerprint": key.fingerprint}
 
-def history_bundle(i):
-    b = Bundle(to_bytes(i["bundle"]))
+def history_bundle(data):
+    b = Bundle(to_bytes(data))
     refs = dict(b.refs)
     need(len(refs) == len(b.refs), "B-3: a ref twice")
     todo, seen = list(refs.values()), set()
@@ -172,23 +129,50 @@ def history_bundle(i):
             todo.append(data[7:47].decode("latin-1"))
     return {"refs": refs}
 
-def history_audit(i):
-    given = [to_bytes(i[k]) if i.get(k) is not None else None for k in ("allowed_signers", "witnesses")]
-    a = Audit(to_bytes(i["bundle"]), i.get("ref"), i.get("tip"), *given, i.get("quorum"))
+def history_audit(bundle, ref, tip, signers, witnesses, quorum):
+    files = [None if x is None else to_bytes(x) for x in (signers, witnesses)]
+    a = Audit(to_bytes(bundle), ref, tip, *files, quorum)
     refuse_problems(a.problems)
     return {"tip": a.tip, "commits": len(a.commits), "transactions": len(a.states), "states": a.states}
 
+OPS = {  # class and op -> members of the input, and the values of what is accepted
+    "json.document": ("document", canonical),
+    "json.line": ("line", lambda line: hash_of(to_bytes(line), cjson.read_line, sha)),
+    "json.id": ("document prefix", lambda document, prefix: {"id": cjson.derived_id(prefix, cjson.parse(to_bytes(document)))}),
+    "patch.make": ("base after", lambda base, after: made(*patch.make(to_tree(base), to_tree(after)))),
+    "patch.read": ("patch base", lambda data, base: made(to_bytes(data), patch.read(to_bytes(data), to_tree(base)))),
+    "patch.path": ("path", lambda path: nothing(patch.check_path(to_path(path)))),
+    "patch.paths": ("paths", lambda paths: collisions([to_path(p) for p in paths])),
+    "patch.diff": ("before after", lambda before, after: {"body": from_bytes(linediff.body(to_bytes(before), to_bytes(after)))}),
+    "patch.fingerprints": ("patch_id", patch.fingerprints),
+    "policy.file": ("file", lambda file: described(read_policy(file))),
+    "policy.document": ("document", lambda document: hash_of(to_bytes(document), policy.read_recorded)),
+    "policy.tighten": ("default base", lambda default, base: described(policy.tighten(read_policy(default), read_policy(base)))),
+    "policy.glob": ("glob path", lambda glob, path: {"matches": globs.Glob(glob).matches(path)}),
+    "policy.owners": ("codeowners path", lambda data, path: {"owners": globs.owners(to_bytes(data), path)}),
+    "policy.needs": ("file paths secrets", lambda file, paths, secrets: {"needs": policy.needs(read_policy(file), paths, secrets)}),
+    "transaction.check": ("id files", transaction_check),
+    "transaction.fold": ("events", transaction_fold),
+    "verdict.decide": ("id files policy now head standing? drift? denials", verdict_decide),
+    "signature.sshsig": ("message signature namespace", signature_sshsig),
+    "signature.line": ("line", signature_line),
+    "signature.statement": ("statement", signature_statement),
+    "signature.decision": ("statement signature line principal recorded_at hardware? pin?", signature_decision),
+    "history.bundle": ("bundle", history_bundle),
+    "history.audit": ("bundle ref? tip? allowed_signers? witnesses? quorum?", history_audit)}
+
 def answer(question):
     """The answer to one question (V-8). Whatever goes wrong refuses (U-6)."""
-    cls, op, i = question.get("class"), question.get("op"), question.get("input")
+    name, given = "%s.%s" % (question.get("class"), question.get("op")), question.get("input")
     out = {"id": question.get("id")}
-    if op not in MEMBERS.get(cls, {}):
+    if name not in OPS:
         return dict(out, verdict="unsupported")
     try:
-        names = MEMBERS[cls][op].split()
-        need(isinstance(i, dict) and all(k in names or k + "?" in names for k in i), "a member of the input is not known")
-        need(all(n in i for n in names if not n.endswith("?")), "a member of the input is missing")
-        return dict(out, verdict="accept", values=globals()["%s_%s" % (cls, op)](i))
+        members, f = OPS[name]
+        names = members.replace("?", "").split()
+        need(isinstance(given, dict) and all(k in names for k in given), "a member of the input is not known")
+        need(all(m in given for m in members.split() if m[-1] != "?"), "a member of the input is missing")
+        return dict(out, verdict="accept", values=f(*(given.get(n) for n in names)))
     except Refused as e:
         print("%s: %s" % (out["id"], ascii(str(e))), file=sys.stderr)
         return dict(out, verdict="refuse", rule=e.rule)
