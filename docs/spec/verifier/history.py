@@ -86,11 +86,14 @@ class Audit:
             self.bad(rule, "%s: %r" % (f.__name__, e))
 
     def walk(self):  # H-2
+        if any(n.startswith("refs/replace/") for n, _ in self.store.refs):
+            self.bad("HISTORY", "H-2: replacements")
         seen, at = set(), self.tip
         while True:
             need(at not in seen, "H-2: circle", "HISTORY")
             seen.add(at)
-            need(at in self.store.objects, "H-2: commit %s is missing" % at, "OBJECT" if at == self.tip else "HISTORY")
+            if at not in self.store.objects:  # neither whole nor there
+                self.bad("HISTORY", "H-2: commit %s is missing" % at)
             data = self.store.get(at, "commit")
             c = parse_commit(data)
             self.commits.append(dict(c, id=at, data=data))
@@ -195,7 +198,8 @@ class Audit:
             self.bad(rule, "%s in %s: %s" % (txid, c["id"], text))
         if f.folded is None:
             return
-        if records.get(top + "transaction.json") != cjson.line_of(f.folded):
+        doc = top + "transaction.json"
+        if records.get(doc, doc in old and self.blob(old[doc][1])) != cjson.line_of(f.folded):
             self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c["id"]))
         events = f.events[first:]
         if len({e["timestamp"] for e in events}) != 1:

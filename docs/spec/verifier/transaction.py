@@ -287,7 +287,7 @@ class Record:
             return check(*args)
         except Refused as e:
             self.bad(e.rule or rule, str(e))
-        except (KeyError, TypeError, AttributeError, IndexError, UnicodeError) as e:  # what is not of its shape
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as e:  # what is not of its shape
             self.bad(rule, "%s: %r" % (check.__name__, e))
 
     def of_type(self, *types, before=None):
