@@ -1,5 +1,4 @@
 """A ledger's history (H-1 to H-45)."""
-import base64
 import datetime
 import hashlib
 import re
@@ -8,7 +7,7 @@ import cjson
 import signatures
 import ucd
 import verdict
-from cjson import HEX64, Refused, is_record, need, record, shape
+from cjson import Refused, need, record, shape
 from gitstore import Bundle, parse_commit, parse_tree, split_signature
 from policy import read_file
 from signatures import rfc3339

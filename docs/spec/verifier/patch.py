@@ -6,7 +6,7 @@ import struct
 import zlib
 
 import ucd
-from cjson import HEX64, Refused, hashed, need, sha
+from cjson import HEX64, Refused, hashed, need
 from linediff import body, lines_of, span
 
 NAMES = ("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$") + tuple(d + n for d in ("COM", "LPT") for n in "0123456789¹²³")
@@ -399,6 +399,3 @@ def patch_of(fingerprint):
     """The patch_id of a fingerprint, or None (P-41)."""
     m = FINGERPRINT.match(fingerprint)
     return m and m.group(1)
-
-def patch_id(data):  # P-17
-    return sha(data)

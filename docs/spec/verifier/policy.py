@@ -3,7 +3,7 @@ import re
 
 import cjson
 import yamlread
-from cjson import Refused, need
+from cjson import need
 from globs import Glob
 
 PERMISSIONS = ("read", "triage", "write", "maintain", "admin")

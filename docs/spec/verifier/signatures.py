@@ -294,20 +294,14 @@ class Line:
         need(self.after is None or self.before is None or self.before > self.after, "S-43: valid-before")
 
     def options(self, text):  # S-43
-        seen = set()
-        for name, value in re.findall(r'([^=,"]*)((?:="[^"]*")?)(?:,|$)', text)[:-1] or [(text, "")]:
-            name, value = name.lower(), value[2:-1] if value else None
-            need(name not in seen, "S-43: option twice")
-            seen.add(name)
-            need(name in ("namespaces", "valid-after", "valid-before") and value is not None and "\\" not in value, "S-43: option")
-            if name == "namespaces":
-                self.namespaces = value.split(",")
-            elif name == "valid-after":
-                self.after = key_time(value, 12)
-            else:
-                self.before = key_time(value, -14)
-        whole = ",".join(n + v for n, v in re.findall(r'([^=,"]*)((?:="[^"]*")?)(?:,|$)', text)[:-1])
-        need(whole == text, "S-43: options")
+        one = r'([A-Za-z-]+)="([^"\\]*)"'
+        found = [(n.lower(), v) for n, v in re.findall(one, text)]
+        v = dict(found)
+        need(re.fullmatch("%s(,%s)*" % (one, one), text) and len(v) == len(found)
+             and set(v) <= {"namespaces", "valid-after", "valid-before"}, "S-43: options")
+        self.namespaces = v["namespaces"].split(",") if "namespaces" in v else None
+        self.after = key_time(v["valid-after"], 12) if "valid-after" in v else None
+        self.before = key_time(v["valid-before"], -14) if "valid-before" in v else None
 
     def admits(self, namespace, t):  # S-46
         t = t // 1

@@ -1,7 +1,6 @@
 """The verdict (D-1 to D-22)."""
 import cjson
 import policy
-import ucd
 from cjson import Refused, is_record, need, record, shape
 from policy import PERMISSIONS, signed
 from signatures import rfc3339
