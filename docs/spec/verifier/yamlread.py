@@ -43,6 +43,7 @@ class Reader:
             self.end_of_line()
             self.content()
             need(self.row < len(self.lines) and not self.marker("---"), "Y-2: nothing, or a second document")
+        need(not self.marker("..."), "Y-2: nothing")
         v = self.node(0)
         self.content()
         if self.marker("..."):
