@@ -61,7 +61,7 @@ class Audit:
             return self.bad(e.rule or "BUNDLE", str(e))
         try:
             if signers is not None:
-                self.signers = signatures.key_file(signers)[0]
+                self.signers = (cjson.attempt(signatures.key_file, signers) or ([], []))[0]
             self.walk()
             self.run("L14", self.known, tip)
             if witnesses is not None or quorum is not None:
@@ -183,8 +183,11 @@ class Audit:
         need(v["type"] == "ledger/accept_tip" and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["timestamp"], re.A), "H-22: event")
         need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
         self.own = lines
-        self.check_bytes(c, plain, v["timestamp"], ("accept-tip: %s accepted %s: %s\n\nCountersign-Stage: accept-tip\n" % (
-            as_line(p["author"]["login"], 60), p["accepted_tip"][:12], as_line(p["reason"], 120))).encode())
+        message = "accept-tip: %s accepted %s: %s\n\nCountersign-Stage: accept-tip\n" % (
+            as_line(p["author"]["login"], 60), p["accepted_tip"][:12], as_line(p["reason"], 120))
+        need(c["message"] == message.encode(), "H-22: message")
+        need(b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22: time")
+        self.check_bytes(c, plain, v["timestamp"], c["message"])
 
     def stage(self, n, c, plain, txid, records, old):
         """What a commit adds to a transaction (H-6 to H-17)."""
