@@ -132,17 +132,21 @@ class Bundle:
         need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
         return data
 
-    def files(self, tree, depth=1, prefix=b""):
-        """Path -> (mode, id) of a tree and all below it (H-3)."""
+    def changes(self, old, new, prefix=b"", depth=1):
+        """(path, mode and id of the file or None) of all that is not the same in two trees, either of which may be None (H-3)."""
         need(depth <= 16, "H-3: trees nest too deep", "L10")
-        out = {}
-        for mode, name, oid in parse_tree(self.get(tree, "tree")):
-            if mode == "40000":
-                below = self.files(oid, depth + 1, prefix + name + b"/")
-                out.update(below)
-            else:
-                out[prefix + name] = (mode, oid)
-        return out
+        a, b = ({name: (mode, oid) for mode, name, oid in parse_tree(self.get(t, "tree"))} if t else {} for t in (old, new))
+        for name in {**a, **b}:
+            x, y = a.get(name), b.get(name)
+            if x == y:
+                continue
+            below = [f[1] if f and f[0] == "40000" else None for f in (x, y)]
+            if x and not below[0] and (not y or below[1]):
+                yield prefix + name, None
+            if y and not below[1]:
+                yield prefix + name, y
+            if any(below):
+                yield from self.changes(*below, prefix + name + b"/", depth + 1)
 
 def delta(base, d):
     at = 0

@@ -66,10 +66,10 @@ class Audit:
             self.run("L14", self.known, tip)
             if witnesses is not None or quorum is not None:
                 self.run("WITNESS", self.witness, witnesses, quorum)
-            before = {}
+            self.tree, self.files = None, {}
             for n, c in enumerate(self.commits):
-                before = self.commit(n, c, before)
-            self.at_tip(before)
+                self.commit(n, c)
+            self.at_tip()
         except Refused as e:
             self.bad(e.rule or "OBJECT", str(e))
 
@@ -117,23 +117,25 @@ class Audit:
     def blob(self, oid):
         return self.store.get(oid, "blob")
 
-    def commit(self, n, c, before):
-        """The rules of one commit. Returns its files."""
-        files = self.run("L10", self.store.files, c["tree"])
-        if files is None:
-            return before
-        new = {p: f for p, f in files.items() if before.get(p) != f}
-        gone = [p for p in before if p not in files]
-        if len(new) + len(gone) > 10000:
+    def commit(self, n, c):
+        """The rules of one commit. self.files are those of the tree before: path -> mode, id."""
+        changes = self.run("L10", lambda: list(self.store.changes(self.tree, c["tree"])))
+        if changes is None:
+            return
+        self.tree = c["tree"]
+        if len(changes) > 10000:
             self.bad("L10", "H-3: changes too many paths")
-        for p in new:
+        new, old = {}, self.files
+        for p, f in changes:
             name = p.decode("utf-8", "replace")
-            if name.encode() != p or not known_path(name) or new[p][0] != "100644":
-                self.bad("L10", "H-10: " + ascii(p))
-        if any(not VIEW.fullmatch(p.decode("utf-8", "replace")) for p in gone):
-            self.bad("L8", "H-11: removes something")
-        new = {p.decode("utf-8", "replace"): self.blob(f[1]) for p, f in new.items() if f[0] in ("100644", "100755", "120000")}
-        old = {p.decode("utf-8", "replace"): f for p, f in before.items()}
+            if f is None:
+                if not VIEW.fullmatch(name):
+                    self.bad("L8", "H-11: removes " + ascii(p))
+            else:
+                if name.encode() != p or not known_path(name) or f[0] != "100644":
+                    self.bad("L10", "H-10: " + ascii(p))
+                if f[0] != "160000":
+                    new[name] = self.blob(f[1])
         for p in new:
             m = TX.fullmatch(p)
             if p in old and not (VIEW.fullmatch(p) or p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")):
@@ -153,7 +155,10 @@ class Audit:
             self.run("L16", self.accept, c, plain, records, old)
         if (n == 0) != ("ledger.json" in records):
             self.bad("L16", "H-20: ledger.json")
-        return files
+        for p, f in changes:
+            self.files.pop(p.decode("utf-8", "replace"), None)
+            if f is not None:
+                self.files[p.decode("utf-8", "replace")] = f
 
     def signature(self, c, plain, sig):  # S-51
         if sig is None:
@@ -314,11 +319,11 @@ class Audit:
             need(set(m["target_files"] or []) & set(q["target_files"] or []), "H-25: files")
             need("pr_diff" not in (m["kind"], q["kind"]), "H-25: gate-only")
 
-    def at_tip(self, files):  # H-18, H-26, H-27
+    def at_tip(self):  # H-18, H-26, H-27
         trees = {}
-        for p, (mode, oid) in files.items():
-            m = TX.fullmatch(p.decode("utf-8", "replace"))
-            if m and mode in ("100644", "100755", "120000"):
+        for p, (mode, oid) in self.files.items():
+            m = TX.fullmatch(p)
+            if m and mode != "160000":
                 trees.setdefault(m.group(4), {})[m.group(5).encode()] = (mode, self.blob(oid))
         records = {}
         for txid in sorted(trees):
@@ -364,7 +369,7 @@ class Audit:
             g = p["source"].get("signature")
             if not g or self.store.objects.get(p["policy"]["commit"], ("",))[0] != "commit":
                 continue
-            tree = self.store.files(parse_commit(self.store.get(p["policy"]["commit"], "commit"))["tree"])
+            tree = dict(self.store.changes(None, parse_commit(self.store.get(p["policy"]["commit"], "commit"))["tree"]))
             pol = verdict.policy_of(r, n)["approvals"]
             mode, oid = tree.get(b".github/countersign.yml", ("", ""))
             need(mode in ("100644", "100755"), "S-32: no Policy file")
