@@ -513,7 +513,7 @@ func verdictDecide(in struct {
 	}
 	c := approval.Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: log, Now: in.Now,
-		PullRequest: proposed.PullRequest > 0, Authors: proposed.Authors, Proposers: ledger.Proposers(dir, log),
+		PullRequest: proposed.PullRequest > 0, Authors: proposed.Authors, Party: approval.ReadParty(dir, log),
 		Signed: approval.SignedAsRecorded(dir, log, p), People: approval.People(tree, log, sshsig.Allowed{}),
 	}
 	for _, raw := range in.Denials {
