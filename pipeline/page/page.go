@@ -59,8 +59,8 @@ func (v Versions) known() Versions {
 	return v
 }
 
-// With are these versions and the one that comes next.
-func (v Versions) With(next Version) Versions { return append(slices.Clip(v.known()), next) }
+// And are these versions and the one that comes next.
+func (v Versions) And(next Version) Versions { return append(slices.Clip(v.known()), next) }
 
 // Newest is the number of the newest version.
 func (v Versions) Newest() int { return len(v.known()) }

@@ -13,7 +13,7 @@ import (
 // NextPages are the versions of pages that a program of tomorrow knows: all that there are, and one with other words, another
 // escaping and another layout.
 func NextPages() page.Versions {
-	return page.Versions(nil).With(page.Version{
+	return page.Versions(nil).And(page.Version{
 		Root: func() []byte { return []byte("# What happened here\n") },
 		Transaction: func(_ fs.FS, payloads []ledger.Payload, tx ledger.Transaction) []byte {
 			return fmt.Appendf(nil, "# %s\n\nIt is %s after %d events.\n", escaped(tx.Notes), tx.Status, len(payloads))
