@@ -157,7 +157,7 @@ func (r *reader) rest(room []byte, size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, damaged("an object of %d bytes is too large", size)
 	}
-	data := room[:0]
+	var data []byte
 	if most := min(size, trust); int64(cap(room)) >= most {
 		data = room[:most]
 	} else {

@@ -45,12 +45,3 @@ func escaped(text string) string {
 	}
 	return b.String()
 }
-
-// NoPages makes pages without words, and no tables.
-func NoPages() page.Versions {
-	return page.Versions{{
-		Root:        func() []byte { return nil },
-		Transaction: func(fs.FS, []ledger.Payload, ledger.Transaction) []byte { return nil },
-		Rows:        func([]ledger.Payload, ledger.Transaction, bool, map[string][]byte) []page.Row { return nil },
-	}}
-}

@@ -178,7 +178,6 @@ func (g *generator) postedLife(base *record) {
 		r := base.clone()
 		r.policy(canonicalPolicy(`"permission":"write","required":1,"same_head":false`, `"keys":"keys","permission":"write","required":1,"same_head":false`))
 		risks, _ := r.find("artifact/stored", 1)
-		d, _ := r.find("approval/decision", 0)
 		meta, _ := r.find("tx/meta", 0)
 		s := signed.Statement{
 			Schema: signed.Schema, Repository: &ledger.Repository{ID: "1", Name: "acme/app"}, PullRequest: 1, TransactionID: r.id, BaseCommit: meta["base_commit"].(string),
