@@ -343,7 +343,9 @@ func (c *checker) shape() {
 			return err
 		}
 		isDir := p == "." || p == "patches" || p == "artifacts"
-		if d.IsDir() != isDir || !isDir && (!d.Type().IsRegular() || c.log != nil && !known[p]) {
+		info, err := d.Info()
+		plain := err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 // of mode 100644 in Git
+		if d.IsDir() != isDir || !isDir && (!plain || c.log != nil && !known[p]) {
 			c.Add("L10", path.Clean(p), "is not accounted for by the events")
 		}
 		return nil

@@ -109,16 +109,20 @@ func (s Statement) Check() error {
 	if err := format.CheckGrowth("it", s.Extra, ""); err != nil {
 		return err
 	}
-	for _, f := range s.Fingerprints {
-		_, id, ok := strings.Cut(f, "patchset:")
-		if !ok || !canon.IsHex64(id) {
-			return fmt.Errorf("%.100q is not a fingerprint", f)
-		}
+	_, id, _ := strings.Cut(s.Fingerprints[0], "patchset:")
+	if !canon.IsHex64(id) || slices.ContainsFunc(s.Fingerprints, func(f string) bool { return !isFingerprint(f, id) }) {
+		return fmt.Errorf("%.200q are not the fingerprints of one patch", s.Fingerprints)
 	}
 	return nil
 }
 
 const maxReason = 500
+
+// isFingerprint reports whether a text is a fingerprint, of any kind, of a patch.
+func isFingerprint(f, patchID string) bool {
+	kind, is := strings.CutSuffix(f, "patchset:"+patchID)
+	return is && slices.Contains([]string{"", "secret:", "protected:"}, kind)
+}
 
 // inOrder reports whether proposers are those of a statement: each of a kind and with an id, once and in order.
 func inOrder(all []ledger.Actor) bool {

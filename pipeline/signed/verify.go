@@ -200,10 +200,8 @@ func (s Statement) isAbout(about Subject) error {
 	case !slices.Contains(about.Policies, s.Policy):
 		return fmt.Errorf("it names commit %.12s for the Policy, from which nobody was asked: sign again", s.Policy.Commit)
 	}
-	for _, f := range s.Fingerprints { // of any kind
-		if !slices.Contains([]string{"", "secret:", "protected:"}, strings.TrimSuffix(f, "patchset:"+about.PatchID)) {
-			return fmt.Errorf("it was signed for another patch than %s", about.PatchID)
-		}
+	if slices.ContainsFunc(s.Fingerprints, func(f string) bool { return !isFingerprint(f, about.PatchID) }) {
+		return fmt.Errorf("it was signed for another patch than %s", about.PatchID)
 	}
 	return nil
 }

@@ -447,10 +447,22 @@ func auditCases(g *generator) {
 		s.files["ledger.json"] = strings.Replace(s.files["ledger.json"], "2026", "2025", 1)
 	})
 	bad("H-20", "no ledger.json", "L16", func(h *ledgerHistory) { delete(h.stages[0].files, "ledger.json") })
-	bad("H-20", "ledger.json of an unknown version", "L16", func(h *ledgerHistory) {
-		s := h.stages[0]
-		s.files["ledger.json"] = strings.Replace(s.files["ledger.json"], `"2"`, `"3"`, 1)
+	for _, c := range [][3]string{{"an unknown version", "2", "L16"}, {"version 0.9", "0.9", "L16"}, {"version 1.1", "1.1", "NEWER"}, {"version 2.0", "2.0", "NEWER"}} {
+		bad("H-20 U-6", "ledger.json of "+c[0], c[2], func(h *ledgerHistory) {
+			s := h.stages[0]
+			s.files["ledger.json"] = strings.Replace(s.files["ledger.json"], `"1.0"`, `"`+c[1]+`"`, 1)
+		})
+	}
+	bad("H-20 E-5 U-6", "an event that needs more than its ledger", "L16 NEWER", func(h *ledgerHistory) {
+		r := h.record(last)
+		r.was = h.stages[last].files[h.stages[last].file(h.t, "transaction.json")]
+		r.events[len(r.events)-1]["needs_version"] = "1.1"
+		h.stages[last].write(r)
 	})
+	removed := refused.clone()
+	removed.stages[last].gone = []string{"README.md"}
+	removed.stages[0].files["README.md"] = "# x\n"
+	g.good("audit", "H-11 U-7", "history: a view that is removed", input(removed), nil)
 	bad("H-18", "a patch that is changed where it is added", "L5", func(h *ledgerHistory) { h.stages[0].files[h.stages[0].file(h.t, ".diff")] = "x\n" })
 	bad("H-6", "two stages in one commit", "L8 L15", func(h *ledgerHistory) {
 		a, b := h.stages[0], h.stages[1]
@@ -506,6 +518,15 @@ func ownEvents(g *generator, base *ledgerHistory) {
 		h.stages = append(h.stages, s)
 		return h
 	}
+	raised := func(from, version, title string) Bytes {
+		h := base.clone()
+		at := time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC)
+		payload := m{"author": m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}, "from": from, "reason": "all have it", "version": version}
+		h.stages = append(h.stages, &stage{when: at.Unix(), message: "version: Ada raised it from " + title + ": all have it\n\nCountersign-Stage: version\n", files: map[string]string{
+			"events.jsonl": lineOf(m{"payload": payload, "prev": nil, "seq": 1, "timestamp": "2026-01-05T01:00:00.000Z", "type": "ledger/version"}),
+		}})
+		return h.whole()
+	}
 	const twin = "a tip that somebody accepted"
 	g.good("audit", "H-22", twin, m{"bundle": accepted(func(m, *stage) {}).whole()}, nil)
 	for _, c := range []struct {
@@ -519,6 +540,9 @@ func ownEvents(g *generator, base *ledgerHistory) {
 	} {
 		g.bad("audit", "H-22", "accepted: "+c.note, twin, m{"bundle": accepted(c.change).whole()}, strings.Fields(c.rules)...)
 	}
+	g.bad("audit", "H-22 U-6", "raised to a newer version", twin, m{"bundle": raised("1.0", "1.1", "1.0 to 1.1")}, "NEWER")
+	g.bad("audit", "H-22", "raised from another version", twin, m{"bundle": raised("1.1", "1.2", "1.1 to 1.2")}, "L16")
+	g.bad("audit", "H-22", "raised to the same version", twin, m{"bundle": raised("1.0", "1.0", "1.0 to 1.0")}, "L16")
 }
 
 func signedCases(g *generator) {

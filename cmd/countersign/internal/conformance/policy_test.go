@@ -61,6 +61,7 @@ func policyFiles(g *generator) {
 	good("Y-5 Y-6 Y-20", "all of approvals", "approvals:\n  required: 100\n  permission: read\n  allow_author: true\n  same_head: true\n  max_age: 2w\n  drift: {commits: 0, same_directory: ask}\n  local: false\n  break_glass: [ada, 7]\n  keys: .github/allowed_signers\n  forge_keys: true\n  hardware: true\n  pin: true\n  signed: require\n",
 		canonicalPolicy(`{"allow_author":false,"permission":"write","required":1,"same_head":false}`, `{"allow_author":true,"break_glass":["ada","7"],"drift":{"commits":0,"same_directory":"ask"},"forge_keys":true,"hardware":true,"keys":".github/allowed_signers","local":false,"max_age":"1209600s","permission":"read","pin":true,"required":100,"same_head":true,"signed":"require"}`))
 	good("Y-5 Y-20", "lists that are empty", "approvals: {break_glass: []}\nbots: []\nprotected: []\ngate: {bases: []}\ncommands: {run: [], allow: []}\nsecrets: {seal_to: []}\nexplained: {bots: []}\n", canonicalPolicy())
+	good("Y-6 Y-20", "independent, in its order", "approvals: {independent: [requester, proposer]}\n", canonicalPolicy(`"permission"`, `"independent":["proposer","requester"],"permission"`))
 	good("Y-6 Y-20", "local that is true", "approvals: {local: true}\n", canonicalPolicy(`"permission"`, `"local":true,"permission"`))
 	good("Y-6 Y-20", "drift with the directory alone", "approvals: {drift: {same_directory: ask}}\n", canonicalPolicy(`"permission"`, `"drift":{"same_directory":"ask"},"permission"`))
 	good("Y-6 Y-20", "a rule with owners", "protected:\n- paths: [\"*.tf\", /deploy/]\n  required: 2\n  owners: true\n  teams: [acme/ops]\n  signed: require\n",
@@ -120,7 +121,7 @@ func policyDocuments(g *generator) {
 		{"without its LF", strings.TrimSuffix(canonicalPolicy(), "\n")}, {"with a space", canonicalPolicy(`{"apply"`, `{ "apply"`)}, {"with a member in another order", canonicalPolicy(`{"apply":{},`, `{`, `"version":1}`, `"version":1,"apply":{}}`)},
 		{"with an unknown member", canonicalPolicy(`"version":1`, `"version":1,"x":1`)}, {"without a member that is always there", canonicalPolicy(`,"required":1`, ``)}, {"with a member that is left out", canonicalPolicy(`"commands":{}`, `"commands":{"run":[]}`)},
 		{"with a default that is left out", canonicalPolicy(`"permission"`, `"pin":false,"permission"`)}, {"of version 2", canonicalPolicy(`"version":1`, `"version":2`)}, {"of nobody required", canonicalPolicy(`"required":1`, `"required":0`)}, {"with a time span in days", canonicalPolicy(`"permission"`, `"max_age":"14d","permission"`)},
-		{"with decisions out of order", canonicalPolicy(`"gate"`, `"explained":{"decisions":["forge","signed"]},"gate"`)}, {"as YAML", "version: 1\n"}, {"with limits as text", canonicalPolicy(`5242880`, `"5 MiB"`)},
+		{"with decisions out of order", canonicalPolicy(`"gate"`, `"explained":{"decisions":["forge","signed"]},"gate"`)}, {"with parts out of order", canonicalPolicy(`"permission"`, `"independent":["requester","proposer"],"permission"`)}, {"as YAML", "version: 1\n"}, {"with limits as text", canonicalPolicy(`5242880`, `"5 MiB"`)},
 	} {
 		g.bad("document", "Y-21", "a recorded form "+c[0], "the canonical form of the defaults", doc(c[1]))
 	}
@@ -138,6 +139,9 @@ func policyTightened(g *generator) {
 	tighten("allow_author needs both", "approvals: {allow_author: true}", "{}")
 	tighten("allow_author that both have", "approvals: {allow_author: true}", "approvals: {allow_author: true}", `"allow_author":false`, `"allow_author":true`)
 	tighten("same_head, hardware and pin need one", "approvals: {same_head: true}", "approvals: {hardware: true, pin: true}", `"permission":"write","required":1,"same_head":false`, `"hardware":true,"permission":"write","pin":true,"required":1,"same_head":true`)
+	tighten("independent of both", "approvals: {independent: [requester]}", "approvals: {independent: [proposer]}", `"permission"`, `"independent":["proposer","requester"],"permission"`)
+	tighten("independent of the branch alone", "{}", "approvals: {independent: [proposer]}", `"permission"`, `"independent":["proposer"],"permission"`)
+	tighten("independent of the first alone", "approvals: {independent: [requester]}", "{}", `"permission"`, `"independent":["requester"],"permission"`)
 	tighten("the smaller max_age", "approvals: {max_age: 2d}", "approvals: {max_age: 1d}", `"permission"`, `"max_age":"86400s","permission"`)
 	tighten("the max_age of the one that has one", "{}", "approvals: {max_age: 1d}", `"permission"`, `"max_age":"86400s","permission"`)
 	tighten("drift of both", "approvals: {drift: {commits: 5}}", "approvals: {drift: {commits: 9, same_directory: ask}}", `"permission"`, `"drift":{"commits":5,"same_directory":"ask"},"permission"`)

@@ -174,14 +174,14 @@ func guardedLife(g *generator) {
 // postedLife is the same, with an approval that is signed and posted.
 func (g *generator) postedLife(base *record) {
 	key, other := signedtest.Ed25519(1), signedtest.Ed25519(2)
-	posted := func(text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
-		r := base.clone()
+	postedOn := func(r *record, text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
 		r.policy(canonicalPolicy(`"permission":"write","required":1,"same_head":false`, `"keys":"keys","permission":"write","required":1,"same_head":false`))
 		risks, _ := r.find("artifact/stored", 1)
 		meta, _ := r.find("tx/meta", 0)
 		s := signed.Statement{
 			Schema: signed.Schema, Repository: &ledger.Repository{ID: "1", Name: "acme/app"}, PullRequest: 1, TransactionID: r.id, BaseCommit: meta["base_commit"].(string),
 			Decision: ledger.Approve, Fingerprints: []string{"patchset:" + r.patchID()}, DecidedAt: "2026-01-05T00:00:03Z", Shown: risks["stored_sha256"].(string),
+			Proposers: []ledger.Actor{actorOf(meta["proposer"])}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: r.ref()["commit"].(string), SHA256: r.ref()["sha256"].(string)},
 		}
 		if change != nil {
 			change(&s)
@@ -198,6 +198,9 @@ func (g *generator) postedLife(base *record) {
 		d["source"].(m)["signature"] = m{"key": line["payload"].(m)["path"], "key_fingerprint": by.Fingerprint(), "principal": "ada", "signature": armor["payload"].(m)["path"], "statement": decision["payload"].(m)["path"]}
 		r.insert(at, decision, armor, line)
 		return r
+	}
+	posted := func(text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
+		return postedOn(base.clone(), text, change, by)
 	}
 	block := posted(approval.SignedBlock, nil, key)
 	c := g.life("S-10 S-11 S-27 S-30 D-26", "an approval that is signed in a block", block, nil)
@@ -235,16 +238,43 @@ func (g *generator) postedLife(base *record) {
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["body_sha256"] = canon.Sum([]byte(doc["text"].(string)))
 	})
+	// Others had proposed it elsewhere, and somebody asked for it, before the decision and after it.
+	bob, zoe := ledger.Requester{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}, ledger.Actor{Kind: "user", ID: "99", Login: "zoe"}
+	several := func(change func(*signed.Statement)) *record {
+		r := base.clone()
+		elsewhere := func(who m) m {
+			return r.artifact("proposed_elsewhere", m{"patch_id": r.patchID(), "proposals": []any{merge(m{"transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}, plain(who))}, "schema": "countersign/proposed_elsewhere/1"})
+		}
+		_, at := r.find("approval/request", 0)
+		r.insert(at, elsewhere(m{"proposer": zoe, "requested_by": []any{bob}}))
+		r.events = append(r.events, elsewhere(m{"proposer": ledger.Actor{Kind: "user", ID: "98", Login: "yan"}}))
+		return postedOn(r, approval.SignedBlock, change, key)
+	}
+	c.good("S-30 E-41", "signed for all who proposed it and asked for it", as(several(func(s *signed.Statement) {
+		s.Proposers, s.RequestedBy = append(s.Proposers, zoe), []ledger.Requester{bob}
+	})))
+	c.bad("S-30 E-41", "signed without who proposed it elsewhere", "L21", as(several(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{bob} })))
+	c.bad("S-30 E-41", "signed without who asked for it elsewhere", "L21", as(several(func(s *signed.Statement) { s.Proposers = append(s.Proposers, zoe) })))
 	for _, bad := range []struct {
 		note   string
 		change func(*signed.Statement)
 	}{
 		{"another repository", func(s *signed.Statement) { s.Repository.ID = "2" }}, {"another pull request", func(s *signed.Statement) { s.PullRequest = 2 }},
-
+		{"other proposers", func(s *signed.Statement) { s.Proposers[0].ID += "0" }}, {"a proposer under another login", func(s *signed.Statement) { s.Proposers[0].Login += "x" }}, {"a proposer more", func(s *signed.Statement) {
+			s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "99", Login: "zoe"})
+		}}, {"somebody who asked for nothing", func(s *signed.Statement) {
+			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}}
+		}},
+		{"another Policy", func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("0", 64) }}, {"a Policy of a commit that asked nobody", func(s *signed.Statement) { s.Policy.Commit = strings.Repeat("9", 40) }},
 		{"a time before the transaction", func(s *signed.Statement) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
 	} {
 		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(approval.SignedBlock, bad.change, key)))
 	}
+}
+
+func actorOf(v any) ledger.Actor {
+	who := v.(m)
+	return ledger.Actor{Kind: who["kind"].(string), ID: who["id"].(string), Login: who["login"].(string)}
 }
 
 // with is an empty map for none.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"math/big"
 	"os"
 	"slices"
@@ -115,7 +116,7 @@ func sshsigs(g *generator) {
 	g.good("sshsig", "S-20 S-21 S-22 S-24", twin, ask(message, whole, "git"), m{"key_fingerprint": print(publicOf(madeUp)), "key_type": "ssh-ed25519"})
 	g.good("sshsig", "S-21", "ssh-ed25519 with sha256", ask(message, sign(message, func(e *envelope) { e.hash = "sha256" }, nil), "git"), nil)
 	g.good("sshsig", "S-21", "an empty message", ask("", sign("", nil, nil), "git"), nil)
-	g.good("sshsig", "S-3", "the namespace of decisions", ask(message, sign(message, func(e *envelope) { e.namespace = "countersign-decision@v1" }, nil), "countersign-decision@v1"), nil)
+	g.good("sshsig", "S-3", "the namespace of decisions", ask(message, sign(message, func(e *envelope) { e.namespace = "countersign-decision@v2" }, nil), "countersign-decision@v2"), nil)
 	recorded(g, ask)
 	for _, name := range []string{"sk-ed25519", "sk-ecdsa"} {
 		key := signedtest.SecurityKey(name, signedtest.Touched|signedtest.Verified)
@@ -287,12 +288,13 @@ func signerLines(g *generator) {
 	}
 }
 
-// statement is one of version 1, which vectors change.
+// statement is one that vectors change.
 func statement() signed.Statement {
 	id := strings.Repeat("ab", 32)
 	return signed.Statement{
 		Schema: signed.Schema, PullRequest: 0, TransactionID: "tx_01KE5PJ800AAAAAAAAAAAAAAAA", BaseCommit: strings.Repeat("1", 40), Decision: ledger.Approve,
 		Fingerprints: []string{"patchset:" + id}, Reason: "", DecidedAt: "2026-01-05T12:00:00Z", Shown: "sha256:" + strings.Repeat("cd", 32),
+		Proposers: []ledger.Actor{{Kind: "bot", ID: "7", Login: "agent[bot]"}}, RequestedBy: []ledger.Requester{}, Policy: ledger.PolicyRef{Commit: strings.Repeat("1", 40), SHA256: "sha256:" + strings.Repeat("ef", 32)},
 	}
 }
 
@@ -329,7 +331,7 @@ func statements(g *generator) {
 	bad("S-1 J-10", "without its LF", strings.TrimSuffix(plain, "\n"))
 	bad("S-1 J-10", "with two LF", plain+"\n")
 	bad("S-1 J-10", "with a space", swap(`{"base`, `{ "base`))
-	bad("J-13", "a member more", swap(`"shown"`, `"policy":"x","shown"`))
+	bad("J-13", "a member more", swap(`"shown"`, `"risks":"x","shown"`))
 	bad("J-13", "a member in another case", swap(`"reason"`, `"Reason"`))
 	bad("J-14", "a member less", swap(`"reason":"",`, ""))
 	bad("J-14", "an optional member that is empty", swap(`"reason":"",`, `"reason":"","repository":null,`))
@@ -337,8 +339,24 @@ func statements(g *generator) {
 	bad("J-15", "a number with a fraction", swap(`"pull_request":0`, `"pull_request":0.5`))
 	bad("J-15", "null for a text", swap(`"reason":""`, `"reason":null`))
 	bad("J-15", "a lone surrogate", swap(`"reason":""`, `"reason":"\ud800"`))
-	bad("S-1 U-6", "of version 2", swap("decision/1", "decision/2"))
-	bad("S-1", "of an unknown schema", swap("countersign/decision/1", "x"))
+	bad("S-1", "of version 1", swap("decision/2", "decision/1"))
+	bad("S-1 U-6", "of version 3", swap("decision/2", "decision/3"))
+	bad("S-1", "of an unknown schema", swap("countersign/decision/2", "x"))
+	whole := strings.Repeat("1", 40) // of the Policy
+	for _, c := range [][3]string{
+		{"without proposers", `"proposers":[{"id":"7","kind":"bot","login":"agent[bot]"}],`, ""}, {"proposers that are null", `[{"id":"7","kind":"bot","login":"agent[bot]"}]`, "null"}, {"without who asked", `"requested_by":[],`, ""}, {"who asked is null", `"requested_by":[]`, `"requested_by":null`},
+		{"without its Policy", `"policy":{"commit":"` + whole + `","sha256":"sha256:` + strings.Repeat("ef", 32) + `"},`, ""}, {"a Policy without its hash", `,"sha256":"sha256:` + strings.Repeat("ef", 32) + `"}`, "}"}, {"a Policy with a member more", `{"commit":`, `{"by":"x","commit":`},
+	} {
+		bad("S-1 J-14", c[0], swap(c[1], c[2]))
+	}
+	bad("S-1", "who asked as texts", swap(`"requested_by":[]`, `"requested_by":["bob"]`))
+	g.good("statement", "S-1 E-14", "a statement that names several", ask(changed(func(s *signed.Statement) {
+		s.Proposers = append(s.Proposers, ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, ledger.Actor{Kind: "user", ID: "9", Login: "ada"})
+		s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "actions.sender"}, {Actor: ledger.Actor{Kind: "user", ID: "10", Login: "bob"}, Source: "rpc"}}
+	})), nil)
+	g.good("statement", "S-1", "a statement with extra", ask(changed(func(s *signed.Statement) { s.Extra = json.RawMessage(`{"weather":"rain"}`) })), nil)
+	bad("J-13", "extra that is empty", swap(`"fingerprints"`, `"extra":{},"fingerprints"`))
+	bad("U-6", "that needs a newer version", swap(`"policy"`, `"needs_version":"1.1","policy"`))
 	for _, c := range []struct {
 		requires, note string
 		change         func(*signed.Statement)
@@ -349,6 +367,18 @@ func statements(g *generator) {
 		{"S-1 U-3 U-4", "a reason with what is not visible", func(s *signed.Statement) { s.Reason = "a\u200bb" }}, {"S-1 U-4", "a reason with U+FFFD", func(s *signed.Statement) { s.Reason = "a\ufffdb" }}, {"S-1 U-3", "a reason with a blank of Braille", func(s *signed.Statement) { s.Reason = "\u2800" }}, {"S-1 U-3", "a reason with an object character", func(s *signed.Statement) { s.Reason = "\ufffc" }},
 		{"S-1", "a time with an offset", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00+00:00" }}, {"S-1", "a time with fractions", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T12:00:00.0Z" }}, {"S-1", "a time that does not exist", func(s *signed.Statement) { s.DecidedAt = "2026-02-30T12:00:00Z" }}, {"S-1", "a leap second", func(s *signed.Statement) { s.DecidedAt = "2016-12-31T23:59:60Z" }}, {"S-1", "no time", func(s *signed.Statement) { s.DecidedAt = "" }}, {"S-1", "a time in small letters", func(s *signed.Statement) { s.DecidedAt = "2026-01-05t12:00:00z" }},
 		{"S-1", "nothing that was shown", func(s *signed.Statement) { s.Shown = "" }}, {"S-1", "a hash in upper case", func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("CD", 32) }},
+		{"S-1", "nobody who proposed it", func(s *signed.Statement) { s.Proposers = []ledger.Actor{} }}, {"S-1", "a proposer without an id", func(s *signed.Statement) { s.Proposers[0].ID = "" }}, {"S-1", "a proposer without a kind", func(s *signed.Statement) { s.Proposers[0].Kind = "" }}, {"S-1", "a proposer twice", func(s *signed.Statement) { s.Proposers = append(s.Proposers, s.Proposers[0]) }},
+		{"S-1", "proposers out of order", func(s *signed.Statement) {
+			s.Proposers = []ledger.Actor{{Kind: "user", ID: "9", Login: "ada"}, {Kind: "user", ID: "10", Login: "bob"}}
+		}},
+		{"S-1 E-14", "who asked, by an unknown source", func(s *signed.Statement) {
+			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "mail"}}
+		}}, {"S-1 E-14", "who asked, without a name", func(s *signed.Statement) {
+			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user"}, Source: "flag"}}
+		}}, {"S-1 E-14", "who asked, out of order", func(s *signed.Statement) {
+			s.RequestedBy = []ledger.Requester{{Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "rpc"}, {Actor: ledger.Actor{Kind: "user", Login: "bob"}, Source: "flag"}}
+		}},
+		{"S-1", "a Policy without a commit", func(s *signed.Statement) { s.Policy.Commit = "" }}, {"S-1", "a Policy whose hash is none", func(s *signed.Statement) { s.Policy.SHA256 = strings.Repeat("ef", 32) }},
 		{"S-2", "no fingerprint", func(s *signed.Statement) { s.Fingerprints = []string{} }}, {"S-2", "a fingerprint twice", func(s *signed.Statement) { s.Fingerprints = append(s.Fingerprints, s.Fingerprints[0]) }}, {"S-2", "fingerprints out of order", func(s *signed.Statement) { s.Fingerprints = []string{"secret:patchset:" + id, "patchset:" + id} }},
 		{"S-2 P-41", "a fingerprint that is short", func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + id[1:]} }}, {"S-2 P-41", "a fingerprint of another kind", func(s *signed.Statement) { s.Fingerprints = []string{"other:patchset:" + id} }}, {"S-2", "fingerprints of two patches", func(s *signed.Statement) {
 			s.Fingerprints = []string{"patchset:" + id, "patchset:" + strings.Repeat("cd", 32)}
@@ -391,6 +421,7 @@ func decisions(g *generator) {
 	}
 	g.bad("decision", "S-21", "decision: signed by somebody else", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(other.Signs(s).Armored)}).(m))
 	g.bad("decision", "S-3", "decision: signed for git", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign("git", s.Bytes()))}).(m))
+	g.bad("decision", "S-3", "decision: signed in the namespace of version 1", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign("countersign-decision@v1", s.Bytes()))}).(m))
 	g.bad("decision", "S-3", "decision: signed without the LF", twin, merge(ask(key, "ada "+key.Public, "ada", noon, nil), m{"signature": Bytes(key.Sign(signed.Namespace, bytes.TrimSuffix(s.Bytes(), []byte("\n"))))}).(m))
 	g.good("decision", "S-29", "decision: a security key that was touched", ask(hardware, "ada "+hardware.Public, "ada", noon, m{"hardware": true}), nil)
 	g.good("decision", "S-29", "decision: a security key that verified the person", ask(verified, "ada "+verified.Public, "ada", noon, m{"pin": true}), nil)

@@ -86,7 +86,7 @@ func wholeLife(g *generator) {
 	}
 	// The directory.
 	short.good("U-7 E-2", "a view", file("README.md", "# anything\n"))
-	short.good("E-2", "an empty directory", file("artifacts/x", m{"mode": "040000", "content": ""}))
+	short.bad("E-2", "an empty directory", "L10", file("artifacts/x", m{"mode": "040000", "content": ""}))
 	short.bad("E-2", "a file more", "L10", file("notes.txt", "x\n"))
 	short.bad("E-2", "an artifact that no event names", "L10", file("artifacts/"+strings.Repeat("0", 64)+".json", "{}\n"))
 	short.bad("E-2", "a patch that no event names", "L10", file("patches/"+strings.Repeat("0", 64)+".diff", "x\n"))
@@ -95,7 +95,7 @@ func wholeLife(g *generator) {
 	c.bad("E-2 H-10", "an executable file", "L10", func(r *record) {
 		r.exactly = m{"apply_result.json": m{"mode": "100755", "content": r.files["apply_result.json"]}}
 	})
-	short.bad("E-2", "a link for the view", "L10", file("README.md", m{"mode": "120000", "content": "x"}))
+	short.good("U-7 E-2", "a link for the view", file("README.md", m{"mode": "120000", "content": "x"}))
 	short.bad("E-3 E-21", "the directory of another transaction", "I2", func(r *record) { r.id = "tx_01KE5Q86Z943M4K0W7WAJYDRW9" })
 	short.bad("E-4", "no events", "EMPTY", func(r *record) { r.raw = func([]string) []string { return nil } })
 	short.bad("E-4", "no events.jsonl", "EMPTY", file("events.jsonl", nil))
@@ -207,6 +207,38 @@ func wholeLife(g *generator) {
 	short.bad("E-17", "a message with a control character", "L9", proposal(func(p m) { p["message"] = "a\x1bb" }))
 	short.bad("E-17", "a trailer of ours that is declared", "L9", proposal(func(p m) { p["declared"] = []any{"Countersign-Stage: apply"} }))
 	short.bad("E-17", "an approval that is declared", "L9", proposal(func(p m) { p["declared"] = []any{"Approved-by: Ada"} }))
+	asked := m{"actor": m{"id": "100", "kind": "user", "login": "bob"}, "source": "actions.sender"}
+	short.good("E-14 E-15", "somebody who asked for it", proposal(func(p m) { p["requested_by"] = []any{asked} }))
+	for _, bad := range []struct {
+		note string
+		all  []any
+	}{
+		{"somebody who asked, by no known source", []any{merge(asked, m{"source": "mail"})}}, {"somebody who asked, without a name", []any{merge(asked, m{"actor": m{"id": "", "login": ""}})}}, {"somebody who asked, twice", []any{asked, asked}},
+		{"who asked, out of order", []any{asked, merge(asked, m{"actor": m{"id": "10"}})}}, {"nobody who asked, and not left out", []any{}},
+	} {
+		short.bad("E-14", bad.note, "L9", proposal(func(p m) { p["requested_by"] = bad.all }))
+	}
+	// What later versions say.
+	event := func(name string, value any) func(*record) { return func(r *record) { r.events[3][name] = value } }
+	short.good("E-5 U-6", "an event with extra", event("extra", m{"weather": m{"it": "rains"}}))
+	short.bad("E-5 U-6", "extra that is empty", "L9", event("extra", m{}))
+	short.bad("E-5 U-6", "extra that is no object", "L9", event("extra", []any{1}))
+	short.bad("E-5 U-6", "an event that needs a newer version", "NEWER", event("needs_version", "1.1"))
+	short.bad("E-5 U-6", "an event that needs the first version", "L9", event("needs_version", "1.0"))
+	short.bad("E-5 U-6", "an event that needs what is no version", "L9", event("needs_version", "2"))
+	short.bad("E-7 U-6", "an event of an unknown type that needs a newer version", "NEWER", func(r *record) { r.events[3]["type"], r.events[3]["needs_version"] = "weather/changed", "1.1" })
+	short.bad("E-5 E-6 U-6", "an event that needs a newer version, and a chain that is broken", "L2 NEWER", func(r *record) { r.events[3]["prev"], r.events[2]["needs_version"] = canon.Sum(nil), "1.1" })
+	weather := func(needs any) func(*record) {
+		return func(r *record) {
+			e := r.artifact("weather", m{"schema": "countersign/weather/1"})
+			if needs != nil {
+				e["needs_version"] = needs
+			}
+			r.events = append(r.events, e)
+		}
+	}
+	short.good("E-31 U-6", "an artifact of an unknown kind", weather(nil))
+	short.bad("E-31 U-6", "an artifact of an unknown kind that is critical", "NEWER", weather("1.1"))
 	c.bad("E-19", "a second item that says something else", "L9", func(r *record) {
 		p, at := r.find("turn/item", 0)
 		r.insert(at+1, r.event("turn/item", deep(p).(m)))
@@ -430,6 +462,11 @@ func againLife(g *generator) {
 		return func(r *record) { add("proposed_again", againDoc(r, more))(r) }
 	}
 	c.good("E-40", "with an author, a message and what is declared", again(m{"author": m{"name": "Eve", "email": "eve@example.org", "date": "2026-01-05T00:00:00Z"}, "message": "x", "declared": []any{"Assisted-by: x"}, "summary": "x"}))
+	bob := m{"actor": m{"id": "", "kind": "user", "login": "bob"}, "source": "flag"}
+	c.good("E-14 E-40", "proposed again for somebody", again(m{"requested_by": []any{bob}}))
+	c.bad("E-14 E-40", "proposed again for nobody, and not left out", "L24", again(m{"requested_by": []any{}}))
+	c.good("E-40 U-6", "proposed again with extra", again(m{"extra": m{"weather": "rain"}}))
+	c.bad("E-40 U-6", "proposed again in a newer version", "L24 NEWER", again(m{"needs_version": "1.1"}))
 	c.bad("E-40", "another patch proposed again", "L24", again(m{"patch_id": strings.Repeat("0", 64)}))
 	c.bad("E-40", "proposed again by nobody", "L24", again(m{"proposer": m{"id": ""}}))
 	c.bad("E-40 J-13", "proposed again with a member more", "L24", again(m{"note": "x"}))
@@ -441,12 +478,19 @@ func againLife(g *generator) {
 		}
 		again(m{"proposer": m{"id": "local:bot@example.org", "login": "bot"}})(r)
 	})
+	c.good("E-40", "more than twenty further proposals, and one by the first proposer for somebody else", func(r *record) {
+		for i := range 20 {
+			again(m{"proposer": m{"id": fmt.Sprintf("local:eve%d@example.org", i)}})(r)
+		}
+		again(m{"proposer": m{"id": "local:bot@example.org", "login": "bot"}, "requested_by": []any{bob}})(r)
+	})
 	elsewhere := func(change m) func(*record) {
 		return func(r *record) {
 			add("proposed_elsewhere", merge(m{"patch_id": r.patchID(), "proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}}, "schema": "countersign/proposed_elsewhere/1"}, plain(with(change))))(r)
 		}
 	}
 	c.good("E-41", "proposed elsewhere", elsewhere(nil))
+	c.good("E-14 E-41", "proposed elsewhere for somebody", elsewhere(m{"proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "requested_by": []any{bob}, "transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}}}))
 	c.bad("E-41", "proposed nowhere else", "L24", elsewhere(m{"proposals": []any{}}))
 	c.bad("E-41", "proposed elsewhere in this very transaction", "L24", func(r *record) {
 		elsewhere(m{"proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "transaction_id": r.id}}})(r)

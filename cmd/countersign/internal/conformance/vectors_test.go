@@ -10,26 +10,7 @@ import (
 )
 
 // wrong are the vectors, by their notes, that this program answers otherwise than the text says.
-var wrong = []string{
-	// Package signed leaves it to the comparison with the transaction.
-	"statement: a fingerprint of another kind", "statement: fingerprints of two patches",
-	// The directory's own check looks at no modes (the audit does), and takes an empty directory for a file (git has none).
-	"an empty directory", "an executable file",
-	// A drift to the same commit is none, also where it is not recorded (D-15).
-	"an approval on the very commit",
-	// Views are still held to the words of this program at the root (L16).
-	"history: other words at the root",
-	// Words that join two stages are taken for those of one (H-8).
-	"history: two stages in one commit, which its words say",
-	// The record says more than its rules hold it to.
-	"a second item that says something else", "an item whose patchId is another", "another base in the proposal", "another fingerprint in the proposal", // E-19, E-20
-	"a decision that is neither", "a request of an unknown kind", "a request whose fingerprint is of another kind", "a request before the proposal", // E-23, E-28
-	"applied, and nothing was", "closed while it is proposed", "a pull request's own diff, completed and never validated", // E-25, E-23, E-26
-	"completed without a validation", "applied, then completed without a validation", "an apply of a pull request's own diff", // E-26, E-27
-	"the end of an apply to another target", "an apply of other files", "a Policy of an unknown schema", // E-35, E-37, D-20
-	"history: denied before a denial is in the index",                                                     // H-17
-	"another patch, all names made good, not the index", "a patch with less context, all names made good", // E-42
-}
+var wrong = []string{}
 
 // TestOwn: this program passes every vector, but for those that are known.
 func TestOwn(t *testing.T) {
@@ -143,7 +124,7 @@ func TestTwins(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || size > 3<<20 {
+	if err != nil || size > 7<<19 {
 		t.Errorf("the vectors have %d bytes: %v", size, err)
 	}
 }

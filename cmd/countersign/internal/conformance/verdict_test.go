@@ -127,6 +127,7 @@ func verdictVectors(g *generator) {
 	d.decides("D-11", "protected, for one who is named", "approved", "11", votes(ada, of(bea, protected)), protect(`"required":1,"users":["bea"]`))
 	d.decides("D-11", "protected, for another who is named", "pending", "10", votes(ada, of(ada, protected)), protect(`"required":1,"users":["bea"]`))
 	d.decides("D-11", "protected, for one of two who are named", "pending", "110", votes(ada, of(bea, protected), of(cy, protected)), protect(`"required":2,"users":["bea","ada"]`))
+	d.decides("D-11", "protected, for a team, from the shell", "pending", "10", votes(ada, of(ada, protected)), protect(`"required":1,"teams":["acme/ops"]`))
 	d.decides("D-9", "an approval of the very age", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T00:00:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval that is a second older", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-04T23:59:59Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval of the next minute", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T01:01:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
@@ -141,13 +142,50 @@ func verdictVectors(g *generator) {
 	d.decides("D-15 D-22", "a drift beyond the bound", "pending", "0", votes(ada), drift(4, 0))
 	d.decides("D-15", "a drift in the same directory", "pending", "0", votes(ada), drift(1, 1))
 	d.decides("D-22", "a drift of another commit", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"commit": strings.Repeat("3", 40)} })), drift(1, 0))
-	d.decides("D-15 D-22", "an approval on the very commit", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"commit": strings.Repeat("2", 40)} })), drift(9, 9))
+	very := of(ada, func(v *vote) { v.source = m{"commit": strings.Repeat("2", 40)} })
+	d.decides("D-15 D-22", "an approval on the very commit", "pending", "0", votes(very), drift(9, 9))
+	same := drift(9, 9)
+	same["drift"].(m)["since"].([]any)[0].(m)["from"] = strings.Repeat("2", 40)
+	d.decides("D-15 D-22", "an approval on the very commit, which the drift has", "approved", "1", votes(very), same)
 	d.decides("D-22", "a drift that is unknown", "pending", "0", votes(ada), merge(drift(0, 0), m{"drift": m{"since": []any{m{"commits": 0, "files": 0, "from": "40cf9f153676e8c7484b55c729bea3a7c8a260dd", "names": []any{}, "same_directory": 0, "to": strings.Repeat("2", 40), "unknown": "gone"}}}}).(m))
+	independent := func(parts string, more ...string) m {
+		return policyOf(append([]string{`"permission"`, `"independent":[` + parts + `],"permission"`}, more...)...)
+	}
+	bot := vote{id: "local:bot@example.org", login: "bot"}
+	d.decides("D-16", "independent: the proposer's own, from the shell", "pending", "0", votes(bot), independent(`"proposer"`))
+	d.decides("D-16", "independent: of somebody else", "approved", "1", votes(ada), independent(`"proposer"`))
+	d.decides("D-16", "independent: the proposer and somebody else", "approved", "11", votes(bot, ada), independent(`"proposer"`, `"required":1`, `"required":2`))
+	for _, parts := range []string{`"proposer"`, `"requester"`} {
+		for _, who := range []m{{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}, {"id": "", "kind": "user", "login": "ada"}} {
+			d.decides("D-16 E-14", "independent ("+parts+"): of who asked for it, by "+map[bool]string{true: "login", false: "id"}[who["id"] == ""], map[string]string{`"proposer"`: "approved", `"requester"`: "pending"}[parts], map[string]string{`"proposer"`: "1", `"requester"`: "0"}[parts], func(r *record) {
+				r.proposal(func(p m) { p["requested_by"] = []any{m{"actor": who, "source": "flag"}} })
+				r.votes(ada)
+			}, independent(parts))
+		}
+	}
+	d.decides("D-16", "independent: of two who had a part, one counts", "pending", "10", func(r *record) {
+		r.proposal(func(p m) {
+			p["requested_by"] = []any{m{"actor": m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}, "source": "flag"}}
+		})
+		r.votes(bot, ada)
+	}, independent(`"proposer","requester"`, `"required":1`, `"required":2`))
+	d.decides("D-16", "independent: nobody is known to have asked", "approved", "1", votes(bot), independent(`"requester"`))
+	d.decides("D-16 D-6", "independent: who asked is redacted", "pending", "0", func(r *record) {
+		r.proposal(func(p m) {
+			p["requested_by"] = []any{m{"actor": m{"id": "", "kind": "user", "login": "<REDACTED:x>"}, "source": "flag"}}
+		})
+		r.votes(ada)
+	}, independent(`"requester"`))
+	d.decides("D-4 D-16", "independent: of somebody who asked afterwards", "approved", "1", func(r *record) {
+		r.votes(ada)
+		r.events = append(r.events, r.artifact("proposed_again", againDoc(r, m{"requested_by": []any{m{"actor": m{"id": "", "kind": "user", "login": "ada"}, "source": "flag"}}})))
+	}, independent(`"requester"`))
 	breaks := func(v *vote) { v.kind, v.reason = "break_glass", "it burns" }
 	glass := policyOf(`"permission":"write","required":1`, `"break_glass":["ada"],"permission":"write","required":2`)
 	d.decides("D-13", "the glass is broken", "approved!", "1", votes(of(ada, breaks)), glass)
 	d.decides("D-13", "the glass is broken by who may not", "pending", "0", votes(of(bea, breaks)), glass)
 	d.decides("D-13", "the glass is broken without a reason", "pending", "0", votes(of(ada, func(v *vote) { v.kind = "break_glass" })), glass)
+	d.decides("D-13 D-16", "independent: the glass is broken by the proposer", "approved!", "1", votes(of(bot, breaks)), policyOf(`"permission"`, `"break_glass":["bot"],"independent":["proposer"],"permission"`))
 	d.decides("D-13", "a broken glass is no approval", "approved!", "11", votes(bea, of(ada, breaks)), glass)
 	d.decides("D-13 D-2", "the glass is broken, and somebody denied", "denied!", "11", votes(of(ada, breaks), of(bea, func(v *vote) { v.decision = "deny" })), glass)
 	d.decides("D-13", "the glass is broken, and a secret is not excused", "pending!", "1", secret(of(ada, breaks)), glass)
