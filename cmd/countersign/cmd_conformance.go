@@ -29,6 +29,12 @@ Exit codes: 0 all answers agree, 1 not, 3 the vectors cannot be read.`,
 		Example: `  countersign conformance docs/spec/vectors --verifier "python3 docs/spec/verifier/verify.py"
   countersign conformance docs/spec/vectors -- ./verify --strict
   countersign conformance --answer`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
+				return &cli.UsageError{Message: "give one directory of vectors", Hint: "countersign conformance docs/spec/vectors"}
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			argv := strings.Fields(verifier)
 			if answer {
