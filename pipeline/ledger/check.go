@@ -57,6 +57,7 @@ func CheckOwn(dir fs.FS, id string) []rule.Violation {
 // them; something was found then.
 func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 	c := newChecker(dir)
+	c.modes = true
 	found := c.checkOwn(id)
 	if !c.proven {
 		return nil, found

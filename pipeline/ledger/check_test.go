@@ -649,3 +649,15 @@ func TestRisks(t *testing.T) {
 		}
 	}
 }
+
+// TestModes: a file that Git has as executable is none of a record; on a disk, whose modes are its own, nobody asks.
+func TestModes(t *testing.T) {
+	d := newDirectory(t)
+	d.files[ledger.EventsFile].Mode = 0o755
+	if got := rules(ledger.CheckOwn(d.files, txID)); got != "L10" {
+		t.Errorf("%q", got)
+	}
+	if got := rules(ledger.Check(d.files)); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -25,6 +25,7 @@ type checker struct {
 	folds  bool         // transaction.json is what log folds to
 	events []looseEvent // what the lenient walk goes over; none where raw is proven
 	files  map[string]*file
+	modes  bool // dir is of Git, where a file that may be executed is another; elsewhere a disk makes its own modes
 }
 
 // A file of the directory, looked up and read once.

@@ -344,7 +344,7 @@ func (c *checker) shape() {
 		}
 		isDir := p == "." || p == "patches" || p == "artifacts"
 		info, err := d.Info()
-		plain := err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 // of mode 100644 in Git
+		plain := err == nil && info.Mode().IsRegular() && !(c.modes && info.Mode()&0o111 != 0)
 		if d.IsDir() != isDir || !isDir && (!plain || c.log != nil && !known[p]) {
 			c.Add("L10", path.Clean(p), "is not accounted for by the events")
 		}
