@@ -74,6 +74,36 @@ func TestT10Requester(t *testing.T) {
 	}
 }
 
+// TestT10RequesterNamedByStranger: whoever proposes the same bytes in a transaction of their own keeps nobody from approving them here
+// by naming them, nor makes them unsignable; whom the proposer of this one names there, and whom a forge tells of, counts.
+func TestT10RequesterNamedByStranger(t *testing.T) {
+	for name, c := range map[string]struct {
+		by     ledger.Actor
+		source string
+		want   approval.State
+	}{
+		"a stranger's word":        {bobThere, ledger.AskedByFlag, approval.Approved},
+		"the same proposer's word": {botThere, ledger.AskedByFlag, approval.Pending},
+		"a forge's":                {bobThere, ledger.AskedByRunActor, approval.Pending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(newWorld(t))
+			h.w.policy.Approvals.Independent = requesterAlone
+			r, in := h.runner(), h.w.input(fix)
+			r.Actor = c.by
+			in.RequestedBy = []ledger.Requester{ledger.Named("ada", c.source)}
+			if _, err := r.Review(t.Context(), in, false); err != nil {
+				t.Fatal(err)
+			}
+			tx, fingerprint := h.propose()
+			h.says(adaThere, "/approve "+fingerprint)
+			h.want(tx, c.want, "")
+			h.want(tx, c.want, "") // also once the record names who proposed it there
+			h.w.verifies(tx)
+		})
+	}
+}
+
 // TestT10RequesterSimulated: what a Policy that asks for independence would have made of a change that it did not judge.
 func TestT10RequesterSimulated(t *testing.T) {
 	h := newHub(newWorld(t))

@@ -98,38 +98,54 @@ func ProposedBy(dir fs.FS, log *Log) ([]Actor, error) {
 	return out, nil
 }
 
-// requestedBy are all who asked for a transaction's patch in it, as ProposedBy has who proposed it.
-func requestedBy(dir fs.FS, log *Log) ([]Requester, error) {
-	out := slices.Clone(log.tx.RequestedBy())
+// requestedBy are all who asked for a transaction's patch in it, as ProposedBy has who proposed it: whom a forge tells of, and
+// whom a proposer names that is heard.
+func requestedBy(dir fs.FS, log *Log, heard func(proposer Actor) bool) ([]Requester, error) {
+	var out []Requester
+	add := func(proposer Actor, all []Requester) {
+		for _, r := range all {
+			if slices.Contains(requestSources[:forgeTells], r.Source) || heard(proposer) {
+				out = append(out, r)
+			}
+		}
+	}
+	add(log.Meta().Proposer, log.tx.RequestedBy())
 	for _, a := range log.Artifacts(KindAgain) {
 		p, err := readProvenance(dir, a)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p.RequestedBy...)
+		add(p.Proposer, p.RequestedBy)
 	}
 	return SortRequesters(out), nil
 }
 
 // ProposedElsewhere returns who proposed the patch of a transaction in other transactions of a ledger, by its index,
 // or asked for it there, and is named in the transaction's record, in dir, neither as such nor in an Elsewhere. Any doubt is an error: a
-// proposer who is not seen could approve their own change.
+// proposer who is not seen could approve their own change. Whom a proposer names as having asked counts where they propose it
+// in this transaction too: a stranger would else keep its approvers from it.
 func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 	tx := log.Transaction()
 	listed, err := Proposals(tree, tx.PatchID())
 	if err != nil {
 		return nil, err
 	}
-	var named []Actor
+	var here, named []Actor
 	var asked []Requester
 	var out []ProposedIn
+	proposesHere := func(who Actor) bool {
+		return slices.ContainsFunc(here, func(a Actor) bool { return a.Kind == who.Kind && a.ID == who.ID })
+	}
 	for _, other := range listed {
 		id := other.TransactionID
 		if id == tx.TransactionID {
 			continue
 		}
 		if named == nil {
-			if named, asked, err = namedIn(dir, log); err != nil {
+			if here, err = ProposedBy(dir, log); err == nil {
+				named, asked, err = namedIn(dir, log)
+			}
+			if err != nil {
 				return nil, &CorruptError{tx.TransactionID, err}
 			}
 		}
@@ -151,7 +167,7 @@ func ProposedElsewhere(tree, dir fs.FS, log *Log) ([]ProposedIn, error) {
 		if err != nil {
 			return nil, &CorruptError{id, err}
 		}
-		askedThere, err := requestedBy(its, there)
+		askedThere, err := requestedBy(its, there, proposesHere)
 		if err != nil {
 			return nil, &CorruptError{id, err}
 		}
@@ -188,7 +204,7 @@ func Everybody(tree fs.FS, log *Log) ([]Actor, []Requester, error) {
 // namedIn are all whom a record names as proposers of its patch, and as having asked for it.
 func namedIn(dir fs.FS, log *Log) (out []Actor, asked []Requester, err error) {
 	if out, err = ProposedBy(dir, log); err == nil {
-		asked, err = requestedBy(dir, log)
+		asked, err = requestedBy(dir, log, func(Actor) bool { return true })
 	}
 	if err != nil {
 		return nil, nil, err

@@ -31,6 +31,9 @@ const (
 
 var requestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, AskedByRunTrigger, AskedByGHAW, AskedByFlag, AskedByRPC, AskedByMCP}
 
+// forgeTells is how many of these sources are a forge's.
+const forgeTells = 4
+
 // MaxRequesters bounds those of one proposal, as this program writes it.
 const MaxRequesters = 20
 
