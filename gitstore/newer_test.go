@@ -112,6 +112,17 @@ func TestNewer(t *testing.T) {
 		}
 		return out
 	}
+	rewritten := func(in []ledger.Entry) []ledger.Entry { // the last version of a transaction has other words in an event that was there
+		out := slices.Clone(in)
+		n := len(out) - 1
+		out[n].Files = maps.Clone(out[n].Files)
+		for name, raw := range out[n].Files {
+			if path.Base(name) == ledger.EventsFile {
+				out[n].Files[name] = bytes.Replace(raw, []byte("review started"), []byte("review begun"), 1)
+			}
+		}
+		return out
+	}
 	with := func(in []ledger.Entry, n int, e ledger.Entry) []ledger.Entry {
 		return slices.Insert(slices.Clone(in), n, e)
 	}
@@ -124,6 +135,7 @@ func TestNewer(t *testing.T) {
 		"extra that is none":              {regrown(t, entries, func(_ int, e *ledger.Event) { e.Extra = json.RawMessage(`{}`) }), unsound},
 		"raised":                          {append(slices.Clone(entries), raise(t, after, "1.0", "1.1")), undecidable},
 		"raised, and more":                {with(regrown(t, entries, needs(last)), last, raise(t, entries[last].When, "1.0", "1.1")), undecidable},
+		"broken: rewritten, and raised":   {with(regrown(t, rewritten(entries), needs(last)), last, raise(t, entries[last].When, "1.0", "1.1")), unsound},
 		"raised to 2.0":                   {append(slices.Clone(entries), raise(t, after, "1.0", "2.0")), undecidable},
 		"begun by 1.1":                    {schema(`"schema_version":"1.1"`), undecidable},
 		"begun by 2.0":                    {schema(`"schema_version":"2.0"`), undecidable},

@@ -192,8 +192,17 @@ func treeOf(files map[string][]byte) *dirFS {
 	return newDirFS(entries, content)
 }
 
-// mark is about a log that may be one that only a newer program can judge: it finds the commit that brought that.
+// mark is about a log that may be one that only a newer program can judge: it finds the commit that brought that, and holds
+// the log to its growth, which no version changes.
 func (l *life) mark(eventsFiles []history.Entry) {
+	var before []byte
+	for i, e := range eventsFiles {
+		raw := l.content[e.ID]
+		if v := &l.versions[max(i-1, 0)]; i > 0 && (len(raw) <= len(before) || !bytes.HasPrefix(raw, before) || raw[len(raw)-1] != '\n') {
+			l.fail("L8", v, ledger.EventsFile, "is not the version before, grown at its end")
+		}
+		before = raw
+	}
 	for i, e := range eventsFiles {
 		var newer *format.NewerError
 		if _, err := ledger.ReadLog(l.content[e.ID]); !errors.As(err, &newer) {
