@@ -54,9 +54,7 @@ func reviewed(s *ledger.Stage) ledger.Proposal {
 	p := it.Metadata
 	p.Kind, p.WorkspaceRoot, p.TargetFiles = "patch", ".", []string{"a"}
 	p.BaseCommit, p.PolicySHA256, p.PatchFingerprint = commit, canon.Sum(nil), "patchset:"+patchID
-	for _, name := range p.TargetFiles {
-		it.Changes = append(it.Changes, ledger.ItemChange{Path: name, Kind: "update", UnifiedDiff: hunks(name, 6)})
-	}
+	it.Changes[0].UnifiedDiff = hunks("a", 6)
 	it.Op, it.Status = "upsert", ledger.ItemInProgress
 	s.Event(item(it))
 	s.Event(item(ledger.Item{ID: "item_2", Type: "turnDiff", Op: "final", UnifiedDiff: hunks("a", 6) + hunks("dir/b.go", 6) + hunks("dir/c.go", 6)}))

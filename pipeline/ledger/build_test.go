@@ -37,7 +37,7 @@ func status(from, to ledger.Status) *ledger.StatusChange {
 
 func change() ledger.Item {
 	after := canon.Sum([]byte("x"))
-	return ledger.Item{ID: "item_1", Type: "fileChange", PatchID: patchID, Metadata: &ledger.Proposal{
+	return ledger.Item{ID: "item_1", Type: "fileChange", PatchID: patchID, Changes: []ledger.ItemChange{{Path: "a", Kind: "add"}}, Metadata: &ledger.Proposal{
 		PatchID: patchID, PatchFingerprint: "patchset:" + patchID, TargetFiles: []string{"a"},
 		BaseSHA256: map[string]*string{"a": nil}, AfterSHA256: map[string]*string{"a": &after},
 	}}

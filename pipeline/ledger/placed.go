@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 
@@ -23,6 +24,9 @@ func (c *checker) oneProposal() {
 		switch p := p.(type) {
 		case *TurnItem:
 			if p.Item.Metadata == nil {
+				if p.Item.Type == FileChange { // which lists would show instead
+					c.Add("L9", atLine(i+1), "proposes nothing")
+				}
 				continue
 			}
 			m := *p.Item.Metadata
@@ -62,11 +66,23 @@ func (c *checker) describes(raw []byte, p *Proposal) {
 	redacted := p.PatchRedactedSHA256 != ""
 	diff, err := patch.Parse(raw)
 	if err == nil {
-		err = diff.Agrees(p.TargetFiles, p.BaseSHA256, p.AfterSHA256, !redacted)
+		if err = diff.Agrees(p.TargetFiles, p.BaseSHA256, p.AfterSHA256, !redacted); err == nil && !c.lists(diff) {
+			err = errors.New("the changes that it lists are not those of its patch")
+		}
 	} else if redacted {
 		return
 	}
 	if err != nil {
 		c.Add("L5", PatchFile(p.PatchID), "is not what the proposal says: %v", err)
 	}
+}
+
+// lists reports whether the items that list changes list those of the patch, in its order: a diff is shown under their names.
+func (c *checker) lists(diff patch.Diff) bool {
+	parts := diff.Parts()
+	return !slices.ContainsFunc(Of[*TurnItem](c.log), func(it *TurnItem) bool {
+		return it.Item.Changes != nil && !slices.EqualFunc(it.Item.Changes, parts, func(change ItemChange, p patch.Part) bool {
+			return change.Path == p.Path && change.From == p.From && change.Kind == string(p.Kind)
+		})
+	})
 }

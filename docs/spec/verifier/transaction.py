@@ -205,6 +205,7 @@ class Fold:
                 v = p["item"]
                 must(p["turn_id"] in turns and v.get("id") and v.get("type"), "E-23: item", "I5")
                 self.shapes[n] = item_shape(v)
+                need(self.shapes[n] != "general" or v["type"] != "fileChange" or "metadata" in v, "E-19: no proposal")
                 if self.shapes[n] == "general" and "metadata" in v:
                     self.take_proposal(v, p["turn_id"])
                     gate = self.proposal is not None and self.proposal["kind"] == "pr_diff"
@@ -461,6 +462,10 @@ class Record:
                 need(s.operation == "delete" or after[new] is not None, "E-42: hash after")
                 for shown, h in zip(s.shown, (before[old], after[new])):
                     need(shown is None or h == hashed(shown), "E-42: hash of bytes")
+            does = [(s.path.decode(), s.operation, s.old.decode() if s.operation == "rename" else None) for s in sections]
+            for n, p in self.of_type("turn/item"):
+                listed = p["item"].get("changes") if self.fold.shapes[n] == "general" else None
+                need(not listed or [(c["path"], c["kind"], c.get("from")) for c in listed] == does, "E-42: changes")
 
     def people(self, before):
         """The lists of keys of the record (S-25), as (Line or None, text)."""
