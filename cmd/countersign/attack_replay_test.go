@@ -66,6 +66,22 @@ func TestT68BundleOfAFork(t *testing.T) {
 	}
 }
 
+// TestT68BundleOfAFile: who asked for what a file hands over is the event's sender, whatever the file says.
+func TestT68BundleOfAFile(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	bundle := h.bundle(greetFix)
+	h.happens(githubtest.Event{Name: "issue_comment", Action: "created", ID: h.says("ada", "please say hello to the world")})
+	code, stdout, stderr := h.run("settle", "--json", "--no-gate", "--bundle", bundle)
+	var out settled
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != cli.ExitPending || len(out.Transactions) != 1 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if _, shown, errs := h.run("show", out.Transactions[0].ID, "--json"); !strings.Contains(shown, `"login":"ada"},"source":"actions.sender"`) {
+		t.Errorf("%s%s", shown, errs)
+	}
+}
+
 // An approval is of one transaction: the same bytes, proposed once more after
 // they were applied and reverted, are asked for once more.
 func TestT64OldApprovalOfTheSameBytes(t *testing.T) {

@@ -96,7 +96,9 @@ func (a *App) openSettler(ctx context.Context, f settleFlags, args []string) (pu
 	if a.client == nil {
 		return none, 0, a.noClient("there is no token to read pull requests with")
 	}
-	r.Asked = nil // what it proposes was asked for by who started the run that hands it over
+	if f.bundle == "" {
+		r.Asked = nil // what it proposes was asked for by who started the run that hands it over
+	}
 	s := a.settler(r)
 	s.Apply, s.NoGate, s.Dedicated = o, f.noGate, s.Dedicated || f.dedicated
 	if f.bundle != "" {
