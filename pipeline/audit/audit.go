@@ -108,6 +108,7 @@ func Run(h history.Reader, o Options) (Result, error) {
 	r := Result{
 		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
 		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least, Pages: a.pages.result(),
+		faults: a.found.count - a.found.newer,
 	}
 	a.found.trim()
 	r.Findings = append([]history.Finding{}, a.found.all...)
@@ -178,6 +179,7 @@ type Result struct {
 	Newer        string            `json:"newer,omitempty"` // the least version that can judge all of it, if this program cannot
 	Pages        Pages             `json:"pages"`
 	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
+	faults       int               // how many findings there are that are not of RuleNewer
 }
 
 // Pages are what an audit found of pages. OK says that each one that was checked says what the record does; Findings, of
@@ -199,6 +201,8 @@ type findings struct {
 	all        []history.Finding
 	notes      []Note
 	count      int
+	newer      int            // of RuleNewer
+	unsure     map[string]int // of rules that a newer version may not have, by commit
 	incomplete bool
 }
 
@@ -207,6 +211,14 @@ func (f *findings) add(one history.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++
+	if one.RuleID == RuleNewer {
+		f.newer++
+	} else if !isSure(one) {
+		if f.unsure == nil {
+			f.unsure = map[string]int{}
+		}
+		f.unsure[one.Commit]++
+	}
 	f.incomplete = f.incomplete || one.RuleID == "HISTORY" || one.RuleID == "OBJECT"
 	if f.all = append(f.all, one); len(f.all) > 4*MaxFindings {
 		f.trim()

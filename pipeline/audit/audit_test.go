@@ -1,11 +1,13 @@
 package audit_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
@@ -56,6 +58,37 @@ func TestBounded(t *testing.T) {
 	for i, f := range r.Findings {
 		if want := fmt.Sprintf("%05d", i); f.RuleID != "L10" || f.Path != want {
 			t.Fatalf("finding %d is %+v, want %s", i, f, want)
+		}
+	}
+}
+
+// begunLater is a ledger of a later version.
+type begunLater struct{ byHand }
+
+func (begunLater) Blob(id history.ID) ([]byte, error) {
+	if id == (history.ID{2}) {
+		return []byte(`{"needs_version":"9.0","payload":{},"prev":null,"seq":1,"timestamp":"2026-01-05T00:00:00.000Z","type":"x"}` + "\n"), nil
+	}
+	return ledger.Schema("2026-01-05T00:00:00.000Z", "9.0"), nil
+}
+
+// TestT53NewerBounded: however much only a newer program can judge, what this one can judge is not forgotten over it.
+func TestT53NewerBounded(t *testing.T) {
+	id, err := ledger.NewID(time.Unix(0, 0), bytes.NewReader(make([]byte, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := history.Entry{Mode: history.ModeFile, ID: history.ID{1}}
+	h := byHand{{ID: history.ID{9, 9}, Changes: []history.Change{
+		{Path: ledger.SchemaFile, New: file}, {Path: ledger.Dir(id) + "/" + ledger.EventsFile, New: history.Entry{Mode: history.ModeFile, ID: history.ID{2}}},
+	}}}
+	for i := range 3000 {
+		h = append(h, history.Commit{ID: history.ID{byte(i >> 8), byte(i)}, Parents: []history.ID{{1}}, Ours: true, Changes: []history.Change{{Path: fmt.Sprintf("%05d", i), New: file}}})
+	}
+	for _, found := range [][]history.Finding{nil, {{RuleID: "WITNESS"}}} {
+		r, err := audit.Run(begunLater{h}, audit.Options{Found: found})
+		if err != nil || r.OK || (r.Undecidable() != nil) != (found == nil) || r.Count != 2+len(found) {
+			t.Errorf("%v %v: %d %+v", err, r.Undecidable(), r.Count, r.Findings)
 		}
 	}
 }

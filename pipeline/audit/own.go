@@ -245,6 +245,10 @@ func (l *life) growth(v *version, events []ledger.Event) {
 // sure are the rules that hold in every version of one MAJOR.
 var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", RuleNewer}
 
+func isSure(f history.Finding) bool {
+	return slices.Contains(sure, f.RuleID) && f.Path != ledger.ReadmeFile
+}
+
 // undecided takes what was found in commits of a version that this program does not know from the findings to the
 // notes, but for rules that hold in every version.
 func (a *auditor) undecided() {
@@ -256,19 +260,23 @@ func (a *auditor) undecided() {
 		of[c.id.String()] = c.age < a.unknown
 	}
 	a.found.all = slices.DeleteFunc(a.found.all, func(f history.Finding) bool {
-		if !of[f.Commit] || slices.Contains(sure, f.RuleID) && f.Path != ledger.ReadmeFile {
+		if !of[f.Commit] || isSure(f) {
 			return false
 		}
-		a.found.count--
 		a.found.note(Note{f.Commit, f.Path, f.RuleID + " of this version does not hold: " + f.Message})
 		return true
 	})
+	for commit, n := range a.found.unsure { // also those that are not kept
+		if of[commit] {
+			a.found.count -= n
+		}
+	}
 }
 
 // Undecidable is the *format.NewerError of an audit that found nothing but what only a newer program can judge; nil for
 // any other.
 func (r Result) Undecidable() error {
-	if r.Newer == "" || slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.RuleID != RuleNewer }) {
+	if r.Newer == "" || r.faults > 0 {
 		return nil
 	}
 	return &format.NewerError{What: "the ledger", Needs: r.Newer}
