@@ -10,6 +10,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -116,7 +117,8 @@ func checkSchemas(what string, raw []byte) error {
 // whatever else it has.
 func Unmarshal(what string, raw []byte, v any) error {
 	if err := checkSchemas(what, raw); err != nil {
-		return err
+		var document json.RawMessage
+		return cmp.Or(canon.Unmarshal(raw, &document), err) // what is no document is of no version
 	}
 	strict := canon.Unmarshal(raw, v)
 	if strict == nil {

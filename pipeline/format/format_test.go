@@ -45,6 +45,9 @@ func TestUnmarshal(t *testing.T) {
 		`{"a":"x","schema":"countersign/x/1"}`:                  "read",
 		`{"a":"\"schema\":\"countersign/x/2\""}`:                "read",
 		`{"a":"x","schema":"countersign/x/02"}`:                 "read", // its reader refuses it
+		`{"schema":"countersign/x/2"`:                           "refused",
+		`x "schema":"countersign/x/2"`:                          "refused",
+		`{"schema":"countersign/x/2","a":"x"}`:                  "refused", // not canonical
 		`{"a":"x","extra":{}}`:                                  "refused",
 		`{"a":"x","extra":[1]}`:                                 "refused",
 		`{"a":"x","extra":null}`:                                "refused",
