@@ -1,130 +1,64 @@
-"""Bundles (B-1 to B-6) and Git objects (H-1, H-3)."""
-import hashlib
+"""Bundles (B-1 to B-6) and Git objects (H-1, H-3). Packs are read by git, in a temporary repository."""
+import os
 import re
-import zlib
+import subprocess
+import tempfile
 
 from cjson import Refused, need
 
-MOST = 512 * 2**20  # bytes of all objects together
-TYPES = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+MOST = 512 * 2**20  # bytes of all objects together (B-6)
+ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
-def object_id(kind, data):
-    return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
+def run(*args, data=b"", rule="BUNDLE"):
+    """What a program writes; refused if it fails."""
+    p = subprocess.run(args, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
+    return p.stdout
+
+def read_pack(data, tips=()):
+    """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All objects that
+    the tips reach must be there."""
+    need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
+    out, at = {}, 0
+    with tempfile.TemporaryDirectory() as d:
+        run("git", "init", "-q", "--bare", "--template=", d)
+        name = os.path.join(d, "objects", "pack", "pack-0.pack")
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "wb") as f:
+            f.write(data)
+        run("git", "-C", d, "index-pack", name)
+        every = ("git", "-C", d, "cat-file", "--batch-all-objects", "--buffer")
+        need(sum(map(int, run(*every, "--batch-check=%(objectsize)").split())) <= MOST, "B-6: too large", "BUNDLE")
+        found = run(*every, "--batch")
+        if tips:
+            run("git", "-C", d, "rev-list", "--objects", "--quiet", "--stdin", data=("\n".join(tips) + "\n").encode())
+    while at < len(found):
+        end = found.index(b"\n", at)
+        oid, kind, size = found[at:end].decode().split()
+        out[oid] = (kind, found[end + 1:end + 1 + int(size)])
+        at = end + int(size) + 2
+    return out
+
+HEADER = re.compile(rb"# v(?:2 git bundle\n|3 git bundle\n(?:@object-format=sha1\n)?)((?:[0-9a-f]{40} [^ \0\n]+\n)+)\n")  # B-1 to B-3
 
 class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
 
-    def __init__(self, data):
-        self.data, at, self.refs, self.objects = data, 0, [], {}
-        lines = []
-        while True:
-            need(len(lines) <= 10000, "B-1: header too long")
-            end = data.find(b"\n", at, at + 4096)
-            need(end >= 0, "B-1: line too long, or no pack")
-            lines.append(data[at:end])
-            at = end + 1
-            if lines[-1] == b"":
-                break
-        need(lines[0] in (b"# v2 git bundle", b"# v3 git bundle"), "B-1: signature")
-        body = lines[1:-1]
-        if lines[0][3:4] == b"3":
-            capabilities = [l for l in body if l.startswith(b"@")]
-            need(capabilities in ([], [b"@object-format=sha1"]) and body[:len(capabilities)] == capabilities, "B-2: capability")
-            body = body[len(capabilities):]
-        for l in body:
-            m = re.fullmatch(rb"([0-9a-f]{40}) ([^ \0]+)", l)
-            need(m, "B-2, B-3: " + ascii(l))
-            try:
-                self.refs.append((m.group(2).decode(), m.group(1).decode()))
-            except UnicodeDecodeError:
-                raise Refused("B-3: name of a ref")
-        need(self.refs, "B-3: no ref")
-        self.pack(data[at:])
-
-    def pack(self, data):  # B-4
-        need(len(data) >= 32 and data[:8] == b"PACK\0\0\0\2" and hashlib.sha1(data[:-20]).digest() == data[-20:], "B-4: pack")
-        count, at, end = int.from_bytes(data[8:12], "big"), 12, len(data) - 20
-        view, by_offset, waiting, total = memoryview(data), {}, [], 0
-        for _ in range(count):
-            start = at
-            need(at < end, "B-4: too few objects")
-            c = data[at]
-            kind, size, shift = c >> 4 & 7, c & 15, 4
-            while c & 128:
-                at += 1
-                need(at < end, "B-4: cut off")
-                c = data[at]
-                size |= (c & 127) << shift
-                shift += 7
-            at += 1
-            base = None
-            if kind == 6:
-                c, n = 128, -1
-                while c & 128:
-                    need(at < end, "B-4: cut off")
-                    c = data[at]
-                    n = (n + 1) << 7 | c & 127
-                    at += 1
-                base = start - n
-                need(base in by_offset, "B-4: base of a delta")
-            elif kind == 7:
-                base = data[at:at + 20].hex()
-                at += 20
-            else:
-                need(kind in TYPES, "B-4: type")
-            total += size
-            need(total <= MOST, "B-6: too large")
-            for window in (min(end - at, size + size // 100 + 1024), end - at):  # nearly always the first is enough
-                z = zlib.decompressobj()
-                try:
-                    content = z.decompress(view[at:at + window], size + 1)
-                    content += z.decompress(z.unconsumed_tail, 1) if not z.eof and len(content) == size else b""
-                except zlib.error:
-                    raise Refused("B-4: zlib")
-                if z.eof or len(content) > size:
-                    break
-            need(z.eof and len(content) == size, "B-4: size")
-            at += window - len(z.unused_data)
-            by_offset[start] = (kind, base, content)
-        need(at == end, "B-4: something behind the objects")
-        done = {}
-        for start, (kind, base, content) in by_offset.items():  # an offset's base is before it
-            if kind in TYPES:
-                done[start] = (TYPES[kind], content)
-            elif kind == 6 and base in done:
-                done[start] = (done[base][0], delta(done[base][1], content))
-            else:
-                waiting.append(start)
-                continue
-            self.objects[object_id(*done[start])] = done[start]
-        while waiting:
-            left = []
-            for start in waiting:
-                kind, base, content = by_offset[start]
-                b = done.get(base) if kind == 6 else self.objects.get(base)
-                if b is None:
-                    left.append(start)
-                    continue
-                done[start] = (b[0], delta(b[1], content))
-                self.objects[object_id(*done[start])] = done[start]
-            need(len(left) < len(waiting), "B-4: base of a delta is not in the pack")
-            waiting = left
-        need(sum(len(c) for _, c in done.values()) <= MOST, "B-6: too large")
+    def __init__(self, data, whole=False):
+        m = HEADER.match(data)
+        need(m and m.group().count(b"\n") <= 10001 and all(len(l) < 4096 for l in m.group().split(b"\n")), "B-1 to B-3: header", "BUNDLE")
+        try:
+            self.refs = [(l[41:].decode(), l[:40].decode()) for l in m.group(1).splitlines()]
+        except UnicodeDecodeError:
+            raise Refused("B-3: name of a ref", "BUNDLE")
+        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else ())
 
     def ledger(self, name=None):  # B-5
-        if name is not None:
-            found = [i for n, i in self.refs if n == name]
-            need(len(found) == 1, "B-5: the ref is not there once")
-            return name, found[0]
-        if len(self.refs) == 1:
-            n, i = self.refs[0]
-            if not n.startswith("refs/agent/"):
-                c = parse_commit(self.get(i, "commit"))
-                root = {e[1] for e in parse_tree(self.get(c["tree"], "tree"))}
-                need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger")
-            return n, i
-        found = [x for x in self.refs if x[0].startswith("refs/agent/")]
-        need(len(found) == 1, "B-5: which ref?")
+        found = [x for x in self.refs if (x[0] == name if name is not None else len(self.refs) == 1 or x[0].startswith("refs/agent/"))]
+        need(len(found) == 1, "B-5: which ref?", "BUNDLE")
+        if name is None and not found[0][0].startswith("refs/agent/"):
+            root = {e[1] for e in parse_tree(self.get(self.commit(found[0][1])["tree"], "tree"))}
+            need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger", "BUNDLE")
         return found[0]
 
     def get(self, oid, kind):  # H-1
@@ -132,7 +66,10 @@ class Bundle:
         need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
         return data
 
-    def changes(self, old, new, prefix=b"", depth=1):
+    def commit(self, oid):
+        return parse_commit(self.get(oid, "commit"))
+
+    def changes(self, old, new, prefix=b"", depth=0):
         """(path, mode and id of the file or None) of all that is not the same in two trees, either of which may be None (H-3)."""
         need(depth <= 16, "H-3: trees nest too deep", "L10")
         a, b = ({name: (mode, oid) for mode, name, oid in parse_tree(self.get(t, "tree"))} if t else {} for t in (old, new))
@@ -148,84 +85,31 @@ class Bundle:
             if any(below):
                 yield from self.changes(*below, prefix + name + b"/", depth + 1)
 
-def delta(base, d):
-    at = 0
+ENTRY = re.compile(rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0(.{20})", re.S)
 
-    def size():
-        nonlocal at
-        n = shift = 0
-        while True:
-            need(at < len(d), "B-4: delta")
-            c = d[at]
-            at += 1
-            n |= (c & 127) << shift
-            shift += 7
-            if not c & 128:
-                return n
-
-    need(size() == len(base), "B-4: delta of another base")
-    want, out = size(), bytearray()
-    need(want <= MOST, "B-6: too large")
-    while at < len(d):
-        c = d[at]
-        at += 1
-        if c & 128:
-            v = [0] * 7
-            for n in range(7):
-                if c >> n & 1:
-                    need(at < len(d), "B-4: delta")
-                    v[n] = d[at]
-                    at += 1
-            start, length = int.from_bytes(v[:4], "little"), int.from_bytes(v[4:], "little") or 0x10000
-            need(start + length <= len(base), "B-4: delta")
-            out += base[start:start + length]
-        else:
-            need(c and at + c <= len(d), "B-4: delta")
-            out += d[at:at + c]
-            at += c
-        need(len(out) <= want, "B-4: delta")
-    need(len(out) == want, "B-4: delta")
-    return bytes(out)
-
-def parse_tree(data):  # H-3
-    out, at, last = [], 0, None
-    need(data, "H-3: empty tree", "L10")
-    names = set()
-    while at < len(data):
-        m = re.compile(rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0").match(data, at)
-        need(m and len(data) >= m.end() + 20, "H-3: entry", "L10")
-        mode, name = m.group(1).decode(), m.group(2)
-        key = name + (b"/" if mode == "40000" else b"")
-        need((last is None or last < key) and name not in names, "H-3: order", "L10")
-        need(name not in (b".", b"..") and name.lower() != b".git", "H-3: name", "L10")
-        names.add(name)
-        last = key
-        out.append((mode, name, data[m.end():m.end() + 20].hex()))
-        at = m.end() + 20
+def parse_tree(data):
+    """H-3: (mode, name, id) of each entry."""
+    out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in ENTRY.finditer(data)]
+    keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], [n for _, n, _ in out]
+    need(out and sum(len(m) + len(n) + 22 for m, n, _ in out) == len(data), "H-3: entry, or an empty tree", "L10")
+    need(keys == sorted(keys) and len(set(names)) == len(names), "H-3: order", "L10")
+    need(not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3: name", "L10")
     return out
 
+COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+
 def parse_commit(data):
-    """tree, parents, and signature: what git needs to walk; the rest is compared as bytes (H-5)."""
+    """What git needs to walk; the rest is compared as bytes (H-5)."""
     head, _, message = data.partition(b"\n\n")
-    lines = head.split(b"\n")
-    m = re.fullmatch(rb"tree ([0-9a-f]{40})", lines[0])
+    m = COMMIT.match(head + b"\n")
     need(m, "H-1: commit", "OBJECT")
-    parents = []
-    for l in lines[1:]:
-        p = re.fullmatch(rb"parent ([0-9a-f]{40})", l)
-        if not p:
-            break
-        parents.append(p.group(1).decode())
-    return {"tree": m.group(1).decode(), "parents": parents, "message": message}
+    return {"tree": m.group(1).decode(), "parents": m.group(2).decode().split()[1::2], "message": message}
 
 def split_signature(data):
-    """A commit without its signature, and the armored text or None (S-50)."""
-    head, sep, message = data.partition(b"\n\n")
-    lines = head.split(b"\n")
-    at = [n for n, l in enumerate(lines) if l.startswith(b"gpgsig")]
-    if not at:
+    """S-50: a commit without its signature, and the armored text or None."""
+    head, _, message = data.partition(b"\n\n")
+    if b"\ngpgsig" not in head:
         return data, None
-    sig = lines[at[0]:]
-    need(len(at) == 1 and sig[0].startswith(b"gpgsig ") and all(l[:1] == b" " for l in sig[1:]), "S-50: header", "L13")
-    text = b"\n".join([sig[0][7:]] + [l[1:] for l in sig[1:]]) + b"\n"
-    return b"\n".join(lines[:at[0]]) + sep + message, text.decode("latin-1")
+    m = re.fullmatch(rb"((?:(?!gpgsig)[^\n]*\n)+)gpgsig ([^\n]*(?:\n [^\n]*)*)", head)
+    need(m, "S-50: header", "L13")
+    return m.group(1) + b"\n" + message, m.group(2).replace(b"\n ", b"\n").decode("latin-1") + "\n"

@@ -25,59 +25,42 @@ class Class:
         there = any(a <= c <= b for c in (same_case(ch) if self.folded else (ch,)) for a, b in self.ranges)
         return there != self.others
 
+MEMBER = re.compile(r"\[:([^\]]*):\]|(?:\\(.)|([^\\]))(?:-(?!\])(?:\\(.)|([^\\])))?", re.S)
+
 def component(c, folded):
     """Tokens of a component (Y-32): "*", "?", a Class, or a text of one character behind "="."""
-    out, run, i = [], [], 0
+    out, run, i = [], "", 0
 
     def flush():
-        text = "".join(run)
-        out.extend("=" + x for x in (ucd.fold(text) if folded else text))
-        run.clear()
+        out.extend("=" + x for x in (ucd.fold(run) if folded else run))
+        return ""
 
     while i < len(c):
-        ch = c[i]
-        i += 1
+        ch, i = c[i], i + 1
         if ch == "\\":
             need(i < len(c), "Y-30: backslash")
-            run.append(c[i])
-            i += 1
+            run, i = run + c[i], i + 1
         elif ch in "*?":
-            flush()
+            run = flush()
             out.append(ch)
         elif ch == "[":
-            flush()
+            run = flush()
             others = c[i:i + 1] in ("!", "^")
             i += others
-            ranges, first = [], True
-            while True:
-                need(i < len(c), "Y-30: class not closed")
-                if c[i] == "]" and not first:
-                    i += 1
-                    break
-                first = False
-                end = c.find("]", i + 2)
-                if c.startswith("[:", i) and end > i + 2 and c[end - 1] == ":":
-                    need(c[i + 2:end - 1] in _of, "Y-30: unknown name")
-                    ranges += [(x, x) for x in _of[c[i + 2:end - 1]]]
-                    i = end + 1
-                    continue
-                low, i = _member(c, i)
-                high = low
-                if c[i:i + 1] == "-" and c[i + 1:i + 2] not in ("]", ""):
-                    high, i = _member(c, i + 1)
-                    need(low <= high, "Y-30: range that goes down")
-                ranges.append((low, high))
+            ranges = []
+            while c[i:i + 1] != "]" or not ranges:
+                m = MEMBER.match(c, i)
+                need(m, "Y-30: class not closed, or a backslash")
+                i, name = m.end(), m.group(1)
+                low, high = m.group(2) or m.group(3), m.group(4) or m.group(5)
+                need(name in _of if name is not None else low <= (high or low), "Y-30: unknown name, or a range that goes down")
+                ranges += [(x, x) for x in _of[name]] if name is not None else [(low, high or low)]
+            i += 1
             out.append(Class(others, ranges, folded))
         else:
-            run.append(ch)
+            run += ch
     flush()
     return out
-
-def _member(c, i):
-    if c[i] == "\\":
-        i += 1
-        need(i < len(c), "Y-30: backslash")
-    return c[i], i + 1
 
 def fits(tokens, text):
     """Whether the tokens match all of the text; the last star alone needs to be tried again."""
@@ -126,6 +109,7 @@ class Glob:
         comps = (ucd.fold(path) if self.folded else path).split("/")
         return any(self.whole(comps[:n]) for n in range(1, len(comps) + (not self.dirs)))
 
+WHITE = " \t\r\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200b)))
 OWNER = re.compile(r"@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
 
 def owners(data, path):
@@ -138,9 +122,10 @@ def owners(data, path):
     found = []
     for line in text.split("\n"):
         need(len(line.encode()) <= 60000, "Y-50: line too long")
-        line = line.strip(" \t\r\v\f")
+        line = line.strip(WHITE)
         pattern = re.match(r"(?:\\[ \t]|[^ \t])*", line).group()  # Y-51
-        names = line[len(pattern):].split("#")[0].split()
+        names = line[len(pattern):].split("#")[0].replace("\t", " ").split(" ")
+        names = [n for n in names if n]
         bare = re.sub(r"\\[\[\]]", "", pattern)
         if not pattern or pattern[0] in "#!" or pattern.startswith("\\#") or "***" in pattern or re.search(r"[\[\]]", bare):
             continue

@@ -7,18 +7,16 @@ import cjson
 import signatures
 import ucd
 import verdict
-from cjson import Refused, need, record, shape
+from cjson import Findings, Refused, need, record
 from gitstore import Bundle, parse_commit, parse_tree, split_signature
 from policy import read_file
 from signatures import rfc3339
-from transaction import TX_ID, Fold, Record
+from transaction import STAMP, TX_ID, Fold, Record
 
-shape("ledger", "created_at text, schema_version text")
-shape("accept_tip", "accepted_tip text, author actor, reason text, remembered_tip text")
-VIEW = re.compile(r"README\.md|transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?/README\.md|denied(/[0-9a-f]{2})?/README\.md", re.A)
+VIEW = re.compile(r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?README\.md(/.*)?", re.A | re.S)
+STILL = ("OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", "NEWER", "BUNDLE")  # V15
 TX = re.compile(r"(transactions/(\d{4,}/\d\d/\d\d)/([0-9a-f]{2})/(tx_[0-9A-Z]{26}))/(.+)", re.A)
-DENIED = re.compile(r"denied/([0-9a-f]{2})/(([0-9a-f]{2})[0-9a-f]{62})/([A-Za-z_]+)\.json")
-PROPOSED = re.compile(r"proposed/([0-9a-f]{2})/(([0-9a-f]{2})[0-9a-f]{62})/(tx_[0-9A-Z]{26})\.json")
+INDEX = re.compile(r"(?:denied|proposed)/([0-9a-f]{2})/(\1[0-9a-f]{62})/([A-Za-z_]+|tx_[0-9A-Z]{26})\.json")
 PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/(tx_[0-9A-Z]{26})\.json")
 
 def day(txid):
@@ -33,27 +31,25 @@ def day(txid):
     return "%04d/%02d/%02d" % (d.year + year - 1970, d.month, d.day)
 
 def known_path(p):  # H-10
-    m = TX.fullmatch(p)
-    if VIEW.fullmatch(p) or p in ("ledger.json", "events.jsonl"):
-        return True
-    if m:
-        return bool(TX_ID.match(m.group(4))) and m.group(2) == day(m.group(4)) and m.group(3) == cjson.sha(m.group(4).encode())[:2]
-    m = DENIED.fullmatch(p) or PROPOSED.fullmatch(p)
-    if m:
-        return m.group(1) == m.group(3) and (not p.startswith("proposed/") or bool(TX_ID.match(m.group(4))))
-    m = PULLS.fullmatch(p)
-    return bool(m) and m.group(1) == "%02x" % (int(m.group(2)) % 256) and bool(TX_ID.match(m.group(3)))
+    tx, index, pulls = TX.fullmatch(p), INDEX.fullmatch(p), PULLS.fullmatch(p)
+    if tx:
+        return bool(TX_ID.match(tx.group(4))) and tx.group(2) == day(tx.group(4)) and tx.group(3) == cjson.sha(tx.group(4).encode())[:2]
+    if index:
+        return p.startswith("denied/") or bool(TX_ID.match(index.group(3)))
+    if pulls:
+        return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256) and bool(TX_ID.match(pulls.group(3)))
+    return bool(VIEW.fullmatch(p)) or p in ("ledger.json", "events.jsonl")
 
 def as_line(text, n):  # H-22
-    text = " ".join("".join(c if ucd.visible(c) and c != "\ufffd" else " " for c in text).split(" "))
-    text = re.sub(" +", " ", text).strip(" ")
+    text = re.sub(" +", " ", "".join(c if ucd.visible(c) and c != "\ufffd" else " " for c in text)).strip(" ")
     return text if len(text) <= n else text[:n - 1] + "\u2026"
 
-class Audit:
+class Audit(Findings):
     def __init__(self, bundle, ref=None, tip=None, signers=None, witnesses=None, quorum=None):
-        self.problems, self.states, self.commits, self.tip = [], {}, [], ""
+        super().__init__()
+        self.states, self.commits, self.tip = {}, [], ""
         self.events, self.own, self.proposers, self.folds = {}, [], {}, {}
-        self.signers = None
+        self.signers, self.version, self.late = None, None, None  # late: transactions that a newer version adds to (V15)
         try:
             self.store = Bundle(bundle)
             self.ref, self.tip = self.store.ledger(ref)
@@ -73,16 +69,9 @@ class Audit:
         except Refused as e:
             self.bad(e.rule or "OBJECT", str(e))
 
-    def bad(self, rule, text):
-        self.problems.append((rule, text))
-
-    def run(self, rule, f, *args):
-        try:
-            return f(*args)
-        except Refused as e:
-            self.bad(e.rule or rule, str(e))
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as e:
-            self.bad(rule, "%s: %r" % (f.__name__, e))
+    def bad(self, rule, text, late=True):
+        if rule in STILL or self.late is None or not late:
+            super().bad(rule, text)
 
     def walk(self):  # H-2
         if any(n.startswith("refs/replace/") for n, _ in self.store.refs):
@@ -111,7 +100,7 @@ class Audit:
                 return
             if at not in seen and at in self.store.objects:
                 seen.add(at)
-                todo += parse_commit(self.store.get(at, "commit"))["parents"]
+                todo += self.store.commit(at)["parents"]
         need(tip is None, "H-30: the tip does not descend from the known one")
 
     def blob(self, oid):
@@ -125,23 +114,30 @@ class Audit:
         self.tree = c["tree"]
         if len(changes) > 10000:
             self.bad("L10", "H-3: changes too many paths")
-        new, old = {}, self.files
+        records, old = {}, self.files
         for p, f in changes:
             name = p.decode("utf-8", "replace")
             if f is None:
                 if not VIEW.fullmatch(name):
                     self.bad("L8", "H-11: removes " + ascii(p))
             else:
+                if VIEW.fullmatch(name):
+                    continue  # U-7
                 if name.encode() != p or not known_path(name) or f[0] != "100644":
                     self.bad("L10", "H-10: " + ascii(p))
                 if f[0] != "160000":
-                    new[name] = self.blob(f[1])
-        for p in new:
+                    records[name] = self.blob(f[1])
+        for p in records:
             m = TX.fullmatch(p)
-            if p in old and not (VIEW.fullmatch(p) or p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")):
+            if p in old and not (p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")):
                 self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
-        records = {p: d for p, d in new.items() if not VIEW.fullmatch(p)}
         ids = {m.group(4) for m in map(TX.fullmatch, records) if m}
+        if (n == 0) != ("ledger.json" in records):
+            self.bad("L16", "H-20: ledger.json")
+        elif n == 0:
+            self.run("L16", self.ledger, records["ledger.json"])
+        if self.late is not None:
+            self.late |= ids
         plain, sig = self.run("L13", split_signature, c["data"]) or (c["data"], None)
         self.run("L13", self.signature, c, plain, sig)
         if len(ids) + ("events.jsonl" in records) != 1:
@@ -152,9 +148,7 @@ class Audit:
         elif ids:
             self.run("L8", self.stage, n, c, plain, ids.pop(), records, old)
         else:
-            self.run("L16", self.accept, c, plain, records, old)
-        if (n == 0) != ("ledger.json" in records):
-            self.bad("L16", "H-20: ledger.json")
+            self.run("L16", self.own_event, c, plain, records, old)
         for p, f in changes:
             self.files.pop(p.decode("utf-8", "replace"), None)
             if f is not None:
@@ -175,24 +169,43 @@ class Audit:
             c["tree"].encode(), b"".join(b"parent %s\n" % p.encode() for p in c["parents"]), who, who)
         need(plain == want + message, "H-5: commit %s is in another form" % c["id"], "L15")
 
-    def accept(self, c, plain, records, old):  # H-22
+    def raised(self, text):
+        """The ledger has this version from here on (H-20, V12)."""
+        self.version = cjson.version(text)
+        if self.version > cjson.VERSION and self.late is None:
+            self.bad("NEWER", "written by a newer countersign, needs at least " + text)
+            self.late = set()
+
+    def ledger(self, data):  # H-20
+        v = record(cjson.read_line(data), "ledger")
+        self.created = v["created_at"]
+        self.raised(v["schema_version"])
+
+    def may_need(self, lines):  # V13
+        for v in filter(None, (cjson.attempt(cjson.parse, l) for l in lines)):
+            need(not self.version or "needs_version" not in v or cjson.version(v["needs_version"]) <= self.version, "V13: needs a later version than the ledger has")
+
+    def own_event(self, c, plain, records, old):  # H-22
         need(set(records) == {"events.jsonl"}, "H-22: brings something else")
-        lines = records["events.jsonl"].split(b"\n")
-        before = self.own
+        lines, before = records["events.jsonl"].split(b"\n"), self.own
         need(lines.pop() == b"" and len(lines) == len(before) + 1 and lines[:-1] == before, "H-22: brings one event")
-        v = cjson.read_line(lines[-1] + b"\n")
-        record(v, "event")
-        p = v["payload"]
-        record(p, "accept_tip")
-        need(v["seq"] == len(lines) and v["prev"] == (cjson.hashed(before[-1] + b"\n") if before else None), "H-22: chain")
-        need(v["type"] == "ledger/accept_tip" and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["timestamp"], re.A), "H-22: event")
-        need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
         self.own = lines
-        message = "accept-tip: %s accepted %s: %s\n\nCountersign-Stage: accept-tip\n" % (
-            as_line(p["author"]["login"], 60), p["accepted_tip"][:12], as_line(p["reason"], 120))
-        need(c["message"] == message.encode(), "H-22: message")
+        self.run("L16", self.may_need, lines[-1:])
+        v = record(cjson.read_line(lines[-1] + b"\n"), "event")
+        need(v["seq"] == len(lines) and v["prev"] == (cjson.hashed(before[-1] + b"\n") if before else None), "H-22: chain")
+        need(v["type"] in ("ledger/accept_tip", "ledger/version") and STAMP.match(v["timestamp"]), "H-22: event")
+        p, login, reason = record(v["payload"], v["type"]), as_line(v["payload"]["author"]["login"], 60), as_line(v["payload"]["reason"], 120)
+        if v["type"] == "ledger/accept_tip":
+            need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
+            title = "accept-tip: %s accepted %s: %s" % (login, p["accepted_tip"][:12], reason)
+        else:
+            need(cjson.version(p["from"]) == self.version and cjson.version(p["version"]) > self.version, "H-22: versions")
+            title = "version: %s raised it from %s to %s: %s" % (login, p["from"], p["version"], reason)
+        need(c["message"] == ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode(), "H-22: message")
         need(b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22: time")
         self.check_bytes(c, plain, v["timestamp"], c["message"])
+        if v["type"] == "ledger/version":
+            self.raised(p["version"])
 
     def stage(self, n, c, plain, txid, records, old):
         """What a commit adds to a transaction (H-6 to H-17)."""
@@ -200,9 +213,10 @@ class Audit:
         data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
         need(data.startswith(was) and len(data) > len(was) and data.endswith(b"\n"), "H-13: events of " + txid)
         self.events[txid] = data
+        self.run("L16", self.may_need, data[len(was):].split(b"\n"))
         f, first = Fold(data), was.count(b"\n")
         for rule, text in f.problems:
-            self.bad(rule, "%s in %s: %s" % (txid, c["id"], text))
+            self.bad(rule, "%s in %s: %s" % (txid, c["id"], text), self.late and txid in self.late)
         if f.folded is None:
             return
         doc = top + "transaction.json"
@@ -213,8 +227,8 @@ class Audit:
             self.bad("L8", "H-7: several timestamps")
         pid = f.proposal["patch_id"] if f.proposal else ""
         self.run("L15", self.message, c, plain, f, events, txid, pid)
-        if n == 0 and records.get("ledger.json") != cjson.line_of({"created_at": events[0]["timestamp"], "schema_version": "2"}):
-            self.bad("L16", "H-20: ledger.json")
+        if n == 0 and self.created != events[0]["timestamp"]:
+            self.bad("L16", "H-20: created_at of ledger.json")
         self.run("L10", self.added, f, first, top, records)
         self.run("L11", self.denials, f, first, events, records, old, txid, pid)
         self.run("L12", self.proposed, f, first, records, txid)
@@ -226,84 +240,69 @@ class Audit:
 
     def message(self, c, plain, f, events, txid, pid):  # H-6, H-8
         rows, status = set(), f.status
+        complete = any(x["type"] == "apply/complete" for x in events)
+        as_gate = {"awaiting_approval": "pending", "denied": "denied", "proposed": "approved denied"}.get(status, "approved pending denied")
         for e in events:
             p, t = e["payload"], e["type"]
-            complete = any(x["type"] == "apply/complete" for x in events)
-            if t == "tx/meta":
-                rows.add(("review", status))
-            elif t == "artifact/stored" and p["kind"] == "proposed_again":
-                rows.add(("review", "again"))
-            elif t == "apply/start":
-                rows.add(("apply", "started"))
-            elif t == "apply/complete":
-                rows.add(("apply", p["outcome"]))
-            elif t == "tx/status" and (p["to"] == "superseded" or p["to"] == "failed" and not complete):
-                rows.add(("apply", p["to"]))
-            elif t == "validate/complete":
-                rows.add(("validate", status))
-            elif t == "approval/decision" and "evidence" not in p["source"]:
-                rows.add((p["decision"], None))
-            elif t == "tx/status" and p["to"] == "interrupted":
-                rows.add(("close", "interrupted"))
-        rows = rows or {("gate", None)}
-        need(len({s for s, _ in rows}) == 1 and (len(rows) == 1 or ("apply", "started") not in rows), "H-8: no stage")
+            to = p["to"] if t == "tx/status" else ""
+            for applies, stage, outcomes in (
+                    (t == "tx/meta", "review", status), (t == "artifact/stored" and p.get("kind") == "proposed_again", "review", "again"),
+                    (t == "apply/start", "apply", "started"), (t == "apply/complete", "apply", p.get("outcome")),
+                    (to == "superseded" or to == "failed" and not complete, "apply", to), (t == "validate/complete", "validate", status),
+                    (t == "approval/decision" and "evidence" not in p.get("source", {}), p.get("decision"), as_gate),
+                    (to == "interrupted", "close", to)):
+                if applies:
+                    rows.add((stage, outcomes))
+        rows = rows or {("gate", as_gate)}
+        stage = next(iter(rows))[0]
+        need({s for s, _ in rows} == {stage} and (len(rows) == 1 or ("apply", "started") not in rows), "H-8: no stage")
         m = re.fullmatch(r"([a-z-]+): ([^\n]*)\n\nCountersign-Transaction: ([^\n]*)\nCountersign-Stage: ([^\n]*)\n"
                          r"Countersign-Patch: ([^\n]*)\nCountersign-Outcome: ([^\n]*)\n", c["message"].decode())
-        need(m, "H-6: message")
-        stage = next(iter(rows))[0]
-        outcomes = {o for _, o in rows if o is not None}
-        if None in {o for _, o in rows}:
-            outcomes |= set({"awaiting_approval": ["pending"], "denied": ["denied"], "proposed": ["approved", "denied"]}.get(
-                status, ["approved", "pending", "denied"]))
-        need(m.group(1) == m.group(4) == stage and ucd.one_line(m.group(2), 120), "H-6: stage or subject")
-        need(m.group(3) == txid and m.group(5) == pid and m.group(6) in outcomes, "H-6: trailer")
+        need(m and m.group(1) == m.group(4) == stage and ucd.one_line(m.group(2), 120), "H-6: message, stage or subject")
+        need(m.group(3) == txid and m.group(5) == pid and any(m.group(6) in o.split(" ") for _, o in rows), "H-6: trailer")
         self.check_bytes(c, plain, events[-1]["timestamp"], c["message"])
 
     def added(self, f, first, top, records):  # H-14
         names, have = {"events.jsonl", "transaction.json"}, set()
+        brought = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in f.proposals() for end in [""] + [".age"] * ("patch_sealed_sha256" in m)]
         for n, e in enumerate(f.events):
-            p, brings = e["payload"], []
             if e["type"] == "artifact/stored":
-                brings = [p["path"]]
-            elif e["type"] == "turn/item" and f.shapes[n] == "general" and "metadata" in p["item"]:
-                m = p["item"]["metadata"]
-                brings = ["patches/%s.diff" % m["patch_id"]] + ["patches/%s.diff.age" % m["patch_id"]] * ("patch_sealed_sha256" in m)
-            elif e["type"] == "apply/complete" and p["success"]:
-                brings = ["apply_result.json"]
-            for b in brings:
-                if n >= first and b not in have:
-                    names.add(b)
-                have.add(b)
+                brought.append((n, e["payload"]["path"]))
+            elif e["type"] == "apply/complete" and e["payload"]["success"]:
+                brought.append((n, "apply_result.json"))
+        for n, b in sorted(brought):
+            if n >= first and b not in have:
+                names.add(b)
+            have.add(b)
         for p in records:
             need(not p.startswith(top) or p[len(top):] in names, "H-14: added out of time: " + ascii(p))
 
     def denials(self, f, first, events, records, old, txid, pid):  # H-15, H-17
         want = {}
-        requests = {e["payload"]["approval_request_id"]: e["payload"] for e in f.events if e["type"] == "approval/request"}
+        kinds = {e["payload"]["approval_request_id"]: e["payload"]["kind"] for e in f.events if e["type"] == "approval/request"}
         for e in events:
             p = e["payload"]
             if e["type"] == "approval/decision" and p["decision"] == "deny":
-                kind, patch_id = requests[p["approval_request_id"]]["kind"], p["fingerprint"][-64:]
-                path = "denied/%s/%s/%s.json" % (patch_id[:2], patch_id, kind)
-                if not any(q.startswith(path.rsplit("/", 1)[0]) for q in old):
-                    want[path] = cjson.line_of({"author": p["source"]["author"], "denied_at": p["source"]["created_at"], "fingerprint": p["fingerprint"],
-                                                "kind": kind, "reason": p.get("reason", ""), "transaction_id": txid})
-        need({p: d for p, d in records.items() if p.startswith("denied/")} == want, "H-15: denied/")
+                kind, top = kinds[p["approval_request_id"]], "denied/%s/%s/" % (p["fingerprint"][-64:][:2], p["fingerprint"][-64:])
+                want[top + kind + ".json"] = cjson.line_of({
+                    "author": p["source"]["author"], "denied_at": p["source"]["created_at"], "fingerprint": p["fingerprint"], "kind": kind,
+                    "reason": p.get("reason", ""), "transaction_id": txid})
+        added = {p: d for p, d in records.items() if p.startswith("denied/")}
+        need(all(want.get(p) == d for p, d in added.items()), "H-15: denied/")
+        need(all(p in added or any(q.startswith(p.rsplit("/", 1)[0] + "/") for q in old) for p in want), "H-15: a denial that is not in denied/")
         if any(e["type"] == "tx/status" and e["payload"]["to"] == "denied" for e in events):
             top = "denied/%s/%s/" % (pid[:2], pid)
             need(pid and any(p.startswith(top) for p in list(old) + list(records)), "H-17: no denial is kept")
 
     def proposed(self, f, first, records, txid):  # H-16
-        want, seen = {}, set()
-        for n, e in enumerate(f.events):
-            if e["type"] == "turn/item" and f.shapes[n] == "general" and "metadata" in e["payload"]["item"]:
-                m = e["payload"]["item"]["metadata"]
-                pid, line = m["patch_id"], cjson.line_of({"base_commit": f.meta["base_commit"], "transaction_id": txid})
-                if pid not in seen and n >= first:
-                    want["proposed/%s/%s/%s.json" % (pid[:2], pid, txid)] = line
-                    if m.get("pull_request", 0) > 0:
-                        want["proposed/pulls/%02x/%d/%s.json" % (m["pull_request"] % 256, m["pull_request"], txid)] = line
-                seen.add(pid)
+        want, seen, line = {}, set(), cjson.line_of({"base_commit": f.meta["base_commit"], "transaction_id": txid})
+        for n, m in f.proposals():
+            pid, pull = m["patch_id"], m.get("pull_request", 0)
+            if pid not in seen and n >= first:
+                want["proposed/%s/%s/%s.json" % (pid[:2], pid, txid)] = line
+                if pull > 0:
+                    want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, txid)] = line
+            seen.add(pid)
         need({p: d for p, d in records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
 
     def supersedes(self, f, txid):  # H-25
@@ -329,7 +328,8 @@ class Audit:
         for txid in sorted(trees):
             r = records[txid] = Record(txid, trees[txid]).check()
             self.states[txid] = r.fold.status if r.fold.folded else ""
-            self.problems += [(rule, "%s: %s" % (txid, text)) for rule, text in r.problems]
+            for rule, text in r.problems:
+                self.bad(rule, "%s: %s" % (txid, text), self.late and txid in self.late)
         for txid, r in records.items():
             if r.fold.folded and r.proposal:
                 self.run("L24", self.named, txid, r, records)
@@ -342,34 +342,22 @@ class Audit:
 
     def named(self, txid, r, records):  # H-26
         for n, p in r.of_type("approval/decision"):
-            a = p["source"]["author"]["id"]
-            if p["decision"] != "approve" or not a or p["source"]["kind"] in ("local", "rpc") \
-                    and p["fingerprint"].startswith("patchset:") and r.meta["proposer"]["id"].startswith("local:"):
+            a, local = p["source"]["author"]["id"], p["source"]["kind"] in ("local", "rpc") and r.meta["proposer"]["id"].startswith("local:")
+            if p["decision"] != "approve" or not a or local and p["fingerprint"].startswith("patchset:"):
                 continue
             mine = self.when(r.pid, txid, n)
-            elsewhere = False
-            for other in self.proposers.get(r.pid, {}):
-                o = records.get(other)
-                if other == txid or o is None or not o.fold.folded:
-                    continue
-                if o.meta["proposer"]["id"] == a and self.when(r.pid, other, 0) < mine:
-                    elsewhere = True
-                for i, q in o.artifacts("proposed_again"):
-                    if o.content(q)["proposer"]["id"] == a and self.when(r.pid, other, i) < mine:
-                        elsewhere = True
-            if not elsewhere:
-                continue
-            names = [r.meta["proposer"]["id"]] + [r.content(q)["proposer"]["id"] for _, q in r.artifacts("proposed_again", n)]
-            for _, q in r.artifacts("proposed_elsewhere", n):
-                names += [x["proposer"]["id"] for x in r.content(q)["proposals"]]
-            need(a in names, "H-26: an approval by a proposer of the same patch in another transaction")
+            for other in set(self.proposers.get(r.pid, {})) & set(records) - {txid}:
+                o = records[other]
+                theirs = [(0, o.meta["proposer"])] + [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again")] if o.fold.folded else []
+                if any(x["id"] == a and self.when(r.pid, other, i) < mine for i, x in theirs):
+                    need(a in [x["id"] for x in r.named(n)[0]], "H-26: an approval by a proposer of the same patch in another transaction")
 
     def key_lines(self, r):  # S-32
         for n, p in r.of_type("approval/decision"):
             g = p["source"].get("signature")
             if not g or self.store.objects.get(p["policy"]["commit"], ("",))[0] != "commit":
                 continue
-            tree = dict(self.store.changes(None, parse_commit(self.store.get(p["policy"]["commit"], "commit"))["tree"]))
+            tree = dict(self.store.changes(None, self.store.commit(p["policy"]["commit"])["tree"]))
             pol = verdict.policy_of(r, n)["approvals"]
             mode, oid = tree.get(b".github/countersign.yml", ("", ""))
             need(mode in ("100644", "100755"), "S-32: no Policy file")
@@ -381,7 +369,7 @@ class Audit:
             if text in [t for t, _ in usable]:
                 continue
             line = signatures.Line(text)
-            m = re.fullmatch(r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v1",valid-after="\d{14}Z" \S+ \S+', text, re.A)
+            m = re.fullmatch(r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",valid-after="\d{14}Z" \S+ \S+', text, re.A)
             need(pol.get("forge_keys") and not unreadable and m and all(l.key.fingerprint != line.key.fingerprint for _, l in usable)
                  and line.after <= rfc3339(r.events[0]["timestamp"]), "S-32: the line is not in the file")
 
@@ -394,7 +382,7 @@ class Audit:
         if not found and not demanded:
             return
         need(len(found) == 1, "H-43: no checkpoints")
-        tree = parse_tree(self.store.get(parse_commit(self.store.get(found[0], "commit"))["tree"], "tree"))
+        tree = parse_tree(self.store.get(self.store.commit(found[0])["tree"], "tree"))
         kept = sorted((n, i) for mode, n, i in tree if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n))
         kept = [d for d in (self.blob(i) for _, i in kept) if len(d) <= 32768][:32]
         sizes = {}  # name of a witness -> the most leaves that it signed
@@ -418,53 +406,41 @@ def merkle(leaves):  # H-40
     return hashlib.sha256(b"\1" + merkle(leaves[:k]) + merkle(leaves[k:])).digest()
 
 class Witnesses:
-    """The reader's file (H-42)."""
+    """The reader's file (H-42). groups: name -> (K, members), of a witness (1, []); keys: (name, hash) -> (name in the
+    file or None for a log, key)."""
 
     def __init__(self, data):
         need(data is not None and len(data) <= 256 * 1024, "H-42: no file, or too large")
-        self.logs, self.witnesses, self.groups, self.quorum = {}, {}, {}, None
-        lines = data.decode("utf-8").split("\n")
+        self.groups, self.keys, self.quorum, self.origin = {}, {}, None, None
+        lines, used = [l.split() for l in data.decode("utf-8").split("\n")], set()
         need(len(lines) <= 1001, "H-42: too many lines")
-        keys, origin, used = set(), None, set()
-        for l in lines:
-            w = l.split()
-            if not w or w[0].startswith("#"):
-                continue
-            if w[0] == "log":
-                need(len(w) == 2, "H-42: log")
-                name, h, key = vkey(w[1], 1)
-                need(origin in (None, name), "H-42: logs with different names")
-                origin = name
-                self.logs[h] = key
-            elif w[0] == "witness":
-                need(len(w) in (3, 4) and w[1] not in self.witnesses and w[1] not in self.groups and w[1] != "none", "H-42: witness")
-                name, h, key = vkey(w[2], 4)
-                self.witnesses[w[1]] = (name, h, key)
-            elif w[0] == "group":
-                members = w[3:]
-                need(members and w[1] not in self.witnesses and w[1] not in self.groups and w[1] != "none", "H-42: group")
-                need(len(set(members)) == len(members) and all((m in self.witnesses or m in self.groups) and m not in used for m in members), "H-42: member")
+        for what, *w in (l for l in lines if l and not l[0].startswith("#")):
+            need(what in ("log", "witness", "group", "quorum") and w, "H-42: " + ascii(what))
+            if what in ("witness", "group"):
+                need(w[0] not in self.groups and w[0] != "none", "H-42: name twice")
+            if what in ("log", "witness"):
+                need(len(w) == 1 if what == "log" else len(w) in (2, 3), "H-42: " + what)
+                name, h, key = vkey(*[w[0], 1] if what == "log" else [w[1], 4])
+                need(key not in [k for _, k in self.keys.values()] and (what != "log" or self.origin in (None, name)), "H-42: key twice, or logs of two names")
+                self.origin = name if what == "log" else self.origin
+                self.keys[name, h] = (None if what == "log" else w[0], key)
+                if what == "witness":
+                    self.groups[w[0]] = (1, [])
+            elif what == "group":
+                members = w[2:]
+                need(members and len(set(members)) == len(members) and set(members) <= set(self.groups) - used, "H-42: member")
                 used |= set(members)
-                k = {"any": 1, "all": len(members)}.get(w[2]) or int(w[2]) * bool(re.fullmatch("[1-9][0-9]*", w[2]))
+                k = {"any": 1, "all": len(members)}.get(w[1]) or int(w[1]) * bool(re.fullmatch("[1-9][0-9]*", w[1]))
                 need(1 <= k <= len(members), "H-42: K")
-                self.groups[w[1]] = (k, members)
-                continue
-            elif w[0] == "quorum":
-                need(len(w) == 2 and self.quorum is None and (w[1] == "none" or w[1] in self.witnesses or w[1] in self.groups), "H-42: quorum")
-                self.quorum = w[1]
-                continue
+                self.groups[w[0]] = (k, members)
             else:
-                raise Refused("H-42: " + ascii(w[0]))
-            need(key not in keys, "H-42: key twice")
-            keys.add(key)
-        need(origin is not None, "H-42: no log")
-        self.origin = origin
+                need(len(w) == 1 and self.quorum is None and w[0] in {"none", *self.groups}, "H-42: quorum")
+                self.quorum = w[0]
+        need(self.origin is not None, "H-42: no log")
 
     def holds(self, name, signed):
-        if name in self.groups:
-            k, members = self.groups[name]
-            return sum(self.holds(m, signed) for m in members) >= k
-        return name in signed
+        k, members = self.groups[name]
+        return sum(self.holds(m, signed) for m in members) >= k if members else name in signed
 
     def reached(self, signed, number):  # H-45
         return (self.quorum in (None, "none") or self.holds(self.quorum, signed)) and len(signed) >= (number or 0)
@@ -474,27 +450,27 @@ class Witnesses:
         try:
             text, _, tail = data.decode("utf-8").partition("\n\n")
             lines = text.split("\n")
+            if len(lines) == 4 and lines[0] == self.origin and lines[3].startswith("needs_version "):  # V17
+                cjson.check_needs({"needs_version": lines[3][14:]})
             need(len(lines) == 3 and lines[0] == self.origin and re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]), "H-41: text")
-            root = cjson.unbase64(lines[2])
+            root, body, who = cjson.unbase64(lines[2]), (text + "\n").encode(), set()
             need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
-            body, by_log, who = (text + "\n").encode(), False, set()
             for l in tail[:-1].split("\n"):
                 m = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", l)
                 need(m, "H-43: line of a signature")
                 raw = cjson.unbase64(m.group(2))
-                h, sig = raw[:4], raw[4:]
-                if m.group(1) == self.origin and h in self.logs:
-                    signatures.ed25519(self.logs[h], body, sig)
-                    by_log = True
-                for name, (n, hw, key) in self.witnesses.items():
-                    if (n, hw) == (m.group(1), h):
-                        t = int.from_bytes(sig[:8], "big")
-                        need(len(sig) == 72 and 1 <= t <= 253402300799, "H-43: time")
-                        signatures.ed25519(key, b"cosignature/v1\ntime %d\n" % t + body, sig[8:])
-                        who.add(name)
-            need(by_log, "H-43: no log signed it")
-            return int(lines[1]), root, who
-        except (Refused, UnicodeDecodeError):
+                name, key = self.keys.get((m.group(1), raw[:4]), (None, None))
+                sig, begin = raw[4:], b""
+                if name is not None:
+                    need(len(sig) == 72 and 1 <= int.from_bytes(sig[:8], "big") <= 253402300799, "H-43: time")
+                    sig, begin = sig[8:], b"cosignature/v1\ntime %d\n" % int.from_bytes(sig[:8], "big")
+                if key is not None:
+                    signatures.ed25519(key, begin + body, sig)
+                    who.add(name)
+            need(None in who, "H-43: no log signed it")
+            return int(lines[1]), root, who - {None}
+        except (Refused, UnicodeDecodeError) as e:
+            need(getattr(e, "rule", "") != "NEWER", str(e), "NEWER")
             return None
 
 def vkey(text, kind):

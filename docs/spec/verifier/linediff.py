@@ -5,27 +5,15 @@ def lines_of(data):  # P-18
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
-def prefix(a, i, ai, b, j, bj):
-    """How many elements of a[i:ai] and b[j:bj] are equal at the beginning."""
+def common(a, i, ai, b, j, bj, end=False):
+    """How many elements of a[i:ai] and b[j:bj] are equal at the beginning, or at the end."""
     n, most, step = 0, min(ai - i, bj - j), 1
     while n < most:
         s = min(step, most - n)
-        if a[i + n:i + n + s] == b[j + n:j + n + s]:
+        if (a[ai - n - s:ai - n] == b[bj - n - s:bj - n]) if end else (a[i + n:i + n + s] == b[j + n:j + n + s]):
             n, step = n + s, step * 2
         elif s == 1:
-            return n
-        else:
-            step = s // 2
-    return n
-
-def suffix(a, i, ai, b, j, bj):
-    n, most, step = 0, min(ai - i, bj - j), 1
-    while n < most:
-        s = min(step, most - n)
-        if a[ai - n - s:ai - n] == b[bj - n - s:bj - n]:
-            n, step = n + s, step * 2
-        elif s == 1:
-            return n
+            break
         else:
             step = s // 2
     return n
@@ -40,10 +28,7 @@ def point(a, b, x0, x1, y0, y1, most):
     delta, off, far = n - m, m + 1, n + m + 2
     odd = delta % 2
     F, R = [-1] * (n + m + 3), [far] * (n + m + 3)
-    d = 0
-    while True:
-        if 2 * d - odd > most:
-            return None
+    for d in range((most + odd) // 2 + 1):
         # Diagonals outside -m..n have no point of the box.
         for k in range(-d if d <= m else -m + (d - m) % 2, min(d, n) + 1, 2):
             i = k + off
@@ -60,7 +45,7 @@ def point(a, b, x0, x1, y0, y1, most):
                 x = m + k
             y = x - k
             if x < n and y < m and a[x0 + x] == b[y0 + y]:
-                x += prefix(a, x0 + x, x1, b, y0 + y, y1)
+                x += common(a, x0 + x, x1, b, y0 + y, y1)
             F[i] = x
             if odd and R[i] <= x:
                 return x, x - k
@@ -80,11 +65,10 @@ def point(a, b, x0, x1, y0, y1, most):
                 x = k
             y = x - k
             if x > 0 and y > 0 and a[x0 + x - 1] == b[y0 + y - 1]:
-                x -= suffix(a, x0, x0 + x, b, y0, y0 + y)
+                x -= common(a, x0, x0 + x, b, y0, y0 + y, True)
             R[i] = x
             if not odd and F[i] >= x:
                 return x, x - k
-        d += 1
 
 def edits(old, new):
     """[a, b, c, d]: old[a:b] becomes new[c:d]."""
@@ -95,9 +79,9 @@ def edits(old, new):
     todo = [(0, len(a), 0, len(b))]
     while todo:
         x0, x1, y0, y1 = todo.pop()
-        t = prefix(a, x0, x1, b, y0, y1)  # P-19
+        t = common(a, x0, x1, b, y0, y1)  # P-19
         x0, y0 = x0 + t, y0 + t
-        t = suffix(a, x0, x1, b, y0, y1)
+        t = common(a, x0, x1, b, y0, y1, True)
         x1, y1 = x1 - t, y1 - t
         if x0 == x1 or y0 == y1:
             p = None
@@ -118,34 +102,26 @@ def edits(old, new):
 def span(s, n):  # P-15
     return b"%d" % (s + 1) if n == 1 else b"%d,%d" % (s + 1 if n else s, n)
 
-def body(before, after):
-    """The hunks between two texts."""
-    old, new = lines_of(before), lines_of(after)
-    groups = []
-    for e in edits(old, new):
-        if groups and e[0] - groups[-1][-1][1] <= 6:  # P-14
+def hunks_of(old, new, edits, size):
+    """P-14, P-15: the hunks of edits, size being the number of old lines. Sides may be lists, or maps of lines."""
+    groups, out = [], []
+    for e in edits:
+        if groups and e[0] - groups[-1][-1][1] <= 6:
             groups[-1].append(e)
         else:
             groups.append([e])
-    out = []
-
-    def put(mark, l):
-        out.append(mark + l + (b"" if l.endswith(b"\n") else b"\n\\ No newline at end of file\n"))
-
     for g in groups:
-        lead = min(3, g[0][0])
-        a, c = g[0][0] - lead, g[0][2] - lead
-        trail = min(3, len(old) - g[-1][1])
-        out.append(b"@@ -%s +%s @@\n" % (span(a, g[-1][1] + trail - a), span(c, g[-1][3] + trail - c)))
-        at = a
-        for e in g:
-            for l in old[at:e[0]]:
-                put(b" ", l)
-            for l in old[e[0]:e[1]]:
-                put(b"-", l)
-            for l in new[e[2]:e[3]]:
-                put(b"+", l)
-            at = e[1]
-        for l in old[at:at + trail]:
-            put(b" ", l)
+        lead, trail = min(3, g[0][0]), min(3, size - g[-1][1])
+        a, c, end = g[0][0] - lead, g[0][2] - lead, g[-1][1] + trail
+        out.append(b"@@ -%s +%s @@\n" % (span(a, end - a), span(c, g[-1][3] + trail - c)))
+        for e in g + [[end, end, 0, 0]]:
+            for mark, side, x, y in ((b" ", old, a, e[0]), (b"-", old, e[0], e[1]), (b"+", new, e[2], e[3])):
+                for n in range(x, y):
+                    out.append(mark + side[n] + (b"" if side[n].endswith(b"\n") else b"\n\\ No newline at end of file\n"))
+            a = e[1]
     return b"".join(out)
+
+def body(before, after):
+    """The hunks between two texts."""
+    old, new = lines_of(before), lines_of(after)
+    return hunks_of(old, new, edits(old, new), len(old))

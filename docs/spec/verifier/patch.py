@@ -7,7 +7,7 @@ import zlib
 
 import ucd
 from cjson import HEX64, Refused, hashed, need
-from linediff import body, lines_of, span
+from linediff import body, hunks_of, lines_of
 
 NAMES = ("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$") + tuple(d + n for d in ("COM", "LPT") for n in "0123456789¹²³")
 EMPTY_ID = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
@@ -40,7 +40,7 @@ def check_path(path):  # P-3
     for c in p.split("/"):
         check_component(c)
 
-def check_collisions(paths, added):  # P-5
+def check_collisions(paths, added=None):  # P-5
     """paths: all of the tree after the change that are known; added: those to look at."""
     need(all(p.decode("utf-8", "replace").encode() == p for p in paths), "P-5: not UTF-8")
     names = {}  # directory -> folded form -> set of names
@@ -51,7 +51,7 @@ def check_collisions(paths, added):  # P-5
             at += c + "/"
     above = {b"/".join(p.split(b"/")[:n]) for p in paths for n in range(1, p.count(b"/") + 1)}
     need(not above & set(paths), "P-5: file and directory")
-    for p in added:
+    for p in paths if added is None else added:
         at = ""
         for c in p.decode().split("/"):
             need(names[at][ucd.fold(c)] == {c}, "P-5: same folded form")
@@ -62,6 +62,9 @@ class Op:
 
     def __init__(self, operation, path, old, before, after):
         self.operation, self.path, self.old, self.before, self.after = operation, path, old, before, after
+
+    def names(self):  # P-12
+        return b"--- %s\n+++ %s\n" % (side(b"a/", self.old, self.before), side(b"b/", self.path, self.after))
 
     def to_json(self):
         out = {"path": self.path.decode(), "operation": self.operation, "base_sha256": hashed(self.before[1]) if self.before else None,
@@ -165,223 +168,133 @@ def section(op):
         return out
     if b"\0" in old or b"\0" in new:  # P-13
         return out + b"GIT binary patch\nliteral %d\n%s\n" % (len(new), binary_lines(new))
-    return out + b"--- %s\n+++ %s\n%s" % (side(b"a/", op.old, op.before), side(b"b/", op.path, op.after), body(old, new))
+    return out + op.names() + body(old, new)
 
 def make(base, after):
     ops = operations(base, after)
     return b"".join(section(o) for o in ops), ops
 
-HUNK = re.compile(rb"@@ -(0|[1-9][0-9]*)(?:,(0|[1-9][0-9]*))? \+(0|[1-9][0-9]*)(?:,(0|[1-9][0-9]*))? @@\n")
-INDEX = re.compile(rb"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: (100644|100755))?\n")
+MODE = rb"(100644|100755)\n"
+SECTION = re.compile(rb"diff --git ([^\n]+)\n(?:new file mode " + MODE + rb"|deleted file mode " + MODE + rb"|old mode " + MODE + rb"new mode " + MODE
+                     + rb")?(?:similarity index 100%\nrename from ([^\n]+)\nrename to ([^\n]+)\n)?index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: (100644|100755))?\n"
+                     + rb"(?:--- [^\n]+\n\+\+\+ [^\n]+\n((?:[-+ @\\][^\n]*\n)+)|GIT binary patch\nliteral [0-9]+\n((?:[A-Za-z][^\n]*\n)+)\n)?")
+HUNK = re.compile(rb"@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@\n((?:[-+ \\][^\n]*\n)+)")
+LINE = re.compile(rb"([-+ ])([^\n]*)\n(\\ No newline at end of file\n)?")
 
-class Hunk:
-    """start and end of both sides (counted from 0), and lines: (mark, bytes of the line)."""
+def unquote(n):
+    return n[1:-1].replace(b'\\"', b'"') if n[:1] == b'"' else n
 
-class Section:
-    """operation, path, old, modes and ids (before, after), hunks or None, binary or None."""
+class Section(Op):
+    """A section that is read (P-25, P-26): before and after are (mode, None); ids of both; edits, and the lines of both
+    sides that hunks show (number -> line), or None; binary: bytes or None; shown: [before, after], bytes or None (P-26).
+    What is read loosely here is made anew and compared, so it has the one form."""
 
-class Reader:
-    """Reads the form of P-8 to P-16 from bytes."""
+    def __init__(self, m):
+        names, new, deleted, old_mode, new_mode, source, target, *ids, mode, text, binary = m.groups()
+        half = unquote(names[:len(names) // 2])[2:]
+        before, after = old_mode or deleted or (None if new else mode), new_mode or new or (None if deleted else mode)
+        need((before or new) and (after or deleted), "P-9: no mode")
+        operation = "add" if new else "delete" if deleted else "rename" if source else "update"
+        super().__init__(operation, unquote(target) if source else half, unquote(source) if source else half,
+                         before and (before.decode(), None), after and (after.decode(), None))
+        self.ids, self.edits, self.binary = [i.decode() for i in ids], None, None
+        need((self.ids[0] == ZEROS, self.ids[1] == ZEROS) == (before is None, after is None), "P-11: zeros")
+        out = header(self, self.ids)
+        if text:
+            out += self.names() + self.hunks(text)
+        elif binary:
+            self.binary = binary_read([l + b"\n" for l in binary[:-1].split(b"\n")])
+            out += b"GIT binary patch\nliteral %d\n%s\n" % (len(self.binary), binary)
+        need(out == m.group(), "P-9 to P-15: another form")
+        self.show()
 
-    def __init__(self, data):
-        need(data.endswith(b"\n"), "P-9: no LF at the end")
-        self.lines = [l + b"\n" for l in data[:-1].split(b"\n")]
-        self.i = 0
-
-    def peek(self, start=b""):
-        return self.i < len(self.lines) and self.lines[self.i].startswith(start)
-
-    def next(self, start=b""):
-        need(self.peek(start), "P-9: expected %s" % ascii(start))
-        self.i += 1
-        return self.lines[self.i - 1]
-
-    def name(self, start):
-        """The name in a line of a rename, unquoted."""
-        n = self.next(start)[len(start):-1]
-        if n[:1] == b'"':
-            need(len(n) > 2 and n[-1:] == b'"', "P-10: quotes")
-            n = n[1:-1].replace(b'\\"', b'"')
-        return n
-
-    def mode(self, start):
-        m = self.next(start)[len(start):-1]
-        need(m in (b"100644", b"100755"), "P-1: mode")
-        return m.decode()
-
-    def sections(self):
-        out = []
-        while self.i < len(self.lines):
-            out.append(self.section())
-        need(out, "P-2: no section")
-        return out
-
-    def section(self):
-        s = Section()
-        first, start = self.next(b"diff --git "), self.i - 1
-        before = after = None
-        s.operation, s.hunks, s.binary = "update", None, None
-        if self.peek(b"new file mode "):
-            s.operation, after = "add", self.mode(b"new file mode ")
-        elif self.peek(b"deleted file mode "):
-            s.operation, before = "delete", self.mode(b"deleted file mode ")
-        elif self.peek(b"old mode "):
-            before, after = self.mode(b"old mode "), self.mode(b"new mode ")
-            need(before != after, "P-9: equal modes")
-        if self.peek(b"similarity index "):
-            need(s.operation == "update" and self.next() == b"similarity index 100%\n", "P-9: similarity")
-            s.operation = "rename"
-            s.old, s.path = self.name(b"rename from "), self.name(b"rename to ")
-            need(s.old != s.path, "P-7: renamed to itself")
-        else:  # both names are one, so its length is known
-            names = first[len(b"diff --git "):-1]
-            need(len(names) % 2 and len(names) >= 7, "P-9: names")
-            n = names[:len(names) // 2]
-            n = n[1:-1].replace(b'\\"', b'"') if n[:1] == b'"' else n
-            need(n[:2] == b"a/", "P-9: names")
-            s.old = s.path = n[2:]
-        m = INDEX.fullmatch(self.next(b"index "))
-        need(m, "P-9: index")
-        s.ids = (m.group(1).decode(), m.group(2).decode())
-        mode = m.group(3) and m.group(3).decode()
-        if s.operation in ("update", "rename") and before is None:
-            need(mode, "P-9: no mode")
-            before = after = mode
-        s.modes = (before, after)
-        # The header in the one form that it has, of whatever content.
-        op = Op(s.operation, s.path, s.old, before and (before, b""), after and (after, b""))
-        need(b"".join(self.lines[start:self.i]) == header(op, s.ids), "P-9: header in another form")
-        need((s.ids[0] == ZEROS) == (before is None) and (s.ids[1] == ZEROS) == (after is None), "P-11: zeros")
-        if self.peek(b"--- "):
-            need(self.next() == b"--- " + side(b"a/", s.old, before) + b"\n", "P-12: name before")
-            need(self.next() == b"+++ " + side(b"b/", s.path, after) + b"\n", "P-12: name after")
-            s.hunks = self.hunks()
-        elif self.peek(b"GIT binary patch\n"):
-            self.next()
-            literal = self.next(b"literal ")
-            start = self.i
-            while self.peek() and self.lines[self.i] != b"\n":
-                self.i += 1
-            s.binary = binary_read(self.lines[start:self.i])
-            self.next(b"\n")
-            need(literal == b"literal %d\n" % len(s.binary), "P-13: length")
-        return s
-
-    def hunks(self):
-        out = []
-        end, shift, open_end = 0, 0, [False, False]
-        while self.peek(b"@@ ") or not out:
-            m = HUNK.fullmatch(self.next(b"@@ "))
-            need(m, "P-15: hunk")
-            h = Hunk()
-            (s1, n1), (s2, n2) = ((int(m.group(g)), 1 if m.group(g + 1) is None else int(m.group(g + 1))) for g in (1, 3))
-            h.a, h.c = (s - 1 if n else s for s, n in ((s1, n1), (s2, n2)))
-            need(h.a >= 0 and h.c >= 0, "P-15: position")
-            need(m.group() == b"@@ -%s +%s @@\n" % (span(h.a, n1), span(h.c, n2)), "P-15: range in another form")
-            # P-14: more than 6 common lines before the edit, of which 3 and 3 are in the hunks.
-            need(h.a - end >= (1 if out else 0) and h.c - h.a == shift, "P-15: positions do not agree")
-            h.lines, old, new = [], 0, 0
-            while old < n1 or new < n2:
-                l = self.next()
-                mark, l = l[:1], l[1:]
-                need(mark in (b" ", b"-", b"+"), "P-15: line")
-                need(b"\0" not in l, "P-12: NUL in text")
-                if self.peek(b"\\"):
-                    need(self.next() == b"\\ No newline at end of file\n", "P-15: marker")
-                    l = l[:-1]
-                    need(l, "P-15: no line at all")
+    def hunks(self, text):
+        """Reads hunks, and makes them again."""
+        self.edits, self.lines = [], ({}, {})
+        i = j = at = 0
+        for m in HUNK.finditer(text):
+            need(m.start() == at, "P-15: hunk")
+            at = m.end()
+            i, j = (int(m.group(g)) - (m.group(g + 1) is None or int(m.group(g + 1)) > 0) for g in (1, 3))
+            for mark, l, cut in LINE.findall(m.group(5)):
+                l, a, c = l if cut else l + b"\n", i, j
                 for n, marks in enumerate((b" -", b" +")):
                     if mark in marks:
-                        need(not open_end[n], "P-15: line behind the last")
-                        open_end[n] = not l.endswith(b"\n")
-                old, new = old + (mark in b" -"), new + (mark in b" +")
-                h.lines.append((mark, l))
-            need((old, new) == (n1, n2), "P-15: counts")
-            marks = b"".join(x[0] for x in h.lines)
-            need(b"+-" not in marks, "P-15: new before old lines")
-            need(marks.strip(b" "), "P-25: hunk without a change")
-            lead, trail = len(marks) - len(marks.lstrip(b" ")), len(marks) - len(marks.rstrip(b" "))
-            need(b" " * 7 not in marks.strip(b" ") and lead <= 3 and trail <= 3, "P-14: common lines")
-            need(lead == 3 or h.a == 0 and h.c == 0, "P-14: too few common lines before")
-            need(not out or out[-1].trail == 3, "P-14: too few common lines after")
-            h.trail = trail
-            end, shift = h.a + n1, shift + n2 - n1
-            out.append(h)
-        return out
+                        self.lines[n][(i, j)[n]] = l
+                i, j = i + (mark in b" -"), j + (mark in b" +")
+                if mark != b" " and self.edits and self.edits[-1][1::2] == [a, c]:
+                    self.edits[-1][1::2] = [i, j]
+                elif mark != b" ":
+                    self.edits.append([a, i, c, j])
+        need(at == len(text), "P-15: hunk")
+        for e, f in zip([[0, 0, 0, 0]] + self.edits, self.edits):
+            need(f[0] - e[1] == f[2] - e[3] >= 0, "P-15: positions do not agree")
+        for lines, end in zip(self.lines, (i, j)):
+            need(all(l and b"\0" not in l and (l.endswith(b"\n") or n == end - 1) for n, l in lines.items()), "P-12: NUL, or a line without its LF")
+        try:
+            return hunks_of(*self.lines, self.edits, i)
+        except KeyError:
+            raise Refused("P-14: common lines")
+
+    def show(self):
+        op, self.shown, same = self.operation, [None, None], self.ids[0] == self.ids[1]
+        need(same == (self.edits is None and self.binary is None) or op in ("add", "delete"), "P-9: content")
+        need(op != "rename" or same, "P-7: rename with content")
+        if self.edits is not None:
+            old, new = (b"".join(s.values()) for s in self.lines)
+            need(EMPTY_ID not in self.ids or op == "update", "P-26: an empty file has no lines")
+            need(op == "update" or len(self.edits) == 1 and not self.edits[0][0] and not self.edits[0][2] and not (old if op == "add" else new), "P-25: add or delete")
+            self.shown = [old if op == "delete" else None, new if op == "add" else None]
+        elif self.binary is not None:
+            need(not self.binary if op == "delete" else op == "update" or b"\0" in self.binary, "P-13: bytes of a delete, or text as binary")
+            self.shown[1] = self.binary if op != "delete" else None
+        elif op in ("add", "delete"):
+            need(EMPTY_ID in self.ids, "P-26: no content")
+            self.shown[op == "add"] = b""
+        else:
+            need(op == "rename" or self.before != self.after, "P-2: nothing changes")
+            self.shown = [b"", b""] if EMPTY_ID in self.ids else [None, None]
+        need(all(f is None or blob_id((None, f)) == i for f, i in zip(self.shown, self.ids)), "P-26: index name")
+
+    def apply(self, data):  # P-24
+        if self.edits is None:
+            return data if self.binary is None else self.binary
+        lines, out, at = lines_of(data), [], 0
+        need(all(n < len(lines) and lines[n] == l for n, l in self.lines[0].items()), "P-24: does not apply")
+        for a, b, c, d in self.edits:
+            out += lines[at:a] + [self.lines[1][n] for n in range(c, d)]
+            at = b
+        return b"".join(out + lines[at:])
 
 def read_form(data):
-    """P-25, P-26: what the bytes show by themselves. Sections get shown: [before, after], bytes or None."""
-    sections = Reader(data).sections()
-    seen = set()
-    for n, s in enumerate(sections):
-        need(n == 0 or sections[n - 1].path < s.path, "P-8: order")
+    """P-25, P-26: the sections that the bytes show by themselves."""
+    out, at, seen = [], 0, set()
+    while at < len(data):
+        m = SECTION.match(data, at)
+        need(m, "P-9: no section")
+        at = m.end()
+        s = Section(m)
+        need(not out or out[-1].path < s.path, "P-8: order")
         for p in {s.old, s.path}:
             check_path(p)
             need(p not in seen, "P-24: path twice")
             seen.add(p)
-        content = s.hunks is not None or s.binary is not None
-        need(s.operation != "rename" or not content, "P-7: rename with content")
-        s.shown = [None, None]
-        if s.hunks is not None:
-            need(s.ids[0] != s.ids[1], "P-9: bytes that do not differ")
-            need(EMPTY_ID not in s.ids or s.operation == "update", "P-26: an empty file has no lines")
-            old, new = (b"".join(l for h in s.hunks for m, l in h.lines if m in ms) for ms in (b" -", b" +"))
-            if s.operation == "add":
-                need(len(s.hunks) == 1 and s.hunks[0].a == s.hunks[0].c == 0 and not old, "P-25: add")
-                s.shown[1] = new
-            elif s.operation == "delete":
-                need(len(s.hunks) == 1 and s.hunks[0].a == s.hunks[0].c == 0 and not new, "P-25: delete")
-                s.shown[0] = old
-        elif s.binary is not None:
-            need(s.ids[0] != s.ids[1], "P-9: bytes that do not differ")
-            s.shown[1] = s.binary if s.operation != "delete" else None
-            need(s.operation != "delete" or not s.binary, "P-13: delete with bytes")
-            need(s.operation != "add" or b"\0" in s.binary, "P-13: text as binary")
-        elif s.operation in ("add", "delete"):
-            need(EMPTY_ID in s.ids, "P-26: no content")
-            s.shown[s.operation == "add"] = b""
-        else:
-            need(s.ids[0] == s.ids[1], "P-9: no content")
-            need(s.operation == "rename" or s.modes[0] != s.modes[1], "P-2: nothing changes")
-            if s.ids[0] == EMPTY_ID:
-                s.shown = [b"", b""]
-        for n, f in enumerate(s.shown):  # P-26
-            need(f is None or blob_id((None, f)) == s.ids[n], "P-26: index name")
-    return sections
-
-def apply_hunks(data, hunks):
-    lines, out, at = lines_of(data), [], 0
-    for h in hunks:
-        need(h.a >= at, "P-24: does not apply")
-        out += lines[at:h.a]
-        at = h.a
-        for mark, l in h.lines:
-            if mark in b" -":
-                need(at < len(lines) and lines[at] == l, "P-24: does not apply")
-                at += 1
-            if mark in b" +":
-                out.append(l)
-    return b"".join(out + lines[at:])
+        out.append(s)
+    need(out, "P-2: no section")
+    return out
 
 def read(data, base):
     """P-24: the operations of canonical bytes of a change of this base."""
     after = dict(base)
     for s in read_form(data):
         there = base.get(s.old)
-        if s.operation == "add":
-            need(there is None, "P-24: file is there")
-            content = b""
+        need((there and there[0]) == (s.before and s.before[0]), "P-24: file is there, or is not, or of another mode")
+        after.pop(s.old, None)
+        need(s.path not in base or s.path == s.old, "P-24: file is there")
+        if s.after:
+            after[s.path] = (s.after[0], s.apply(there[1] if there else b""))
         else:
-            need(there is not None and there[0] == s.modes[0], "P-24: no such file")
-            content = there[1]
-            after.pop(s.old, None)
-        if s.hunks is not None:
-            content = apply_hunks(content, s.hunks)
-        elif s.binary is not None:
-            content = s.binary
-        if s.operation != "delete":
-            need(s.path not in base or s.path == s.old, "P-24: file is there")
-            after[s.path] = (s.modes[1], content)
+            s.apply(there[1])
     again, ops = make(base, after)
     need(again == data, "P-24: other canonical bytes")
     return ops

@@ -3,7 +3,7 @@ import re
 
 import cjson
 import yamlread
-from cjson import need
+from cjson import by_bytes, need
 from globs import Glob
 
 PERMISSIONS = ("read", "triage", "write", "maintain", "admin")
@@ -45,9 +45,18 @@ def sequence(of, least=0, most=10**9, unique=True):
     return f
 
 def mapping(must=(), /, **keys):
+    """Y-4, Y-20. keys: name -> type; of (type, default), the default holds where it is left out; with None, what is
+    empty or false is left out of the canonical form."""
     def f(v):
-        need(isinstance(v, dict) and all(k in keys for k in v) and all(k in v for k in must), "Y-4: keys")
-        return {k: keys[k](e) for k, e in v.items()}
+        need(isinstance(v, dict) and set(v) <= set(keys) and set(must) <= set(v), "Y-4: keys")
+        out = {}
+        for k, t in keys.items():
+            t, *default = t if isinstance(t, tuple) else (t,)
+            if k in v or default not in ([], [None]):
+                x = t(v[k] if k in v else default[0])
+                if x or default != [None]:
+                    out[k] = x
+        return out
     return f
 
 def account(v):
@@ -80,99 +89,74 @@ def size(v):
         v = int(m.group(1)) * UNITS[m.group(2)]
     return number(1, 2**30)(v)
 
-def command(run):
-    def f(v):  # Y-7
-        if isinstance(v, str):
-            v = {"argv": text(1000, r"[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*")(v).split()}
-        more = {"required": boolean} if run else {}
-        v = mapping(("argv",), argv=sequence(text(4000, ".*"), 1, unique=False), timeout=span(24), network=boolean,
-                    shell=boolean, env=sequence(NAME), **more)(v)
-        need(v["argv"][0] and (not v.get("shell") or len(v["argv"]) == 1), "Y-7: argv")
-        out = {"argv": v["argv"], "timeout": v.get("timeout", "600s"), "network": v.get("network", False)}
-        if v.get("shell"):
-            out["shell"] = True
-        if v.get("env"):
-            out["env"] = v["env"]
-        if run:
-            out["required"] = v.get("required", True)
-        return out
-    return f
+NAME = text(100, "[A-Za-z_][A-Za-z0-9_]*")
+PART = r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 
-def commands(run):
+def commands(**more):
+    command = mapping(("argv",), argv=sequence(text(4000, ".*"), 1, unique=False), timeout=(span(24), "10m"), network=(boolean, False),
+                      shell=(boolean, None), env=(sequence(NAME), None), **more)
+
+    def one(v):  # Y-7
+        v = command({"argv": text(1000, r"[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*")(v).split()} if isinstance(v, str) else v)
+        need(v["argv"][0] and (not v.get("shell") or len(v["argv"]) == 1), "Y-7: argv")
+        return v
+
     def f(v):
-        out = sequence(command(run), unique=False)(v)
+        out = sequence(one, unique=False)(v)
         need(len({tuple(c["argv"]) for c in out}) == len(out), "Y-6: argv twice")
         return out
     return f
 
 def secrets(v):
-    mode = word("refuse", "require-approval")
-    if isinstance(v, str):
-        return {"mode": mode(v)}
-    return mapping(mode=mode, seal_to=sequence(text(4000, "age1[0-9a-z]{58,}")), signed=word("require"))(v)
+    return mapping(mode=(word("refuse", "require-approval"), "require-approval"), seal_to=(sequence(text(4000, "age1[0-9a-z]{58,}")), None),
+                   signed=word("require"))({"mode": v} if isinstance(v, str) else v)
+
+def ordered(*words, least=1):
+    def f(v):
+        out = sequence(word(*words), least)(v)
+        return [x for x in words if x in out]
+    return f
 
 def drift(v):
     need(v != {}, "Y-6: drift is empty")
     return mapping(commits=number(0, 100000), same_directory=word("ask"))(v)
 
-NAME = text(100, "[A-Za-z_][A-Za-z0-9_]*")
-PART = r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
-GLOBS = sequence(glob, 1)
-
-def schema(recorded):
-    def decisions(v):
-        out = sequence(word("signed", "forge", "local"), 0 if recorded else 1)(v)
-        return [d for d in ("signed", "forge", "local") if d in out]
-
-    return mapping(version=number(1, 1), approvals=mapping(
-            required=number(1, 100), permission=word(*PERMISSIONS), allow_author=boolean, same_head=boolean, forge_keys=boolean,
-            hardware=boolean, pin=boolean, max_age=span(87600), drift=drift, local=boolean, break_glass=sequence(account),
-            keys=file, signed=word(*SIGNED)), bots=sequence(account), protected=sequence(mapping(
-            ("paths",), paths=GLOBS, required=number(1, 100), users=sequence(account, 1),
-            teams=sequence(text(100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), 1), owners=boolean, signed=word("require")), unique=False),
-        sandbox=word(*SANDBOX), secrets=secrets, limits=mapping(files=number(1, 100000), bytes=size),
-        commands=mapping(run=commands(True), allow=commands(False)),
-        apply=mapping(to=word("worktree", "branch", "ref", "pull_request"), merge=word("human", "auto"), sign=NAME),
-        gate=mapping(bases=sequence(text(200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*"))), explained=mapping(
-            decisions=decisions, merges=word("covered"), empty=boolean,
-            bots=sequence(mapping(("keys", "paths"), keys=file, paths=sequence(glob, 1, 1000), modes=boolean), unique=False)),
-        ledger=mapping(
-            repository=lambda v: text(200, "%s/%s" % (PART, PART))(v) if not str(v).lower().endswith(".git") else need(False, "Y-6"),
-            tip=text(40, "[0-9a-f]{40}"), since=text(20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")),
-        witnesses=mapping(("file",), file=file, required=number(0, 100)))
-
-def given(v, keys, true=(), full=()):
-    """The members of v among keys; of true, only true ones; of full, only those that are not empty."""
-    return {k: v[k] for k in keys if k in v and (k not in true or v[k]) and (k not in full or v[k])}
+def repository(v):
+    need(not str(v).lower().endswith(".git"), "Y-6: repository")
+    return text(200, "%s/%s" % (PART, PART))(v)
 
 def build(v, recorded=False):
-    """The canonical form of what was read (Y-4 to Y-7, Y-20)."""
-    v = schema(recorded)(v)
+    """The canonical form of what was read (Y-6, Y-20, Y-21)."""
+    newer = isinstance(v, dict) and isinstance(v.get("version"), int) and v["version"] > 1
+    need(not newer, "V16: written by a newer countersign", "NEWER")
+    explained = mapping(
+        decisions=ordered("signed", "forge", "local", least=not recorded), merges=word("covered"), empty=boolean,
+        bots=(sequence(mapping(("keys", "paths"), keys=file, paths=sequence(glob, 1, 1000), modes=(boolean, None)), unique=False), None))
+
+    def without_true(v):
+        return {k: x for k, x in explained(v).items() if k != "empty" or not x}
+
+    v = mapping(
+        version=(number(1, 1), 1),
+        approvals=(mapping(
+            required=(number(1, 100), 1), permission=(word(*PERMISSIONS), "write"), allow_author=(boolean, False), same_head=(boolean, False),
+            forge_keys=(boolean, None), hardware=(boolean, None), pin=(boolean, None), max_age=span(87600), drift=drift, local=boolean,
+            break_glass=(sequence(account), None), independent=ordered("proposer", "requester"), keys=file, signed=word(*SIGNED)), {}),
+        bots=(sequence(account), None),
+        protected=(sequence(mapping(
+            ("paths",), paths=sequence(glob, 1), required=(number(1, 100), 1), users=sequence(account, 1),
+            teams=sequence(text(100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), 1), owners=(boolean, None), signed=word("require")), unique=False), None),
+        sandbox=(word(*SANDBOX), "workspace-write"), secrets=(secrets, {}),
+        limits=(mapping(files=(number(1, 100000), 500), bytes=(size, 5 * 2**20)), {}),
+        commands=(mapping(run=(commands(required=(boolean, True)), None), allow=(commands(), None)), {}),
+        apply=(mapping(to=word("worktree", "branch", "ref", "pull_request"), merge=word("human", "auto"), sign=NAME), {}),
+        gate=(mapping(bases=(sequence(text(200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*")), None)), {}),
+        explained=(without_true, None),
+        ledger=(mapping(repository=repository, tip=text(40, "[0-9a-f]{40}"),
+                        since=text(20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")), None),
+        witnesses=mapping(("file",), file=file, required=(number(0, 100), None)))(v)
     need(recorded or sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
-    a = {"required": 1, "permission": "write", "allow_author": False, "same_head": False}
-    a.update(given(v.get("approvals", {}), (*a, "max_age", "drift", "local", "break_glass", "keys", "signed", "forge_keys",
-                                            "hardware", "pin"), ("forge_keys", "hardware", "pin")))
-    out = {"version": 1, "approvals": a, "sandbox": v.get("sandbox", "workspace-write"),
-           "secrets": {"mode": "require-approval", **given(v.get("secrets", {}), ("mode", "seal_to", "signed"), full=("seal_to",))},
-           "limits": {"files": 500, "bytes": 5 * 2**20, **v.get("limits", {})},
-           "commands": given(v.get("commands", {}), ("run", "allow"), full=("run", "allow")),
-           "apply": v.get("apply", {}), "gate": given(v.get("gate", {}), ("bases",), full=("bases",))}
-    if v.get("bots"):
-        out["bots"] = v["bots"]
-    if v.get("protected"):
-        out["protected"] = [{"required": 1, **given(r, ("paths", "required", "users", "teams", "owners", "signed"), ("owners",))}
-                            for r in v["protected"]]
-    e = v.get("explained", {})
-    e = {**given(e, ("decisions", "merges", "bots"), full=("bots",)), **({"empty": False} if e.get("empty") is False else {})}
-    if "bots" in e:
-        e["bots"] = [given(b, ("keys", "paths", "modes"), ("modes",)) for b in e["bots"]]
-    if e:
-        out["explained"] = e
-    if v.get("ledger"):
-        out["ledger"] = v["ledger"]
-    if "witnesses" in v:
-        out["witnesses"] = given(v["witnesses"], ("file", "required"), full=("required",))
-    return out
+    return v
 
 def read_file(data):
     return build(yamlread.read(data))
@@ -188,79 +172,64 @@ def signed(p):
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
 
-def smaller(p, b, key, size=int):
-    """Keeps the smaller of two bounds in p[key]; that of the one that has a bound."""
-    if key in b and (key not in p or size(b[key]) < size(p[key])):
-        p[key] = b[key]
+# Y-25. How two values are one: of what is left out, the value is None, and so is a result that is left out.
 
-def span_size(s):
-    return int(s[:-1])
+def first(x, y):
+    return x
 
-def tighten_command(p, b):
-    out = dict(p, network=p["network"] and b["network"])
-    smaller(out, b, "timeout", span_size)
-    env = [n for n in out.pop("env", []) if n in b.get("env", [])]
-    if env:
-        out["env"] = env
-    if "required" in p:
-        out["required"] = p["required"] or b["required"]
-    return out
+def either(x, y):
+    return x or y
 
-def tighten(p, b):  # Y-25
-    a, ba = dict(p["approvals"]), b["approvals"]
-    strict = SIGNED.index(ba.get("signed", "off")) > SIGNED.index(signed(p))
-    a["required"] = max(a["required"], ba["required"])
-    a["permission"] = max(a["permission"], ba["permission"], key=PERMISSIONS.index)
-    a["allow_author"] = a["allow_author"] and ba["allow_author"]
-    for k in ("same_head", "hardware", "pin"):
-        if ba.get(k):
-            a[k] = True
-    smaller(a, ba, "max_age", span_size)
-    d, bd = dict(a.get("drift", {})), ba.get("drift", {})
-    smaller(d, bd, "commits")
-    d.update(given(bd, ("same_directory",)))
-    if d:
-        a["drift"] = d
-    local = min((False, None, True).index(x.get("local")) for x in (a, ba))
-    a.pop("local", None)
-    if local != 1:
-        a["local"] = local == 2
-    if "break_glass" in a:
-        a["break_glass"] = [x for x in a["break_glass"] if x in ba.get("break_glass", [])]
-    if strict:
-        a["signed"] = ba["signed"]
-    out = dict(p, approvals=a, sandbox=max(p["sandbox"], b["sandbox"], key=SANDBOX.index))
-    s, bs = dict(p["secrets"]), b["secrets"]
-    s["mode"] = "refuse" if "refuse" in (s["mode"], bs["mode"]) else s["mode"]
-    seal = [x for x in s.pop("seal_to", []) if x in bs.get("seal_to", [])]
-    out["secrets"] = {**s, **given(bs, ("signed",)), **({"seal_to": seal} if seal else {})}
-    out["limits"] = {k: min(p["limits"][k], b["limits"][k]) for k in ("files", "bytes")}
-    for k in ("bots", "protected"):
-        both = p.get(k, []) + [x for x in b.get(k, []) if x not in p.get(k, [])]
-        if both:
-            out[k] = both
-    run, brun = p["commands"].get("run", []), b["commands"].get("run", [])
-    by = {tuple(c["argv"]): c for c in brun}
-    argvs = {tuple(c["argv"]) for c in run}
-    run = [tighten_command(c, by[tuple(c["argv"])]) if tuple(c["argv"]) in by else c for c in run]
-    run += [given(dict(c, network=False), ("argv", "timeout", "network", "shell", "required")) for c in brun
-            if tuple(c["argv"]) not in argvs]
-    by = {(tuple(c["argv"]), c.get("shell", False)): c for c in b["commands"].get("allow", [])}
-    allow = [tighten_command(c, by[k]) for c in p["commands"].get("allow", []) for k in [(tuple(c["argv"]), c.get("shell", False))] if k in by]
-    out["commands"] = given({"run": run, "allow": allow}, ("run", "allow"), full=("run", "allow"))
-    if p["apply"].get("merge") == "auto" and b["apply"].get("merge") != "auto":
-        out["apply"] = dict(p["apply"], merge="human")
-    bases = p["gate"].get("bases", [])
-    if bases:
-        out["gate"] = {"bases": bases + [x for x in b["gate"].get("bases", []) if x not in bases]}
-    e, be = dict(p.get("explained", {})), b.get("explained", {})
-    if "decisions" in be and ("decisions" in e or len(be["decisions"]) < 3):
-        e["decisions"] = [d for d in e.get("decisions", ["signed", "forge"]) if d in be["decisions"]]
-    if "empty" in be:
-        e["empty"] = False
-    if e:
-        out["explained"] = e
-    return out
+def smaller(x, y, key=int):
+    return min((v for v in (x, y) if v is not None), key=key, default=None)
+
+def shorter(x, y):
+    return smaller(x, y, lambda s: int(s[:-1]))
+
+def stricter(*words):
+    return lambda x, y: max(x, y, key=words.index)
+
+def shared(x, y):
+    return [v for v in x or [] if v in (y or [])] or None
+
+def union(x, y):
+    return (x or []) + [v for v in y or [] if v not in (x or [])] or None
+
+def of(**how):
+    """Members that have no rule of their own are those of the first."""
+    def f(x, y):
+        x, y = x or {}, y or {}
+        out = {k: how.get(k, first)(x.get(k), y.get(k)) for k in {**x, **y}}
+        return {k: v for k, v in out.items() if v is not None} or None
+    return f
+
+command = of(network=lambda x, y: x and y, timeout=shorter, env=shared, required=either)
+
+def run(x, y):
+    mine, theirs = ({tuple(c["argv"]): c for c in v or []} for v in (x, y))
+    others = [{k: v for k, v in dict(c, network=False).items() if k != "env"} for a, c in theirs.items() if a not in mine]
+    return [command(c, theirs[a]) if a in theirs else c for a, c in mine.items()] + others or None
+
+def allow(x, y):
+    theirs = {(tuple(c["argv"]), c.get("shell")): c for c in y or []}
+    both = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
+    return [command(c, t) for c, t in both if t] or None
+
+def decisions(x, y):
+    return x if y is None or x is None and len(y) == 3 else [d for d in (["signed", "forge"] if x is None else x) if d in y]
+
+def tighten(p, b):
+    independent = ("proposer", "requester")
+    out = of(approvals=of(
+                required=max, permission=stricter(*PERMISSIONS), allow_author=lambda x, y: x and y, same_head=either, hardware=either, pin=either,
+                max_age=shorter, drift=of(commits=smaller, same_directory=either), local=stricter(True, None, False), break_glass=shared,
+                independent=lambda x, y: [v for v in independent if v in (x or []) + (y or [])] or None,
+                signed=lambda x, y: y if SIGNED.index(y or "off") > SIGNED.index(signed(p)) else x),
+             bots=union, protected=union, sandbox=stricter(*SANDBOX),
+             secrets=of(mode=stricter("require-approval", "refuse"), seal_to=shared, signed=either), limits=of(files=min, bytes=min),
+             commands=of(run=run, allow=allow), apply=of(merge=lambda x, y: "human" if x == "auto" and y != "auto" else x),
+             gate=of(bases=lambda x, y: union(x, y) if x else None), explained=of(decisions=decisions, empty=lambda x, y: x if y is None else y))(p, b)
+    return {**{k: {} for k in ("commands", "apply", "gate")}, **out}
 
 BUILT_IN = """/.github/countersign.yml /.github/countersign.yaml /CODEOWNERS /docs/CODEOWNERS /.github/CODEOWNERS
 /.github/workflows /.github/actions /.gitea/workflows /.forgejo/workflows .gitattributes .gitmodules .gitleaks.toml .gitleaksignore
@@ -283,9 +252,6 @@ def rules(p):
         yield "witnesses.file", ["/" + p["witnesses"]["file"]], {}
     for n, r in enumerate(p.get("protected", [])):
         yield "protected[%d]" % n, r["paths"], r
-
-def by_bytes(texts):
-    return sorted(set(texts), key=lambda s: s.encode("utf-8", "surrogatepass"))
 
 def needs(p, paths, secret):  # Y-45 to Y-48
     everywhere = {"signed": True} if signed(p) == "require" else {}

@@ -4,15 +4,17 @@ import calendar
 import datetime
 import hashlib
 import re
+import tempfile
 from fractions import Fraction
 
 import cjson
+import gitstore
 import ucd
-from cjson import HASH, Refused, need, shape
+from cjson import Refused, need
 from globs import fits
 from patch import patch_of
 
-NAMESPACE = "countersign-decision@v1"
+NAMESPACE = "countersign-decision@v2"
 
 # Times: seconds since 1970.
 
@@ -39,77 +41,16 @@ def utc(t):
     d = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=t)
     return "%04d-%02d-%02dT%02d:%02d:%02dZ" % d.timetuple()[:6]
 
-# Signature schemes.
+# Signatures are verified by ssh-keygen; what follows checks their form, where it is less strict. A checkpoint's
+# Ed25519 signatures (H-43) are no SSHSIG, so ed25519 does them here.
 
-class Curve:
-    """A prime curve; of a point, None is infinity. a is -3 for the NIST curves."""
-
-    def __init__(self, name, digest, p, b, n, gx, gy):
-        self.name, self.digest, self.p, self.b, self.n, self.g = name, digest, p, b, n, (gx, gy, 1)
-        self.size = (p.bit_length() + 7) // 8
-
-    def double(self, q):  # Jacobian coordinates
-        x, y, z = q
-        p = self.p
-        if not y or not z:
-            return 0, 1, 0
-        s, m = 4 * x * y * y % p, 3 * (x - z * z) * (x + z * z) % p
-        u = (m * m - 2 * s) % p
-        return u, (m * (s - u) - 8 * y**4) % p, 2 * y * z % p
-
-    def add(self, q, r):
-        if not q[2] or not r[2]:
-            return r if not q[2] else q
-        p = self.p
-        z1, z2 = q[2] * q[2] % p, r[2] * r[2] % p
-        u1, u2, s1, s2 = q[0] * z2 % p, r[0] * z1 % p, q[1] * z2 * r[2] % p, r[1] * z1 * q[2] % p
-        if u1 == u2:
-            return self.double(q) if s1 == s2 else (0, 1, 0)
-        h, w = u2 - u1, s2 - s1
-        h2, h3 = h * h % p, h * h * h % p
-        x = (w * w - h3 - 2 * u1 * h2) % p
-        return x, (w * (u1 * h2 - x) - s1 * h3) % p, h * q[2] * r[2] % p
-
-    def times(self, k, q):
-        out = (0, 1, 0)
-        for bit in bin(k)[2:]:
-            out = self.double(out)
-            if bit == "1":
-                out = self.add(out, q)
-        return out
-
-    def point(self, data):
-        need(len(data) == 1 + 2 * self.size and data[0] == 4, "S-22: point")
-        x, y = int.from_bytes(data[1:1 + self.size], "big"), int.from_bytes(data[1 + self.size:], "big")
-        need(x < self.p and y < self.p and (y * y - x**3 + 3 * x - self.b) % self.p == 0, "S-22: not on the curve")
-        return x, y, 1
-
-    def verify(self, point, message, r, s):
-        need(0 < r < self.n and 0 < s < self.n, "S-22: signature out of range")
-        h = hashlib.new(self.digest, message).digest()
-        e = int.from_bytes(h, "big") >> max(0, len(h) * 8 - self.n.bit_length())
-        w = pow(s, -1, self.n)
-        x, _, z = self.add(self.times(e * w % self.n, self.g), self.times(r * w % self.n, self.point(point)))
-        need(z and x * pow(z, -2, self.p) % self.p % self.n == r, "S-22: bad signature")
-
-CURVES = {c.name: c for c in (Curve("nistp256", "sha256", 2**256 - 2**224 + 2**192 + 2**96 - 1,
-          0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B,
-          0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551,
-          0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
-          0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5),
-    Curve("nistp384", "sha384", 2**384 - 2**128 - 2**96 + 2**32 - 1,
-          0xB3312FA7E23EE7E4988E056BE3F82D19181D9C6EFE8141120314088F5013875AC656398D8A2ED19D2A85C8EDD3EC2AEF,
-          0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973,
-          0xAA87CA22BE8B05378EB1C71EF320AD746E1D3B628BA79B9859F741E082542A385502F25DBF55296C3A545E3872760AB7,
-          0x3617DE4A96262C6F5D9E98BF9292DC29F8F41DBD289A147CE9DA3113B5F0B8C00A60B1CE1D7E819D7A431D7C90EA0E5F),
-    Curve("nistp521", "sha512", 2**521 - 1,
-          0x0051953EB9618E1C9A1F929A21A0B68540EEA2DA725B99B315F3B8B489918EF109E156193951EC7E937B1652C0BD3BB1BF073573DF883D2C34F1EF451FD46B503F00,
-          0x1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFA51868783BF2F966B7FCC0148F709A5D03BB5C9B8899C47AEBB6FB71E91386409,
-          0x00C6858E06B70404E9CD9E3ECB662395B4429C648139053FB521F828AF606B4D3DBAA14B5E77EFE75928FE1DC127A2FFA8DE3348B3C1856A429BF97E7E31C2E5BD66,
-          0x011839296A789A3BC0045C8A5FB42C7D1BD998F54449579B446817AFBD17273E662C97EE72995EF42640C550B9013FAD0761353C7086A272C24088BE94769FD16650))}
-
-P = 2**255 - 19
-L = 2**252 + 27742317777372353535851937790883648493
+CURVES = {  # digits of a coordinate in hex, p, b (S-22: the point is on the curve)
+    "nistp256": (64, 2**256 - 2**224 + 2**192 + 2**96 - 1, 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B),
+    "nistp384": (96, 2**384 - 2**128 - 2**96 + 2**32 - 1,
+                 0xB3312FA7E23EE7E4988E056BE3F82D19181D9C6EFE8141120314088F5013875AC656398D8A2ED19D2A85C8EDD3EC2AEF),
+    "nistp521": (132, 2**521 - 1, int("0051953EB9618E1C9A1F929A21A0B68540EEA2DA725B99B315F3B8B489918EF109E156193951EC7E937B"
+                                      "1652C0BD3BB1BF073573DF883D2C34F1EF451FD46B503F00", 16))}
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
 
 def _ed_add(q, r):  # extended coordinates
@@ -121,9 +62,7 @@ def _ed_add(q, r):  # extended coordinates
 def _ed_times(k, q):
     out = (0, 1, 1, 0)
     while k:
-        if k & 1:
-            out = _ed_add(out, q)
-        q, k = _ed_add(q, q), k >> 1
+        out, q, k = _ed_add(out, q) if k & 1 else out, _ed_add(q, q), k >> 1
     return out
 
 def _ed_point(data):
@@ -137,15 +76,11 @@ def _ed_point(data):
     x = P - x if x & 1 != sign else x
     return x, y % P, 1, x * y % P
 
-ED_BASE = _ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
-
 def ed25519(key, message, signature):
-    need(len(key) == 32 and len(signature) == 64, "Ed25519: length")
-    s = int.from_bytes(signature[32:], "little")
-    need(s < L, "Ed25519: s")
+    need(len(key) == 32 and len(signature) == 64 and int.from_bytes(signature[32:], "little") < L, "Ed25519: form")
     k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
-    a = _ed_point(key)
-    x, y, z, _ = _ed_add(_ed_times(s, ED_BASE), _ed_times(k, (P - a[0], a[1], 1, P - a[3])))
+    a, base = _ed_point(key), _ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+    x, y, z, _ = _ed_add(_ed_times(int.from_bytes(signature[32:], "little"), base), _ed_times(k, (P - a[0], a[1], 1, P - a[3])))
     x, y = x * pow(z, -1, P) % P, y * pow(z, -1, P) % P
     need((y | (x & 1) << 255).to_bytes(32, "little") == signature[:32], "Ed25519: bad signature")
 
@@ -171,15 +106,11 @@ class Wire:
     def end(self):
         need(not self.data, "S-24: something behind the last field")
 
-def wire(b):
-    return len(b).to_bytes(4, "big") + b
-
-ECDSA = ["ecdsa-sha2-" + c for c in CURVES]
 SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
-KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *ECDSA, *SK]
+KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in CURVES), *SK]
 
 class Key:
-    """A public key (S-22)."""
+    """A public key (S-22, S-24)."""
 
     def __init__(self, blob):
         w = Wire(blob)
@@ -188,48 +119,37 @@ class Key:
         self.plain = SK.get(self.type, self.type)
         self.fingerprint = "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
         if self.plain == "ssh-rsa":
-            self.e, self.n = w.mpint(), w.mpint()
-            need(2048 <= self.n.bit_length() <= 16384 and self.e % 2 and 3 <= self.e < 2**24, "S-22: RSA")
+            e, self.n = w.mpint(), w.mpint()
+            need(2048 <= self.n.bit_length() <= 16384 and e % 2 and 3 <= e < 2**24, "S-22: RSA")
+        elif self.plain == "ssh-ed25519":
+            need(len(w.string()) == 32, "S-22: length")
         else:
-            if self.plain in ECDSA:
-                self.curve = CURVES[self.plain[11:]]
-                need(w.string() == self.curve.name.encode(), "S-22: curve")
-            self.point = w.string()
-            if self.plain in ECDSA:
-                self.curve.point(self.point)
-            else:
-                need(len(self.point) == 32, "S-22: length")
-        self.application = w.string() if self.type in SK else None
+            curve, point = w.string().decode("latin-1"), w.string().hex()
+            need(self.plain == "ecdsa-sha2-" + curve, "S-22: curve")
+            n, p, b = CURVES[curve]
+            need(len(point) == 2 * n + 2 and point[:2] == "04", "S-22: point in another form")
+            x, y = int(point[2:n + 2], 16), int(point[n + 2:], 16)
+            need(x < p and y < p and (y * y - x**3 + 3 * x - b) % p == 0, "S-22: not on the curve")
+        self.security = self.type in SK and w.string() is not None
         w.end()
 
-    def verify(self, data, blob):
-        """Refuses a signature that is not good. Returns whether a security key verified the person (S-23)."""
+    def check(self, blob):
+        """The form of a signature (S-22 to S-24). Returns whether a security key verified the person."""
         w = Wire(blob)
-        kind, sig, flags = w.string().decode("latin-1"), w.string(), 0
-        if self.type in SK:
-            tail = w.take(5)
-            flags = tail[0]
-            need(flags & 1, "S-23: not touched")
-            data = hashlib.sha256(self.application).digest() + tail + hashlib.sha256(data).digest()
+        kind, sig, flags = w.string().decode("latin-1"), w.string(), 1
+        if self.security:
+            flags = w.take(5)[0]
         w.end()
-        if self.type == "ssh-rsa":
-            digest = {"rsa-sha2-512": "sha512", "rsa-sha2-256": "sha256"}.get(kind)
-            size = (self.n.bit_length() + 7) // 8
-            need(digest and len(sig) == size, "S-22: RSA signature")
-            info = bytes.fromhex({"sha512": "3051300d060960864801650304020305000440", "sha256": "3031300d060960864801650304020105000420"}[digest])
-            tail = info + hashlib.new(digest, data).digest()
-            s = int.from_bytes(sig, "big")
-            padded = b"\0\1" + b"\xff" * (size - len(tail) - 3) + b"\0" + tail
-            need(s < self.n and pow(s, self.e, self.n).to_bytes(size, "big") == padded, "S-22: bad signature")
+        need(flags & 1, "S-23: not touched")
+        need(kind in (("rsa-sha2-512", "rsa-sha2-256") if self.plain == "ssh-rsa" else (self.type,)), "S-22: signature type")
+        if self.plain == "ssh-rsa":
+            need(len(sig) == (self.n.bit_length() + 7) // 8, "S-22: RSA signature")
+        elif self.plain == "ssh-ed25519":
+            need(len(sig) == 64 and int.from_bytes(sig[32:], "little") < L, "S-24: Ed25519")
         else:
-            need(kind == self.type, "S-22: signature type")
-            if self.plain in ECDSA:
-                rs = Wire(sig)
-                r, s = rs.mpint(), rs.mpint()
-                rs.end()
-                self.curve.verify(self.point, data, r, s)
-            else:
-                ed25519(self.point, data, sig)
+            rs = Wire(sig)
+            need(rs.mpint() and rs.mpint(), "S-24: zero")
+            rs.end()
         return bool(flags & 4)
 
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
@@ -238,19 +158,27 @@ def armor(blob):
     s = base64.b64encode(blob).decode()
     return BEGIN + "".join(s[i:i + 70] + "\n" for i in range(0, len(s), 70)) + END
 
-def sshsig(message, text, namespace):
-    """The key of a good signature, and whether it verified the person (S-20 to S-24)."""
+def dearmor(text):  # S-20
     need(text.startswith(BEGIN) and text.endswith(END), "S-20: armor")
     blob = cjson.unbase64(text[len(BEGIN):-len(END)].replace("\n", ""))
     need(armor(blob) == text, "S-20: another form")
-    w = Wire(blob)
+    return blob
+
+def sshsig(message, text, namespace):
+    """The key of a good signature, and whether it verified the person (S-21 to S-24)."""
+    w = Wire(dearmor(text))
     need(w.take(6) == b"SSHSIG" and w.take(4) == b"\0\0\0\1", "S-21: magic")
     public, ns, reserved, digest, sig = (w.string() for _ in range(5))
     w.end()
-    need(ns == namespace.encode() and not reserved and digest in (b"sha512", b"sha256"), "S-21: namespace, reserved or hash")
+    need(ns and ns == namespace.encode() and not reserved and digest in (b"sha512", b"sha256"), "S-21: namespace, reserved or hash")
     key = Key(public)
-    h = hashlib.new(digest.decode(), message).digest()
-    return key, key.verify(b"SSHSIG" + wire(ns) + wire(reserved) + wire(digest) + wire(h), sig)
+    person = key.check(sig)
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(text.encode())
+        f.flush()
+        said = gitstore.run("ssh-keygen", "-Y", "check-novalidate", "-n", namespace, "-s", f.name, data=message, rule="")
+    need(said.decode("latin-1").rstrip("\n").endswith("key " + key.fingerprint), "S-21: another key")
+    return key, person
 
 # Lines of files of keys.
 
@@ -267,41 +195,28 @@ def matches(patterns, name, lower=False):
 def in_list(patterns, name):
     return matches(patterns, name) == (True, False)
 
+FIELDS = re.compile(r'(?:"([^"]*)"|([^ \t"]+))[ \t]+(?:((?:[^ \t"]|"[^"]*")+)[ \t]+)??(%s)[ \t]+([^ \t]+)(?:[ \t].*)?' % "|".join(map(re.escape, KEY_TYPES)))
+OPTION = r'([A-Za-z-]+)="([^"\\]*)"'
+
 class Line:
     """A usable line (S-41 to S-44)."""
 
     def __init__(self, text):
-        text = text.lstrip(" \t")
-        need(all(c == "\t" or ucd.printable(c) for c in text), "S-41: character")
-        m = re.match(r'(?:"([^"]*)"|([^ \t"]+))[ \t]+', text)
-        need(m, "S-42: principals")
-        self.principals = (m.group(2) if m.group(1) is None else m.group(1)).split(",")
-        need(all(p.lstrip("!") and p == p.strip(" \t") for p in self.principals), "S-42: empty or blank")
-        rest = text[m.end():]
-        self.namespaces = self.after = self.before = None
-        if rest.split(" ")[0].split("\t")[0] not in KEY_TYPES:
-            m = re.match(r'((?:[^ \t"]|"[^"]*")+)[ \t]+', rest)
-            need(m, "S-43: options")
-            self.options(m.group(1))
-            rest = rest[m.end():]
-        fields = rest.replace("\t", " ").split(" ")
-        fields = [f for f in fields if f]
-        need(len(fields) >= 2 and fields[0] in KEY_TYPES, "S-41: key type")
-        self.blob = cjson.unbase64(fields[1])
-        self.key = Key(self.blob)
-        need(self.key.type == fields[0], "S-41: another key type")
+        m = FIELDS.fullmatch(text.lstrip(" \t"))
+        need(m and all(c == "\t" or ucd.printable(c) for c in text), "S-41: fields or characters")
+        quoted, bare, options, kind, key = m.groups()
+        found = [(n.lower(), v) for n, v in re.findall(OPTION, options or "")]
+        v = dict(found)
+        need(options is None or re.fullmatch("%s(,%s)*" % (OPTION, OPTION), options) and len(v) == len(found)
+             and set(v) <= {"namespaces", "valid-after", "valid-before"}, "S-43: options")
+        self.principals = (bare if quoted is None else quoted).split(",")
+        self.namespaces = v["namespaces"].split(",") if "namespaces" in v else None
+        self.after, self.before = (key_time(v[k], hours) if k in v else None for k, hours in (("valid-after", 12), ("valid-before", -14)))
+        self.key = Key(cjson.unbase64(key))
+        need(self.key.type == kind, "S-41: another key type")
+        need(all(p.lstrip("!") and p == p.strip(" \t") for p in self.principals + (self.namespaces or [])), "S-42, S-43: empty or blank")
         need(any(in_list(self.principals, p) for p in self.principals if p[:1] != "!"), "S-42: matches nobody")
         need(self.after is None or self.before is None or self.before > self.after, "S-43: valid-before")
-
-    def options(self, text):  # S-43
-        one = r'([A-Za-z-]+)="([^"\\]*)"'
-        found = [(n.lower(), v) for n, v in re.findall(one, text)]
-        v = dict(found)
-        need(re.fullmatch("%s(,%s)*" % (one, one), text) and len(v) == len(found)
-             and set(v) <= {"namespaces", "valid-after", "valid-before"}, "S-43: options")
-        self.namespaces = v["namespaces"].split(",") if "namespaces" in v else None
-        self.after = key_time(v["valid-after"], 12) if "valid-after" in v else None
-        self.before = key_time(v["valid-before"], -14) if "valid-before" in v else None
 
     def admits(self, namespace, t):  # S-46
         t = t // 1
@@ -319,18 +234,16 @@ def key_time(text, hours):  # S-44
     need(m, "S-44: time")
     return seconds(*(int(g or 0) for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
 
-def is_authority(text):
-    m = re.match(r'(?:"[^"]*"|[^ \t"]+)[ \t]+((?:[^ \t"]|"[^"]*")+)[ \t]', text)
-    return bool(m) and "cert-authority" in re.sub(r'"[^"]*"', "", m.group(1)).lower().split(",")
+AUTHORITY = re.compile(r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
 
 def key_file(data):
     """Usable lines and unreadable ones of a file (S-40, S-47)."""
-    usable, unreadable = [], []
     need(len(data) <= 2**20, "S-47: too large")
+    usable, unreadable = [], []
     for raw in data.split(b"\n"):
         text = raw.decode("utf-8", "replace")
         text = (text[:-1] if text.endswith("\r") else text).lstrip(" \t")
-        if not text or text[0] == "#" or is_authority(text):
+        if not text or text[0] == "#" or AUTHORITY.match(text):
             continue
         try:
             need(text.encode() == raw.rstrip(b"\r").lstrip(b" \t"), "S-40: not UTF-8")
@@ -341,58 +254,58 @@ def key_file(data):
 
 # Statements.
 
-shape("repo", "id text, name text")
-shape("statement", "schema text, repository? repo, pull_request int, transaction_id text, base_commit text, decision text, "
-      "fingerprints text[], reason text, decided_at text, shown text")
+def actor_key(a):
+    return [a[k].encode() for k in ("kind", "id", "login")]
+
+def requester_key(r):
+    return actor_key(r["actor"]) + [r["source"].encode()]
+
+def check_requesters(rs):  # E-14
+    for r in rs or []:
+        a = r["actor"]
+        need(a["kind"] and (a["id"] or a["login"]) and ucd.one_line(a["login"], 100), "E-14: requester")
+    keys = [requester_key(r) for r in rs or []]
+    need(all(a < b for a, b in zip(keys, keys[1:])), "E-14: order")
 
 def statement(data):  # S-1, S-2
     v = cjson.read_line(data)
-    cjson.record(v, "statement", "S-1")
-    need(v["schema"] == "countersign/decision/1", "S-1: version")
-    r = v.get("repository")
-    need((r or v["pull_request"] == 0) and v["pull_request"] >= 0 and (not r or r["id"] and r["name"]), "S-1: pull request")
-    need(v["transaction_id"] and v["base_commit"] and HASH.match(v["shown"]), "S-1: member")
-    need(v["decision"] in ("approve", "deny", "break-glass") and ucd.one_line(v["reason"], 500), "S-1: decision or reason")
-    need(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", v["decided_at"], re.A), "S-1: decided_at")
-    rfc3339(v["decided_at"])
-    f = v["fingerprints"] or []
+    cjson.record(v, "decision", "S-1")
+    r, f, who = v.get("repository"), v["fingerprints"] or [], v["proposers"] or []
+    need(v["schema"] == "countersign/decision/2" and None not in v.values(), "S-1: version, or null")
+    need((r or v["pull_request"] == 0) and v["pull_request"] >= 0 and ucd.one_line(v["reason"], 500), "S-1: pull request or reason")
+    need(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", v["decided_at"], re.A) and rfc3339(v["decided_at"]) is not None, "S-1: decided_at")
+    keys = list(map(actor_key, who))
+    need(keys and all(a < b for a, b in zip(keys, keys[1:])), "S-1: proposers")
+    check_requesters(v["requested_by"])
     need(f and f == sorted(set(f)) and all(map(patch_of, f)) and len(set(map(patch_of, f))) == 1, "S-2: fingerprints")
-    if v["decision"] == "break-glass":
-        need(f == ["patchset:" + patch_of(f[0])] and v["reason"], "S-2: break-glass")
+    need(v["decision"] != "break-glass" or f == ["patchset:" + patch_of(f[0])] and v["reason"], "S-2: break-glass")
     return v
 
 def has_mark(text):
     """Whether a text has a signature mark or a block (D-26)."""
-    return " sig:" in text or "```countersign-decision" in text
+    return " sig:" in text.partition("\n")[0] or "```countersign-decision" in text or BEGIN.strip() in text
 
-shape("said_signed", "signature text, statement object")
+BLOCK = re.compile("([^\n]*)\n```countersign-decision\n(" + BEGIN + "(?:[^\n]*\n)*?" + END + ")([^\n]*\n)```\n?")
+VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
 
 def signed_comment(text):
     """The statement (bytes and value) and the armored signature of a signed line or block (S-10, S-11), or None."""
     try:
-        line = text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith("\n") else text
-        if "\n" in line or "\r" in line:  # a block
-            end = "\r\n" if "\r\n" in text else "\n"
-            need("\r" not in text.replace(end, ""), "S-11: line ends")
-            lines = line.split(end)
-            need(not any("\n" in l or "\r" in l for l in lines) and len(lines) >= 6, "S-11: lines")
-            need(len(text.split(end, 1)[1].encode()) <= 16384, "S-11: too long")
-            need(lines[1] == "```countersign-decision" and lines[-1] == "```", "S-11: fence")
-            first, sig, data = lines[0], "".join(l + "\n" for l in lines[2:-2]), lines[-2].encode() + b"\n"
-            blob = cjson.unbase64("".join(lines[3:-3]))
+        need("\r" not in text or text.count("\r") == text.count("\r\n") >= text.count("\n"), "S-11: line ends")
+        lines = text.replace("\r\n", "\n")
+        m = BLOCK.fullmatch(lines)
+        if m:
+            need(len(text.partition("\n")[2].encode()) <= 16384 and dearmor(m.group(2)), "S-11: too long")
+            first, sig, data = m.group(1), m.group(2), m.group(3).encode()
         else:
-            first, _, coded = line.rpartition(" sig:")
-            need(first and len(coded) <= 16384 and re.fullmatch("[A-Za-z0-9_-]+", coded), "S-10: no mark")
-            raw = cjson.unbase64(coded.replace("-", "+").replace("_", "/") + "=" * (-len(coded) % 4))
-            v = cjson.parse(raw)
+            m = re.fullmatch("(.+) sig:([A-Za-z0-9_-]{1,16384})\n?", lines)
+            need(m, "S-10: no mark")
+            raw = cjson.unbase64(m.group(2).replace("-", "+").replace("_", "/") + "=" * (-len(m.group(2)) % 4))
+            v = cjson.record(cjson.parse(raw), "said_signed", "S-10")
             need(cjson.canonical(v) == raw, "S-10: another form")
-            cjson.record(v, "said_signed", "S-10")
-            blob, data = cjson.unbase64(v["signature"]), cjson.line_of(v["statement"])
-            sig = armor(blob)
-        need(armor(blob) == sig, "S-20: another form")
+            first, sig, data = m.group(1), armor(cjson.unbase64(v["signature"])), cjson.line_of(v["statement"])
         st = statement(data)
-        verb = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}[st["decision"]]
-        need(first == " ".join([verb, *st["fingerprints"]]), "S-10: command")
+        need(first == " ".join([VERBS[st["decision"]], *st["fingerprints"]]), "S-10: command")
         return data, st, sig
     except (Refused, UnicodeEncodeError):
         return None

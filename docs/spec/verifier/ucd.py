@@ -8,6 +8,8 @@ tell from the characters themselves.
 """
 import base64
 import bisect
+import functools
+import itertools
 import sys
 import unicodedata
 import zlib
@@ -39,24 +41,17 @@ Vt0BlngWl3hdk/mvdR9dsJ7jjtCq6ss6iJADA7lhOKnycEeIhgOK14hRF6J5EIh5f/8z4VzScqr76dx6
 s+hoqBcP7iatTW8mgw0aXDG1IamtuXZ/Y4tB4E+MnvqXuTrs3pmd8qt/vfn3PP/R//s3f5uTlj4sdIpTM1rOr0mEQYdfDnl0Sy8WHi0Gr6q6k7Vu5BcqtTYw0d2du3D+rWGPWY8cTeGAL73Rgf531g
 Yi3nvJY82c9AJ1rhdfqjSrpFojwWQHdTlyndzzdeTZp+H2NTk4rehLddmjeRo38iCF7rhxEsS8cmPbVGp3MFfcuRr8Nei2G8TB/PsPlGhwkw=="""
 
-_edges = [0]
-for _n in zlib.decompress(base64.b64decode(ASSIGNED)).decode().split():
-    _edges.append(_edges[-1] + int(_n, 36))
-_added = {c: g for a, b, g in ADDED for c in range(a, b + 1)}
-_old = unicodedata.unidata_version.split(".")[0] == "14"
-if tuple(map(int, unicodedata.unidata_version.split(".")[:2])) < (14, 0):
+_edges = list(itertools.accumulate((int(n, 36) for n in zlib.decompress(base64.b64decode(ASSIGNED)).decode().split()), initial=0))
+_have = tuple(map(int, unicodedata.unidata_version.split(".")[:2]))
+_added = {c: g for a, b, g in ADDED for c in range(a, b + 1)} if _have < (15, 0) else {}
+if _have < (14, 0):
     sys.exit("this Python's Unicode is older than 14")
 
+@functools.lru_cache(None)
 def category(ch):
     """General category in 15.0.0 (U-1)."""
     c = ord(ch)
-    if c < 0x300:
-        return unicodedata.category(ch)
-    if bisect.bisect_right(_edges, c) % 2:
-        return "Cn"
-    if _old and c in _added:
-        return _added[c]
-    return unicodedata.category(ch)
+    return "Cn" if c >= 0x300 and bisect.bisect_right(_edges, c) % 2 else _added.get(c) or unicodedata.category(ch)
 
 def assigned(ch):
     return category(ch) != "Cn"
@@ -64,39 +59,32 @@ def assigned(ch):
 HIDDEN = [(0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180D), (0x180F, 0x180F),
           (0x2065, 0x2065), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8),
           (0xE0000, 0xE0000), (0xE0002, 0xE001F), (0xE0080, 0xE00FF), (0xE0100, 0xE01EF), (0xE01F0, 0xE0FFF)]
-BLANK = {0x2800, 0xFFFC, 0x16FE4, 0x13441, 0x13442, 0x1D159}
+BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
 
 def hidden_ignorable(ch):  # U-2
-    c = ord(ch)
-    return c >= 0x34F and any(a <= c <= b for a, b in HIDDEN)
+    return ch >= "\u034f" and any(a <= ord(ch) <= b for a, b in HIDDEN)
 
 def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
 
 def visible(ch):  # U-3
-    return printable(ch) and not hidden_ignorable(ch) and ord(ch) not in BLANK
+    return printable(ch) and not hidden_ignorable(ch) and ch not in BLANK
 
 def one_line(text, n):  # U-4
-    return (len(text) <= n and all(visible(c) and c != "\ufffd" for c in text) and text == text.strip(" ") and "  " not in text)
+    return len(text) <= n and all(visible(c) and c != "\ufffd" for c in text) and text == text.strip(" ") and "  " not in text
+
+def _parts(text):
+    """Runs of characters that are assigned and that are not, in turn."""
+    return ("".join(g) for _, g in itertools.groupby(text, assigned))
 
 def _ccc(ch):
-    if not assigned(ch):
-        return 0
-    return CLASSES.get(ord(ch)) or unicodedata.combining(ch)
+    return (CLASSES.get(ord(ch)) or unicodedata.combining(ch)) if assigned(ch) else 0
 
 def nfd(text):
-    out = []
-    for ch in text:
-        out.extend(unicodedata.normalize("NFD", ch) if assigned(ch) else ch)
-    i = 0
-    while i < len(out):  # canonical ordering: a stable sort of each run of non-starters
-        j = i
-        while j < len(out) and _ccc(out[j]):
-            j += 1
-        if j - i > 1:
-            out[i:j] = sorted(out[i:j], key=_ccc)
-        i = j + 1
-    return "".join(out)
+    out = "".join(unicodedata.normalize("NFD", p) if assigned(p[0]) else p for p in _parts(text))
+    # Canonical ordering again: a stable sort of each run of non-starters, with the classes of 15.0.0.
+    runs = ("".join(sorted(g, key=_ccc)) if marks else "".join(g) for marks, g in itertools.groupby(out, lambda c: _ccc(c) > 0))
+    return "".join(runs)
 
 def nfc(text):
     out, starter, last = [], -1, 0
@@ -108,9 +96,7 @@ def nfc(text):
                 out[starter] = both
                 continue
         out.append(ch)
-        if c == 0:
-            starter = len(out) - 1
-        last = c
+        starter, last = len(out) - 1 if c == 0 else starter, c
     return "".join(out)
 
 def fold(text):  # U-5
@@ -124,12 +110,4 @@ def simple_fold(ch):
     return f if len(f) == 1 else ch.lower() if len(ch.lower()) == 1 else ch
 
 def nfkc(text):
-    """NFKC, where what is not assigned in 15.0.0 stays as it is."""
-    parts, run = [], ""
-    for ch in text:
-        if assigned(ch):
-            run += ch
-        else:
-            parts += [unicodedata.normalize("NFKC", run), ch]
-            run = ""
-    return "".join(parts) + unicodedata.normalize("NFKC", run)
+    return "".join(unicodedata.normalize("NFKC", p) if assigned(p[0]) else p for p in _parts(text))
