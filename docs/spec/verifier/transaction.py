@@ -132,10 +132,12 @@ class Fold(Findings):
                 must(self.turn and self.turn not in turns, "E-23: turn", "I4")
                 turns.add(self.turn)
             elif kind == "turn/item":
-                must(p["turn_id"] in turns and p["item"].get("id") and p["item"].get("type"), "E-23: item", "I5")
-                self.shapes[n] = item_shape(p["item"])
-                if self.shapes[n] == "general" and "metadata" in p["item"]:
-                    self.take_proposal(p["item"], p["turn_id"])
+                v = p["item"]
+                must(p["turn_id"] in turns and v.get("id") and v.get("type"), "E-23: item", "I5")
+                self.shapes[n] = item_shape(v)
+                need(self.shapes[n] != "general" or v["type"] != "fileChange" or "metadata" in v, "E-19: no proposal")
+                if self.shapes[n] == "general" and "metadata" in v:
+                    self.take_proposal(v, p["turn_id"])
                     gate = self.proposal is not None and self.proposal["kind"] == "pr_diff"
             elif kind == "artifact/stored":
                 self.last_artifact = p["path"]
@@ -345,7 +347,12 @@ class Record(Findings):
                 need((after[old] is None) == (moved or s.operation == "delete"), "E-42: hash after")
                 need(s.edits is not None or s.binary is not None or s.operation in ("add", "delete") or after[new] == before[old] is not None, "E-42: same bytes")
                 need(s.operation == "delete" or after[new] is not None, "E-42: hash after")
-                need(redacted or all(x is None or h == hashed(x) for x, h in zip(s.shown, (before[old], after[new]))), "E-42: hash of bytes")
+                for shown, h in zip(s.shown, (before[old], after[new])):
+                    need(shown is None or h == hashed(shown), "E-42: hash of bytes")
+            does = [(s.path.decode(), s.operation, s.old.decode() if s.operation == "rename" else None) for s in sections]
+            for n, p in self.of_type("turn/item"):
+                listed = p["item"].get("changes") if self.fold.shapes[n] == "general" else None
+                need(not listed or [(c["path"], c["kind"], c.get("from")) for c in listed] == does, "E-42: changes")
 
     def people(self, before):
         """The lists of keys of the record (S-25), as (Line or None, text)."""
