@@ -86,7 +86,7 @@ func guardedLife(g *generator) {
 	}
 	c.bad("D-25", "a comment whose earlier text was another", "L18", said(func(_, s m) { s["earlier"] = []any{"no"} }))
 	c.bad("D-25 J-14", "a member that is empty", "L18", said(func(_, s m) { s["app"] = "" }))
-	c.bad("D-25", "evidence of an unknown schema", "L18", said(func(d, _ m) { d["schema"] = "countersign/statement/2" }))
+	c.bad("D-25", "evidence of an unknown schema", "L18", said(func(d, _ m) { d["schema"] = "countersign/statement/x" }))
 	c.bad("D-25", "evidence that is not recorded", "L18", func(r *record) {
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["evidence"] = "artifacts/" + strings.Repeat("0", 64) + ".json"

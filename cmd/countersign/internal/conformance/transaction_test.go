@@ -315,7 +315,7 @@ func wholeLife(g *generator) {
 	})
 	c.bad("E-32 E-34", "apply_result.json that is no line", "L7", func(r *record) { r.exactly = m{"apply_result.json": " " + r.files["apply_result.json"]} })
 	risks := func(change func(doc m)) func(*record) { return func(r *record) { r.change("risks", change) } }
-	open.bad("E-33", "risks of an unknown schema", "L20", risks(func(d m) { d["schema"] = "countersign/risks/2" }))
+	open.bad("E-33", "risks of an unknown schema", "L20", risks(func(d m) { d["schema"] = "countersign/risks/x" }))
 	open.bad("E-33", "risks of another patch", "L20", risks(func(d m) { d["patch_id"] = strings.Repeat("0", 64) }))
 	open.bad("E-33", "a risk of a file that the patch does not touch", "L20", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "other"}} }))
 	open.good("E-33", "a risk of a file that the patch touches", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "dir/file0.txt", "lines": []any{1, 2}}} }))
@@ -357,7 +357,7 @@ func wholeLife(g *generator) {
 	open.bad("E-38 D-20", "a Policy that asks for two", "L17", func(r *record) { r.policy(canonicalPolicy(`"required":1`, `"required":2`)) })
 	open.bad("E-38 D-20", "a Policy that takes no local approvals", "L17", func(r *record) { r.policy(canonicalPolicy(`"permission"`, `"local":false,"permission"`)) })
 	open.bad("D-20 Y-21", "a Policy that is not in its canonical form", "L17", func(r *record) { r.policy(canonicalPolicy(`{"apply"`, `{ "apply"`)) })
-	open.bad("D-20", "a Policy of an unknown schema", "L17", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/2" }) })
+	open.bad("D-20", "a Policy of an unknown schema", "L17", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/x" }) })
 	open.bad("E-38 D-5", "an approval of a bot", "L17", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["author"].(m)["kind"] = "bot" })
 	open.bad("E-38 D-7", "an approval from elsewhere", "L17 L18", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["kind"] = "email" })
 	open.bad("E-38 D-10", "an approval of an author of the change", "L17", func(r *record) {
