@@ -121,7 +121,7 @@ func TestBrowserRequest(t *testing.T) {
 // TestBrowserLedger: on a phone a ledger's own page of a transaction, as a forge shows it, says on the first screen how it
 // stands, who proposed and who answered. Tables and code scroll in boxes of their own, as forges have them; the page does not.
 func TestBrowserLedger(t *testing.T) {
-	text, err := os.ReadFile("../pipeline/ledger/testdata/pages.md")
+	text, err := os.ReadFile("../pipeline/page/v1/testdata/pages.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func text(p *browsertest.Page, id string) (text string) {
 	return text
 }
 
-const sound = `{"ok": true, "complete": true, "count": 0, "findings": [], "notes": [], "tip": "0123456789012345678901234567890123456789", "commits": 3, "transactions": 1, "signed": 0}`
+const sound = `{"ok": true, "complete": true, "count": 0, "findings": [], "notes": [], "tip": "0123456789012345678901234567890123456789", "commits": 3, "transactions": 1, "signed": 0, "pages": {"ok": true, "count": 0, "findings": [], "not_checked": 0}}`
 
 func with(name, value string) string {
 	var r map[string]json.RawMessage
@@ -107,6 +107,8 @@ func TestT78BrowserNoVerdict(t *testing.T) {
 		{"no commits", result(with("commits", "0")), "No verdict"},
 		{"no tip", result(with("tip", `""`)), "No verdict"},
 		{"no findings", result(with("findings", "")), "No verdict"},
+		{"nothing of pages", result(with("pages", "")), "No verdict"},
+		{"pages that differ", result(with("pages", `{"ok": false, "count": 1, "findings": [{"rule_id": "L23", "commit": "0123456789012345", "path": "a", "message": "m"}], "not_checked": 0}`)), "Sound, and signed by keys that you allowed, but pages in it differ from the record"},
 		{"a finding", result(with("findings", `[{"rule_id": "L9"}]`)), "No verdict"},
 		{"not ok, without a finding", result(with("ok", "false")), "No verdict"},
 		{"not sound", result(`{"ok": false, "complete": true, "count": 1, "findings": [{"rule_id": "L9", "commit": "0123456789012345", "path": "a", "message": "m"}]}`), "Not sound"},
