@@ -78,7 +78,7 @@ var findings = map[string]string{
 	"the page of another transaction":                                      `^L23 .*is not the page`,
 	"a page that was not written again":                                    `^L23 .*(was not written again|is missing)`,
 	"a row of a table left out, or another added":                          `^L23 .*(is not the table|lacks the row)`,
-	"a table written without a row":                                        `^L23 .*adds no row`,
+	"a table written without a row":                                        `^L23 .*(adds no row|names no version)`,
 	"a page removed":                                                       `^L23 was removed`,
 	"an acceptance of another tip, or one that is malformed":               `^(L16|L10) `,
 	"a shallow clone":                                                      `^HISTORY .*shallow`,
