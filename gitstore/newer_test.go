@@ -126,10 +126,25 @@ func TestNewer(t *testing.T) {
 	with := func(in []ledger.Entry, n int, e ledger.Entry) []ledger.Entry {
 		return slices.Insert(slices.Clone(in), n, e)
 	}
+	unapproved := func(in []ledger.Entry, change func(int, *ledger.Event)) []ledger.Entry { // an apply that lacks an approval, then the raise, then more of the same
+		n := slices.IndexFunc(in, func(e ledger.Entry) bool { return strings.HasPrefix(e.Message, "apply: ") })
+		forged := regrown(t, in, func(entry int, e *ledger.Event) {
+			e.Payload = bytes.Replace(e.Payload, []byte(`"required":1}],"base_commit"`), []byte(`"required":2}],"base_commit"`), 1)
+			change(entry-n, e)
+		})
+		return with(forged, n+1, raise(t, in[n].When, "1.0", "1.1"))
+	}
+	whole := lives(t, storetest.Whole)
 	for name, c := range map[string]struct {
 		entries []ledger.Entry
 		want    string
 	}{
+		"broken: unapproved, and more": {unapproved(whole, func(int, *ledger.Event) {}), unsound},
+		"broken: unapproved, and more of 1.1": {unapproved(whole, func(since int, e *ledger.Event) {
+			if since > 0 {
+				e.Needs = "1.1"
+			}
+		}), unsound},
 		"extra in every event":            {regrown(t, entries, func(_ int, e *ledger.Event) { e.Extra = json.RawMessage(`{"weather":["rain"]}`) }), sound},
 		"extra in ledger.json":            {schema(`"extra":{"weather":"rain"},"schema_version":"1.0"`), sound}, // as canonical JSON sorts it
 		"extra that is none":              {regrown(t, entries, func(_ int, e *ledger.Event) { e.Extra = json.RawMessage(`{}`) }), unsound},

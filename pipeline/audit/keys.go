@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -45,7 +46,7 @@ type keyList struct {
 
 // decided is L22: the recorded line of a signed decision's key is one of the list that
 // the recorded Policy names, where its commit is here.
-func (l *life) decided(dir fs.FS, log *ledger.Log) {
+func (l *life) decided(dir fs.FS, log *ledger.Log, at history.ID) {
 	began, _ := log.Time(0) // without which nothing was registered in time
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
 		if d.Source.Signature == nil {
@@ -60,7 +61,7 @@ func (l *life) decided(dir fs.FS, log *ledger.Log) {
 			continue // and so it does of the Policy
 		}
 		if why := l.keys.hold(list, line, began); why != "" {
-			l.add("L22", l.last(), path.Join(l.dir, ledger.EventsFile), "the recorded key of %s is not as commit %.12s lists it%s", d.ApprovalRequestID, d.Policy.Commit, why)
+			l.add("L22", at, path.Join(l.dir, ledger.EventsFile), "the recorded key of %s is not as commit %.12s lists it%s", d.ApprovalRequestID, d.Policy.Commit, why)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -69,13 +70,24 @@ func (a *auditor) transaction(tx *transaction) {
 	if !l.begin() {
 		return
 	}
-	eventsFiles, states := l.histories()
+	// Versions of a newer ledger are of those after a raise; what was before it is judged as if it were all.
+	known := slices.IndexFunc(l.versions, func(v version) bool { return v.age < l.unknown })
+	eventsFiles, states, former := l.histories(known)
 	if l.unread {
 		return // there is no telling what else holds
 	}
-	if l.now(); l.log == nil {
+	if l.log = l.check(l.files, l.last()); l.log == nil {
 		l.mark(eventsFiles)
-	} else {
+	}
+	if known > 0 {
+		judged := l.check(former, l.versions[known-1].commit)
+		if l.log == nil {
+			l.log, l.files = judged, former
+			l.transaction = &transaction{l.id, l.versions[:known]}
+			eventsFiles, states = eventsFiles[:known+1], states[:known]
+		}
+	}
+	if l.log != nil {
 		l.grown(eventsFiles)
 		l.past(states)
 		l.succession()
@@ -124,12 +136,15 @@ func (l *life) load(v *version, name string, e history.Entry) {
 }
 
 // histories reads every file that a version brought. It returns the versions of
-// events.jsonl, none where a version did not bring one, and transaction.json as
-// each version leaves it.
-func (l *life) histories() (_ []history.Entry, states []history.ID) {
+// events.jsonl, none where a version did not bring one, transaction.json as
+// each version leaves it, and the files as the first so many versions leave them.
+func (l *life) histories(first int) (_ []history.Entry, states []history.ID, former map[string]history.Entry) {
 	eventsFiles := make([]history.Entry, len(l.versions)+1)
 	eventsFiles[0] = l.files[ledger.EventsFile]
 	for i := range l.versions {
+		if i == first {
+			former = maps.Clone(l.files)
+		}
 		v := &l.versions[i]
 		for _, ch := range v.changes {
 			l.load(v, ch.Path, ch.New)
@@ -152,26 +167,27 @@ func (l *life) histories() (_ []history.Entry, states []history.ID) {
 		}
 		states = append(states, l.files[ledger.TransactionFile].ID)
 	}
-	return eventsFiles, states
+	return eventsFiles, states, former
 }
 
-// now checks the directory as it stands.
-func (l *life) now() {
-	dir := newDirFS(l.files, l.content)
+// check checks the directory as a commit leaves it. The log is nil where it cannot be told.
+func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log {
+	dir := newDirFS(files, l.content)
 	log, found := ledger.ReadOwn(dir, l.id)
 	if log != nil {
 		found = append(found, l.policies.Redo(dir, log)...)
-		l.decided(dir, log)
+		l.decided(dir, log, at)
 	}
 	for _, f := range found {
-		l.add(f.RuleID, l.last(), path.Join(l.dir, f.Path), "%s", f.Message)
+		l.add(f.RuleID, at, path.Join(l.dir, f.Path), "%s", f.Message)
 	}
-	if l.log = log; log == nil {
-		return
+	if log == nil {
+		return nil
 	}
 	if open, ok := log.OpenApply(); ok && !log.Transaction().Closed {
-		l.found.note(Note{l.last().String(), l.dir, fmt.Sprintf("%s is in progress, or was cut off", open.ApplyID)})
+		l.found.note(Note{at.String(), l.dir, fmt.Sprintf("%s is in progress, or was cut off", open.ApplyID)})
 	}
+	return log
 }
 
 // grown checks that events.jsonl only grew at its end, by whole lines, and notes
