@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -65,9 +66,12 @@ func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in 
 		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) && !doc.TellsOfSomebody(recorded) { // without a trace, or with one that is there
 			continue
 		}
-		if len(log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain && !doc.TellsOfSomebody(recorded) {
+		switch n := len(log.Artifacts(ledger.KindAgain)); {
+		case n >= ledger.MaxAgain && !doc.TellsOfSomebody(recorded):
 			out.Again = AgainFull
 			continue
+		case n >= ledger.MaxNamed && doc.OnlyNames(recorded): // left out, whom it names could approve unseen
+			return nothing(out, fmt.Errorf("%d further proposals of %s are recorded already, and this one only names somebody else who asked for it: countersign close %[2]s, and propose it anew", n, out.ID))
 		}
 		s.Artifact(ledger.KindAgain, doc)
 		said = cmp.Or(said, "proposed again by "+doc.Proposer.Login+" as "+doc.Input.Form())

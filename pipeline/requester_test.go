@@ -195,3 +195,33 @@ func TestAgainRequester(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestT10NamesBounded: a proposer in a loop that names ever other people does not let the ledger grow for ever. It is refused,
+// and nobody else is: who proposed it too, and whom the forge tells of, is recorded.
+func TestT10NamesBounded(t *testing.T) {
+	w := newWorld(t)
+	first := w.review()
+	name := func(i int, source string) func(*input.Change) {
+		return asksFor(ledger.Actor{Kind: "user", Login: fmt.Sprint("name-", i)}, source)
+	}
+	for i := range ledger.MaxNamed {
+		if out := w.again(bot, name(i, ledger.AskedByFlag)); out.Again != pipeline.AgainRecorded {
+			t.Fatalf("%d: %+v", i, out.Again)
+		}
+	}
+	in := w.input(fix)
+	name(ledger.MaxNamed, ledger.AskedByFlag)(&in)
+	if _, err := w.as(bot).Review(t.Context(), in, false); err == nil || !strings.Contains(err.Error(), "only names somebody else") {
+		t.Errorf("refused: %v", err)
+	}
+	if n := len(w.provenances(first.ID)); n != 1+ledger.MaxNamed {
+		t.Errorf("%d are recorded", n)
+	}
+	if out := w.again(bot, name(ledger.MaxNamed+1, ledger.AskedBySender)); out.Again != pipeline.AgainRecorded {
+		t.Errorf("the forge tells: %+v", out.Again)
+	}
+	if out := w.again(ada, name(ledger.MaxNamed+2, ledger.AskedByFlag)); out.Again != pipeline.AgainRecorded {
+		t.Errorf("another proposer: %+v", out.Again)
+	}
+	w.sound(first.ID, ledger.Proposed)
+}

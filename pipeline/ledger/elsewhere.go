@@ -104,7 +104,7 @@ func requestedBy(dir fs.FS, log *Log, heard func(proposer Actor) bool) ([]Reques
 	var out []Requester
 	add := func(proposer Actor, all []Requester) {
 		for _, r := range all {
-			if slices.Contains(requestSources[:forgeTells], r.Source) || heard(proposer) {
+			if r.isForges() || heard(proposer) {
 				out = append(out, r)
 			}
 		}

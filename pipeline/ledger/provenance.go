@@ -14,8 +14,8 @@ import (
 
 // The kinds of the artifacts that say where a proposal came from, and their schemas:
 // the one that review began the transaction with, and those of the same patch that came while
-// it was open. MaxAgain is how many of these a transaction has, but for the first of each other person. KindTrace is what a proposer says that
-// they did before.
+// it was open. MaxAgain is how many of these a transaction has, but for the first of each other person, and MaxNamed from how
+// many on a proposer cannot name another requester. KindTrace is what a proposer says that they did before.
 const (
 	KindTrace      = "trace"
 	KindProvenance = "proposal"
@@ -23,6 +23,7 @@ const (
 	ProposalSchema = "countersign/proposal/1"
 	AgainSchema    = "countersign/proposed_again/1"
 	MaxAgain       = 20
+	MaxNamed       = 200
 )
 
 // OutcomeAgain is the outcome of a review that records a further proposal.
@@ -212,6 +213,13 @@ func (p Provenance) TellsOfSomebody(before []Provenance) bool {
 		asked = append(asked, o.RequestedBy...)
 	}
 	return !slices.ContainsFunc(before, func(o Provenance) bool { return o.By(p.Proposer) }) || len(news(p.RequestedBy, asked)) > 0
+}
+
+// OnlyNames reports whether TellsOfSomebody is true only by the word of the proposer, which may be of people that there are not.
+func (p Provenance) OnlyNames(before []Provenance) bool {
+	names := p.TellsOfSomebody(before)
+	p.RequestedBy = slices.DeleteFunc(slices.Clone(p.RequestedBy), func(r Requester) bool { return !r.isForges() })
+	return names && !p.TellsOfSomebody(before)
 }
 
 // What a record holds of a message; what this program writes is half of that.

@@ -34,6 +34,9 @@ var requestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, As
 // forgeTells is how many of these sources are a forge's.
 const forgeTells = 4
 
+// isForges reports whether a forge tells of the requester.
+func (r Requester) isForges() bool { return slices.Contains(requestSources[:forgeTells], r.Source) }
+
 // MaxRequesters bounds those of one proposal, as this program writes it.
 const MaxRequesters = 20
 
