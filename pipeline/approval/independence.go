@@ -89,6 +89,9 @@ func (c Case) independence() (Independence, string) {
 	if !told(c.Log.Meta().Proposer) || slices.ContainsFunc(c.Authors, func(a ledger.Actor) bool { return !told(a) }) {
 		return UnknownIndependence, "a shell alone tells who proposed it"
 	}
+	if c.unasked {
+		return UnknownIndependence, "who asked for it cannot be told: it was taken out of the record as if it were a secret"
+	}
 	c.provedOnly = true
 	if c.Decide().State != Approved {
 		return UnknownIndependence, "a shell alone tells who approved it"

@@ -75,11 +75,12 @@ func TestT79Independence(t *testing.T) {
 		want approval.Independence
 		why  string
 	}{
-		"another approved":     {apply("version: 1", ledger.Proposal{}), approval.Independent, "by others"},
-		"one of two":           {apply("approvals: {required: 2}", ledger.Proposal{}), approval.NotIndependent, "1 of 2"},
-		"asked for it":         {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), approval.NotIndependent, "or asked for it"},
-		"another asked for it": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), approval.Independent, "by others"},
-		"asked for it by name": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), approval.NotIndependent, "or asked for it"},
+		"another approved":        {apply("version: 1", ledger.Proposal{}), approval.Independent, "by others"},
+		"one of two":              {apply("approvals: {required: 2}", ledger.Proposal{}), approval.NotIndependent, "1 of 2"},
+		"asked for it":            {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), approval.NotIndependent, "or asked for it"},
+		"another asked for it":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), approval.Independent, "by others"},
+		"asked for it by name":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), approval.NotIndependent, "or asked for it"},
+		"who asked was taken out": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("<REDACTED:x>", ledger.AskedByFlag)}}), approval.UnknownIndependence, "who asked for it"},
 		"asked for it again": {apply("version: 1", ledger.Proposal{}, func(x *pull) {
 			x.artifact(ledger.KindAgain, ledger.Provenance{
 				Schema: ledger.AgainSchema, Proposer: agent, PatchID: thePatch, Input: ledger.Input{Kind: "patch"}, RequestedBy: []ledger.Requester{ledger.Named("ada", ledger.AskedByMCP)},

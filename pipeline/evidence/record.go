@@ -3,7 +3,6 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // record adds what a transaction tells of a change, which it accounts for, or else only is

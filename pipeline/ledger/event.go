@@ -412,8 +412,9 @@ type Own interface {
 	title() (title, stage string)
 }
 
-// ReadLedgerEvents reads the ledger's own events and refuses what OwnEntry would not have written; version is that of its ledger.json. What follows an event that raises the ledger to a version
-// that this program does not know is not read: the error is a *format.NewerError, and all are those before.
+// ReadLedgerEvents reads the ledger's own events and refuses what OwnEntry would not have written; version is that of its
+// ledger.json. What follows an event that raises the ledger to a version that this program does not know is not read: the
+// error is a *format.NewerError, and all are those up to it.
 func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
 	var prev *string
 	for line := range bytes.Lines(raw) {
