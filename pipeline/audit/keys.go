@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -44,24 +42,26 @@ type keyList struct {
 	here bool
 }
 
-// decided is L22: the recorded line of a signed decision's key is one of the list that
+// decided is L22 of what a version brought: the recorded line of a signed decision's key is one of the list that
 // the recorded Policy names, where its commit is here.
-func (l *life) decided(dir fs.FS, log *ledger.Log, at history.ID) {
-	began, _ := log.Time(0) // without which nothing was registered in time
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
-		if d.Source.Signature == nil {
+func (l *life) decided(v *version, brought []ledger.Payload) {
+	began, _ := l.log.Time(0) // without which nothing was registered in time
+	for _, p := range brought {
+		d, ok := p.(*ledger.ApprovalDecision)
+		if !ok || d.Source.Signature == nil {
 			continue
 		}
-		_, line, err := approval.ReadSignature(dir, log, *d)
+		dir := newDirFS(l.files, l.content)
+		_, line, err := approval.ReadSignature(dir, l.log, *d)
 		if err != nil {
 			continue // L21 says so
 		}
-		list, err := l.keys.of(&l.policies, dir, log, d.Policy)
+		list, err := l.keys.of(&l.policies, dir, l.log, d.Policy)
 		if err != nil {
 			continue // and so it does of the Policy
 		}
 		if why := l.keys.hold(list, line, began); why != "" {
-			l.add("L22", at, path.Join(l.dir, ledger.EventsFile), "the recorded key of %s is not as commit %.12s lists it%s", d.ApprovalRequestID, d.Policy.Commit, why)
+			l.fail("L22", v, ledger.EventsFile, "the recorded key of %s is not as commit %.12s lists it%s", d.ApprovalRequestID, d.Policy.Commit, why)
 		}
 	}
 }

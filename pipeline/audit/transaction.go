@@ -176,7 +176,6 @@ func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log 
 	log, found := ledger.ReadOwn(dir, l.id)
 	if log != nil {
 		found = append(found, l.policies.Redo(dir, log)...)
-		l.decided(dir, log, at)
 	}
 	for _, f := range found {
 		l.add(f.RuleID, at, path.Join(l.dir, f.Path), "%s", f.Message)
@@ -222,6 +221,7 @@ func (l *life) past(states []history.ID) {
 		}
 		after := before + bytes.Count(l.log.Bytes()[from:l.ends[i]], []byte{'\n'})
 		l.proposers(l.which[i], before, after)
+		l.decided(&l.versions[max(l.which[i], 0)], l.log.Payloads()[before:after])
 		if n := l.which[i]; n >= 0 {
 			v := &l.versions[n]
 			if n < len(l.versions)-1 { // the last one was checked
