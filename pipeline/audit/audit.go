@@ -213,7 +213,7 @@ func (f *findings) add(one history.Finding) {
 	f.count++
 	if one.RuleID == RuleNewer {
 		f.newer++
-	} else if !isSure(one) {
+	} else if !slices.Contains(sure, one.RuleID) {
 		if f.unsure == nil {
 			f.unsure = map[string]int{}
 		}

@@ -245,10 +245,6 @@ func (l *life) growth(v *version, events []ledger.Event) {
 // sure are the rules that hold in every version of one MAJOR.
 var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", RuleNewer}
 
-func isSure(f history.Finding) bool {
-	return slices.Contains(sure, f.RuleID) && f.Path != ledger.ReadmeFile
-}
-
 // undecided takes what was found in commits of a version that this program does not know from the findings to the
 // notes, but for rules that hold in every version.
 func (a *auditor) undecided() {
@@ -260,7 +256,7 @@ func (a *auditor) undecided() {
 		of[c.id.String()] = c.age < a.unknown
 	}
 	a.found.all = slices.DeleteFunc(a.found.all, func(f history.Finding) bool {
-		if !of[f.Commit] || isSure(f) {
+		if !of[f.Commit] || slices.Contains(sure, f.RuleID) {
 			return false
 		}
 		a.found.note(Note{f.Commit, f.Path, f.RuleID + " of this version does not hold: " + f.Message})
