@@ -173,6 +173,7 @@ class Audit(Findings):
         """The ledger has this version from here on (H-20, V12)."""
         self.version = cjson.version(text)
         if self.version > cjson.VERSION and self.late is None:
+            self.directories()  # what was before is judged as it was (V15)
             self.bad("NEWER", "written by a newer countersign, needs at least " + text)
             self.late = set()
 
@@ -318,7 +319,8 @@ class Audit(Findings):
             need(set(m["target_files"] or []) & set(q["target_files"] or []), "H-25: files")
             need("pr_diff" not in (m["kind"], q["kind"]), "H-25: gate-only")
 
-    def at_tip(self):  # H-18, H-26, H-27
+    def directories(self):
+        """Each transaction's directory as it stands, checked (H-18)."""
         trees = {}
         for p, (mode, oid) in self.files.items():
             m = TX.fullmatch(p)
@@ -327,9 +329,13 @@ class Audit(Findings):
         records = {}
         for txid in sorted(trees):
             r = records[txid] = Record(txid, trees[txid]).check()
-            self.states[txid] = r.fold.status if r.fold.folded else ""
             for rule, text in r.problems:
                 self.bad(rule, "%s: %s" % (txid, text), self.late and txid in self.late)
+        return records
+
+    def at_tip(self):  # H-18, H-26, H-27
+        records = self.directories()
+        self.states = {txid: r.fold.status if r.fold.folded else "" for txid, r in records.items()}
         for txid, r in records.items():
             if r.fold.folded and r.proposal:
                 self.run("L24", self.named, txid, r, records)
