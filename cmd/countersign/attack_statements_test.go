@@ -87,7 +87,6 @@ func TestT03DenialTakenBack(t *testing.T) {
 			a.happens(githubtest.Event{Name: "issue_comment", Action: "deleted", ID: id})
 		},
 		"hidden":     func(a *attack, id int64) { a.s.Hide(id, true) },
-		"taken back": func(a *attack, _ int64) { a.says("ada", "/withdraw-deny "+a.fingerprint+" I was wrong") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,9 +18,8 @@ type Verb string
 
 // The verbs.
 const (
-	VerbApprove  Verb = "approve"
-	VerbDeny     Verb = "deny"
-	VerbWithdraw Verb = "withdraw-deny"
+	VerbApprove Verb = "approve"
+	VerbDeny    Verb = "deny"
 )
 
 // A Command is what the first line of a comment says. Without a Fingerprint it
@@ -48,7 +47,6 @@ const (
 //	/approve <fingerprint>
 //	/approve --break-glass <fingerprint> <reason>
 //	/deny <fingerprint>[ <reason>]
-//	/withdraw-deny <fingerprint> <reason>
 //	/approve
 //	/approve secret
 //	/approve protected
@@ -84,10 +82,7 @@ func ParseCommand(body string) (Command, bool) {
 			return Command{}, false
 		}
 		if named, ok := strings.CutPrefix(rest, breakGlassFlag); ok {
-			if _, reason, _ := strings.Cut(named, " "); strings.HasPrefix(reason, signatureMark) {
-				return Command{}, false
-			}
-			return withReason(Command{Verb: VerbApprove, BreakGlass: true}, named)
+			return breakGlass(named)
 		}
 		if i := slices.IndexFunc(shortKinds, func(kind string) bool { return rest == policy.Word(kind) }); i >= 0 {
 			return Command{Verb: VerbApprove, Kind: shortKinds[i]}, true
@@ -103,8 +98,6 @@ func ParseCommand(body string) (Command, bool) {
 			named, reason = "", rest
 		}
 		return Command{Verb: VerbDeny, Fingerprint: named, Reason: ledger.OneLine(reason, reasonLimit)}, true
-	case "/withdraw-deny":
-		return withReason(Command{Verb: VerbWithdraw}, rest)
 	}
 	return Command{}, false
 }
@@ -194,11 +187,11 @@ func blockOf(body string) (signed.Signature, error) {
 	return s, err
 }
 
-// withReason takes the fingerprint, and the reason that has to follow.
-func withReason(c Command, rest string) (Command, bool) {
+// breakGlass reads what follows its flag: the fingerprint, and a reason that is no signature.
+func breakGlass(rest string) (Command, bool) {
 	named, reason, _ := strings.Cut(rest, " ")
-	c.Fingerprint, c.Reason = named, ledger.OneLine(reason, reasonLimit)
-	if !isFingerprint(named) || c.Reason == "" || reason[0] == ' ' {
+	c := Command{Verb: VerbApprove, BreakGlass: true, Fingerprint: named, Reason: ledger.OneLine(reason, reasonLimit)}
+	if !isFingerprint(named) || c.Reason == "" || reason[0] == ' ' || strings.HasPrefix(reason, signatureMark) {
 		return Command{}, false
 	}
 	return c, true
@@ -233,7 +226,7 @@ func isFingerprint(s string) bool {
 func LooksLike(body string) bool {
 	line := strings.ToLower(strings.Map(shown, firstLine(body)))
 	plain := strings.TrimLeft(line, " \t>`*_~-#\\\"'")
-	for _, start := range []string{"/approve", "/deny", "/withdraw-deny"} {
+	for _, start := range []string{"/approve", "/deny"} {
 		if strings.HasPrefix(plain, start) {
 			return true
 		}

@@ -32,7 +32,6 @@ var (
 		{"/deny secret:" + own + "  nö\u200b!  really\r\n", approval.Command{Verb: "deny", Fingerprint: "secret:" + own, Reason: "nö ! really"}},
 		{"/deny  \t" + own + "\u00a0no", approval.Command{Verb: "deny", Fingerprint: own, Reason: "no"}},
 		{"/deny patchset:abc", approval.Command{Verb: "deny", Reason: "patchset:abc"}},
-		{"/withdraw-deny " + own + " I was wrong", approval.Command{Verb: "withdraw-deny", Fingerprint: own, Reason: "I was wrong"}},
 	}
 )
 
@@ -80,8 +79,8 @@ var inexact = map[string]map[string]bool{
 		"/approve --break-glass the site is down":        true,
 		"/approve --breakglass " + own + " down":         true,
 		"/approve " + own + " --break-glass":             true,
-		"/withdraw-deny " + own:                          true,
-		"/withdraw-deny I was wrong":                     true,
+		"/withdraw-deny " + own + " I was wrong":         true,
+		"/withdraw-deny I was wrong":                     false,
 		" /approve " + own:                               true,
 		"\n/approve " + own:                              false,
 		"LGTM":                                           false,
@@ -125,7 +124,6 @@ var inexact = map[string]map[string]bool{
 		"/approve --break-glass protected":         true,
 		"/approve --break-glass protected down":    true,
 		"/approve protected sig:x":                 true,
-		"/withdraw-deny protected sorry":           true,
 		" /approve protected":                      true,
 		"> /approve protected":                     true,
 		"`/approve protected`":                     true,

@@ -129,7 +129,6 @@ func TestConversation(t *testing.T) {
 		{"in an emergency, of a part", talk(comment("/approve --break-glass protected:" + own + " down")),
 			"/approve --break-glass protected:patchset:P down (breaks no glass: it names only a part of what is asked for)"},
 		{"a denial", talk(comment("/deny " + own + " too risky")), "/deny patchset:P too risky"},
-		{"a withdrawal", talk(comment("/withdraw-deny " + own + " sorry")), "/withdraw-deny patchset:P sorry (takes nothing back: a denial is final)"},
 		{"our own comments", talk(first(), comment("/approve "+own, id("8", hour))), ""},
 		{"of our number, but of another kind", talk(comment("/approve "+own, id("7", hour))), "/approve patchset:P"},
 		{"a draft", talk(comment("/deny "+own, review("PENDING", "head"))), ""},

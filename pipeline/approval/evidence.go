@@ -44,8 +44,8 @@ func NewStatementDoc(s Said, a Access) StatementDoc {
 	return StatementDoc{statementSchema, s.Statement, a, s.Text, s.Command, s.Native}
 }
 
-// Decision is what a command decides. It is false for one that decides nothing:
-// a withdrawal, or what only looks like a command.
+// Decision is what a command decides. It is false for what only looks
+// like a command.
 func (s Said) Decision() (ledger.Decision, bool) {
 	switch s.Command.Verb {
 	case VerbApprove:

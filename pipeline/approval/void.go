@@ -44,8 +44,6 @@ func (c Conversation) void(said *Said) string {
 	switch {
 	case !c.names(*command):
 		return "names another patch"
-	case command.Verb == VerbWithdraw:
-		return "takes nothing back: a denial is final"
 	case command.BreakGlass && command.Fingerprint != policy.Fingerprint(policy.KindBreakGlass, c.PatchID):
 		return "breaks no glass: it names only a part of what is asked for"
 	case said.State == ReviewChangesRequested: // two answers that contradict each other
