@@ -151,10 +151,10 @@ func (q quick) Blob(id history.ID) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// T77 Programs of two versions take turns on a ledger. A program of tomorrow, with other words and another
+// T77 T96 Programs of two versions take turns on a ledger. A program of tomorrow, with other words and another
 // escaping, finds ledgers of today sound, takes what is open there to its end, and tells a page that lies; a program of today
 // does so on ledgers of tomorrow, and says of pages that it does not know that they were not checked.
-func TestT77TwoVersions(t *testing.T) {
+func TestT77T96TwoVersions(t *testing.T) {
 	today, tomorrow := page.Versions(nil), storetest.NextPages()
 	plain := play(t, 18, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return today.Of(tree, e) })
 	half := len(plain.entries) / 2
@@ -223,9 +223,9 @@ func (v viewed) last(number int) (int, string) {
 	return 0, ""
 }
 
-// T77 Whatever stands in the place of a page stops no stage and leaves the record sound, and each page that says anything
+// T77 T96 Whatever stands in the place of a page stops no stage and leaves the record sound, and each page that says anything
 // else than the record is told; one that claims a newer version is told as not checked, unless it was of another before.
-func TestT77PageChecked(t *testing.T) {
+func TestT77T96PageChecked(t *testing.T) {
 	const lie = "# All is well\n\nApproved by everybody.\n"
 	own := func(e ledger.Entry) string {
 		events, _, _ := e.Record()

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-// T77 No rule and no list of the record looks at what is in the place of a page, be it a file, a link or a directory.
-func TestT77NoPageDecides(t *testing.T) {
+// T77 T96 No rule and no list of the record looks at what is in the place of a page, be it a file, a link or a directory.
+func TestT77T96NoPageDecides(t *testing.T) {
 	entries, err := storetest.Lives(storetest.Mixed(9)...)
 	if err != nil {
 		t.Fatal(err)
