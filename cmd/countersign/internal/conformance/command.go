@@ -30,8 +30,15 @@ type Command struct {
 
 type running struct {
 	*exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	in   io.WriteCloser
+	out  *bufio.Reader
+	pipe io.Closer // of out
+}
+
+// stop ends the verifier, and with the pipes what it started and left behind.
+func (r *running) stop() {
+	_ = r.Process.Kill()
+	_, _ = r.in.Close(), r.pipe.Close()
 }
 
 // Ask asks one question.
@@ -60,7 +67,7 @@ func (c *Command) ask(q Question) (a Answer, err error) {
 	}
 	timer := time.AfterFunc(within, func() {
 		late <- true
-		_ = r.Process.Kill()
+		r.stop()
 	})
 	defer timer.Stop()
 	_, err = r.in.Write(append(line, '\n'))
@@ -95,6 +102,7 @@ func (r *running) line() (line []byte, err error) {
 
 func (c *Command) start() error {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	cmd.WaitDelay = time.Second // for standard error, which what it started may keep open
 	if c.Say != nil {
 		cmd.Stderr = &lines{say: c.Say}
 	}
@@ -109,7 +117,7 @@ func (c *Command) start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.running = &running{cmd, in, bufio.NewReaderSize(out, 64<<10)}
+	c.running = &running{cmd, in, bufio.NewReaderSize(out, 64<<10), out}
 	return nil
 }
 
@@ -133,7 +141,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 func (c *Command) kill() {
 	if c.running != nil {
-		_ = c.running.Process.Kill()
+		c.running.stop()
 		_ = c.running.Wait()
 		c.running = nil
 	}
@@ -146,7 +154,7 @@ func (c *Command) Close() error {
 	}
 	r := c.running
 	c.running = nil
-	timer := time.AfterFunc(limit, func() { _ = r.Process.Kill() })
+	timer := time.AfterFunc(limit, r.stop)
 	defer timer.Stop()
 	if err := errors.Join(r.in.Close(), r.Wait()); err != nil {
 		return fmt.Errorf("the verifier: %w", err)

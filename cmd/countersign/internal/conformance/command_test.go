@@ -74,7 +74,7 @@ func TestCommand(t *testing.T) {
 		"answers": "", "bad end": "",
 		"dies":    "nothing: the verifier ended: EOF",
 		"hangs":   "nothing: no answer within 2s",
-		"lies":    "accept\x1b[2J",
+		"lies":    `"accept\x1b[2J"`,
 		"babbles": "nothing: no answer in JSON: invalid character 'h' looking for beginning of value",
 		"other":   "the question json-0001",
 	} {
@@ -100,6 +100,21 @@ func TestCommand(t *testing.T) {
 				t.Errorf("%q", said)
 			}
 		})
+	}
+}
+
+// TestCommandBelow: a verifier that has started another program is not waited for either, once that is to end.
+func TestCommandBelow(t *testing.T) {
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip(err)
+	}
+	begun := time.Now()
+	c := &Command{Argv: []string{"/bin/sh", "-c", "sleep 20; true"}, Say: func(string) {}, Limit: 100 * time.Millisecond}
+	if _, err := c.Ask(Question{ID: "x", Input: json.RawMessage("{}")}); err == nil || err.Error() != "no answer within 100ms" {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 

@@ -44,8 +44,8 @@ type Verifier interface {
 	Ask(Question) (Answer, error)
 }
 
-// A Failure is a vector whose answer is not the expected one. What was answered is a
-// stranger's text.
+// A Failure is a vector whose answer is not the expected one. Its texts are short and safe to
+// print, whatever the verifier wrote.
 type Failure struct {
 	ID       string `json:"id"`
 	Expected string `json:"expected"`
@@ -92,7 +92,7 @@ func Run(dir fs.FS, of Verifier) (Result, error) {
 		}
 		r.OK = false
 		r.Classes[i].Failed++
-		r.Failures = append(r.Failures, Failure{v.ID, v.Expect.String(), answered})
+		r.Failures = append(r.Failures, Failure{v.ID, shown(v.Expect.String()), shown(answered)})
 	}
 	return r, nil
 }
@@ -101,7 +101,7 @@ func Run(dir fs.FS, of Verifier) (Result, error) {
 func (r Result) Text() string {
 	var b strings.Builder
 	for _, f := range r.Failures {
-		fmt.Fprintf(&b, "%s: expected %s, answered %s\n", f.ID, shown(f.Expected), shown(f.Answered))
+		fmt.Fprintf(&b, "%s: expected %s, answered %s\n", f.ID, f.Expected, f.Answered)
 	}
 	for _, c := range r.Classes {
 		fmt.Fprintf(&b, "%s: %d passed, %d failed\n", c.Class, c.Passed, c.Failed)
@@ -111,14 +111,15 @@ func (r Result) Text() string {
 
 // shown makes a text safe to print, and short.
 func shown(text string) string {
-	const most = 400
+	const most = 400 // bytes
+	more := ""
+	if len(text) > most {
+		text, more = text[:most], "…"
+	}
 	if quoted := fmt.Sprintf("%+q", text); quoted != `"`+text+`"` {
 		text = quoted
 	}
-	if len(text) > most {
-		text = text[:most] + "…"
-	}
-	return text
+	return text + more
 }
 
 // An Expectation is the right answer.
