@@ -68,8 +68,9 @@ wrote, of which it cannot tell whether they say what the record does.
 
 Exit code 1 means a violation, a history that is not all here, a commit that nothing
 accounts for, or a forge that contradicts the record; 2, that there is no ledger; 3, that something
-cannot be read; 4, with --online, that something is unknown, or was not asked yet; 7, that all of that
-is well, but a page in the ledger says something else than the record.`,
+cannot be read; 4, with --online, that something is unknown, or was not asked yet; 6, that only a
+newer countersign can judge the ledger; 7, that all of that is well, but a page in the ledger says
+something else than the record.`,
 		Example: `  countersign audit
   countersign audit --allowed-signers .github/ledger-signers --json
   countersign audit --from refs/tags/ledger-2026 --branch main

@@ -239,7 +239,7 @@ func TestNames(t *testing.T) {
 	page := string(raw)
 	all, _ := literals(t)
 	var code strings.Builder
-	formats := regexp.MustCompile(`^(refs/(agent|countersign)/|countersign/[a-z_-]+/[0-9]+$|countersign-[a-z]+@v[0-9]|(tx|turn|artifact|approval|apply|validate|ledger)/[a-z_]+$|<!-- countersign[:-][a-z]|pkg:golang/.*#)`)
+	formats := regexp.MustCompile(`^(refs/(agent|countersign)/|countersign/[a-z_-]+/[0-9]+$|countersign-[a-z]+@v[0-9]|(tx|turn|artifact|approval|apply|validate|ledger)/[a-z_]+$|<!-- countersign[: -][a-z]|pkg:golang/.*#)`)
 	notFormat := []string{"refs/agent/forged", "refs/countersign/probe"} // of the demo, and never made
 	for text, at := range all {
 		code.WriteString(text + "\n")
