@@ -355,7 +355,8 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range ledger.CheckOwn(dir, tx) {
+	_, found := ledger.ReadOwn(dir, tx)
+	for _, v := range found {
 		return v.RuleID + ": " + v.Message
 	}
 	return ""

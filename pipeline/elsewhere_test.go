@@ -197,7 +197,7 @@ func TestL24Elsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := ledger.CheckOwn(dir, tx.ID)
+		_, found := ledger.ReadOwn(dir, tx.ID)
 		if name == "" && len(found) > 0 || name != "" && (len(found) != 1 || found[0].RuleID != "L24") {
 			t.Errorf("%s: %+v", name, found)
 		}

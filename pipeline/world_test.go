@@ -329,7 +329,8 @@ func (w *world) sound(tx string, want ledger.Status) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	for _, v := range ledger.CheckOwn(dir, tx) {
+	_, found := ledger.ReadOwn(dir, tx)
+	for _, v := range found {
 		w.Errorf("the record: %+v", v)
 	}
 }

@@ -45,16 +45,10 @@ func (c *checker) check() []rule.Violation {
 	return c.Sorted()
 }
 
-// CheckOwn is Check for a directory that must be of our making, so that a
-// tamperer gains nothing by dropping the chain. id is the transaction's.
-func CheckOwn(dir fs.FS, id string) []rule.Violation {
-	_, found := ReadOwn(dir, id)
-	return found
-}
-
-// ReadOwn is CheckOwn, and returns the log that was checked for those who go on
-// with it. The log is nil where the events cannot be read or ReadLog refuses
-// them; something was found then.
+// ReadOwn is Check for a directory that must be of our making, so that a
+// tamperer gains nothing by dropping the chain. id is the transaction's. It also
+// returns the log that was checked, nil where the events cannot be read or
+// ReadLog refuses them; something was found then.
 func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 	c := newChecker(dir)
 	c.modes = true

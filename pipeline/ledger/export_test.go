@@ -6,6 +6,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
+// CheckOwn is what ReadOwn finds.
+func CheckOwn(dir fs.FS, id string) []rule.Violation {
+	_, found := ReadOwn(dir, id)
+	return found
+}
+
 // CheckLoosely and CheckOwnLoosely are Check and CheckOwn with the lenient
 // walk, whatever ReadLog says. proven tells what it says.
 

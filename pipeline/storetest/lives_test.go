@@ -31,7 +31,7 @@ func TestLives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := ledger.CheckOwn(dir, tx.TransactionID); len(found) > 0 {
+		if _, found := ledger.ReadOwn(dir, tx.TransactionID); len(found) > 0 {
 			t.Errorf("%s: %v", tx.TransactionID, found)
 		}
 	}
