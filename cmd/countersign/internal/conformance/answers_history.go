@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -22,8 +21,15 @@ import (
 
 var limits = bundle.Limits{Held: 256 << 20, Made: 1 << 30}
 
+// errBundle refuses a bundle.
+var errBundle = &broken{[]string{"BUNDLE"}}
+
 func readBundle(raw []byte) (*bundle.Bundle, error) {
-	return bundle.Read(bytes.NewReader(raw), int64(len(raw)), limits)
+	b, err := bundle.Read(bytes.NewReader(raw), int64(len(raw)), limits)
+	if err != nil {
+		return nil, errBundle
+	}
+	return b, nil
 }
 
 func historyBundle(in struct {
@@ -31,12 +37,12 @@ func historyBundle(in struct {
 }) (values, error) {
 	b, err := readBundle(in.Bundle)
 	if err != nil {
-		return nil, &broken{[]string{"BUNDLE"}}
+		return nil, err
 	}
 	refs := values{}
 	for _, r := range b.Refs {
 		if _, _, err := b.Object(r.ID); err != nil {
-			return nil, &broken{[]string{"BUNDLE"}}
+			return nil, errBundle
 		}
 		refs[r.Name] = r.ID.String()
 	}
@@ -53,7 +59,7 @@ func historyAudit(in struct {
 }) (values, error) {
 	b, err := readBundle(in.Bundle)
 	if err != nil {
-		return nil, &broken{[]string{"BUNDLE"}}
+		return nil, err
 	}
 	q := verdict.Question{Ledger: in.Ref, Tip: in.Tip}
 	if in.AllowedSigners != nil {
@@ -61,7 +67,7 @@ func historyAudit(in struct {
 	}
 	ref, err := verdict.LedgerOf(b, in.Ref)
 	if err != nil {
-		return nil, &broken{[]string{"BUNDLE"}}
+		return nil, errBundle
 	}
 	r, err := verdict.OfObjects(b, ref, q)
 	if err != nil {
@@ -84,11 +90,7 @@ func historyAudit(in struct {
 		return nil, err
 	}
 	states, err := statesOf(b, ref)
-	return auditValues(r, states), err
-}
-
-func auditValues(r audit.Result, states values) values {
-	return values{"tip": r.Tip, "commits": r.Commits, "transactions": r.Transactions, "states": states}
+	return values{"tip": r.Tip, "commits": r.Commits, "transactions": r.Transactions, "states": states}, err
 }
 
 // commitsOf are the commits of a history, the oldest first.

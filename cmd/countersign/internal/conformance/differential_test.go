@@ -314,18 +314,7 @@ func change(random *rand.Rand, doc m) string {
 // anyLedger is a ledger of two lives, in which one file of one commit, or its message, is another.
 func anyLedger(t *testing.T, r *rand.Rand) (string, Question) {
 	lives := []storetest.Life{pick(r, allLives...), pick(r, allLives...)}
-	entries, err := storetest.LivesOf(byte(r.IntN(256)), lives...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &ledgerHistory{t: t}
-	for _, e := range entries {
-		s := &stage{files: map[string]string{}, message: e.Message, when: e.When.Unix()}
-		for name, data := range e.Files {
-			s.files[name] = string(data)
-		}
-		h.stages = append(h.stages, s)
-	}
+	h := wholeLedgerOf(t, byte(r.IntN(256)), lives...)
 	what := fmt.Sprintf("lives %v", lives)
 	i := r.IntN(len(h.stages))
 	s := h.stages[i]

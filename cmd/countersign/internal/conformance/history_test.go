@@ -57,10 +57,20 @@ func (h *ledgerHistory) put(kind, data, name string) string {
 	return id
 }
 
-// ledgerOf is the history of a ledger with some lives, without pages.
+// ledgerOf is the history of a ledger with some lives, without pages and what no rule asks for.
 func ledgerOf(t testing.TB, lives ...storetest.Life) *ledgerHistory {
 	t.Helper()
-	entries, err := storetest.Lives(lives...)
+	h := wholeLedgerOf(t, 5, lives...)
+	for _, s := range h.stages {
+		s.shorten(t, slices.Contains(lives, storetest.Whole))
+	}
+	return h
+}
+
+// wholeLedgerOf is the history of a ledger with some lives, without pages.
+func wholeLedgerOf(t testing.TB, seed byte, lives ...storetest.Life) *ledgerHistory {
+	t.Helper()
+	entries, err := storetest.LivesOf(seed, lives...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +80,6 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) *ledgerHistory {
 		for name, data := range e.Files {
 			s.files[name] = string(data)
 		}
-		s.shorten(t, slices.Contains(lives, storetest.Whole))
 		h.stages = append(h.stages, s)
 	}
 	return h
@@ -219,10 +228,7 @@ func (h *ledgerHistory) bundle(head string) Bytes {
 	return Bytes(head + "\n" + git(list.String(), "pack-objects", "--stdout", "-q", "--window=50"))
 }
 
-func (h *ledgerHistory) whole() Bytes {
-	tip := h.make()
-	return h.bundle("# v2 git bundle\n" + tip + " " + ledgerRef + "\n")
-}
+func (h *ledgerHistory) whole() Bytes { return h.bundleAt(h.make()) }
 
 // at is the number of the nth stage whose message begins so.
 func (h *ledgerHistory) at(title string, nth int) int {
