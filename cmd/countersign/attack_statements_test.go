@@ -86,7 +86,7 @@ func TestT03DenialTakenBack(t *testing.T) {
 			a.s.Delete(id)
 			a.happens(githubtest.Event{Name: "issue_comment", Action: "deleted", ID: id})
 		},
-		"hidden":     func(a *attack, id int64) { a.s.Hide(id, true) },
+		"hidden": func(a *attack, id int64) { a.s.Hide(id, true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
