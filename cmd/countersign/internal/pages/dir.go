@@ -193,6 +193,7 @@ func (d *dir) removeOthers() (removed int, err error) {
 // isPage reports whether a file has a name that site gives.
 func isPage(name string) bool {
 	base := path.Base(name)
-	id, inTx := strings.CutPrefix(name, "tx/")
-	return base == "index.html" || inTx && ledger.CheckID(strings.TrimSuffix(id, ".html")) == nil || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || name == bundleAddress
+	id, isHTML := strings.CutSuffix(name, ".html")
+	id, inTx := strings.CutPrefix(id, "tx/")
+	return base == "index.html" || isHTML && inTx && ledger.CheckID(id) == nil || strings.HasPrefix(name, "search/") && strings.HasSuffix(base, ".js") || name == bundleAddress
 }
