@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A workshop is a world's commits where more can be built, on no branch, and
@@ -25,7 +25,7 @@ type workshop struct {
 	*commits
 	built map[string]fstest.MapFS
 	ran   []string // trees and commands
-	known *secret.Finder
+	known redact.Finder
 }
 
 func (w *workshop) Tree(ctx context.Context, commit string) (fs.FS, error) {
@@ -53,7 +53,7 @@ func (w *workshop) BuildCommit(ctx context.Context, parent string, files []patch
 	return id, nil
 }
 
-func (w *workshop) Run(_ context.Context, known *secret.Finder, _ policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+func (w *workshop) Run(_ context.Context, known redact.Finder, _ policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
 	w.known = known
 	var out []checks.Execution
 	for _, c := range commands {
@@ -202,7 +202,7 @@ func TestFailedAfterwards(t *testing.T) {
 // failing are commands of which none succeeds.
 type failing struct{}
 
-func (failing) Run(_ context.Context, _ *secret.Finder, _ policy.Sandbox, _ fs.FS, commands []policy.Check) (out []checks.Execution, err error) {
+func (failing) Run(_ context.Context, _ redact.Finder, _ policy.Sandbox, _ fs.FS, commands []policy.Check) (out []checks.Execution, err error) {
 	for _, c := range commands {
 		out = append(out, checks.Execution{Argv: c.Argv, Required: c.Required, ExitCode: 1, Protection: sandbox.Protection{Mode: "workspace-write", Namespaces: []string{}}})
 	}

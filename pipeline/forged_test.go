@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -190,7 +190,7 @@ type changing struct {
 	meanwhile func()
 }
 
-func (c changing) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+func (c changing) Run(ctx context.Context, known redact.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
 	c.meanwhile()
 	return c.workshop.Run(ctx, known, mode, tree, commands)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -36,7 +36,7 @@ type Gated struct {
 	denials   []ledger.Denial
 	unjoined  []ledger.Denial // fetched with a ledger that could not be joined with this one
 	patch     reviewed.Source // where the patch is to be had
-	secrets   *secret.Finder
+	secrets   redact.Finder
 	offsets   []patch.Offset
 
 	talk     *conversation.Conversation // on its pull request, nil where that was not read

@@ -8,17 +8,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/seal"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // gathered is what Review gathered before it looks at the ledger.
 type gathered struct {
 	input.Patch
-	diff  []byte                // the canonical bytes
-	found []secret.PatchFinding // what the patch introduces
-	risks risk.List             // of the patch alone
+	diff  []byte           // the canonical bytes
+	found []redact.Finding // what the patch introduces
+	risks risk.List        // of the patch alone
 	rules Rules
 	mode  policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull  *forge.PullRequest

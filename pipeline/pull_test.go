@@ -22,8 +22,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -668,7 +668,7 @@ func (p planting) refuses(t *testing.T, err error) {
 	t.Helper()
 	var (
 		corrupt *ledger.CorruptError
-		untold  *secret.FoundError
+		untold  *redact.FoundError
 	)
 	if !errors.As(err, &corrupt) && !errors.As(err, &untold) || !strings.Contains(err.Error(), p.why) {
 		t.Errorf("it was taken up: %v, want %q", err, p.why)

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // TestT48ProposerIsNoSecret: what a patch holds does not take its proposer's id out of the record, by which they are
@@ -60,7 +60,7 @@ func TestT48PathIsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := r.Review(t.Context(), in, false); !errors.As(err, new(*secret.FoundError)) {
+	if done, err := r.Review(t.Context(), in, false); !errors.As(err, new(*redact.FoundError)) {
 		t.Errorf("%+v %v", done.ID, err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A Reviewed is a recorded proposal. Known says that it was there already, and Again what that
@@ -278,7 +278,7 @@ const decided = "/approve secret /approve protected /approve patchset: /deny sec
 // run from the ledger, since what they expect is stored without secrets.
 //
 // The Finder that it returns knows the patch's secrets.
-func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (*secret.Finder, []secret.PatchFinding, error) {
+func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (redact.Finder, []redact.Finding, error) {
 	finder, found := r.Secrets.Learn(set)
 	for _, f := range set.Files() { // whose names tell who has to approve: one that is a secret of the patch itself is refused as well
 		if err := finder.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
@@ -289,10 +289,10 @@ func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (
 		return finder, nil, err
 	}
 	if finder.Text(decided) != decided {
-		return finder, nil, &secret.FoundError{Found: found, Why: "it is a word of what people decide with, and no decision could be recorded"}
+		return finder, nil, &redact.FoundError{Found: found, Why: "it is a word of what people decide with, and no decision could be recorded"}
 	}
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
-		return finder, nil, &secret.FoundError{Found: found, Why: "the Policy refuses secrets"}
+		return finder, nil, &redact.FoundError{Found: found, Why: "the Policy refuses secrets"}
 	}
 	if in.Proposal == nil {
 		return finder, found, nil

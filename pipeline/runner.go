@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A Runner runs the stages of one command. What a stage returns has the ledger as
@@ -38,7 +38,7 @@ type Runner struct {
 	// branch that a pull request is to, whose own Policy may make it stricter, ""
 	// for none.
 	Rules   func(ctx context.Context, base string) (Rules, error)
-	Secrets *secret.Finder
+	Secrets redact.Finder
 	Actor   ledger.Actor // who runs this
 	// Decider is whose decisions are recorded here, and zero where nobody is known
 	// by more than a name that a machine made up: then none is.
@@ -84,7 +84,7 @@ type Runner struct {
 // bytes where they were given, and what its commands came to. It is a value, and
 // a stage that learns more returns another one.
 type Known struct {
-	Secrets *secret.Finder
+	Secrets redact.Finder
 	patches map[string][]byte
 	offsets map[string][]patch.Offset
 	ran     checks.Ran

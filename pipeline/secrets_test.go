@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -119,7 +119,7 @@ func TestT46DeniedSecret(t *testing.T) {
 func TestT46RefusedSecret(t *testing.T) {
 	w := newWorld(t)
 	w.policy.Secrets.Mode = policy.Refuse
-	var refused *secret.FoundError
+	var refused *redact.FoundError
 	patch, secret := leak()
 	_, err := w.as(bot).Review(t.Context(), w.input(patch), false)
 	if !errors.As(err, &refused) || strings.Contains(err.Error(), secret) || w.tip() != "" {
@@ -249,7 +249,7 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 // not: such a Proposal is refused rather than bound to fail.
 func TestKeepableTests(t *testing.T) {
 	w := newWorld(t)
-	var refused *secret.FoundError
+	var refused *redact.FoundError
 	_, secret := leak()
 	in := w.input(fix)
 	in.Proposal = &proposal.Proposal{AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.ContentMatch, Target: "a", Expected: secret}}}

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // ownWords are the words, hashes and days of a record that are long enough to be known as a secret: of its members' names
@@ -89,7 +89,7 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			h := newHub(newWorld(t))
 			tx, err := h.live(strings.Replace(fix, "+new\n", "+postgres://shop:"+word+"@db.example.org/shop\n", 1))
-			if errors.As(err, new(*secret.FoundError)) {
+			if errors.As(err, new(*redact.FoundError)) {
 				if h.w.tip() != "" || word != "patchset" && !strings.Contains(string(h.w.policy.JSON()), word) {
 					t.Errorf("refused: %v; the ledger is at %s", err, h.w.tip())
 				}

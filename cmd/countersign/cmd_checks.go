@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -33,7 +33,7 @@ var _ checks.Commands = commands{}
 
 // Run runs each command on a copy of its own. What it prints comes back without
 // secrets, those among the variables that the Policy lets in included.
-func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, list []policy.Check) ([]checks.Execution, error) {
+func (c commands) Run(ctx context.Context, known redact.Finder, mode policy.Sandbox, tree fs.FS, list []policy.Check) ([]checks.Execution, error) {
 	m, err := sandbox.ParseMode(string(mode))
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c commands) Run(ctx context.Context, known *secret.Finder, mode policy.San
 		Mode: m, Scratch: scratch, LookupEnv: lookup, AcceptSeccomp: c.acceptSeccomp,
 		Read: filepath.SplitList(c.a.Getenv("COUNTERSIGN_SANDBOX_READ")), Path: strings.Join(path, string(filepath.ListSeparator)),
 	}
-	finder := known.Knowing(passed...)
+	finder := ours(known).Knowing(passed...)
 	done, err := checks.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
 	for i := range done {
 		done[i].Error = finder.Text(done[i].Error)

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -168,7 +168,7 @@ func (all *advancing) run(ctx context.Context, r *pipeline.Runner, concurrency i
 
 // row is what became of a transaction, without the secrets of its patch, which
 // only this run of it knows.
-func (all *advancing) row(ctx context.Context, known *secret.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
+func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
 	row := report.Row{
 		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: state.Of(tx.Status, "", tx.GateOnly(), false),
 	}

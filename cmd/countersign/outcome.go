@@ -28,10 +28,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -76,7 +76,7 @@ var exitCodes = []struct {
 		as[*ledger.WordError], as[*ledger.AmbiguousError], is(ledger.ErrNoTransactions), is(ledger.ErrNoneOpen), is(ledger.ErrNotFound),
 		as[*gitstore.AcceptError], as[*gitstore.NotInHistoryError], as[*gitstore.UnsignableError], as[*gitstore.UnsafeError], as[*gitstore.UnsupportedError], as[*gitstore.RefError], as[*gitstore.BundleError],
 		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), as[*wire.HashError],
-		as[policy.Problems], as[*secret.FoundError], as[*reviewed.RedactedError], as[*seal.Error], as[*checks.ReadOnlyError], as[*checks.SandboxError], as[*checks.ResultsError],
+		as[policy.Problems], as[*redact.FoundError], as[*reviewed.RedactedError], as[*seal.Error], as[*checks.ReadOnlyError], as[*checks.SandboxError], as[*checks.ResultsError],
 		as[*checks.NoCommandsError], as[*sandbox.UnavailableError], as[*input.SeveralError], as[*input.FormatError], as[*input.InvalidError], as[*patch.Error],
 	}},
 }

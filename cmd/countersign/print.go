@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
@@ -51,11 +52,14 @@ func (a *App) finder() *secret.Finder {
 	return a.secrets
 }
 
+// ours is what a stage knows of secrets: there is one kind of Finder here.
+func ours(f redact.Finder) *secret.Finder { return f.(*secret.Finder) }
+
 // learn takes over what a stage has learnt about secrets, before anything of it
 // is printed.
 func (a *App) learn(k pipeline.Known) {
 	if k.Secrets != nil {
-		a.secrets = k.Secrets.Also(a.finder())
+		a.secrets = ours(k.Secrets).Also(a.finder())
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -219,7 +219,7 @@ type apartCommands struct {
 	m        *participant
 }
 
-func (c apartCommands) Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
+func (c apartCommands) Run(ctx context.Context, known redact.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]checks.Execution, error) {
 	return apart(c.m, func() ([]checks.Execution, error) { return c.commands.Run(ctx, known, mode, tree, commands) })
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
@@ -231,7 +231,7 @@ func record(t *testing.T, r *pipeline.Runner) {
 // A command is one that runs until something has happened.
 type command func()
 
-func (c command) Run(context.Context, *secret.Finder, policy.Sandbox, fs.FS, []policy.Check) ([]checks.Execution, error) {
+func (c command) Run(context.Context, redact.Finder, policy.Sandbox, fs.FS, []policy.Check) ([]checks.Execution, error) {
 	c()
 	return nil, nil
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // Commands runs commands, each on a copy of a commit's tree of its own, in the
 // sandbox. A sandbox that is not there is an error; a command that fails is not.
 // What they print comes back without what known finds.
 type Commands interface {
-	Run(ctx context.Context, known *secret.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]Execution, error)
+	Run(ctx context.Context, known redact.Finder, mode policy.Sandbox, tree fs.FS, commands []policy.Check) ([]Execution, error)
 }
 
 // A Checker runs the checks of a change. Its commands run here, or Results has
@@ -31,7 +31,7 @@ type Checker struct {
 	Commands Commands       // nil where none are run
 	Results  *Results       // nil where there are none
 	Sandbox  policy.Sandbox // that was asked for, "" for the Policy's
-	Secrets  *secret.Finder
+	Secrets  redact.Finder
 	Ran      Ran // what ran already is not run again
 }
 
@@ -245,7 +245,7 @@ type commandDoc struct {
 // Record adds the commands that ran to what a stage records: what the ledger has
 // already, as it ran before the apply, is not told again after it, unless a validate
 // has found something in between.
-func (d Done) Record(s *ledger.Stage, secrets *secret.Finder, when string) {
+func (d Done) Record(s *ledger.Stage, secrets redact.Finder, when string) {
 	item, _ := s.Log.FileChange()
 	again := len(ledger.Of[*ledger.ValidateComplete](s.Log)) > 0
 	for _, run := range d.Runs {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
@@ -28,7 +29,7 @@ type counted struct {
 	mode policy.Sandbox
 }
 
-func (c *counted) Run(_ context.Context, _ *secret.Finder, mode policy.Sandbox, _ fs.FS, commands []policy.Check) ([]Execution, error) {
+func (c *counted) Run(_ context.Context, _ redact.Finder, mode policy.Sandbox, _ fs.FS, commands []policy.Check) ([]Execution, error) {
 	var out []Execution
 	for _, one := range commands {
 		c.ran[strings.Join(one.Argv, " ")]++

@@ -17,9 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/seal"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 )
 
 // A RedactedError says that the ledger has a patch only without its secrets.
@@ -242,14 +242,14 @@ func violations(files []string) []rule.Violation {
 // shown the record. Whoever can write the ledger could have named other files,
 // or hidden some of the patch as if it were a secret. The Finder that it returns
 // knows the patch's secrets.
-func Compare(tx ledger.Transaction, set patch.Patchset, known *secret.Finder) (*secret.Finder, error) {
+func Compare(tx ledger.Transaction, set patch.Patchset, known redact.Finder) (redact.Finder, error) {
 	finder, found := known.Learn(set)
 	return finder, Describes(tx, set, finder, found)
 }
 
 // Describes is Compare where what looks like secrets in the patch was found already,
 // and the Finder knows it.
-func Describes(tx ledger.Transaction, set patch.Patchset, finder *secret.Finder, found []secret.PatchFinding) error {
+func Describes(tx ledger.Transaction, set patch.Patchset, finder redact.Finder, found []redact.Finding) error {
 	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
 	p := tx.Pointers.Proposal
 	before, after := set.Hashes()
@@ -261,7 +261,7 @@ func Describes(tx ledger.Transaction, set patch.Patchset, finder *secret.Finder,
 		return corrupt("the files that it names are not those of its patch")
 	}
 	if len(found) > 0 && !p.ContainsSecrets {
-		return &secret.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
+		return &redact.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
 	}
 	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
 		return corrupt("what is stored of its patch is not that patch without secrets, by the rules of today")

@@ -36,7 +36,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // A Kind is a sort of risk, by the word that the package comment has.
@@ -98,7 +98,7 @@ func (r *Risk) at(line int) {
 
 // Of lists the risks of a patch itself; found are the secrets that it introduces.
 // Those that only the Policy knows are InPolicy.
-func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
+func Of(set patch.Patchset, found []redact.Finding) []Risk {
 	var out []Risk
 	secrets := map[string][]int{}
 	for _, f := range found {
@@ -120,7 +120,7 @@ func Of(set patch.Patchset, found []secret.PatchFinding) []Risk {
 // OfDiff lists what a diff tells by itself, without its base: less than Of, as nothing is
 // looked at that only whole files tell; DiffAlone says so. Secrets are those of added
 // lines, and those that stand there as <REDACTED:kind> where the diff is kept without.
-func OfDiff(d patch.Diff, f *secret.Finder) []Risk {
+func OfDiff(d patch.Diff, f redact.Finder) []Risk {
 	var out []Risk
 	for _, p := range d.Parts() {
 		found := secretLines(p.Added, f)
@@ -140,7 +140,7 @@ const DiffAlone = "only the diff was seen: "
 var redacted = regexp.MustCompile(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
 
 // secretLines are the lines in which a secret among them begins.
-func secretLines(added []patch.Line, f *secret.Finder) []secret.PatchFinding {
+func secretLines(added []patch.Line, f redact.Finder) []redact.Finding {
 	var text bytes.Buffer
 	ends := make([]int, len(added))
 	for i, l := range added {
@@ -148,10 +148,10 @@ func secretLines(added []patch.Line, f *secret.Finder) []secret.PatchFinding {
 		text.WriteByte('\n')
 		ends[i] = text.Len()
 	}
-	var out []secret.PatchFinding
+	var out []redact.Finding
 	add := func(at int, kind string) {
 		if i, _ := slices.BinarySearch(ends, at+1); i < len(added) {
-			out = append(out, secret.PatchFinding{Line: added[i].After, Kind: kind})
+			out = append(out, redact.Finding{Line: added[i].After, Kind: kind})
 		}
 	}
 	for _, one := range f.Find(text.String()) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
@@ -117,7 +118,7 @@ func TestOrder(t *testing.T) {
 	set := between(t,
 		map[string]*patch.File{"a-gone": text("a\n"), "z.sh": text("a\n"), "m": text("a\n")},
 		map[string]*patch.File{"a-gone": nil, "z.sh": program("a\n"), "b": text("\x00"), "m": text(" a\n"), "go.mod": text("x\n")})
-	found := []secret.PatchFinding{{Path: "m", Line: 1, Kind: "generic-api-key"}, {Path: "b", Line: 0, Kind: "private-key"}}
+	found := []redact.Finding{{Path: "m", Line: 1, Kind: "generic-api-key"}, {Path: "b", Line: 0, Kind: "private-key"}}
 	p := policy.Default()
 	p.Protected = []policy.Rule{{Paths: []string{"/m"}, Required: 2}}
 	all := risk.Sort(append(risk.Of(set, found), risk.InPolicy(p, []string{"b", "m"})...))
@@ -182,7 +183,7 @@ func TestSecretWord(t *testing.T) {
 	want := `{"kind":"secret","path":"a","lines":[2],"detail":"known-value"}
 {"kind":"lookalike","path":"a","lines":[2],"detail":"…"}
 `
-	if got := lines(risk.Of(set, []secret.PatchFinding{{Path: "a", Line: 2, Kind: "known-value"}})); got != want {
+	if got := lines(risk.Of(set, []redact.Finding{{Path: "a", Line: 2, Kind: "known-value"}})); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -21,7 +21,7 @@ func TestT47CodeInKey(t *testing.T) {
 			if at > 8 && code == "NewReverseProxyForTesting2" {
 				continue // one word with a digit is as a short last line
 			}
-			out := redact(t, secret.Default(), mixed)
+			out := redacted(t, secret.Default(), mixed)
 			diff := redactDiff(t, secret.Default(), change(t, nil, map[string]string{"a": mixed}).Bytes())
 			if strings.Count(out, code) != strings.Count(mixed, code) || strings.Count(diff, strings.ReplaceAll(code, "\n", "\n+")) != strings.Count(mixed, code) {
 				t.Errorf("before line %d, %q is not shown:\n%s\n%s", at, code, out, diff)
@@ -44,7 +44,7 @@ func TestT46LineWithoutDigits(t *testing.T) {
 			odd := strings.Repeat(letters, 4)
 			key := strings.Join(lines[:at], "\n") + "\n" + odd + "\n" + strings.Join(lines[at+1:], "\n")
 			for what, form := range map[string]string{"whole": key, "no end": strings.Join(strings.Split(key, "\n")[:10], "\n"), "no beginning": strings.Join(strings.Split(key, "\n")[1:], "\n")} {
-				if out := redact(t, secret.Default(), form); strings.Contains(out, odd[:20]) {
+				if out := redacted(t, secret.Default(), form); strings.Contains(out, odd[:20]) {
 					t.Errorf("%s, line %d: %s", what, at, out)
 				}
 			}
@@ -65,7 +65,7 @@ func TestT46KeyForms(t *testing.T) {
 		"XML": strings.ReplaceAll(key, "\n", "&#10;"), "C": "\"" + strings.ReplaceAll(key, "\n", "\\n\"\\\n\"") + "\"",
 		"header fields": strings.Replace(key, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0123456789ABCDEF0123456789ABCDEF\n\n", 1),
 	} {
-		out := redact(t, secret.Default(), form)
+		out := redacted(t, secret.Default(), form)
 		for _, line := range lines[1:9] {
 			if strings.Contains(out, line[:20]) {
 				t.Errorf("%s: %s", name, out)

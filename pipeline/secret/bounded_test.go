@@ -70,7 +70,7 @@ func TestT42Bounded(t *testing.T) {
 	}
 	for name, text := range hostile(n / 2) {
 		t.Run(name, func(t *testing.T) {
-			redact(t, f, text)
+			redacted(t, f, text)
 			redactDiff(t, f, []byte("@@ -0,0 +1,99999999 @@\n+"+strings.ReplaceAll(text, "\n", "\n+")))
 		})
 	}
@@ -81,7 +81,7 @@ func TestT42Unscanned(t *testing.T) {
 	secretText := "password = \"8fJq2" + "LmZx7RwT0vK\""
 	text := strings.Repeat("eyey", 1<<18) + "\n" + secretText
 	f := secret.Default()
-	out := redact(t, f, text)
+	out := redacted(t, f, text)
 	if strings.Contains(out, "LmZx") || !strings.Contains(out, "<REDACTED:unscanned>") || len(out) > 10000 {
 		t.Errorf("%.300q", out)
 	}

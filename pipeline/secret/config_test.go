@@ -47,7 +47,7 @@ func TestNew(t *testing.T) {
 			if name == "own rule" {
 				want = strings.Replace(want, "wxyz", "<REDACTED:acme-key>", 1)
 			}
-			if got := redact(t, configured(t, c.config), c.text); got != want {
+			if got := redacted(t, configured(t, c.config), c.text); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})

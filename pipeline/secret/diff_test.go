@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
@@ -34,7 +35,7 @@ func change(t testing.TB, before, after map[string]string) patch.Patchset {
 }
 
 // redactDiff is Diff, with the checks that hold for every diff.
-func redactDiff(t testing.TB, f *secret.Finder, diff []byte) string {
+func redactDiff(t testing.TB, f redact.Finder, diff []byte) string {
 	t.Helper()
 	was := bytes.Clone(diff)
 	out := f.Diff(diff)

@@ -25,7 +25,7 @@ func TestIdempotent(t *testing.T) {
 			for range 3 + r.IntN(25) {
 				b.WriteString(parts[r.IntN(len(parts))])
 			}
-			redact(t, f, b.String())
+			redacted(t, f, b.String())
 			redactDiff(t, f, []byte(b.String()))
 			redactDiff(t, f, []byte("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n+"+strings.ReplaceAll(b.String(), "\n", "\n"+string(" +-"[r.IntN(3)]))))
 		}

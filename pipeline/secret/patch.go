@@ -8,22 +8,14 @@ import (
 	"sort"
 
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
-
-// A PatchFinding is a secret that a patch introduces. Path is the file's after
-// the patch, redacted where it holds a secret itself. Line counts from 1 in the
-// file after the patch; it is 0 for the name, and 1 for a binary file.
-type PatchFinding struct {
-	Path string
-	Line int
-	Kind string
-}
 
 // Patch returns the secrets that a patch introduces: in added lines, in the
 // names and the content of added and renamed files, and in binary files. What
 // stands in a line that the patch leaves as it was is not introduced. Sorted by
 // path and line.
-func (f *Finder) Patch(set patch.Patchset) []PatchFinding {
+func (f *Finder) Patch(set patch.Patchset) []redact.Finding {
 	_, found := f.Learn(set)
 	return found
 }
@@ -31,7 +23,7 @@ func (f *Finder) Patch(set patch.Patchset) []PatchFinding {
 // Learn is Patch, and returns a Finder that also knows the secrets in and
 // around what the patch touches: with it, Diff and Text redact them where
 // their context is out of sight, as in a hunk within a long key.
-func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
+func (f *Finder) Learn(set patch.Patchset) (redact.Finder, []redact.Finding) {
 	d := newDiffText(f.rules(), set.Bytes())
 	unsearched := d.beside(set)
 	spans, secrets := f.search(d)
@@ -46,17 +38,17 @@ func (f *Finder) Learn(set patch.Patchset) (*Finder, []PatchFinding) {
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
 			for _, n := range g.Find(c.Path) {
-				found = append(found, PatchFinding{c.Path, 0, n.Kind})
+				found = append(found, redact.Finding{c.Path, 0, n.Kind})
 			}
 			if kind := g.rules().names(c.Path); kind != "" {
-				found = append(found, PatchFinding{c.Path, 0, kind})
+				found = append(found, redact.Finding{c.Path, 0, kind})
 			}
 		}
 	}
 	for i := range found {
 		found[i].Path = g.Text(found[i].Path)
 	}
-	slices.SortFunc(found, func(a, b PatchFinding) int {
+	slices.SortFunc(found, func(a, b redact.Finding) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
 	return g, slices.Compact(found)
@@ -73,7 +65,7 @@ const (
 
 // beside appends content that the diff does not show: renamed files, and what
 // stands around the hunks. It returns the files that are too much.
-func (d *diffText) beside(set patch.Patchset) (unsearched []PatchFinding) {
+func (d *diffText) beside(set patch.Patchset) (unsearched []redact.Finding) {
 	if len(d.files) != len(set.Changes)+1 {
 		return nil // larger than maxDocument: taken whole
 	}
@@ -86,7 +78,7 @@ func (d *diffText) beside(set patch.Patchset) (unsearched []PatchFinding) {
 		switch c.Kind {
 		case patch.Rename:
 			if len(c.After.Data) > renames {
-				unsearched = append(unsearched, PatchFinding{c.Path, 1, KindUnscanned})
+				unsearched = append(unsearched, redact.Finding{c.Path, 1, KindUnscanned})
 				continue
 			}
 			renames -= len(c.After.Data)
@@ -150,7 +142,7 @@ func lineAfter(data []byte, at int) int {
 }
 
 // introduced picks from spans what the patch adds.
-func (d *diffText) introduced(set patch.Patchset, spans []span) (out []PatchFinding) {
+func (d *diffText) introduced(set patch.Patchset, spans []span) (out []redact.Finding) {
 	fresh := map[int32][]int32{} // added lines, by file
 	for _, l := range d.lines {
 		if l.role == added {
@@ -175,7 +167,7 @@ func (d *diffText) introduced(set patch.Patchset, spans []span) (out []PatchFind
 		}
 		if line > 0 && !seen[s.id] {
 			seen[s.id] = s.id > 0
-			out = append(out, PatchFinding{d.files[l.file].path, int(line), s.kind})
+			out = append(out, redact.Finding{d.files[l.file].path, int(line), s.kind})
 		}
 	}
 	return out

@@ -100,7 +100,7 @@ func TestT46HalfKeys(t *testing.T) {
 		"in code":      `"` + strings.ReplaceAll(key, "\n", "\\n\" +\n\t\"") + `"`,
 		"encrypted":    strings.Replace(key, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1),
 	} {
-		out := redact(t, secret.Default(), text)
+		out := redacted(t, secret.Default(), text)
 		if strings.Contains(out, lines[4]) {
 			t.Errorf("%s: %q", name, out)
 		}

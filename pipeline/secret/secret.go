@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // A Finder finds secrets. It may be used by several goroutines at once.
@@ -29,13 +31,6 @@ type Finder struct {
 	rules func() *ruleset
 	known knownValues
 	clean [sha256.Size]byte // of a diff that Learn found nothing in
-}
-
-// A Finding says where a secret is, and never what it is. Start and End are
-// offsets in bytes.
-type Finding struct {
-	Kind       string
-	Start, End int
 }
 
 // Default returns a Finder with gitleaks' default rules. Each is read and
@@ -93,12 +88,12 @@ func (f *Finder) learning(list []known) *Finder {
 func (f *Finder) search(src source) ([]span, []known) { return search(src, f.rules(), f.known) }
 
 // Find returns the secrets in s, in order; they do not overlap.
-func (f *Finder) Find(s string) []Finding {
+func (f *Finder) Find(s string) []redact.Place {
 	spans, _ := f.search(plainText{f.rules(), []byte(s)})
-	var out []Finding
+	var out []redact.Place
 	for _, p := range spans {
 		if !p.old {
-			out = append(out, Finding{p.kind, p.start, p.end})
+			out = append(out, redact.Place{p.kind, p.start, p.end})
 		}
 	}
 	return out

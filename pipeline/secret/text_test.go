@@ -24,8 +24,8 @@ func absent(t *testing.T, out []byte, value string) {
 	}
 }
 
-// redact is Text, with the checks that hold for every text.
-func redact(t *testing.T, f *secret.Finder, s string) string {
+// redacted is Text, with the checks that hold for every text.
+func redacted(t *testing.T, f *secret.Finder, s string) string {
 	t.Helper()
 	out := f.Text(s)
 	if again := f.Text(out); again != out {
@@ -45,7 +45,7 @@ func TestT46Samples(t *testing.T) {
 	for _, s := range secrettest.Samples() {
 		t.Run(s.Kind, func(t *testing.T) {
 			for _, text := range []string{s.Text(), "we saw " + s.Text() + " in it\n", "x\n  " + s.Text() + "\ny", "f(" + s.Text() + ")"} {
-				out := redact(t, secret.Default(), text)
+				out := redacted(t, secret.Default(), text)
 				absent(t, []byte(out), s.Value)
 				if !strings.Contains(out, "<REDACTED:") {
 					t.Errorf("no marker in %q", out)
@@ -78,7 +78,7 @@ func planted(text string) []string {
 func TestT50Encodings(t *testing.T) {
 	for k, s := range secrettest.Samples() {
 		for i, once := range planted(s.Text()) {
-			out := redact(t, secret.Default(), "the value ("+once+") is")
+			out := redacted(t, secret.Default(), "the value ("+once+") is")
 			absent(t, []byte(out), s.Value)
 			if strings.Contains(out, once) {
 				t.Errorf("%s: form %d gives %q", s.Kind, i, out)
@@ -104,11 +104,11 @@ func TestT50Glued(t *testing.T) {
 	for _, s := range secrettest.Samples() {
 		for n := range 5 {
 			low := strings.Repeat("0", n) + hex.EncodeToString([]byte(s.Text()))
-			if out := redact(t, secret.Default(), low); strings.Contains(out, low[8:]) {
+			if out := redacted(t, secret.Default(), low); strings.Contains(out, low[8:]) {
 				t.Errorf("%s in hexadecimal digits after %d others is left: %q", s.Kind, n, out)
 			}
 			once := "/" + strings.Repeat("q", n) + base64.RawURLEncoding.EncodeToString([]byte(s.Text()))
-			if out := redact(t, secret.Default(), once); strings.Contains(out, once[8:]) {
+			if out := redacted(t, secret.Default(), once); strings.Contains(out, once[8:]) {
 				t.Errorf("%s after %d digits is left: %q", s.Kind, n, out)
 			}
 		}
@@ -124,7 +124,7 @@ func TestT50SplitOverLines(t *testing.T) {
 			}
 			for _, at := range []int{len(s.Value) / 3, len(s.Value) / 2, len(s.Value) - 4} {
 				text := "const a = \"" + s.Before + s.Value[:at] + joint + s.Value[at:] + s.After + "\"\n"
-				out := redact(t, secret.Default(), text)
+				out := redacted(t, secret.Default(), text)
 				// A bare line break may as well end a value that has no fixed length.
 				short := at == len(s.Value)-4 && strings.TrimSpace(joint) == ""
 				if strings.Contains(out, s.Value[:at]) || !short && strings.Contains(out, s.Value[at:]) {
@@ -144,14 +144,14 @@ func TestT50BrokenLines(t *testing.T) {
 		for ; len(code) > 16; code = code[16:] {
 			wrapped = append(wrapped, code[:16])
 		}
-		out := redact(t, secret.Default(), strings.Join(append(wrapped, code), "\n"))
+		out := redacted(t, secret.Default(), strings.Join(append(wrapped, code), "\n"))
 		if strings.Contains(out, wrapped[len(wrapped)/2]) {
 			t.Errorf("%s in lines of base64: %q", s.Kind, out)
 		}
 		if s.Before != "" || strings.Contains(s.Value, "\n") {
 			continue
 		}
-		out = redact(t, secret.Default(), "x\n:\n"+strings.Join(strings.Split(s.Value, ""), "\n")+"\n")
+		out = redacted(t, secret.Default(), "x\n:\n"+strings.Join(strings.Split(s.Value, ""), "\n")+"\n")
 		if n := strings.Count(out, "\n"); n > len(s.Value)/2+8 {
 			t.Errorf("%s in single characters: %q", s.Kind, out)
 		}
@@ -166,7 +166,7 @@ func TestT47EveryOccurrence(t *testing.T) {
 			word = strings.Split(word, "\n")[3]
 		}
 		for _, other := range planted(word) {
-			out := redact(t, secret.Default(), "first: "+s.Text()+" then x"+word+"x and "+other+".")
+			out := redacted(t, secret.Default(), "first: "+s.Text()+" then x"+word+"x and "+other+".")
 			absent(t, []byte(out), word)
 		}
 	}
@@ -179,13 +179,13 @@ func TestT47NoExcuses(t *testing.T) {
 			" // gitleaks:allow", " # gitleaks:allow --mount=type=secret,id=x", "\n<REDACTED:unscanned>",
 			" import { a } from 'b'", " EXAMPLE false null",
 		} {
-			absent(t, []byte(redact(t, secret.Default(), s.Text()+excuse)), s.Value)
+			absent(t, []byte(redacted(t, secret.Default(), s.Text()+excuse)), s.Value)
 		}
-		absent(t, []byte(redact(t, secret.Default(), "<REDACTED:"+s.Text()+" >")), s.Value)
+		absent(t, []byte(redacted(t, secret.Default(), "<REDACTED:"+s.Text()+" >")), s.Value)
 	}
 	// gitleaks excuses this line in files of some names.
 	password := secrettest.Samples()[23].Value
-	absent(t, []byte(redact(t, secret.Default(), "SRC_TOKEN = \""+password+"\"")), password)
+	absent(t, []byte(redacted(t, secret.Default(), "SRC_TOKEN = \""+password+"\"")), password)
 }
 
 // T47: the tokens that the process uses, whatever they look like.
@@ -194,13 +194,13 @@ func TestT47Knowing(t *testing.T) {
 	f := secret.Default().Knowing(values...)
 	for _, v := range values {
 		for i, form := range append(planted(v), "0"+v+"0") {
-			out := redact(t, f, "<"+form+">")
+			out := redacted(t, f, "<"+form+">")
 			if left := strings.Contains(out, form); left != (v == "tiny") {
 				t.Errorf("form %d of %q: %q", i, v, out)
 			}
 		}
 	}
-	if out := redact(t, secret.Default().Knowing("\xa9 1234567"), "caf\u00e9 \u00e9\u00a9 1234567"); out != "caf\u00e9 \u00e9<REDACTED:known-value>" {
+	if out := redacted(t, secret.Default().Knowing("\xa9 1234567"), "caf\u00e9 \u00e9\u00a9 1234567"); out != "caf\u00e9 \u00e9<REDACTED:known-value>" {
 		t.Errorf("a value that begins within a character: %q", out)
 	}
 	if out := f.Text("cut off: correct horse b"); strings.Contains(out, "horse") {
@@ -227,7 +227,7 @@ func TestT48OwnTexts(t *testing.T) {
 		"the kinds of markers.\n\tSyncEOF\n\tSyncBool\n\tSyncInt64\n\tSyncUint64\n",
 		"100% of %d bytes, %s and \\n in \"quotes\", caf\u00e9 \xff",
 	} {
-		if out := redact(t, secret.Default(), s); out != s {
+		if out := redacted(t, secret.Default(), s); out != s {
 			t.Errorf("redacted: %q", out)
 		}
 	}
@@ -240,7 +240,7 @@ func TestT47RandomTexts(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, s := range secrettest.SamplesFrom(seed + 100) {
 			noise := randomText(r, 400)
-			if out := redact(t, secret.Default(), noise); out != noise {
+			if out := redacted(t, secret.Default(), noise); out != noise {
 				t.Fatalf("redacted without a secret: %q", out)
 			}
 			forms := planted(s.Text())
@@ -249,7 +249,7 @@ func TestT47RandomTexts(t *testing.T) {
 				at++
 			}
 			text := noise[:at] + " " + forms[r.IntN(len(forms))] + " " + noise[at:] + "\n" + s.Text() + "\n"
-			absent(t, []byte(redact(t, secret.Default(), text)), s.Value)
+			absent(t, []byte(redacted(t, secret.Default(), text)), s.Value)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
 // addTool makes a tool of what a call does with its arguments, the fields of P.
@@ -126,7 +126,7 @@ func about(err error, doc map[string]any) {
 	var arguments *ArgumentError
 	var format *input.FormatError
 	var limit *pipeline.LimitError
-	var found *secret.FoundError
+	var found *redact.FoundError
 	var denied *pipeline.DeniedError
 	var dirty *effect.DirtyError
 	var problems policy.Problems
