@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
 // A workshop is a world's commits where more can be built, on no branch, and
@@ -59,7 +58,7 @@ func (w *workshop) Run(_ context.Context, known redact.Finder, _ policy.Sandbox,
 	for _, c := range commands {
 		w.ran = append(w.ran, strings.Join(c.Argv, " "))
 		data, err := fs.ReadFile(tree, c.Argv[2])
-		e := checks.Execution{Argv: c.Argv, Required: c.Required, Stdout: string(data), StdoutBytes: int64(len(data)), Protection: sandbox.Protection{Mode: "workspace-write", Namespaces: []string{}}}
+		e := checks.Execution{Argv: c.Argv, Required: c.Required, Stdout: string(data), StdoutBytes: int64(len(data)), Protection: checks.Protection{Mode: "workspace-write", Namespaces: []string{}}}
 		if err != nil || !strings.Contains(string(data), c.Argv[1]) {
 			e.ExitCode = 1
 		}
@@ -204,7 +203,7 @@ type failing struct{}
 
 func (failing) Run(_ context.Context, _ redact.Finder, _ policy.Sandbox, _ fs.FS, commands []policy.Check) (out []checks.Execution, err error) {
 	for _, c := range commands {
-		out = append(out, checks.Execution{Argv: c.Argv, Required: c.Required, ExitCode: 1, Protection: sandbox.Protection{Mode: "workspace-write", Namespaces: []string{}}})
+		out = append(out, checks.Execution{Argv: c.Argv, Required: c.Required, ExitCode: 1, Protection: checks.Protection{Mode: "workspace-write", Namespaces: []string{}}})
 	}
 	return out, nil
 }

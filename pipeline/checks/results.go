@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
 // Schema is the first word of Results' format.
@@ -90,7 +89,7 @@ func (r Results) check() error {
 			return fmt.Errorf("execution %d: %w", i+1, err)
 		}
 		if k := key(e.Argv, e.Shell); seen[k] {
-			return fmt.Errorf("execution %d: %s is there twice", i+1, label(e.Argv))
+			return fmt.Errorf("execution %d: %s is there twice", i+1, Label(e.Argv))
 		} else {
 			seen[k] = true
 		}
@@ -110,7 +109,7 @@ func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execu
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := distinct(commands); err != nil {
+	if err := Distinct(commands); err != nil {
 		return nil, err
 	}
 	if r.Tree != tree {
@@ -128,16 +127,16 @@ func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execu
 		e, ok := left[key(c.Argv, c.Shell)]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s is missing", label(c.Argv))
+			return nil, fmt.Errorf("%s is missing", Label(c.Argv))
 		case e.Required != c.Required:
-			return nil, fmt.Errorf("%s is required in one place and optional in the other", label(c.Argv))
+			return nil, fmt.Errorf("%s is required in one place and optional in the other", Label(c.Argv))
 		}
 		delete(left, key(c.Argv, c.Shell))
 		out = append(out, e)
 	}
 	for _, e := range r.Executions {
 		if _, unwanted := left[key(e.Argv, e.Shell)]; unwanted {
-			return nil, fmt.Errorf("%s has a result, although nobody asked for it", label(e.Argv))
+			return nil, fmt.Errorf("%s has a result, although nobody asked for it", Label(e.Argv))
 		}
 	}
 	return out, nil
@@ -146,19 +145,28 @@ func (r Results) For(tree, policySum string, commands []policy.Check) (_ []Execu
 // An Execution is what came of one command. It holds what the command printed,
 // which may be anything, secrets included.
 type Execution struct {
-	Argv        []string           `json:"argv"`
-	Shell       bool               `json:"shell"`            // Argv's first word is a script for sh
-	Required    bool               `json:"required"`         // as the Policy or the Proposal says
-	ExitCode    int                `json:"exit_code"`        // 128 and the signal's number where one ended it; -1 where it never ran
-	Signal      string             `json:"signal,omitempty"` // in words
-	TimedOut    bool               `json:"timed_out"`
-	DurationMS  int64              `json:"duration_ms"`
-	Stdout      string             `json:"stdout"` // at most 64 KiB: the middle is cut out, and a line says so
-	Stderr      string             `json:"stderr"`
-	StdoutBytes int64              `json:"stdout_bytes"` // printed in all
-	StderrBytes int64              `json:"stderr_bytes"`
-	Error       string             `json:"error"` // why it could not be run
-	Protection  sandbox.Protection `json:"protection"`
+	Argv        []string   `json:"argv"`
+	Shell       bool       `json:"shell"`            // Argv's first word is a script for sh
+	Required    bool       `json:"required"`         // as the Policy or the Proposal says
+	ExitCode    int        `json:"exit_code"`        // 128 and the signal's number where one ended it; -1 where it never ran
+	Signal      string     `json:"signal,omitempty"` // in words
+	TimedOut    bool       `json:"timed_out"`
+	DurationMS  int64      `json:"duration_ms"`
+	Stdout      string     `json:"stdout"` // at most 64 KiB: the middle is cut out, and a line says so
+	Stderr      string     `json:"stderr"`
+	StdoutBytes int64      `json:"stdout_bytes"` // printed in all
+	StderrBytes int64      `json:"stderr_bytes"`
+	Error       string     `json:"error"` // why it could not be run
+	Protection  Protection `json:"protection"`
+}
+
+// Protection is what a sandbox had in force when a command ran.
+type Protection struct {
+	Mode          string   `json:"mode"`
+	Landlock      int      `json:"landlock"`       // ABI version; 0 means none
+	Namespaces    []string `json:"namespaces"`     // names as of /proc/PID/ns
+	Seccomp       bool     `json:"seccomp"`        // the filter of dangerous system calls
+	NetworkFilter bool     `json:"network_filter"` // no network because the filter denies sockets
 }
 
 // OK reports whether the command ran to its end and reported success.
@@ -168,10 +176,10 @@ func (e Execution) OK() bool {
 
 // The bounds of an Execution. Those of the text it holds are in bytes.
 const (
-	maxOutput     = 64 << 10
+	MaxOutput     = 64 << 10
 	maxWords      = 1000
 	maxArgv       = 64 << 10
-	maxNote       = 1000 // of a signal's name, or the reason why it could not be run
+	MaxNote       = 1000 // of a signal's name, or the reason why it could not be run
 	maxNumber     = 1e15 // as far as canonical JSON is exact
 	maxNamespaces = 16
 )
@@ -185,8 +193,8 @@ func (e Execution) check() error {
 		return fmt.Errorf("its exit code is %d, and its error %+q", e.ExitCode, truncate(e.Error, 200))
 	case !isNote(e.Signal) || !isNote(e.Error):
 		return fmt.Errorf("its signal and error are not a short line of text each")
-	case len(e.Stdout) > maxOutput || len(e.Stderr) > maxOutput || !allText(e.Stdout, e.Stderr):
-		return fmt.Errorf("its output is not text of at most %d bytes", maxOutput)
+	case len(e.Stdout) > MaxOutput || len(e.Stderr) > MaxOutput || !allText(e.Stdout, e.Stderr):
+		return fmt.Errorf("its output is not text of at most %d bytes", MaxOutput)
 	case !isCount(e.DurationMS) || !isCount(e.StdoutBytes) || !isCount(e.StderrBytes):
 		return fmt.Errorf("a number is out of range")
 	}
@@ -205,7 +213,7 @@ func allText(all ...string) bool {
 }
 
 func isNote(s string) bool {
-	return len(s) <= maxNote && allText(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	return len(s) <= MaxNote && allText(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
 func isCount(n int64) bool { return n >= 0 && n < maxNumber }
@@ -214,8 +222,8 @@ func isCount(n int64) bool { return n >= 0 && n < maxNumber }
 // shell reads them.
 func key(argv []string, shell bool) string { return fmt.Sprintf("%t %q", shell, argv) }
 
-// label shows a command in an error.
-func label(argv []string) string {
+// Label shows a command in an error.
+func Label(argv []string) string {
 	return strconv.QuoteToASCII(truncate(strings.Join(argv, " "), 200))
 }
 
@@ -226,13 +234,13 @@ func truncate(s string, most int) string {
 	return s
 }
 
-// distinct refuses a command that is given twice: there is one result for both.
-func distinct(commands []policy.Check) error {
+// Distinct refuses a command that is given twice: there is one result for both.
+func Distinct(commands []policy.Check) error {
 	seen := map[string]bool{}
 	for _, c := range commands {
 		k := key(c.Argv, c.Shell)
 		if seen[k] {
-			return fmt.Errorf("the command %s is asked for twice", label(c.Argv))
+			return fmt.Errorf("the command %s is asked for twice", Label(c.Argv))
 		}
 		seen[k] = true
 	}

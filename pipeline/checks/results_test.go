@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
 var (
@@ -30,7 +29,7 @@ func shell(script string) policy.Check {
 func ran(c policy.Check) Execution {
 	return Execution{
 		Argv: c.Argv, Shell: c.Shell, Required: c.Required, DurationMS: 12, Stdout: "done\n", StdoutBytes: 5,
-		Protection: sandbox.Protection{Mode: "workspace-write", Landlock: 5, Namespaces: []string{"user", "net"}, Seccomp: true},
+		Protection: Protection{Mode: "workspace-write", Landlock: 5, Namespaces: []string{"user", "net"}, Seccomp: true},
 	}
 }
 
@@ -55,7 +54,7 @@ func TestLineAndParse(t *testing.T) {
 	failed := ran(check(false, "a"))
 	failed.ExitCode, failed.Signal, failed.TimedOut = 137, "killed", true
 	failed.Stderr = "\x00\x1b[31m\"\\\ufffd€\u2028" + strings.Repeat("x", 1000)
-	never := Execution{Argv: []string{"b", ""}, ExitCode: -1, Error: "it is not there", Protection: sandbox.Protection{Namespaces: []string{}}}
+	never := Execution{Argv: []string{"b", ""}, ExitCode: -1, Error: "it is not there", Protection: Protection{Namespaces: []string{}}}
 	for _, r := range []Results{
 		results(),
 		results(check(true, "go", "test"), shell("go test"), check(false, "go test")),
@@ -89,7 +88,7 @@ func TestOK(t *testing.T) {
 
 // TestT22Values: no value out of its bounds is read, nor written.
 func TestT22Values(t *testing.T) {
-	long := strings.Repeat("x", maxOutput+1)
+	long := strings.Repeat("x", MaxOutput+1)
 	for name, change := range map[string]func(*Results){
 		"another schema":             func(r *Results) { r.Schema = "countersign/results/2" },
 		"no schema":                  func(r *Results) { r.Schema = "" },
@@ -114,9 +113,9 @@ func TestT22Values(t *testing.T) {
 		"exit code -2":               func(r *Results) { r.Executions[0].ExitCode = -2 },
 		"exit code -1, no error":     func(r *Results) { r.Executions[0].ExitCode = -1 },
 		"exit code 0, error":         func(r *Results) { r.Executions[0].Error = "x" },
-		"a long signal":              func(r *Results) { r.Executions[0].Signal = long[:maxNote+1] },
+		"a long signal":              func(r *Results) { r.Executions[0].Signal = long[:MaxNote+1] },
 		"a signal of two lines":      func(r *Results) { r.Executions[0].Signal = "a\nb" },
-		"a long error":               func(r *Results) { noted(r, long[:maxNote+1]) },
+		"a long error":               func(r *Results) { noted(r, long[:MaxNote+1]) },
 		"an error with an escape":    func(r *Results) { noted(r, "\x1b[2J") },
 		"an error with an override":  func(r *Results) { noted(r, "a\u202eb") },
 		"an error not UTF-8":         func(r *Results) { noted(r, "\xed\xa0\x80") },
@@ -136,7 +135,7 @@ func TestT22Values(t *testing.T) {
 		"over 8 MiB": func(r *Results) {
 			many(r, 22)
 			for i := range r.Executions {
-				r.Executions[i].Stdout = strings.Repeat("\x01", maxOutput)
+				r.Executions[i].Stdout = strings.Repeat("\x01", MaxOutput)
 			}
 		},
 	} {

@@ -1,14 +1,16 @@
-package checks
+package workshop
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/checks"
 )
 
 func TestExcerpt(t *testing.T) {
-	full := strings.Repeat("0123456789abcde\n", maxOutput/16)
+	full := strings.Repeat("0123456789abcde\n", checks.MaxOutput/16)
 	for _, c := range []struct{ name, in, want string }{
 		{"nothing", "", ""},
 		{"a line", "done\n", "done\n"},
@@ -32,9 +34,9 @@ func TestExcerptCut(t *testing.T) {
 		"not UTF-8": "\xff", "now and then": "ab\xffc€\xe2\x82", "cut characters": "\xf0\x9f\x98",
 	} {
 		for extra := range 5 {
-			in := "begin" + strings.Repeat(unit, 3*maxOutput/len(unit)) + strings.Repeat("e", extra) + "end"
+			in := "begin" + strings.Repeat(unit, 3*checks.MaxOutput/len(unit)) + strings.Repeat("e", extra) + "end"
 			got := excerpt([]byte(in), int64(len(in)))
-			if len(got) > maxOutput || len(got) < maxOutput-200 || !utf8.ValidString(got) {
+			if len(got) > checks.MaxOutput || len(got) < checks.MaxOutput-200 || !utf8.ValidString(got) {
 				t.Fatalf("%s: %d bytes", name, len(got))
 			}
 			start, rest, _ := strings.Cut(got, "… ")
@@ -93,9 +95,9 @@ func TestExcerptOfPart(t *testing.T) {
 		{"a\nb\n", 1000, "a\nb\n… 996 bytes cut …\n"},
 		{"a\nb", 1000, "a\nb\n… 997 bytes cut …\n"},
 		{"", 7, "\n… 7 bytes cut …\n"},
-		{strings.Repeat("x", 2*maxOutput), 10 * maxOutput, strings.Repeat("x", maxOutput-64) + "\n… 589888 bytes cut …\n"},
+		{strings.Repeat("x", 2*checks.MaxOutput), 10 * checks.MaxOutput, strings.Repeat("x", checks.MaxOutput-64) + "\n… 589888 bytes cut …\n"},
 	} {
-		if got := excerpt([]byte(c.kept), c.total); got != c.want || len(got) > maxOutput {
+		if got := excerpt([]byte(c.kept), c.total); got != c.want || len(got) > checks.MaxOutput {
 			t.Errorf("%.20q of %d: %d bytes, end %q", c.kept, c.total, len(got), got[max(0, len(got)-30):])
 		}
 	}
