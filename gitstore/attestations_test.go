@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 const attested = "tx_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -34,7 +35,7 @@ func TestT79AttestationsHostile(t *testing.T) {
 		large: strings.Repeat("x", gitstore.MaxAttestation+1),
 	})
 	w.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestT79AttestationsHostile(t *testing.T) {
 	}
 	v := newWork(t, map[string]string{"transactions": "a file\n"})
 	v.git("update-ref", "refs/agent/ledger-attestations", "HEAD")
-	if l, err = v.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{}); err != nil {
+	if l, err = v.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := l.Kept(t.Context(), gitstore.Attestations, nil)
@@ -87,11 +88,11 @@ func TestAttestationsGrow(t *testing.T) {
 		t.Error("it moved every time")
 	}
 	w := r.clone()
-	mine := r.share(w, gitstore.LedgerOptions{})
+	mine := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if _, err := mine.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestAttestationsGrow(t *testing.T) {
 	keep(mine, more)
 	keep(s, more)
 	fresh := r.clone()
-	late := r.share(fresh, gitstore.LedgerOptions{})
+	late := r.share(fresh, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if _, err := late.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 func TestBesideRef(t *testing.T) {
@@ -37,7 +38,7 @@ func kept(text string) map[string][]byte {
 func TestCheckpointsLocal(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a": "1\n"})
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestCheckpointsHostile(t *testing.T) {
 		"1-0123456789ab": "good\n", "README.md": "no\n", "2-0123456789AB": "no\n", "3-0123456789ab/x": "no\n", "4-0123456789ab": strings.Repeat("x", 40<<10),
 	})
 	w.git("update-ref", "refs/agent/ledger-checkpoints", "HEAD")
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestSyncCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := r.clone()
-	mine := r.share(w, gitstore.LedgerOptions{})
+	mine := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if _, err := mine.Sync(t.Context(), false, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestSyncCheckpoints(t *testing.T) {
 	if err := s.Keep(t.Context(), gitstore.Checkpoints, gitstore.Kept{}, first, someTime); err != nil {
 		t.Fatal(err)
 	}
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}

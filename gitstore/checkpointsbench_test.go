@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
@@ -52,7 +53,7 @@ func BenchmarkAuditWitnessed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+				l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -55,7 +56,7 @@ func appendEntry(dir, number string) error {
 	if err != nil {
 		return err
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func appendLines(dir, name string, n int) error {
 	if err != nil {
 		return err
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	for i := range n {
 		if err == nil {
 			err = storetest.AppendLine(l, fmt.Sprintf("%s-%d", name, i))
@@ -160,7 +161,7 @@ func (w work) open() *gitstore.Repo {
 // Open opens the repository anew and returns its ledger.
 func (w work) Open() ledger.Store {
 	w.t.Helper()
-	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

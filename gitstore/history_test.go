@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -42,7 +43,7 @@ func appendAll(tb testing.TB, dir string, entries []ledger.Entry, some int, sign
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Sign: sign})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}, Sign: sign})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code 
 	if err != nil {
 		return audit.Result{}, err
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		return audit.Result{}, err
 	}

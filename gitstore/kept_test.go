@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // What is kept in a clone is of one ledger and one kind, and in one that cannot be
@@ -21,7 +22,7 @@ func TestKept(t *testing.T) {
 	repo, err := gitstore.Open(work.dir)
 	check(err)
 	open := func(ref string) *gitstore.Ledger {
-		l, err := repo.Ledger(ref, gitstore.LedgerOptions{})
+		l, err := repo.Ledger(ref, gitstore.LedgerOptions{Pages: page.Versions{}})
 		check(err)
 		return l
 	}

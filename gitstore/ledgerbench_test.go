@@ -75,7 +75,7 @@ func ledgerAt(tb testing.TB, dir string, pages ...page.Version) *gitstore.Ledger
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: pages})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions(pages)})
 	if err != nil {
 		tb.Fatal(err)
 	}

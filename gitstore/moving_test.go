@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // T80 A ledger on a path moves between any two questions that a look at it takes:
@@ -24,10 +25,10 @@ func TestT80MovesWhileLookedAt(t *testing.T) {
 		question, gone := 1+n/2, n%2 == 1
 		r, _ := newRemote(t, false)
 		r.url = r.repo.Dir
-		other := r.share(r.clone(), gitstore.LedgerOptions{})
+		other := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 		advance(t, other, "tx1", "1")
 		clone := r.clone()
-		us := r.share(clone, gitstore.LedgerOptions{})
+		us := r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}})
 		if _, err := us.Snapshot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestT80MovesWhileLookedAt(t *testing.T) {
 			if err := os.RemoveAll(clone.path(".git/countersign/ledgers")); err != nil {
 				t.Fatal(err)
 			}
-			us = r.share(clone, gitstore.LedgerOptions{})
+			us = r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}})
 		}
 
 		dir := t.TempDir()
@@ -82,9 +83,9 @@ func TestT80MovesAllTheTime(t *testing.T) {
 	}
 	r, _ := newRemote(t, false)
 	r.url = r.repo.Dir
-	other, clone := r.share(r.clone(), gitstore.LedgerOptions{}), r.clone()
+	other, clone := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}}), r.clone()
 	advance(t, other, "tx1", "1")
-	if _, err := r.share(clone, gitstore.LedgerOptions{}).Snapshot(t.Context()); err != nil {
+	if _, err := r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var tips string
@@ -113,7 +114,7 @@ exec %[2]s "$@"
 		}
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if _, err := r.share(clone, gitstore.LedgerOptions{}).Snapshot(t.Context()); err != nil {
+	if _, err := r.share(clone, gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	asked, err := os.ReadFile(filepath.Join(dir, "asked"))

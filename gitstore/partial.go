@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/page"
 )
 
 // partialCopy is what is here of a ledger that is elsewhere: the objects that were
@@ -302,7 +301,7 @@ func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing
 
 // prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
 // these are in.
-func (p *partialCopy) prefetchRows(root plumbing.Hash, pages page.Versions, entries []ledger.Entry) error {
+func (p *partialCopy) prefetchRows(root plumbing.Hash, pages ledger.Pages, entries []ledger.Entry) error {
 	var dirs []string
 	for _, e := range entries {
 		for _, file := range pages.TablesOf(e) {

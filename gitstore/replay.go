@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -28,7 +27,7 @@ type replay struct {
 	former, now  plumbing.Hash // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
-	pages        page.Versions
+	pages        ledger.Pages
 }
 
 // An ourStep is one of our commits: what it brought, and what it is about.

@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -66,7 +67,7 @@ func (r remote) clone() work { return newWork(r.t, map[string]string{"a": "1\n"}
 
 // Open opens the ledger from a new clone.
 func (r remote) Open() ledger.Store {
-	s := r.share(r.clone(), gitstore.LedgerOptions{})
+	s := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 	if r.full {
 		if _, err := s.Sync(r.t.Context(), false, nil); err != nil {
 			r.t.Fatal(err)
@@ -105,7 +106,7 @@ func TestSharedLeavesTheCloneAlone(t *testing.T) {
 	r, _ := newRemote(t, false)
 	w := r.clone()
 	refs, objects := w.git("for-each-ref"), w.git("count-objects", "-v")
-	s := r.share(w, gitstore.LedgerOptions{})
+	s := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 	add(t, s, "one")
 	add(t, r.Open(), "two")
 	add(t, s, "three")
@@ -146,7 +147,7 @@ func TestT10SharedList(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Reset()
-	snap, err := r.share(r.clone(), gitstore.LedgerOptions{}).Snapshot(t.Context(), paths...)
+	snap, err := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context(), paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestSharedHostSize(t *testing.T) {
 	bareLedgerAt(t, r.repo.Dir, 2000)
 	server.Reset()
 	day := ledger.Day(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
-	s := r.share(r.clone(), gitstore.LedgerOptions{})
+	s := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 	snap, err := s.Snapshot(t.Context(), day, "denied/00", "proposed/00")
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,7 @@ func TestSharedCacheGone(t *testing.T) {
 			w := r.clone()
 			look := func() *gitstore.Shared {
 				t.Helper()
-				s := r.share(w, gitstore.LedgerOptions{Verify: verify})
+				s := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}, Verify: verify})
 				if _, err := s.Snapshot(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -353,7 +354,7 @@ func TestT51Rewritten(t *testing.T) {
 			r, _ := newRemote(t, full)
 			w := r.clone()
 			open := func() *gitstore.Shared {
-				s := r.share(w, gitstore.LedgerOptions{})
+				s := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 				if full {
 					if _, err := s.Sync(t.Context(), false, nil); err != nil {
 						t.Log(err)
@@ -379,10 +380,10 @@ func TestT51Rewritten(t *testing.T) {
 				t.Errorf("append: %v", err)
 			}
 			// Somebody who has seen nothing, but was told.
-			if _, err := r.share(r.clone(), gitstore.LedgerOptions{KnownTip: old}).Snapshot(t.Context()); !errors.As(err, &rollback) {
+			if _, err := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}, KnownTip: old}).Snapshot(t.Context()); !errors.As(err, &rollback) {
 				t.Errorf("known tip: %v", err)
 			}
-			if _, err := r.share(r.clone(), gitstore.LedgerOptions{KnownTip: now}).Snapshot(t.Context()); err != nil {
+			if _, err := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}, KnownTip: now}).Snapshot(t.Context()); err != nil {
 				t.Errorf("known tip: %v", err)
 			}
 
@@ -428,7 +429,7 @@ func TestT51Rewritten(t *testing.T) {
 func TestT52TwoProcessesOfOneClone(t *testing.T) {
 	r, server := newRemote(t, false)
 	w := r.clone()
-	first, second := r.share(w, gitstore.LedgerOptions{}), r.share(w, gitstore.LedgerOptions{})
+	first, second := r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}}), r.share(w, gitstore.LedgerOptions{Pages: page.Versions{}})
 	add(t, first, "one")
 	add(t, r.Open(), "somebody-else")
 	var once sync.Once
@@ -453,7 +454,7 @@ func TestBranchLedger(t *testing.T) {
 	r, _ := newRemote(t, false)
 	const ref = "refs/heads/countersign-ledger"
 	for i := range 2 {
-		l, err := r.clone().open().Ledger(ref, gitstore.LedgerOptions{})
+		l, err := r.clone().open().Ledger(ref, gitstore.LedgerOptions{Pages: page.Versions{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -482,7 +483,7 @@ func TestSharedTransports(t *testing.T) {
 	} {
 		for range 2 {
 			w := newWork(t, nil)
-			l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+			l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -518,7 +519,7 @@ func TestSharedPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Reset()
-	s := r.share(r.clone(), gitstore.LedgerOptions{})
+	s := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 	paths := []string{ledger.Day(entries[last].When)}
 	for name := range entries[last].Files {
 		if strings.HasPrefix(name, "proposed/") {

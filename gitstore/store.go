@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -44,8 +43,8 @@ type LedgerOptions struct {
 	// what is wrong and whether all of it was read. With nil any commits may be in
 	// the ledger.
 	Verify func(h history.Reader, tip string) (found []history.Finding, complete bool, err error)
-	// Pages make the pages of each commit; nil is all versions that there are.
-	Pages page.Versions
+	// Pages make the pages of each commit. They are needed.
+	Pages ledger.Pages
 }
 
 // Ledger is the ledger in a repository itself.
@@ -57,7 +56,7 @@ type Ledger struct {
 
 	check  func(fs.FS) error
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
-	pages  page.Versions
+	pages  ledger.Pages
 	passed plumbing.Hash // the last tip that was held, or made
 }
 
@@ -74,6 +73,9 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	}
 	if o.KnownTip != "" && (!plumbing.IsHash(o.KnownTip) || plumbing.NewHash(o.KnownTip).IsZero()) { // nothing would be held to zeros
 		return nil, fmt.Errorf("%q is not a commit id of 40 hex digits", o.KnownTip)
+	}
+	if o.Pages == nil {
+		return nil, errors.New("a ledger has pages, and nothing makes them")
 	}
 	checkedOut, err := r.checkedOut(name)
 	if err != nil {
@@ -236,7 +238,7 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 }
 
 // chain makes one commit an entry, with its pages, each on the one before, and returns the last.
-func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, pages page.Versions, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, pages ledger.Pages, sign func([]byte) (string, error)) (plumbing.Hash, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
 		before, err := snapshot(b.store, parent)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -282,7 +283,7 @@ func TestLedgerNames(t *testing.T) {
 		"refs/agent/led ger": false, "refs/agent/ledger.lock": false, "/refs/agent/ledger": false, "refs/agent/": false,
 		"refs/agent/a\nb": false, "../refs/agent/ledger": false, "refs//x": false,
 	} {
-		if _, err := repo.Ledger(name, gitstore.LedgerOptions{}); (err == nil) != ok {
+		if _, err := repo.Ledger(name, gitstore.LedgerOptions{Pages: page.Versions{}}); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -355,7 +356,7 @@ func TestT58RepackMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	s, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestSync(t *testing.T) {
 	}{
 		{a, 0, 2, 0}, {a, 0, 0, 0}, {b, 2, 1, 1}, {a, 1, 0, 0}, {b, 0, 0, 0},
 	} {
-		done, err := r.sync(c.w, gitstore.LedgerOptions{}, false)
+		done, err := r.sync(c.w, gitstore.LedgerOptions{Pages: page.Versions{}}, false)
 		if err != nil || done.Fetched != c.fetched || done.Sent != c.sent || done.Replayed != c.replayed {
 			t.Fatalf("%d: %+v %v", i, done, err)
 		}
@@ -102,7 +102,7 @@ func TestSync(t *testing.T) {
 	advance(t, a.Open(), "tx3", "1")
 	advance(t, b.Open(), "tx1", "3")
 	for _, w := range []work{b, a, b} {
-		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+		if _, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSync(t *testing.T) {
 	a.git("push", "--quiet", r.repo.Dir, gitstore.LedgerRef+"~1:"+gitstore.LedgerRef)
 	advance(t, b.Open(), "tx5", "1")
 	for _, w := range []work{b, a} {
-		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+		if _, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,18 +142,18 @@ func TestSyncConflict(t *testing.T) {
 	a, b := r.clone(), r.clone()
 	advance(t, a.Open(), "tx1", "1")
 	for _, w := range []work{a, b} {
-		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+		if _, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	advance(t, a.Open(), "tx1", "approve")
 	advance(t, b.Open(), "tx1", "deny")
 	advance(t, b.Open(), "tx2", "1")
-	if _, err := r.sync(a, gitstore.LedgerOptions{}, false); err != nil {
+	if _, err := r.sync(a, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 		t.Fatal(err)
 	}
 	theirs, ours := (work{t, r.repo.Dir}).tip(), b.tip()
-	_, err := r.sync(b, gitstore.LedgerOptions{}, false)
+	_, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, false)
 	var conflict *gitstore.ConflictError
 	if !errors.As(err, &conflict) || !slices.Equal(conflict.Transactions, []string{idOf("tx1")}) {
 		t.Fatalf("%v", err)
@@ -161,10 +161,10 @@ func TestSyncConflict(t *testing.T) {
 	if (work{t, r.repo.Dir}).tip() != theirs || b.tip() != ours {
 		t.Error("something moved")
 	}
-	if _, err := r.share(b, gitstore.LedgerOptions{}).Snapshot(t.Context()); !errors.As(err, &conflict) {
+	if _, err := r.share(b, gitstore.LedgerOptions{Pages: page.Versions{}}).Snapshot(t.Context()); !errors.As(err, &conflict) {
 		t.Errorf("a snapshot over a conflict: %v", err)
 	}
-	done, err := r.sync(b, gitstore.LedgerOptions{}, true)
+	done, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, true)
 	if err != nil || !slices.Equal(done.LeftOut, []string{idOf("tx1")}) || done.Sent != 1 {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -184,7 +184,7 @@ func TestT03SyncKeepsDenials(t *testing.T) {
 	a, b := r.clone(), r.clone()
 	advance(t, a.Open(), "tx1", "1")
 	for _, w := range []work{a, b} {
-		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+		if _, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,12 +195,12 @@ func TestT03SyncKeepsDenials(t *testing.T) {
 		t.Fatal(err)
 	}
 	advance(t, a.Open(), "tx1", "2")
-	if _, err := r.sync(a, gitstore.LedgerOptions{}, false); err != nil {
+	if _, err := r.sync(a, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 		t.Fatal(err)
 	}
 	was := b.tip()
 	var conflict *gitstore.ConflictError
-	if _, err := r.sync(b, gitstore.LedgerOptions{}, true); !errors.As(err, &conflict) || !slices.Equal(conflict.Denied, []string{idOf("tx1")}) {
+	if _, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, true); !errors.As(err, &conflict) || !slices.Equal(conflict.Denied, []string{idOf("tx1")}) {
 		t.Errorf("%v", err)
 	}
 	if b.tip() != was {
@@ -215,7 +215,7 @@ func TestSyncAcceptance(t *testing.T) {
 	a, b := r.clone(), r.clone()
 	advance(t, a.Open(), "tx1", "1")
 	for _, w := range []work{a, b} {
-		if _, err := r.sync(w, gitstore.LedgerOptions{}, false); err != nil {
+		if _, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,14 +227,14 @@ func TestSyncAcceptance(t *testing.T) {
 		t.Fatal(err)
 	}
 	advance(t, a.Open(), "tx1", "2")
-	if _, err := r.sync(a, gitstore.LedgerOptions{}, false); err != nil {
+	if _, err := r.sync(a, gitstore.LedgerOptions{Pages: page.Versions{}}, false); err != nil {
 		t.Fatal(err)
 	}
 	var conflict *gitstore.ConflictError
-	if _, err := r.sync(b, gitstore.LedgerOptions{}, false); !errors.As(err, &conflict) || conflict.Transactions[0] != "the ledger's own events" {
+	if _, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, false); !errors.As(err, &conflict) || conflict.Transactions[0] != "the ledger's own events" {
 		t.Errorf("%v", err)
 	}
-	if done, err := r.sync(b, gitstore.LedgerOptions{}, true); err != nil || done.Sent != 0 || done.SetAside == "" {
+	if done, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, true); err != nil || done.Sent != 0 || done.SetAside == "" {
 		t.Errorf("%+v %v", done, err)
 	}
 	r.sound(2)
@@ -266,7 +266,7 @@ func TestSigned(t *testing.T) {
 	}
 	r, _ := newRemote(t, true)
 	sign, allowed := key(t)
-	signed := gitstore.LedgerOptions{Sign: sign}
+	signed := gitstore.LedgerOptions{Pages: page.Versions{}, Sign: sign}
 	a, b := r.clone(), r.clone()
 	for i, w := range []work{a, b} {
 		l, err := w.open().Ledger(gitstore.LedgerRef, signed)
@@ -279,7 +279,7 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unsignable *gitstore.UnsignableError
-	if _, err := r.sync(b, gitstore.LedgerOptions{}, false); !errors.As(err, &unsignable) {
+	if _, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, false); !errors.As(err, &unsignable) {
 		t.Errorf("made again without a key: %v", err)
 	}
 	if _, err := r.sync(b, signed, false); err != nil {
@@ -302,7 +302,7 @@ func TestSigned(t *testing.T) {
 		t.Errorf("signed: %s", out)
 	}
 	other, _ := key(t)
-	l, err := b.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Sign: other})
+	l, err := b.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}, Sign: other})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestSyncPages(t *testing.T) {
 		if _, err := ledgerAt(t, r.repo.Dir, sides[0]...).Append(t.Context(), "", entries[:len(entries)-1]...); err != nil {
 			t.Fatal(err)
 		}
-		done, err := r.sync(w, gitstore.LedgerOptions{}, false)
+		done, err := r.sync(w, gitstore.LedgerOptions{Pages: page.Versions{}}, false)
 		if err != nil || done.Sent != 1 {
 			t.Fatalf("%v %+v", err, done)
 		}

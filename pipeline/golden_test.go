@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -144,7 +145,7 @@ func (w *world) commits() string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -47,7 +48,7 @@ func BenchmarkList(b *testing.B) {
 	repo, err := gitstore.Init(dir)
 	fatal(b, err)
 	commitOne(b, dir)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	fatal(b, err)
 	entries, err := storetest.LivesOf(1, slices.Repeat([]storetest.Life{storetest.Asked}, 10_000)...)
 	fatal(b, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -81,7 +82,7 @@ func (h *hour) fills(n int) {
 	h.t.Helper()
 	repo, err := gitstore.Open(h.repo)
 	check(h.t, err)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	check(h.t, err)
 	entries, err := storetest.LivesOf(1, slices.Repeat([]storetest.Life{storetest.Whole}, n)...)
 	check(h.t, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -65,6 +66,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 		return nil, err
 	}
 	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{
+		Pages:    page.Versions{},
 		KnownTip: known, Sign: sign, Check: ledger.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
 			r, err := audit.Run(h, audit.Options{Tip: tip})

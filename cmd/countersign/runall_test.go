@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -86,7 +87,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 	dir := crowd(t, all, all)
 	repo, err := gitstore.Open(dir)
 	check(t, err)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	check(t, err)
 	snap, err := l.Snapshot(t.Context())
 	check(t, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -212,7 +213,7 @@ func (s *schemas) ledger(dir string) error {
 	if err != nil {
 		return err
 	}
-	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	store, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -127,7 +128,7 @@ func BenchmarkServeGet(b *testing.B) {
 	repo, err := gitstore.Init(dir)
 	fatal(b, err)
 	commitOne(b, dir)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	fatal(b, err)
 	lived, err := storetest.LivesOf(1, storetest.Whole, storetest.Asked)
 	fatal(b, err)

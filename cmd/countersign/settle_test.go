@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -253,7 +254,7 @@ func TestSettleAmongMany(t *testing.T) {
 	h := newHub(t)
 	repo, err := gitstore.Open(h.dir)
 	check(t, err)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	check(t, err)
 	entries, err := storetest.Lives(storetest.Mixed(100)...)
 	check(t, err)

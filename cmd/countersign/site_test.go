@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkSite(b *testing.B) {
 	repo, err := gitstore.Init(dir)
 	fatal(b, err)
 	commitOne(b, dir)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	fatal(b, err)
 	entries, err := storetest.LivesOf(1, storetest.Mixed(9_000)...) // a denial is two of them
 	fatal(b, err)

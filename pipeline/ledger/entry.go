@@ -92,6 +92,15 @@ type Store interface {
 	Append(ctx context.Context, tip string, entries ...Entry) (string, error)
 }
 
+// Pages make the pages that a commit brings for people who browse the ledger; a Store
+// asks them, and nothing is decided by them.
+type Pages interface {
+	// Of returns the pages of an entry by path from the ledger's root, tree, as it is before.
+	Of(tree fs.FS, e Entry) map[string][]byte
+	// TablesOf names those of them of which Of reads what is there before.
+	TablesOf(e Entry) []string
+}
+
 // A Stage collects what one stage records about one transaction: events, and
 // the files they name. Errors are kept until Entry, so that a stage reads as a
 // list of what happened.

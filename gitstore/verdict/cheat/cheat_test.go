@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -30,7 +31,7 @@ func sound(t *testing.T, lives ...storetest.Life) (*bundle.Bundle, bundle.Ref) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}

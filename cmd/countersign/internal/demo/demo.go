@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -252,12 +253,12 @@ func (d *demonstration) sign(ctx context.Context) error {
 // forge rewrites the approved patch in a copy of the ledger, as somebody with
 // write access to the repository could.
 func (d *demonstration) forge(ctx context.Context) error {
-	real, err := d.repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	real, err := d.repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		return err
 	}
 	const forgedRef = "refs/agent/forged"
-	forged, err := d.repo.Ledger(forgedRef, gitstore.LedgerOptions{})
+	forged, err := d.repo.Ledger(forgedRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -75,7 +76,7 @@ func (w *world) ledger() (*gitstore.Repo, *gitstore.Ledger, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	local, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	local, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	return repo, local, err
 }
 

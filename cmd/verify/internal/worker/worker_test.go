@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -32,7 +33,7 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 	}
 	repo, err := gitstore.Open(dir)
 	check(t, err)
-	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{})
+	l, err := repo.Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	check(t, err)
 	entries, err := storetest.Lives(storetest.Mixed(18)...)
 	check(t, err)
