@@ -240,7 +240,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 		return "", err
 	}
 	batch := &packfile.Batch{}
-	made, err := acceptance(objects, batch, now, seen, record, l.sign)
+	made, err := l.acceptance(objects, batch, now, seen, record)
 	if err != nil {
 		return "", err
 	}
@@ -252,7 +252,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	return made.String(), l.move(now, made, pack)
 }
 
-func acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Record, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Record) (plumbing.Hash, error) {
 	tree, err := commitTree(s, now)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -261,7 +261,7 @@ func acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Re
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return chain(s, to, now, []ledger.Entry{entry}, nil, sign)
+	return chain(s, to, now, []ledger.Entry{entry}, l.pages, l.sign)
 }
 
 // AcceptTip is the same for the remote's tip. What the clone itself had is kept
@@ -294,7 +294,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		return "", err
 	}
 	batch := &packfile.Batch{}
-	made, err := acceptance(objects, batch, now, seen, record, s.local.sign)
+	made, err := s.local.acceptance(objects, batch, now, seen, record)
 	if err != nil {
 		return "", err
 	}

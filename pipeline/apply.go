@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
@@ -195,7 +194,7 @@ func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap ledg
 		return refuse(err)
 	}
 	if dryRun {
-		return ApplyOutcome{Result: p.result(true, workspace.Predict(p.Set.Files())), Ledger: snap, Learnt: p.known}, nil
+		return ApplyOutcome{Result: p.result(true, effect.Predict(p.Set.Files())), Ledger: snap, Learnt: p.known}, nil
 	}
 	return r.With(p.known).carryOut(ctx, to, g, p, from)
 }
@@ -204,7 +203,7 @@ func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap ledg
 // written fails the whole, whatever became of the others.
 func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
 	res := result.New(".", p.source, dryRun, ops)
-	if slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == workspace.Mismatch }) {
+	if slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == effect.Mismatch }) {
 		res.Outcome = result.Failed
 	}
 	return res

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // denied fails the test unless an apply was refused for a denial, and nothing
@@ -512,7 +511,7 @@ type lying struct{ effect.Tree }
 
 func (l lying) Write(files []patch.Change) []result.Operation {
 	ops := l.Tree.Write(files)
-	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = result.StatusError, nil, 0, workspace.Mismatch
+	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = result.StatusError, nil, 0, effect.Mismatch
 	return ops
 }
 

@@ -61,8 +61,8 @@ var mayImport = map[string][]string{
 	"pipeline/sandbox":          {"github.com/landlock-lsm/go-landlock", "kernel.org/pub/linux/libs/security/libcap/psx", "golang.org/x/sys"},
 	"pipeline/checks":           {"pipeline/format", "pipeline/canon", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal", "pipeline/rule", "pipeline/redact"},
 	"pipeline/checks/workshop":  {"pipeline/checks", "pipeline/policy", "pipeline/sandbox"},
-	"pipeline/workspace":        {"gitstore/attributes", "pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
-	"pipeline/effect":           {"pipeline/message", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/workspace"},
+	"pipeline/workspace":        {"gitstore/attributes", "pipeline/effect", "pipeline/parallel", "pipeline/canon", "pipeline/patch", "pipeline/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys"},
+	"pipeline/effect":           {"pipeline/message", "pipeline/approval", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/result", "pipeline/parallel"},
 	"pipeline/reviewed":         {"pipeline/canon", "pipeline/checks", "pipeline/code", "pipeline/ledger", "pipeline/patch", "pipeline/rule", "pipeline/seal", "pipeline/redact"},
 	"pipeline/input/applypatch": {"pipeline/lazyregexp", "pipeline/patch"},
 	"pipeline/input/edits":      {"pipeline/lazyregexp", "pipeline/canon", "pipeline/patch"},
@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 	"pipeline": {
 		"pipeline/risk", "pipeline/state",
 		"pipeline/lazyregexp", "pipeline/canon", "pipeline/code", "pipeline/rule", "pipeline/patch", "pipeline/pack", "pipeline/proposal", "pipeline/result",
-		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/signed", "pipeline/sshsig", "pipeline/redact", "pipeline/checks", "pipeline/effect", "pipeline/reviewed", "pipeline/workspace",
+		"pipeline/ledger", "pipeline/policy", "pipeline/approval", "pipeline/conversation", "pipeline/forge", "pipeline/input", "pipeline/risk", "pipeline/seal", "pipeline/signed", "pipeline/sshsig", "pipeline/redact", "pipeline/checks", "pipeline/effect", "pipeline/reviewed",
 	},
 	"pipeline/batch": {
 		"pipeline/signed", "pipeline", "pipeline/approval", "pipeline/checks", "pipeline/code", "pipeline/effect", "pipeline/forge", "pipeline/ledger", "pipeline/patch", "pipeline/policy",

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // fresh is how long what was judged waits for others. An approval may end, or a
@@ -179,7 +179,7 @@ func (b *rounds) write() {
 // something else than it wrote has its answer.
 func unfinished(ops []result.Operation) bool {
 	return slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess }) &&
-		!slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == workspace.Mismatch })
+		!slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == effect.Mismatch })
 }
 
 // append writes what fits together, and sends the others to look again. Where the

@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // patchID is a patch_id that begins with a letter.
@@ -167,7 +166,7 @@ type brittleTree struct {
 
 func (b *brittleTree) Write(files []patch.Change) []result.Operation {
 	b.writes++
-	ops := workspace.Predict(files)
+	ops := effect.Predict(files)
 	i := slices.IndexFunc(files, func(f patch.Change) bool { return f.Path == b.bad })
 	for n := range ops {
 		if i >= 0 {
@@ -196,7 +195,7 @@ func TestWrite(t *testing.T) {
 	}{
 		{"", "", 1, []bool{false, false, false}},
 		{"c", "cannot write", 4, []bool{false, true, false}},
-		{"c", workspace.Mismatch, 3, []bool{false, true, false}},
+		{"c", effect.Mismatch, 3, []bool{false, true, false}},
 	} {
 		disk := &brittleTree{bad: c.bad, message: c.message}
 		all := []*writing{change("a", "b"), change("c", "d"), change("e")}

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // An Effect is one place that changes go to. An apply calls it in this order:
@@ -66,7 +65,7 @@ type Written struct {
 
 // failed reports every file as not written, for a reason.
 func failed(files []patch.Change, why string) []result.Operation {
-	ops := workspace.Predict(files)
+	ops := Predict(files)
 	for i := range ops {
 		ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten, ops[i].Error = result.StatusError, nil, 0, why
 	}

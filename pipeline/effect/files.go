@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // Claims say which applies are a working tree's to finish.
@@ -27,16 +26,16 @@ type Tree interface {
 	// Lock keeps other applies out until the returned function is called.
 	Lock(ctx context.Context) (unlock func(), err error)
 	// Inspect compares each file on disk with its Before and After, in order.
-	Inspect(files []patch.Change) ([]workspace.State, error)
+	Inspect(files []patch.Change) ([]State, error)
 	// Local returns changes of a commit as they are on disk, by the attributes of the
 	// commit and, where they are approved, of the changes.
 	Local(commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
 	// Stored returns a reader of the files as Git would store them, by the attributes
 	// of a commit with changes; a file that holds more than that is as it is.
-	Stored(commit fs.FS, changes []patch.Change) (workspace.Reader, error)
+	Stored(commit fs.FS, changes []patch.Change) (Reader, error)
 	// Proposed returns a reader of what Git would store, whatever files hold beside it,
 	// which reads none that is too large.
-	Proposed(commit fs.FS, changes []patch.Change) (workspace.LimitedReader, error)
+	Proposed(commit fs.FS, changes []patch.Change) (LimitedReader, error)
 	// Changed are the attributes among changed files.
 	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
@@ -109,7 +108,7 @@ func (e Files) ready(ctx context.Context, c *Change) error {
 	}
 	var dirty []string
 	for i, state := range states {
-		if state == workspace.Other {
+		if state == Other {
 			dirty = append(dirty, c.Set.Files()[i].Path)
 		}
 	}
@@ -138,7 +137,7 @@ func (e Files) Clean(ctx context.Context, base string, files []patch.Change) (sp
 	dirty := index.Staged
 	for i, state := range states {
 		name := files[i].Path
-		if state == workspace.Before || slices.Contains(dirty, name) {
+		if state == Before || slices.Contains(dirty, name) {
 			continue
 		}
 		if !slices.Contains(index.Sparse, name) {
@@ -170,7 +169,7 @@ func (e Files) local(ctx context.Context, base string, files []patch.Change, app
 }
 
 // Inspect compares files on disk with an approved change of a commit, in order.
-func (e Files) Inspect(ctx context.Context, base string, files []patch.Change) ([]workspace.State, error) {
+func (e Files) Inspect(ctx context.Context, base string, files []patch.Change) ([]State, error) {
 	local, err := e.local(ctx, base, files, true)
 	if err != nil {
 		return nil, err
@@ -182,12 +181,12 @@ func (e Files) Inspect(ctx context.Context, base string, files []patch.Change) (
 // leaves it.
 func (e Files) Done(ctx context.Context, base string, files []patch.Change) (bool, error) {
 	states, err := e.Inspect(ctx, base, files)
-	return err == nil && !slices.ContainsFunc(states, func(s workspace.State) bool { return s != workspace.After }), err
+	return err == nil && !slices.ContainsFunc(states, func(s State) bool { return s != After }), err
 }
 
 // Stored returns a reader of the files as Git would store them after a change of
 // a commit, for what is held to what was approved.
-func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) (workspace.Reader, error) {
+func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) (Reader, error) {
 	tree, err := e.Repo.Tree(ctx, base)
 	if err != nil {
 		return nil, err
@@ -197,7 +196,7 @@ func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) 
 
 // Changed returns the paths whose file Git would store otherwise than HEAD has it,
 // with a reader of what that is.
-func (e Files) Changed(ctx context.Context) ([]string, workspace.LimitedReader, error) {
+func (e Files) Changed(ctx context.Context) ([]string, LimitedReader, error) {
 	changed, err := e.Repo.Changed(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +246,7 @@ func (e Files) Write(ctx context.Context, c Change) Written {
 		return Written{Operations: failed(files, "cannot write: "+err.Error())}
 	}
 	ops := e.Tree.Write(local)
-	for i, op := range workspace.Predict(files) {
+	for i, op := range Predict(files) {
 		ops[i].BeforeHash = op.BeforeHash
 		if ops[i].Status == result.StatusSuccess {
 			ops[i] = op
@@ -274,9 +273,9 @@ func (e Files) Found(ctx context.Context, files []patch.Change, open ledger.Appl
 	if err != nil {
 		return Written{}, err
 	}
-	ops := workspace.Predict(files)
+	ops := Predict(files)
 	for i, op := range failed(files, "not written: "+why) {
-		if states[i] != workspace.After {
+		if states[i] != After {
 			ops[i] = op
 		}
 	}

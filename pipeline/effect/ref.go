@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // A Ref builds a commit on the tip of a ref and moves the ref to it: one of
@@ -94,10 +93,10 @@ func (e *Ref) Write(ctx context.Context, c Change) Written {
 	if err != nil {
 		return fail(err)
 	}
-	done := Written{Operations: workspace.Predict(files), Before: c.Base, After: c.Commit}
+	done := Written{Operations: Predict(files), Before: c.Base, After: c.Commit}
 	for i, f := range files {
 		if got, err := patch.Lookup(tree, f.Path); err != nil || !got.Equal(f.After) {
-			done.Operations[i] = failed(files[i:i+1], workspace.Mismatch)[0]
+			done.Operations[i] = failed(files[i:i+1], Mismatch)[0]
 		}
 	}
 	return done
@@ -136,7 +135,7 @@ func (e *Ref) Found(ctx context.Context, files []patch.Change, open ledger.Apply
 	if err != nil {
 		return Written{}, err
 	}
-	ops := workspace.Predict(files)
+	ops := Predict(files)
 	for i, f := range files {
 		if got, err := patch.Lookup(tree, f.Path); err != nil || !got.Equal(f.After) {
 			ops[i] = unwritten[i]

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -114,7 +115,7 @@ func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 		if local, err = tree.Local(base, cs, approved); err != nil {
 			b.Fatal(err)
 		}
-		if states, err := tree.Inspect(local); err != nil || states[0] != Before {
+		if states, err := tree.Inspect(local); err != nil || states[0] != effect.Before {
 			b.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -46,7 +47,7 @@ func TestT41Crash(t *testing.T) {
 				if got := outcome(tree.Write(cs)); got != result.Success {
 					t.Errorf("after %d steps: %s", n, got)
 				}
-				inspect(t, tree, cs, After)
+				inspect(t, tree, cs, effect.After)
 				same(t, dir, c.after.plus(c.other))
 				nothingNoted(t, state)
 			}
@@ -90,7 +91,7 @@ func oldOrNew(t *testing.T, tree *Tree, cs []patch.Change) {
 		t.Fatal(err)
 	}
 	for i, s := range states {
-		if s == Other {
+		if s == effect.Other {
 			t.Errorf("%s is neither old nor new", cs[i].Path)
 		}
 	}

@@ -11,24 +11,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
-// A State is what a file on disk is, compared with a change.
-type State int
-
-// The states of a file on disk.
-const (
-	Other  State = iota // neither
-	Before              // as the change found it
-	After               // as the change leaves it
-)
-
 // Inspect compares each file on disk with its Before and After, in order. An
 // error is a file that could not be read, never one that differs.
-func (t *Tree) Inspect(files []patch.Change) ([]State, error) {
-	out := make([]State, len(files))
+func (t *Tree) Inspect(files []patch.Change) ([]effect.State, error) {
+	out := make([]effect.State, len(files))
 	var errs []error
 	for i, s := range t.look(files, deleted(files)) {
 		out[i] = s.state
@@ -50,7 +41,7 @@ func deleted(files []patch.Change) map[string]bool {
 
 // A sight is what was seen of a file. info is nil where there is none.
 type sight struct {
-	state State
+	state effect.State
 	info  fs.FileInfo
 	err   error
 }
@@ -99,13 +90,13 @@ func below(at, name string) string {
 func absent(f patch.Change, free bool) sight {
 	switch {
 	case f.After != nil && !free:
-		return sight{state: Other}
+		return sight{state: effect.Other}
 	case f.Before == nil:
-		return sight{state: Before}
+		return sight{state: effect.Before}
 	case f.After == nil:
-		return sight{state: After}
+		return sight{state: effect.After}
 	}
-	return sight{state: Other}
+	return sight{state: effect.Other}
 }
 
 // plain drops the operation and path that a caller has said already.
@@ -134,11 +125,11 @@ func (t *Tree) see(dir *os.Root, f patch.Change, gone map[string]bool, buf []byt
 	case info.IsDir():
 		return absent(f, f.After == nil || onlyGone(dir, f.Path, gone))
 	case !info.Mode().IsRegular():
-		return sight{state: Other}
+		return sight{state: effect.Other}
 	}
 	before, after := t.fits(info, f.Before), t.fits(info, f.After)
 	if !before.same && !after.same {
-		return sight{state: Other}
+		return sight{state: effect.Other}
 	}
 	file, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may just have taken its place
 	if err != nil {
@@ -147,15 +138,15 @@ func (t *Tree) see(dir *os.Root, f patch.Change, gone map[string]bool, buf []byt
 	defer file.Close()
 	opened, err := file.Stat()
 	if err != nil || !os.SameFile(info, opened) {
-		return sight{state: Other, err: err} // it was replaced, perhaps by a link
+		return sight{state: effect.Other, err: err} // it was replaced, perhaps by a link
 	}
 	err = compare(file, buf, &before, &after)
 	s := sight{info: opened, err: err}
 	switch {
 	case before.same:
-		s.state = Before
+		s.state = effect.Before
 	case after.same:
-		s.state = After
+		s.state = effect.After
 	}
 	return s
 }

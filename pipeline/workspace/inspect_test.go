@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -18,31 +19,31 @@ func TestInspect(t *testing.T) {
 		name          string
 		before, after files
 		disk          files
-		want          State
+		want          effect.State
 	}{
-		{"update: before", update, add, files{"a": "1\n"}, Before},
-		{"update: after", update, add, files{"a": "2\n"}, After},
-		{"update: other content", update, add, files{"a": "3\n"}, Other},
-		{"update: other mode", update, add, files{"a": "+x 1\n"}, Other},
-		{"update: gone", update, add, files{}, Other},
-		{"update: a directory", update, add, files{"a/b": "1\n"}, Other},
-		{"update: an empty directory", update, add, files{"a": "/"}, Other},
-		{"T44 update: a link to the same bytes", update, add, files{"a": "-> b", "b": "1\n"}, Other},
-		{"add: free", gone, add, files{}, Before},
-		{"add: there already", gone, add, files{"a": "2\n"}, After},
-		{"add: something else is there", gone, add, files{"a": "1\n"}, Other},
-		{"add: an empty directory is there", gone, add, files{"a": "/"}, Before},
-		{"add: empty directories are there", gone, add, files{"a/b/c": "/"}, Before},
-		{"add: a directory of untracked files is there", gone, add, files{"a/b/c": "1\n"}, Other},
-		{"T44 add: a dangling link is there", gone, add, files{"a": "-> nowhere"}, Other},
-		{"T44 add: a link that leads outside is there", gone, add, files{"a": "-> ../outside"}, Other},
-		{"delete: there", update, gone, files{"a": "1\n"}, Before},
-		{"delete: gone", update, gone, files{}, After},
-		{"delete: changed", update, gone, files{"a": "3\n"}, Other},
-		{"delete: a link", update, gone, files{"a": "-> b", "b": "1\n"}, Other},
-		{"T31 below a link", files{"x/a": "1\n"}, files{"x/a": "2\n"}, files{"x": "-> y", "y/a": "1\n"}, Other},
-		{"T31 below a link that leads outside", gone, files{"x/a": "2\n"}, files{"x": "-> .."}, Other},
-		{"below a file", gone, files{"x/a": "2\n"}, files{"x": "1\n"}, Other},
+		{"update: before", update, add, files{"a": "1\n"}, effect.Before},
+		{"update: after", update, add, files{"a": "2\n"}, effect.After},
+		{"update: other content", update, add, files{"a": "3\n"}, effect.Other},
+		{"update: other mode", update, add, files{"a": "+x 1\n"}, effect.Other},
+		{"update: gone", update, add, files{}, effect.Other},
+		{"update: a directory", update, add, files{"a/b": "1\n"}, effect.Other},
+		{"update: an empty directory", update, add, files{"a": "/"}, effect.Other},
+		{"T44 update: a link to the same bytes", update, add, files{"a": "-> b", "b": "1\n"}, effect.Other},
+		{"add: free", gone, add, files{}, effect.Before},
+		{"add: there already", gone, add, files{"a": "2\n"}, effect.After},
+		{"add: something else is there", gone, add, files{"a": "1\n"}, effect.Other},
+		{"add: an empty directory is there", gone, add, files{"a": "/"}, effect.Before},
+		{"add: empty directories are there", gone, add, files{"a/b/c": "/"}, effect.Before},
+		{"add: a directory of untracked files is there", gone, add, files{"a/b/c": "1\n"}, effect.Other},
+		{"T44 add: a dangling link is there", gone, add, files{"a": "-> nowhere"}, effect.Other},
+		{"T44 add: a link that leads outside is there", gone, add, files{"a": "-> ../outside"}, effect.Other},
+		{"delete: there", update, gone, files{"a": "1\n"}, effect.Before},
+		{"delete: gone", update, gone, files{}, effect.After},
+		{"delete: changed", update, gone, files{"a": "3\n"}, effect.Other},
+		{"delete: a link", update, gone, files{"a": "-> b", "b": "1\n"}, effect.Other},
+		{"T31 below a link", files{"x/a": "1\n"}, files{"x/a": "2\n"}, files{"x": "-> y", "y/a": "1\n"}, effect.Other},
+		{"T31 below a link that leads outside", gone, files{"x/a": "2\n"}, files{"x": "-> .."}, effect.Other},
+		{"below a file", gone, files{"x/a": "2\n"}, files{"x": "1\n"}, effect.Other},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -68,20 +69,20 @@ func TestLocal(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, attributes, before, after, disk string
-		want                                  State
+		want                                  effect.State
 	}{
-		{"crlf: before", "a eol=crlf", "x\ny\n", "z\n", "x\r\ny\r\n", Before},
-		{"crlf: after", "a eol=crlf", "x\ny\n", "z\n", "z\r\n", After},
-		{"crlf: before, to Git", "a eol=crlf", "x\ny\n", "z\n", "x\ny\r\n", Before},
-		{"crlf: after, to Git", "a eol=crlf", "x\ny\n", "z\n", "z\n", After},
-		{"crlf: neither", "a eol=crlf", "x\ny\n", "z\n", "x \r\n", Other},
-		{"lf: before, to Git", "a text=auto", "x\n", "z\n", "x\r\n", Before},
-		{"no attribute", "b text=auto", "x\n", "z\n", "x\r\n", Other},
-		{"filter: before", "a filter=f", "x\n", "z\n", "X\n", Before},
-		{"filter: before, to Git", "a filter=f", "x\n", "z\n", "x\nhidden\n", Before},
-		{"filter: after", "a filter=f", "x\n", "z\n", "Z\n", After},
-		{"filter: after, to Git", "a filter=f", "x\n", "z\n", "Z\nHIDDEN\n", Other},
-		{"filter: the bytes of the commit", "a filter=f", "x\n", "z\n", "z\n", Other},
+		{"crlf: before", "a eol=crlf", "x\ny\n", "z\n", "x\r\ny\r\n", effect.Before},
+		{"crlf: after", "a eol=crlf", "x\ny\n", "z\n", "z\r\n", effect.After},
+		{"crlf: before, to Git", "a eol=crlf", "x\ny\n", "z\n", "x\ny\r\n", effect.Before},
+		{"crlf: after, to Git", "a eol=crlf", "x\ny\n", "z\n", "z\n", effect.After},
+		{"crlf: neither", "a eol=crlf", "x\ny\n", "z\n", "x \r\n", effect.Other},
+		{"lf: before, to Git", "a text=auto", "x\n", "z\n", "x\r\n", effect.Before},
+		{"no attribute", "b text=auto", "x\n", "z\n", "x\r\n", effect.Other},
+		{"filter: before", "a filter=f", "x\n", "z\n", "X\n", effect.Before},
+		{"filter: before, to Git", "a filter=f", "x\n", "z\n", "x\nhidden\n", effect.Before},
+		{"filter: after", "a filter=f", "x\n", "z\n", "Z\n", effect.After},
+		{"filter: after, to Git", "a filter=f", "x\n", "z\n", "Z\nHIDDEN\n", effect.Other},
+		{"filter: the bytes of the commit", "a filter=f", "x\n", "z\n", "z\n", effect.Other},
 	} {
 		dir := t.TempDir()
 		files{"a": c.disk}.put(t, dir)
@@ -99,7 +100,7 @@ func TestLocal(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := read("a", &patch.File{Mode: patch.Regular, Data: []byte(c.before)})
-		if got := err == nil && string(f.Data) == c.after; got != (c.want == After || c.disk == c.after) {
+		if got := err == nil && string(f.Data) == c.after; got != (c.want == effect.After || c.disk == c.after) {
 			t.Errorf("%s: read back as %q, %v", c.name, f.Data, err)
 		}
 		if t.Failed() {

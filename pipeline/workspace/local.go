@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -69,7 +70,7 @@ func (t *Tree) unlike(files, out []patch.Change, plain []int, forms []form) (err
 		checkedOut[n] = out[i]
 	}
 	for n, s := range t.look(checkedOut, deleted(files)) {
-		if i := plain[n]; s.state == Other && err == nil {
+		if i := plain[n]; s.state == effect.Other && err == nil {
 			out[i], err = t.local(files[i], forms[i])
 		}
 	}
@@ -132,30 +133,21 @@ func (t *Tree) read(name string) (*patch.File, error) {
 	return f, err
 }
 
-// A Reader returns the files of the working tree as Git would store them, nil
-// where there is none. base is what the commit has there, for the mode where the
-// file system does not tell.
-type Reader func(name string, base *patch.File) (*patch.File, error)
-
-// A LimitedReader is a Reader that does not read a file which Git would store as more
-// than most bytes beyond base's: that is a *patch.TooLargeError.
-type LimitedReader func(name string, base *patch.File, most int64) (*patch.File, error)
-
 // Stored returns a reader that goes by the attributes of a commit with changes. Of a
 // file with a filter Git may store less than it holds: it is the file as it is where it
 // is not what Git would check out of what it stores.
-func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (Reader, error) {
+func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (effect.Reader, error) {
 	read, err := t.stored(commit, changes, true)
 	return func(name string, base *patch.File) (*patch.File, error) { return read(name, base, math.MaxInt64) }, err
 }
 
 // Proposed returns a reader as Stored does, of what Git stores of a file with a filter
 // whatever it checks out of that. Only a filter knows before how much that is.
-func (t *Tree) Proposed(commit fs.FS, changes []patch.Change) (LimitedReader, error) {
+func (t *Tree) Proposed(commit fs.FS, changes []patch.Change) (effect.LimitedReader, error) {
 	return t.stored(commit, changes, false)
 }
 
-func (t *Tree) stored(commit fs.FS, changes []patch.Change, exact bool) (LimitedReader, error) {
+func (t *Tree) stored(commit fs.FS, changes []patch.Change, exact bool) (effect.LimitedReader, error) {
 	rules, err := t.Attributes.Rules(reader(commit, changes))
 	if err != nil {
 		return nil, err

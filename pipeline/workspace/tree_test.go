@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -130,7 +131,7 @@ func openWith(t *testing.T, dir, state string) *Tree {
 	return tree
 }
 
-func inspect(t *testing.T, tree *Tree, cs []patch.Change, want State) {
+func inspect(t *testing.T, tree *Tree, cs []patch.Change, want effect.State) {
 	t.Helper()
 	states, err := tree.Inspect(cs)
 	if err != nil {

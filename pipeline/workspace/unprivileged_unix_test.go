@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -150,12 +151,12 @@ func TestSpecialFile(t *testing.T) {
 				path = "x/y/a"
 			}
 			for _, before := range []files{{}, {path: "1\n"}, {path: ""}} {
-				inspect(t, open(t, dir), changes(before, files{path: "2\n"}), Other)
+				inspect(t, open(t, dir), changes(before, files{path: "2\n"}), effect.Other)
 				if ops := open(t, dir).Write(changes(before, files{path: "2\n"})); outcome(ops) != result.Failed {
 					t.Errorf("%s at %s: %+v", name, at, ops)
 				}
 			}
-			inspect(t, open(t, dir), changes(files{path: "1\n"}, files{}), Other)
+			inspect(t, open(t, dir), changes(files{path: "1\n"}, files{}), effect.Other)
 			if info, err := os.Lstat(filepath.Join(dir, at)); err != nil || uint32(info.Sys().(*syscall.Stat_t).Mode)&syscall.S_IFMT != mode {
 				t.Errorf("%s at %s: %v %v", name, at, info, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -49,13 +50,13 @@ func TestWrite(t *testing.T) {
 			dir := t.TempDir()
 			c.before.plus(c.other).put(t, dir)
 			tree, cs := open(t, dir), changes(c.before, c.after)
-			inspect(t, tree, cs, Before)
+			inspect(t, tree, cs, effect.Before)
 			same(t, dir, c.before.plus(c.other))
 
 			ops := tree.Write(cs)
 			same(t, dir, c.after.plus(c.other))
-			inspect(t, tree, cs, After)
-			if want := Predict(cs); !reflect.DeepEqual(ops, want) {
+			inspect(t, tree, cs, effect.After)
+			if want := effect.Predict(cs); !reflect.DeepEqual(ops, want) {
 				t.Errorf("reported %+v, predicted %+v", ops, want)
 			}
 			checkReport(t, ops, cs)
@@ -179,7 +180,7 @@ func TestMany(t *testing.T) {
 	before.put(t, dir)
 	cs := changes(before, after)
 	for range 2 {
-		if ops := openWith(t, dir, state).Write(cs); !reflect.DeepEqual(ops, Predict(cs)) {
+		if ops := openWith(t, dir, state).Write(cs); !reflect.DeepEqual(ops, effect.Predict(cs)) {
 			t.Errorf("reported %+v", ops)
 		}
 		same(t, dir, after)
@@ -300,11 +301,11 @@ func TestIgnoreMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	cs := changes(files{"a": "1\n"}, files{"a": "2\n"})
-	inspect(t, tree, cs, Before)
+	inspect(t, tree, cs, effect.Before)
 	if got := outcome(tree.Write(cs)); got != result.Success {
 		t.Errorf("outcome %s", got)
 	}
-	inspect(t, tree, cs, After)
+	inspect(t, tree, cs, effect.After)
 }
 
 // TestT52Lock: a second apply waits until the first is done.

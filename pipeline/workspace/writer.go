@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
@@ -30,7 +30,7 @@ type writer struct {
 
 func newWriter(t *Tree, files []patch.Change) *writer {
 	w := &writer{
-		Tree: t, files: files, gone: deleted(files), done: Predict(files),
+		Tree: t, files: files, gone: deleted(files), done: effect.Predict(files),
 		ops: make([]result.Operation, len(files)), waits: make([]string, len(files)), placed: make([]bool, len(files)),
 	}
 	for i := range files {
@@ -88,29 +88,6 @@ func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
 	return nil
 }
 
-// Predict is the report of a write in which everything goes well.
-func Predict(files []patch.Change) []result.Operation {
-	ops := make([]result.Operation, len(files))
-	_ = parallel.Try(workers(), len(files), func(i int) error {
-		f := files[i]
-		op := result.Operation{
-			Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
-		}
-		switch { // APPLY_SPEC's words: a mode change is a modify
-		case f.Before == nil:
-			op.Op = "create"
-		case f.After == nil:
-			op.Op = "delete"
-		}
-		if f.After != nil {
-			op.BytesWritten = int64(len(f.After.Data))
-		}
-		ops[i] = op
-		return nil
-	})
-	return ops
-}
-
 // skipped is the report of a file that was not written after all.
 func skipped(op result.Operation) result.Operation {
 	op.Status, op.AfterHash, op.BytesWritten = result.StatusSkipped, nil, 0
@@ -157,9 +134,9 @@ func (w *writer) check() {
 		switch {
 		case s.err != nil:
 			w.fail(&fileError{i, "cannot read", s.err})
-		case s.state == After:
+		case s.state == effect.After:
 			w.ops[i] = w.done[i]
-		case s.state == Other:
+		case s.state == effect.Other:
 			w.fail(&fileError{i, "cannot write", errChanged})
 		}
 	}
@@ -180,7 +157,7 @@ func (w *writer) readBack() {
 		switch i := index[n]; {
 		case s.err != nil:
 			w.fail(&fileError{i, "cannot read back", s.err})
-		case s.state == Other:
+		case s.state == effect.Other:
 			w.fail(&fileError{i, "read back", errMismatch})
 		case w.ops[i].Status == result.StatusSkipped:
 			w.ops[i] = w.done[i]
@@ -201,8 +178,3 @@ func (w *writer) finish() {
 }
 
 var errMismatch = errors.New("the file is not what was written")
-
-// Mismatch is the error of an operation whose file, read back, is not what was
-// written. It is worse than one that could not be written: something else is
-// there than anybody approved.
-const Mismatch = "read back: the file is not what was written"
