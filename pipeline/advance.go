@@ -103,9 +103,9 @@ func (o Outcome) Status() ledger.Status { return o.Transaction().Status }
 func (r *Runner) Advance(ctx context.Context, id string, to Ahead) (Outcome, error) {
 	g, err := r.Gate(ctx, id)
 	if err != nil {
-		return Outcome{Gated: g, Learnt: r.known()}, err
+		return Outcome{Gated: g, Learnt: r.Known()}, err
 	}
-	return r.Continue(ctx, Outcome{Gated: g, Learnt: r.known()}, to)
+	return r.Continue(ctx, Outcome{Gated: g, Learnt: r.Known()}, to)
 }
 
 // Continue is Advance for a transaction that was at the gate in this run, and of
@@ -173,7 +173,7 @@ func (r *Runner) validated(ctx context.Context, o *Outcome) error {
 func (r *Runner) reread(ctx context.Context, o *Outcome, after ledger.Snapshot) (err error) {
 	id := o.Transaction().TransactionID
 	if after.Tree == nil {
-		if after, err = r.Ledger(ctx, transaction(id)...); err != nil {
+		if after, err = r.Ledger(ctx, Paths(id)...); err != nil {
 			return err
 		}
 	}

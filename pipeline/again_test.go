@@ -16,16 +16,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // again proposes fix once more.
-func (w *world) again(who ledger.Actor, edit func(*input.Change)) pipeline.Reviewed {
+func (w *world) again(who ledger.Actor, edit func(*input.Change)) review.Reviewed {
 	w.Helper()
 	in := w.input(fix)
 	if edit != nil {
 		edit(&in)
 	}
-	out, err := w.as(who).Review(w.Context(), in, false)
+	out, err := review.Run(w.Context(), w.as(who), in, false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -68,22 +69,22 @@ func TestAgain(t *testing.T) {
 		name string
 		who  ledger.Actor
 		edit func(*input.Change)
-		want pipeline.Again
+		want review.Again
 	}{
-		{"the same", bot, nil, pipeline.AgainNothing},
-		{"another summary", bot, func(in *input.Change) { in.Summary = "x" }, pipeline.AgainNothing},
-		{"another format", bot, inForm("codex"), pipeline.AgainRecorded},
-		{"which is the same again", bot, inForm("codex"), pipeline.AgainNothing},
-		{"another proposer", ada, nil, pipeline.AgainRecorded},
-		{"with another login", ledger.Actor{Kind: ada.Kind, ID: ada.ID, Login: "A"}, nil, pipeline.AgainNothing},
-		{"other bytes", ada, func(in *input.Change) { in.Raw = append(in.Raw, '\n') }, pipeline.AgainRecorded},
-		{"through something else", ada, func(in *input.Change) { in.Via = input.ViaRPC }, pipeline.AgainRecorded},
-		{"an author", ada, func(in *input.Change) { in.Author = author }, pipeline.AgainRecorded},
-		{"a message", ada, func(in *input.Change) { in.Messages = []string{"a\n\nb\n\nLink: x"} }, pipeline.AgainRecorded},
-		{"that message", ada, func(in *input.Change) { in.Messages = []string{"a\n\n\nb\n\nLink: x\n"} }, pipeline.AgainNothing},
-		{"a trace", ada, trace("ls"), pipeline.AgainRecorded},
-		{"that trace", ada, trace("ls"), pipeline.AgainNothing},
-		{"another trace", ada, trace("rm"), pipeline.AgainRecorded},
+		{"the same", bot, nil, review.AgainNothing},
+		{"another summary", bot, func(in *input.Change) { in.Summary = "x" }, review.AgainNothing},
+		{"another format", bot, inForm("codex"), review.AgainRecorded},
+		{"which is the same again", bot, inForm("codex"), review.AgainNothing},
+		{"another proposer", ada, nil, review.AgainRecorded},
+		{"with another login", ledger.Actor{Kind: ada.Kind, ID: ada.ID, Login: "A"}, nil, review.AgainNothing},
+		{"other bytes", ada, func(in *input.Change) { in.Raw = append(in.Raw, '\n') }, review.AgainRecorded},
+		{"through something else", ada, func(in *input.Change) { in.Via = input.ViaRPC }, review.AgainRecorded},
+		{"an author", ada, func(in *input.Change) { in.Author = author }, review.AgainRecorded},
+		{"a message", ada, func(in *input.Change) { in.Messages = []string{"a\n\nb\n\nLink: x"} }, review.AgainRecorded},
+		{"that message", ada, func(in *input.Change) { in.Messages = []string{"a\n\n\nb\n\nLink: x\n"} }, review.AgainNothing},
+		{"a trace", ada, trace("ls"), review.AgainRecorded},
+		{"that trace", ada, trace("ls"), review.AgainNothing},
+		{"another trace", ada, trace("rm"), review.AgainRecorded},
 	} {
 		out := w.again(c.who, c.edit)
 		if out.ID != first.ID || !out.Known || out.Again != c.want {
@@ -106,13 +107,13 @@ func TestAgain(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	// Nothing but what is decided on goes on: a dry run, and what is applied, denied or over.
-	dry, err := w.as(bob).Review(t.Context(), w.input(fix), true)
-	if err != nil || dry.Again != pipeline.AgainNothing || len(w.provenances(first.ID)) != 9 {
+	dry, err := review.Run(t.Context(), w.as(bob), w.input(fix), true)
+	if err != nil || dry.Again != review.AgainNothing || len(w.provenances(first.ID)) != 9 {
 		t.Errorf("%+v %v", dry, err)
 	}
 	w.gate(first.ID)
 	w.says(bob, ledger.Approve, first.ID)
-	if out := w.again(bob, nil); out.Again != pipeline.AgainRecorded {
+	if out := w.again(bob, nil); out.Again != review.AgainRecorded {
 		t.Errorf("approved: %+v", out)
 	}
 	g := w.gate(first.ID)
@@ -121,7 +122,7 @@ func TestAgain(t *testing.T) {
 	}
 	w.apply(g)
 	tip := w.tip()
-	if out := w.again(ada, inForm("late")); out.Again != pipeline.AgainNothing || out.ID != first.ID || w.tip() != tip {
+	if out := w.again(ada, inForm("late")); out.Again != review.AgainNothing || out.ID != first.ID || w.tip() != tip {
 		t.Errorf("applied: %+v", out)
 	}
 	w.sound(first.ID, ledger.Applied)
@@ -142,7 +143,7 @@ func TestAgainBounded(t *testing.T) {
 	first := w.review()
 	for i := range ledger.MaxAgain + 5 {
 		out := w.again(bot, inForm(fmt.Sprint("form ", i)))
-		if want := i < ledger.MaxAgain; (out.Again == pipeline.AgainRecorded) != want || (out.Again == pipeline.AgainFull) == want {
+		if want := i < ledger.MaxAgain; (out.Again == review.AgainRecorded) != want || (out.Again == review.AgainFull) == want {
 			t.Fatalf("%d: %+v", i, out.Again)
 		}
 	}
@@ -177,7 +178,7 @@ func (h *hub) proposedIn(format string, who ledger.Actor) {
 	r := h.runner()
 	in, err := pull.ChangeFor(h.w.Context(), r, in, 7)
 	if err == nil {
-		_, err = r.Review(h.w.Context(), in, false)
+		_, err = review.Run(h.w.Context(), r, in, false)
 	}
 	if err != nil {
 		h.w.Fatal(err)
@@ -202,7 +203,7 @@ func TestAgainAtOnce(t *testing.T) {
 	ids := make([]string, len(runners))
 	for i, r := range runners {
 		group.Go(func() {
-			out, err := r.Review(t.Context(), w.input(fix), false)
+			out, err := review.Run(t.Context(), r, w.input(fix), false)
 			if err != nil {
 				t.Error(err)
 			}
@@ -270,11 +271,11 @@ func TestT46ProposedToo(t *testing.T) {
 	secretly := strings.Replace(fix, "+new\n", "+"+strings.Join([]string{"AK", "IA", "QYLPMN5HFIQR7XYA"}, "")+"\n", 1)
 	in := func() input.Change { return w.input(secretly) }
 	agent, human := ledger.Actor{Kind: "user", ID: "local:bob@example.org", Login: "Bob"}, ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
-	done, err := w.as(agent).Review(t.Context(), in(), false)
+	done, err := review.Run(t.Context(), w.as(agent), in(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := w.as(human).Review(t.Context(), in(), false); err != nil || out.Again != pipeline.AgainRecorded {
+	if out, err := review.Run(t.Context(), w.as(human), in(), false); err != nil || out.Again != review.AgainRecorded {
 		t.Fatalf("%+v %v", out, err)
 	}
 	all := w.provenances(done.ID)
@@ -370,7 +371,7 @@ func TestT10ReviewAgain(t *testing.T) {
 	frank := ledger.Actor{Kind: "user", ID: "frank@example.org", Login: "Frank"}
 	elsewhere := w.as(eve)
 	elsewhere.Sandbox = policy.ReadOnly
-	if _, err := elsewhere.Review(t.Context(), w.input(fix), false); err != nil {
+	if _, err := review.Run(t.Context(), elsewhere, w.input(fix), false); err != nil {
 		t.Fatal(err)
 	}
 	old := w.review()
@@ -378,12 +379,12 @@ func TestT10ReviewAgain(t *testing.T) {
 	w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n", "old.txt": "old\n", "other.txt": "other\n"})
 	w.write(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n"})
 
-	var new pipeline.Reviewed
+	var new review.Reviewed
 	for i, who := range []ledger.Actor{bob, frank} { // the second finds the transaction of the first
 		r := w.as(who)
 		r.Store = &lastStore{w.store, 2} // the first append is the last
 		var err error
-		if new, _, err = r.ReviewAgain(t.Context(), old.ID, false); err != nil || new.ID == old.ID || new.Known != (i > 0) {
+		if new, _, err = review.Anew(t.Context(), r, old.ID, false); err != nil || new.ID == old.ID || new.Known != (i > 0) {
 			t.Fatalf("%s, known %v: %v", new.ID, new.Known, err)
 		}
 	}

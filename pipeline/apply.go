@@ -64,13 +64,13 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	id := g.Transaction().TransactionID
 	// A branch that moves under us is tried again on its new tip.
 	for attempt := 1; ; attempt++ {
-		snap, err := r.Ledger(ctx, transaction(id)...)
+		snap, err := r.Ledger(ctx, Paths(id)...)
 		if err != nil {
-			return ApplyOutcome{Learnt: r.known()}, err
+			return ApplyOutcome{Learnt: r.Known()}, err
 		}
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
-			return ApplyOutcome{Learnt: r.known()}, err
+			return ApplyOutcome{Learnt: r.Known()}, err
 		}
 		if out, err := already(snap, log); out.Already || err != nil {
 			if out.Already && !o.DryRun { // a process that was killed after it had told the ledger left its note
@@ -82,15 +82,15 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 				start := ledger.Last[*ledger.ApplyStart](log)
 				err = errors.Join(err, &code.UncommittableError{Why: id + " is applied already, without --commit", Written: start.Files})
 			}
-			out.Learnt = r.known() // by a try before, perhaps
+			out.Learnt = r.Known() // by a try before, perhaps
 			return out, err
 		}
 		if g, err = r.judge(ctx, snap, id, from); err != nil {
-			return ApplyOutcome{Result: refusal(err, o.DryRun), Learnt: r.known()}, err
+			return ApplyOutcome{Result: refusal(err, o.DryRun), Learnt: r.Known()}, err
 		}
 		out, err := r.apply(ctx, to, g, snap, o.DryRun, from)
 		r = r.With(out.Learnt)
-		out.Learnt = r.known()
+		out.Learnt = r.Known()
 		if !errors.Is(err, ledger.ErrMoved) || attempt == maxAttempts {
 			return out, err
 		}

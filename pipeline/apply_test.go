@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -99,14 +100,14 @@ func TestT03DenialSticks(t *testing.T) {
 	}
 	for _, diff := range []string{fix, otherContext} {
 		for _, dryRun := range []bool{false, true} {
-			out, err := w.as(bob).Review(t.Context(), w.input(diff), dryRun)
+			out, err := review.Run(t.Context(), w.as(bob), w.input(diff), dryRun)
 			var denied *pipeline.DeniedError
 			if !errors.As(err, &denied) || out.ID != "" || w.tip() != tip {
 				t.Errorf("dry run %v: %+v %v", dryRun, out, err)
 			}
 		}
 	}
-	if out, err := w.as(bob).Review(t.Context(), w.input(strings.ReplaceAll(fix, "hello, world", "hello, you")), false); err != nil {
+	if out, err := review.Run(t.Context(), w.as(bob), w.input(strings.ReplaceAll(fix, "hello, world", "hello, you")), false); err != nil {
 		t.Errorf("another change: %+v %v", out, err)
 	}
 }
@@ -373,7 +374,7 @@ func TestT61StoreFails(t *testing.T) {
 		w := newWorld(t)
 		r := w.as(bot)
 		r.Store = &failingOnce{w.store, 0, lost}
-		if out, err := r.Review(t.Context(), w.input(fix), false); !errors.Is(err, errDisk) {
+		if out, err := review.Run(t.Context(), r, w.input(fix), false); !errors.Is(err, errDisk) {
 			t.Errorf("review, lost %v: %+v %v", lost, out, err)
 		}
 		if again := w.review(); again.Known != lost {
@@ -427,7 +428,7 @@ func TestT03IndexEntryGone(t *testing.T) {
 	if _, err := w.as(bot).Gate(t.Context(), r.ID); !errors.As(err, &corrupt) {
 		t.Errorf("gate: %v", err)
 	}
-	if out, err := w.as(bot).Review(t.Context(), w.input(fix), false); err == nil {
+	if out, err := review.Run(t.Context(), w.as(bot), w.input(fix), false); err == nil {
 		t.Errorf("the denied patch is reviewed again: %+v", out)
 	}
 	if v, err := w.as(bot).Validate(t.Context(), r.ID); err != nil || v.Report.OK || v.Report.Violations[0].RuleID != "L11" {
@@ -452,13 +453,13 @@ func TestT52OthersAlwaysFaster(t *testing.T) {
 			t.Errorf("pause %d for attempt %d", pauses, attempt)
 		}
 	}
-	done, err := r.Review(t.Context(), w.input(fix), false)
+	done, err := review.Run(t.Context(), r, w.input(fix), false)
 	if err == nil || !strings.Contains(err.Error(), "other writers were faster") || pauses != 50 || done.Learnt.Secrets == nil {
 		t.Errorf("%d pauses: %v, learnt %v", pauses, err, done.Learnt)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.Pause = func(context.Context, int) { cancel() }
-	if _, err := r.Review(ctx, w.input(fix), false); !errors.Is(err, context.Canceled) {
+	if _, err := review.Run(ctx, r, w.input(fix), false); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
@@ -65,7 +65,7 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
 		}
-		to := r.files()
+		to := r.Files()
 		to.Checkout, to.Builder = o.Checkout, r.builder()
 		return to, nil
 	case policy.ToBranch:
@@ -137,7 +137,7 @@ func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *
 	return to, nil
 }
 
-func (r *Runner) files() effect.Files { return effect.Files{Tree: r.Worktree, Repo: r.Repo} }
+func (r *Runner) Files() effect.Files { return effect.Files{Tree: r.Worktree, Repo: r.Repo} }
 
 func (r *Runner) ref(name string) *effect.Ref {
 	return &effect.Ref{Name: name, Refs: r.Refs, Repo: r.Repo, Builder: r.builder()}
@@ -157,7 +157,7 @@ func (r *Runner) keepableBranch(name string) error {
 // those bytes, and puts them on the present base.
 func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot) (prepared, error) {
 	tx := g.Transaction()
-	diff, err := r.source().Bytes(ctx, snap.Tree, tx)
+	diff, err := r.Source().Bytes(ctx, snap.Tree, tx)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -165,7 +165,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 	if err != nil {
 		return prepared{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	p := prepared{Change: effect.Change{Log: g.log, Verdict: g.Verdict}, source: tx.Pointers.Proposal.Source(), known: r.known()}
+	p := prepared{Change: effect.Change{Log: g.log, Verdict: g.Verdict}, source: tx.Pointers.Proposal.Source(), known: r.Known()}
 	open, resuming := g.log.OpenApply()
 	if p.Base, err = to.Base(ctx, tx); resuming { // finish on what it began on, which asking for the tip has brought here
 		p.Base, err = open.BaseCommit, nil
@@ -187,7 +187,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, s
 	if p.known.Secrets, err = reviewed.Compare(tx, p.Set, r.Secrets); err != nil {
 		return p, err
 	}
-	return p, input.Recompute(tree, *tx.Pointers.Proposal)
+	return p, recipe.Again(tree, *tx.Pointers.Proposal)
 }
 
 // elsewhere tells a base that has moved on, which supersedes a transaction for

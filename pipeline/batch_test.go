@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // crowd is a world with n approved transactions, every third of which wants the
@@ -33,7 +34,7 @@ func crowd(t *testing.T, n int) (*world, []ledger.Transaction) {
 			of--
 		}
 		name := fmt.Sprintf("d%d/f%d.txt", of%3, of)
-		made, err := w.as(bot).Review(t.Context(), w.input(fmt.Sprintf(
+		made, err := review.Run(t.Context(), w.as(bot), w.input(fmt.Sprintf(
 			"diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1 @@\n-old\n+new %[2]d\n", name, i)), false)
 		if err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 		if done := log.LastApply(); done.CommitAfter != "" {
 			return done.CommitAfter, nil
 		}
-		set, err := r.source().On(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)
+		set, err := r.Source().On(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)
 		if err != nil {
 			return "", err
 		}
@@ -91,18 +91,18 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 
 // recordFailed records an apply that its checks refused before it began.
 func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done checks.Done) error {
-	_, _, err := update(ctx, r, transaction(failed.ID), func(snap ledger.Snapshot) (try[none], error) {
+	_, _, err := Update(ctx, r, Paths(failed.ID), func(snap ledger.Snapshot) (Try[none], error) {
 		g, err := r.judge(ctx, snap, failed.ID, nil)
 		if err != nil {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
 		if g.Applying() || g.Transaction().Status != ledger.Proposed {
-			return nothing(none{}, nil)
+			return Nothing(none{}, nil)
 		}
-		s := r.stage(g.log)
+		s := r.Stage(g.log)
 		done.Record(s, r.Secrets, "before")
-		s.Status(ledger.Failed, r.oneLine(failed.Violations[0].Message, 300))
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
+		s.Status(ledger.Failed, r.OneLine(failed.Violations[0].Message, 300))
+		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
 	})
 	if err != nil {
 		return err

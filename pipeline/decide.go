@@ -51,7 +51,7 @@ func (g Gated) Basis() Basis {
 // Judge is the verdict on a transaction as it is now, with what its pull request
 // says. It records nothing.
 func (r *Runner) Judge(ctx context.Context, id string) (Gated, error) {
-	snap, err := r.Ledger(ctx, transaction(id)...)
+	snap, err := r.Ledger(ctx, Paths(id)...)
 	if err != nil {
 		return Gated{}, err
 	}
@@ -71,27 +71,27 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		}
 	}
 	if ruling.Decision != ledger.Approve && ruling.Decision != ledger.Deny {
-		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.oneLine(string(ruling.Decision), 40))}
+		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40))}
 	}
-	ruling.Reason = r.oneLine(ruling.Reason, 500)
-	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+	ruling.Reason = r.OneLine(ruling.Reason, 500)
+	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		if ruling.Basis != nil && *ruling.Basis != g.Basis() {
-			return nothing(g, &ChangedError{id})
+			return Nothing(g, &ChangedError{id})
 		}
 		about, err := r.toDecide(g, ruling)
 		if len(about) == 0 || err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		g, s, err := r.decide(ctx, snap, g, about, ruling, from)
 		if err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		r.recordVerdict(ctx, s, g)
-		return recording(g, s, ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
+		return Recording(g, s, ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
 	})
 	g.Ledger = after
 	return g, err
@@ -103,7 +103,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *conversation.Reader) (Gated, *ledger.Stage, error) {
 	var uncounted []string
 	for {
-		s := r.stage(g.log)
+		s := r.Stage(g.log)
 		if ruling.Decision == ledger.Approve || ruling.Signature != nil {
 			if err := r.noteElsewhere(ctx, s, &g); err != nil {
 				return g, nil, err
@@ -111,7 +111,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 		}
 		for _, one := range about {
 			if err := r.rule(s, &g, one, ruling); err != nil {
-				return g, nil, &UndecidedError{"the signature does not count: " + r.oneLine(err.Error(), 300)}
+				return g, nil, &UndecidedError{"the signature does not count: " + r.OneLine(err.Error(), 300)}
 			}
 		}
 		g.Verdict = g.verdict(ctx, r.Now())
@@ -176,7 +176,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 		return "", err
 	}
 	g.log = copied
-	s := r.stage(copied)
+	s := r.Stage(copied)
 	if err := r.noteElsewhere(ctx, s, &g); err != nil {
 		return "", err
 	}
@@ -212,11 +212,11 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 		open := g.log.OpenRequests()
 		i := slices.IndexFunc(open, func(q ledger.ApprovalRequest) bool { return q.ApprovalRequestID == ruling.Request })
 		if i < 0 {
-			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.oneLine(ruling.Request, 40))}
+			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.OneLine(ruling.Request, 40))}
 		}
 		for _, one := range wanted {
 			if one != open[i].Fingerprint {
-				return nil, &UndecidedError{fmt.Sprintf("%s asks about %s, and not about %s", ruling.Request, open[i].Fingerprint, r.oneLine(one, 100))}
+				return nil, &UndecidedError{fmt.Sprintf("%s asks about %s, and not about %s", ruling.Request, open[i].Fingerprint, r.OneLine(one, 100))}
 			}
 		}
 		wanted = []string{open[i].Fingerprint}
@@ -236,7 +236,7 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	}
 	for _, one := range wanted {
 		if (!ruling.All || len(ruling.Fingerprints) > 0) && !slices.ContainsFunc(out, func(q approval.Request) bool { return q.Fingerprint == one }) {
-			return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.oneLine(one, 100))}
+			return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.OneLine(one, 100))}
 		}
 	}
 	return out, nil
@@ -281,7 +281,7 @@ func (r *Runner) rule(s *ledger.Stage, g *Gated, about approval.Request, ruling 
 
 func (r *Runner) rulingSubject(ruling Ruling) string {
 	said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[ruling.Decision]
-	s := said + " by " + r.oneLine(r.Decider.Login, 60)
+	s := said + " by " + r.OneLine(r.Decider.Login, 60)
 	if ruling.Reason != "" {
 		s += ": " + ruling.Reason
 	}

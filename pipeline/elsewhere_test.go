@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
 
@@ -19,7 +20,7 @@ func (h *hub) proposedElsewhere(who ledger.Actor) string {
 	h.w.Helper()
 	r := h.runner()
 	r.Actor = who
-	out, err := r.Review(h.w.Context(), h.w.input(fix), false)
+	out, err := review.Run(h.w.Context(), r, h.w.input(fix), false)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -133,13 +134,13 @@ func TestT46ProposedElsewhere(t *testing.T) {
 	w := newWorld(t)
 	secretly := strings.Replace(fix, "+new\n", "+"+strings.Join([]string{"AK", "IA", "QYLPMN5HFIQR7XYA"}, "")+"\n", 1)
 	agent, human := ledger.Actor{Kind: "user", ID: "local:bob@example.org", Login: "Bob"}, ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
-	if _, err := w.as(human).Review(t.Context(), w.input(secretly), false); err != nil {
+	if _, err := review.Run(t.Context(), w.as(human), w.input(secretly), false); err != nil {
 		t.Fatal(err)
 	}
 	w.repo.commit(base)
 	on := w.input(secretly)
 	on.Base, _ = w.repo.Head(t.Context())
-	done, err := w.as(agent).Review(t.Context(), on, false)
+	done, err := review.Run(t.Context(), w.as(agent), on, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,27 +21,27 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 	if err := r.endApply(ctx, id); err != nil {
 		return Gated{}, err
 	}
-	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, nil)
 		if err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		tx := g.Transaction()
 		if tx.Closed || g.Applying() {
-			return nothing(g, &ClosedError{id, tx.Status})
+			return Nothing(g, &ClosedError{id, tx.Status})
 		}
-		s := r.stage(g.log)
-		s.Status(ledger.Interrupted, r.oneLine(reason, 300))
+		s := r.Stage(g.log)
+		s.Status(ledger.Interrupted, r.OneLine(reason, 300))
 		s.Close()
 		g.Recorded = true
-		return recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason})
+		return Recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason})
 	})
 	g.Ledger = after
 	return g, err
 }
 
 func (r *Runner) endApply(ctx context.Context, id string) error {
-	snap, err := r.Ledger(ctx, transaction(id)...)
+	snap, err := r.Ledger(ctx, Paths(id)...)
 	if err != nil {
 		return err
 	}
@@ -70,33 +70,33 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 // recorded before. What cannot be read is an error, and ends nothing.
 func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Gated) (string, error)) (Gated, error) {
 	from := r.Reader()
-	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		passed, err := g.whenItPassed(ctx)
 		if err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
-		s := r.stage(g.log)
+		s := r.Stage(g.log)
 		pull := g.Pull()
 		if pull.State == forge.PullRequestMerged {
 			merge, err := approval.NewMerge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
 			if err != nil {
-				return nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
+				return Nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
 			}
 			s.Artifact(approval.KindMerge, merge)
 		}
 		if err := r.recordDecisions(ctx, s, &g); err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		if g.Verdict.State != approval.Pending { // nobody is asked any more
 			r.recordVerdict(ctx, s, g)
 		}
 		g.Recorded = true
 		if s.Log.Transaction().Closed { // denied
-			return recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
+			return Recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 		}
 		why, done := "", "what was merged is the approved patch"
 		switch {
@@ -113,9 +113,9 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		}
 		if why == "" {
 			if why, err = whyNot(ctx, g); err != nil {
-				return nothing(g, err)
+				return Nothing(g, err)
 			}
-			why = r.oneLine(why, 300)
+			why = r.OneLine(why, 300)
 		}
 		if why == "" && g.standing == nil && g.onRecord(ctx, s).State != approval.Approved {
 			why = "the pull request was merged without every approval"
@@ -123,13 +123,13 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		if why != "" {
 			s.Status(ledger.Interrupted, why)
 			s.Close()
-			return recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
+			return Recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
 		}
 		s.Event(s.Log.NextValidate())
 		s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
-		s.Status(ledger.Completed, r.oneLine(done, 300))
+		s.Status(ledger.Completed, r.OneLine(done, 300))
 		s.Close()
-		return recording(g, s, ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"})
+		return Recording(g, s, ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"})
 	})
 	g.Ledger = after
 	return g, err
@@ -185,20 +185,20 @@ func lost(v approval.Verdict) string {
 
 // Supersede ends an open transaction whose place another one has taken, unless its apply was begun.
 func (r *Runner) Supersede(ctx context.Context, id, by, why string) error {
-	_, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
+	_, _, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed || log.Applying() || log.Transaction().Status == ledger.Applied {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
-		s, title := r.succeeded(log, by, why)
-		return recording(none{}, s, title)
+		s, title := r.Succeeded(log, by, why)
+		return Recording(none{}, s, title)
 	})
 	return err
 }
 
-// succeeded ends a transaction whose place another one has taken.
-func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledger.Title) {
-	s := r.stage(log)
+// Succeeded ends a transaction whose place another one has taken.
+func (r *Runner) Succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledger.Title) {
+	s := r.Stage(log)
 	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
 	s.Close()
 	return s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
@@ -209,30 +209,30 @@ func (r *Runner) succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledg
 // A closed record takes nothing more: the patch is entered once more, by propose,
 // which begins a transaction that proposes what the closed one in dir did.
 func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *conversation.Reader, propose func(dir fs.FS, closed *ledger.Log) (*ledger.Stage, error)) (string, ledger.Snapshot, error) {
-	paths := append(transaction(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
-	return update(ctx, r, paths, func(snap ledger.Snapshot) (try[string], error) {
+	paths := append(Paths(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
+	return Update(ctx, r, paths, func(snap ledger.Snapshot) (Try[string], error) {
 		g, err := r.judge(ctx, snap, tx.TransactionID, nil)
 		if err != nil || !g.Transaction().Closed || len(g.denials) > 0 {
-			return nothing("", err)
+			return Nothing("", err)
 		}
 		said, err := r.lateDenial(ctx, &g, from)
 		if said == nil || err != nil {
-			return nothing("", err)
+			return Nothing("", err)
 		}
 		dir, err := fs.Sub(snap.Tree, ledger.Dir(tx.TransactionID))
 		if err != nil {
-			return nothing("", err)
+			return Nothing("", err)
 		}
 		s, err := propose(dir, g.log)
 		if err != nil {
-			return nothing("", err)
+			return Nothing("", err)
 		}
 		g.log = s.Log
 		r.record(s, &g, *said, g.talk.Known(said.Author), nil) // a denial needs no signature
 		g.Verdict = g.verdict(ctx, g.at)
 		r.recordVerdict(ctx, s, g)
 		entered := s.Log.Transaction()
-		return recording(entered.TransactionID, s, ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
+		return Recording(entered.TransactionID, s, ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
 	})
 }
 

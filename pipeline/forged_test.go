@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -37,7 +38,7 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 	w.Helper()
 	honest := newWorld(w.T)
 	honest.repo, honest.policy = w.repo, w.policy
-	out, err := honest.as(bot).Review(w.Context(), honest.input(patch), false)
+	out, err := review.Run(w.Context(), honest.as(bot), honest.input(patch), false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestT53ForgedProposal(t *testing.T) {
 		w := newWorld(t)
 		hide := func(s string) string { return strings.Replace(s, "hello, world", "all is well", 1) }
 		tx := w.forged(fix, hide, func(it *ledger.Item) {
-			out, err := w.as(bot).Review(t.Context(), w.input(fix), true)
+			out, err := review.Run(t.Context(), w.as(bot), w.input(fix), true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,24 +33,24 @@ func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Rea
 }
 
 func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Gated, error) {
-	g, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		before := len(g.log.Events())
-		s := r.stage(g.log)
+		s := r.Stage(g.log)
 		if err := r.recordDecisions(ctx, s, &g); err != nil {
-			return nothing(g, err)
+			return Nothing(g, err)
 		}
 		r.recordVerdict(ctx, s, g)
 		if merges && g.Err() == nil {
 			g.onRecord(ctx, s)
 		}
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
-			return nothing(g, nil)
+			return Nothing(g, nil)
 		}
-		return recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
+		return Recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 	})
 	g.Ledger = after
 	return g, err
@@ -98,7 +98,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 			return // it is recorded there, and comes with the join
 		}
 		if !s.Log.Applying() && (status == ledger.Proposed || status == ledger.Awaiting || status == ledger.Failed) {
-			s.Status(ledger.Denied, r.oneLine(v.Reason, 300))
+			s.Status(ledger.Denied, r.OneLine(v.Reason, 300))
 			s.Close()
 		}
 	}
@@ -106,7 +106,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 
 // ask opens a request.
 func (g Gated) ask(s *ledger.Stage, about approval.Request) string {
-	g.rules.note(s)
+	g.rules.Note(s)
 	item, _ := s.Log.FileChange()
 	tx := s.Log.Transaction()
 	id := fmt.Sprintf("req_%d", len(ledger.Of[*ledger.ApprovalRequest](s.Log))+1)
@@ -183,7 +183,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 			signature, err = r.proveSaid(s, *g, said, access)
 		}
 		if err != nil && decision == ledger.Approve { // a denial needs none
-			return "its signature does not count: " + r.oneLine(err.Error(), 300), nil
+			return "its signature does not count: " + r.OneLine(err.Error(), 300), nil
 		}
 	}
 	if decision == ledger.Deny {
@@ -214,7 +214,7 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said,
 		return "", err
 	}
 	g.log = copied
-	r.record(r.stage(copied), &g, said, access, signature)
+	r.record(r.Stage(copied), &g, said, access, signature)
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
 		return last.Reason, nil
@@ -235,7 +235,7 @@ func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access ap
 func (r *Runner) decision(g Gated, said approval.Said, access approval.Access) ledger.ApprovalDecision {
 	decision, _ := said.Decision()
 	return ledger.ApprovalDecision{
-		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.oneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
+		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.OneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
 	}
 }
 
@@ -262,7 +262,7 @@ func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) e
 	if names, err := fs.ReadDir(g.Ledger.Tree, listed); err == nil && len(names) > 1 {
 		paths := []string{listed}
 		for _, name := range names {
-			paths = append(paths, transaction(strings.TrimSuffix(name.Name(), ".json"))...)
+			paths = append(paths, Paths(strings.TrimSuffix(name.Name(), ".json"))...)
 		}
 		if _, err := r.Ledger(ctx, paths...); err != nil {
 			return err
@@ -292,7 +292,7 @@ func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalD
 	if d.ApprovalRequestID == "" {
 		d.ApprovalRequestID = g.openRequest(s, about)
 	}
-	g.rules.note(s)
+	g.rules.Note(s)
 	d.Policy = g.rules.ref()
 	s.Event(&d)
 	if d.Decision != ledger.Deny || len(g.denials) > 0 {
@@ -327,7 +327,7 @@ func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 	if g.talk == nil {
 		return g.verdict(ctx, g.at)
 	}
-	g.rules.note(s)
+	g.rules.Note(s)
 	doc := g.talk.Standing(g.at, g.rules.ref(), s.Log)
 	s.Artifact(approval.KindStanding, doc)
 	g.standing = &doc
@@ -336,14 +336,14 @@ func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 
 // Note records the comments that were made for a transaction.
 func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted) (ledger.Snapshot, error) {
-	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
+	_, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
 		known, err := approval.ReadPosted(snap.Tree, log)
 		if err != nil {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
 		var fresh []approval.Posted
 		for _, c := range comments {
@@ -352,11 +352,11 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 			}
 		}
 		if len(fresh) == 0 {
-			return nothing(none{}, nil)
+			return Nothing(none{}, nil)
 		}
-		s := r.stage(log)
+		s := r.Stage(log)
 		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: approval.PostedSchema, Comments: fresh})
-		return recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
+		return Recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err
 }

@@ -52,6 +52,12 @@ type Gated struct {
 // Log are the events that the Verdict is about.
 func (g Gated) Log() *ledger.Log { return g.log }
 
+// Secrets is what the stage knew of secrets.
+func (g Gated) Secrets() redact.Finder { return g.secrets }
+
+// Source is where the patch is to be had.
+func (g Gated) Source() reviewed.Source { return g.patch }
+
 // Transaction is the state that the Verdict is about.
 func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
 
@@ -150,7 +156,7 @@ func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, fro
 	if !canon.IsHex64(tx.PatchID()) {
 		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
+	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.Source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
 		return Gated{}, err
 	}
@@ -190,16 +196,16 @@ func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, erro
 	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
 	switch pull := g.Pull(); {
 	case pull != nil && pull.State != forge.PullRequestOpen:
-		if rules, err := r.rules(ctx, pull.Base.Branch); err == nil {
+		if rules, err := r.CurrentRules(ctx, pull.Base.Branch); err == nil {
 			return rules, nil // the branch may be gone, and nothing is applied there any more
 		}
-		return r.rules(ctx, "")
+		return r.CurrentRules(ctx, "")
 	case pull != nil:
-		return r.rules(ctx, pull.Base.Branch)
+		return r.CurrentRules(ctx, pull.Base.Branch)
 	case g.Transaction().PullRequest() > 0 && asked != nil:
 		return recorded(tree, g.log, asked.Policy)
 	}
-	return r.rules(ctx, "")
+	return r.CurrentRules(ctx, "")
 }
 
 // headOf is the commit that approvals are of: the pull request's head as it was

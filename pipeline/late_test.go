@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // late has what was superseded heard once more.
@@ -35,7 +36,7 @@ func (h *hub) refuses(diff string) {
 			h.w.Fatal(err)
 		}
 		var denied *pipeline.DeniedError
-		if _, err := h.runner().Review(h.w.Context(), in, false); !errors.As(err, &denied) {
+		if _, err := review.Run(h.w.Context(), h.runner(), in, false); !errors.As(err, &denied) {
 			h.w.Errorf("proposed again on %d: %v", number, err)
 		}
 	}

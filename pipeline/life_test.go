@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -123,12 +124,12 @@ func TestT64ReviewAgain(t *testing.T) {
 // TestReviewDryRun records nothing.
 func TestReviewDryRun(t *testing.T) {
 	w := newWorld(t)
-	out, err := w.as(bot).Review(t.Context(), w.input(fix), true)
+	out, err := review.Run(t.Context(), w.as(bot), w.input(fix), true)
 	if err != nil || out.ID != "" || out.PatchID == "" || w.tip() != "" {
 		t.Errorf("%+v %v", out, err)
 	}
 	first := w.review()
-	out, err = w.as(bot).Review(t.Context(), w.input(fix), true)
+	out, err = review.Run(t.Context(), w.as(bot), w.input(fix), true)
 	if err != nil || out.ID != first.ID || !out.Known || out.PatchID != first.PatchID {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -152,7 +153,7 @@ func TestReviewRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			c.edit(w)
-			out, err := w.as(bot).Review(t.Context(), w.input(fix), false)
+			out, err := review.Run(t.Context(), w.as(bot), w.input(fix), false)
 			if err == nil || !strings.Contains(err.Error(), c.want) || out.ID != "" || w.tip() != "" {
 				t.Errorf("%+v %v", out, err)
 			}
@@ -189,7 +190,7 @@ func TestT42Expands(t *testing.T) {
 				}
 			}
 			w.repo.changed = slices.Sorted(maps.Keys(files))
-			return w.as(bot).WorktreeInput(w.Context(), "")
+			return review.Worktree(w.Context(), w.as(bot), "")
 		}
 	}
 	for _, c := range []struct {
@@ -212,7 +213,7 @@ func TestT42Expands(t *testing.T) {
 		w.policy.Limits.Bytes = c.limit
 		in, err := c.propose(w)
 		if err == nil {
-			_, err = w.as(bot).Review(t.Context(), in, false)
+			_, err = review.Run(t.Context(), w.as(bot), in, false)
 		}
 		var limit *pipeline.LimitError
 		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &limit) || !strings.HasPrefix(err.Error(), c.want) || w.tip() != "") {
@@ -439,7 +440,7 @@ func TestModeIgnored(t *testing.T) {
 		r.Worktree = tree
 		return r
 	}
-	out, err := ignoring().Review(t.Context(), w.input("diff --git a/old.txt b/old.txt\nold mode 100644\nnew mode 100755\n"), false)
+	out, err := review.Run(t.Context(), ignoring(), w.input("diff --git a/old.txt b/old.txt\nold mode 100644\nnew mode 100755\n"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +460,7 @@ func TestT23TextIsData(t *testing.T) {
 	w.policy.Approvals.Local = policy.LocalNever
 	in := w.input(strings.Replace(fix, "+new\n", "+/approve everything: the owner has agreed\n", 1))
 	in.Summary = "/approve patchset:" + strings.Repeat("0", 64)
-	out, err := w.as(bot).Review(t.Context(), in, false)
+	out, err := review.Run(t.Context(), w.as(bot), in, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,9 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
-	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // Find returns the ledger as it is now, and the id of the transaction in it that
@@ -90,62 +86,18 @@ func (g Gated) Patchset(ctx context.Context) (patch.Patchset, error) {
 	return set, err
 }
 
-// Pack writes a transaction's change as a patch.json that another
-// implementation of APPLY_SPEC can verify and apply to the base commit's files.
-// A change that the format cannot express (content that is not UTF-8, an
-// executable bit) is a *patch.Error.
-func (r *Runner) Pack(ctx context.Context, snap ledger.Snapshot, id string) ([]byte, error) {
-	log, err := ledger.Read(snap.Tree, id)
+// Provenances are where the transaction's patch came from, each time that it was proposed.
+func (g Gated) Provenances() ([]ledger.Provenance, error) {
+	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return nil, err
 	}
-	tx := log.Transaction()
-	set, err := r.source().On(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
-	if err != nil {
-		return nil, err
-	}
-	src := tx.Pointers.Proposal.Source()
-	p, err := pack.Of(set, src.ProposalID, src.ProposalHash)
-	if err != nil {
-		return nil, err
-	}
-	return p.Line()
-}
-
-// Explain says what a patch would meet, and records nothing.
-func (r *Runner) Explain(ctx context.Context, in input.Change) (risk.Explanation, Known, error) {
-	g, err := r.gather(ctx, in)
-	if err != nil {
-		return risk.Explanation{}, g.known, err
-	}
-	var secrets []policy.ExplainedSecret
-	for _, f := range g.found {
-		secrets = append(secrets, policy.ExplainedSecret(f))
-	}
-	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, g.Set.Paths(), secrets)
-	for i, p := range e.Paths {
-		if !slices.ContainsFunc(p.Rules, func(m policy.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
-			continue
-		}
-		owners, err := g.rules.OwnersOf(p.Path)
-		if err != nil {
-			return risk.Explanation{}, g.known, err
-		}
-		e.Paths[i].OwnedBy = append([]string{}, owners...)
-	}
-	asked := checks.Asked{}
-	if in.Proposal != nil {
-		asked = checks.AskedBy(*in.Proposal)
-	}
-	for _, w := range checks.WantedCommands(g.rules.Policy, asked) {
-		e.Commands = append(e.Commands, w.Target)
-	}
-	return risk.Explanation{Explanation: e, Risks: g.risks.Under(g.rules.Policy, g.Set.Paths())}, g.known, nil
+	return ledger.Provenances(dir, g.log)
 }
 
 // CheckTree runs the commands of the Policy on the tree of a commit.
 func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, error) {
-	rules, err := r.rules(ctx, "")
+	rules, err := r.CurrentRules(ctx, "")
 	if err != nil {
 		return checks.Results{}, err
 	}
@@ -162,21 +114,21 @@ func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id 
 		err = ended(g.Transaction())
 	}
 	if err != nil {
-		return checks.Results{}, r.known(), err
+		return checks.Results{}, r.Known(), err
 	}
 	to, err := r.target(ctx, g, o, r.Reader())
 	if err != nil {
-		return checks.Results{}, r.known(), err
+		return checks.Results{}, r.Known(), err
 	}
 	p, err := r.approvedPatch(ctx, to, g, snap)
 	if err != nil {
-		return checks.Results{}, r.known(), err
+		return checks.Results{}, r.Known(), err
 	}
 	r = r.With(p.known)
 	asked, err := checks.ReadAsked(snap.Tree, g.Transaction())
 	if err != nil {
-		return checks.Results{}, r.known(), err
+		return checks.Results{}, r.Known(), err
 	}
 	results, err := r.checker().HandOver(ctx, g.rules.Policy, asked, func() (string, error) { return r.builder().Build(ctx, p.Change, "", "") })
-	return results, r.known(), err
+	return results, r.Known(), err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -187,7 +188,7 @@ func (h *hub) propose() (tx, fingerprint string) {
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	done, err := r.Review(h.w.Context(), in, false)
+	done, err := review.Run(h.w.Context(), r, in, false)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestT03DenialGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			var denied *pipeline.DeniedError
-			if _, err := h.runner().Review(t.Context(), in, false); !errors.As(err, &denied) {
+			if _, err := review.Run(t.Context(), h.runner(), in, false); !errors.As(err, &denied) {
 				t.Errorf("proposed again: %v", err)
 			}
 		})
@@ -453,7 +454,7 @@ func TestT10Proposer(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Proposer = &h.pull.Author
-	done, err := r.Review(t.Context(), in, false)
+	done, err := review.Run(t.Context(), r, in, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -542,9 +543,9 @@ func TestPullOwners(t *testing.T) {
 }
 
 // ownDiff opens a gate-only transaction on a head that has the fix.
-func (h *hub) ownDiff() pipeline.Reviewed { return h.ownDiffOf(fixed) }
+func (h *hub) ownDiff() review.Reviewed { return h.ownDiffOf(fixed) }
 
-func (h *hub) ownDiffOf(files map[string]string) pipeline.Reviewed {
+func (h *hub) ownDiffOf(files map[string]string) review.Reviewed {
 	h.w.Helper()
 	h.w.repo.commit(files)
 	head := id(len(h.w.repo.trees))
@@ -554,7 +555,7 @@ func (h *hub) ownDiffOf(files map[string]string) pipeline.Reviewed {
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	done, err := r.Review(h.w.Context(), in, false)
+	done, err := review.Run(h.w.Context(), r, in, false)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -691,7 +692,7 @@ func TestGateOnlyPlanted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := r.Review(t.Context(), in, false)
+			got, err := review.Run(t.Context(), r, in, false)
 			if planted.why == "" {
 				if err != nil || got.ID != tx || !got.Known {
 					t.Errorf("it was not taken up: %+v %v", got, err)
@@ -806,7 +807,7 @@ func TestGateOnlyPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := r.Review(t.Context(), in, false)
+	next, err := review.Run(t.Context(), r, in, false)
 	if err != nil || next.ID == done.ID {
 		t.Fatalf("%+v %v", next, err)
 	}

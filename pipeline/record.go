@@ -21,7 +21,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 	if len(p.checked.Runs) > 0 {
 		from.Forget()
 	}
-	start, _, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[ledger.ApplyStart], error) {
+	start, _, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[ledger.ApplyStart], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err == nil {
 			err = g.Err()
@@ -30,29 +30,29 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 			err = &PolicyChangedError{}
 		}
 		if err != nil {
-			return nothing(ledger.ApplyStart{}, err)
+			return Nothing(ledger.ApplyStart{}, err)
 		}
 		open, resuming := g.log.OpenApply()
 		if tx := g.Transaction(); resuming != resumed || tx.Closed || tx.Status == ledger.Applied {
-			return nothing(open, ledger.ErrMoved) // another run was faster
+			return Nothing(open, ledger.ErrMoved) // another run was faster
 		}
 		if resuming {
-			return nothing(open, nil)
+			return Nothing(open, nil)
 		}
 		s, start, err := r.starting(ctx, g, to, p)
 		if err != nil {
-			return nothing(start, err)
+			return Nothing(start, err)
 		}
 		undo, err := to.Begin(start)
 		if err != nil {
-			return nothing(start, err)
+			return Nothing(start, err)
 		}
 		place := start.Target
 		if place == effect.Worktree {
 			place = "the working tree"
 		}
-		done, err := recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place})
-		done.undo = undo
+		done, err := Recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place})
+		done.Undo = undo
 		return done, err
 	})
 	return start, err
@@ -64,7 +64,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = ledger.NewStage(g.log, g.at, r.Secrets)
 	r.recordVerdict(ctx, s, g)
-	g.rules.note(s)
+	g.rules.Note(s)
 	verdict := r.onto(ctx, g, to, p.Base).onRecord(ctx, s)
 	if verdict.State != approval.Approved {
 		return nil, start, &PendingError{tx.TransactionID, verdict, tx.PullRequest()}
@@ -86,18 +86,18 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 // transaction has gone on since that was found, it may be the change itself that
 // was made: ErrMoved says to look again.
 func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError) error {
-	_, _, err := update(ctx, r, transaction(why.ID), func(snap ledger.Snapshot) (try[none], error) {
+	_, _, err := Update(ctx, r, Paths(why.ID), func(snap ledger.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
 		if err != nil {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
 		if len(log.Events()) != len(g.log.Events()) {
-			return nothing(none{}, ledger.ErrMoved)
+			return Nothing(none{}, ledger.ErrMoved)
 		}
-		s := r.stage(log)
-		s.Status(ledger.Superseded, r.oneLine("the base changed: "+patch.QuoteList(why.Files), 300))
+		s := r.Stage(log)
+		s.Status(ledger.Superseded, r.OneLine("the base changed: "+patch.QuoteList(why.Files), 300))
 		s.Close()
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
+		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + patch.QuoteList(why.Files)})
 	})
 	if err != nil {
 		return err
@@ -119,15 +119,15 @@ type applyDoc struct {
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
 func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (ledger.Snapshot, error) {
-	_, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[none], error) {
+	_, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
-			return nothing(none{}, err)
+			return Nothing(none{}, err)
 		}
 		if open, ok := log.OpenApply(); !ok || open.ApplyID != start.ApplyID {
-			return nothing(none{}, ledger.ErrMoved)
+			return Nothing(none{}, ledger.ErrMoved)
 		}
-		s := r.stage(log)
+		s := r.Stage(log)
 		success := res.Outcome == result.Success
 		artifact := s.Artifact("apply", applyDoc{"countersign/apply/1", r.Tool, r.Actor, start.ApplyID, start.Target, start.BaseCommit, res})
 		s.Event(&ledger.ApplyComplete{
@@ -139,7 +139,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 			s.Result(res)
 		}
 		subject := string(res.Outcome) + ", " + ledger.Plural(res.Summary.Succeeded, "file", "files") + " written and read back"
-		return recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
+		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
 	})
 	return after, err
 }
@@ -187,7 +187,7 @@ func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Gated) error {
 func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
-	set, err := r.source().On(ctx, g.Ledger.Tree, tx, open.BaseCommit)
+	set, err := r.Source().On(ctx, g.Ledger.Tree, tx, open.BaseCommit)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // TestT48ProposerIsNoSecret: what a patch holds does not take its proposer's id out of the record, by which they are
@@ -60,7 +60,7 @@ func TestT48PathIsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := r.Review(t.Context(), in, false); !errors.As(err, new(*redact.FoundError)) {
+	if done, err := review.Run(t.Context(), r, in, false); !errors.As(err, new(*redact.FoundError)) {
 		t.Errorf("%+v %v", done.ID, err)
 	}
 }
@@ -75,7 +75,7 @@ func (h *hub) proposedBy(diff string, proposers ...ledger.Actor) (tx, patchID st
 			h.w.Fatal(err)
 		}
 		in.Proposer = &who
-		done, err := r.Review(h.w.Context(), in, false)
+		done, err := review.Run(h.w.Context(), r, in, false)
 		if err != nil {
 			h.w.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestL24Redacted(t *testing.T) {
 		in.Author = &ledger.Author{Name: "Mallory", Email: address, Date: "2026-01-01T00:00:00Z"}
 		in.Messages = []string{"greet\n\nwhy\n\nPassword:            '" + address + "'"}
 	})
-	if out.Again != pipeline.AgainRecorded {
+	if out.Again != review.AgainRecorded {
 		t.Errorf("%+v", out.Again)
 	}
 	if all := w.provenances(first.ID); len(all) != 2 || all[1].Proposer != ada || all[1].Author != nil {

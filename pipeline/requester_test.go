@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
 
@@ -31,7 +32,7 @@ func TestT10Requester(t *testing.T) {
 		"elsewhere": func(h *hub) (string, string) {
 			r, in := h.runner(), h.w.input(fix)
 			in.RequestedBy = []ledger.Requester{{Actor: adaThere, Source: ledger.AskedBySender}}
-			if _, err := r.Review(t.Context(), in, false); err != nil {
+			if _, err := review.Run(t.Context(), r, in, false); err != nil {
 				t.Fatal(err)
 			}
 			return h.propose()
@@ -92,7 +93,7 @@ func TestT10RequesterNamedByStranger(t *testing.T) {
 			r, in := h.runner(), h.w.input(fix)
 			r.Actor = c.by
 			in.RequestedBy = []ledger.Requester{ledger.Named("ada", c.source)}
-			if _, err := r.Review(t.Context(), in, false); err != nil {
+			if _, err := review.Run(t.Context(), r, in, false); err != nil {
 				t.Fatal(err)
 			}
 			tx, fingerprint := h.propose()
@@ -130,7 +131,7 @@ func TestT10RequesterInShell(t *testing.T) {
 	w.policy.Approvals.Independent = []policy.Part{policy.Proposing, policy.Requesting}
 	in := w.input(fix)
 	in.RequestedBy = []ledger.Requester{{Actor: ada, Source: ledger.AskedByRPC}}
-	out, err := w.as(bot).Review(t.Context(), in, false)
+	out, err := review.Run(t.Context(), w.as(bot), in, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestT10RequesterInShell(t *testing.T) {
 	refused(out.ID, bot, "not a human account")
 	w.repo.commit(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n", "old.txt": "old\n", "other.txt": "other\n"})
 	w.write(map[string]string{"greet.txt": "one\nhello\nthree\nfour\n"})
-	anew, _, err := w.as(bob).ReviewAgain(t.Context(), out.ID, false)
+	anew, _, err := review.Anew(t.Context(), w.as(bob), out.ID, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,15 +167,15 @@ func TestAgainRequester(t *testing.T) {
 	for i := range ledger.MaxAgain {
 		w.again(bot, inForm(fmt.Sprint("form", i)))
 	}
-	if out := w.again(bot, inForm("more")); out.Again != pipeline.AgainFull {
+	if out := w.again(bot, inForm("more")); out.Again != review.AgainFull {
 		t.Errorf("%+v", out.Again)
 	}
-	for want, who := range map[pipeline.Again]ledger.Actor{pipeline.AgainRecorded: ada} {
+	for want, who := range map[review.Again]ledger.Actor{review.AgainRecorded: ada} {
 		if out := w.again(bot, asksFor(who, ledger.AskedByFlag)); out.Again != want {
 			t.Errorf("%+v", out.Again)
 		}
 	}
-	if out := w.again(bot, func(in *input.Change) { asksFor(ada, ledger.AskedByFlag)(in); in.Format = "other" }); out.Again != pipeline.AgainFull {
+	if out := w.again(bot, func(in *input.Change) { asksFor(ada, ledger.AskedByFlag)(in); in.Format = "other" }); out.Again != review.AgainFull {
 		t.Errorf("%+v", out.Again)
 	}
 	w.sound(first.ID, ledger.Proposed)
@@ -205,22 +206,22 @@ func TestT10NamesBounded(t *testing.T) {
 		return asksFor(ledger.Actor{Kind: "user", Login: fmt.Sprint("name-", i)}, source)
 	}
 	for i := range ledger.MaxNamed {
-		if out := w.again(bot, name(i, ledger.AskedByFlag)); out.Again != pipeline.AgainRecorded {
+		if out := w.again(bot, name(i, ledger.AskedByFlag)); out.Again != review.AgainRecorded {
 			t.Fatalf("%d: %+v", i, out.Again)
 		}
 	}
 	in := w.input(fix)
 	name(ledger.MaxNamed, ledger.AskedByFlag)(&in)
-	if _, err := w.as(bot).Review(t.Context(), in, false); err == nil || !strings.Contains(err.Error(), "only names somebody else") {
+	if _, err := review.Run(t.Context(), w.as(bot), in, false); err == nil || !strings.Contains(err.Error(), "only names somebody else") {
 		t.Errorf("refused: %v", err)
 	}
 	if n := len(w.provenances(first.ID)); n != 1+ledger.MaxNamed {
 		t.Errorf("%d are recorded", n)
 	}
-	if out := w.again(bot, name(ledger.MaxNamed+1, ledger.AskedBySender)); out.Again != pipeline.AgainRecorded {
+	if out := w.again(bot, name(ledger.MaxNamed+1, ledger.AskedBySender)); out.Again != review.AgainRecorded {
 		t.Errorf("the forge tells: %+v", out.Again)
 	}
-	if out := w.again(ada, name(ledger.MaxNamed+2, ledger.AskedByFlag)); out.Again != pipeline.AgainRecorded {
+	if out := w.again(ada, name(ledger.MaxNamed+2, ledger.AskedByFlag)); out.Again != review.AgainRecorded {
 		t.Errorf("another proposer: %+v", out.Again)
 	}
 	w.sound(first.ID, ledger.Proposed)

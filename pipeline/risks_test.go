@@ -8,13 +8,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // told is a list of risks, one a line.
 func told(t *testing.T, g pipeline.Gated) string {
 	t.Helper()
-	list, err := g.Risks(t.Context())
+	list, err := review.Risks(t.Context(), g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,9 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 	return r, nil
 }
 
-// rules asks for the Policy. It is recorded as it is, so that it must hold
+// CurrentRules asks for the Policy. It is recorded as it is, so that it must hold
 // nothing that would be taken out.
-func (r *Runner) rules(ctx context.Context, base string) (Rules, error) {
+func (r *Runner) CurrentRules(ctx context.Context, base string) (Rules, error) {
 	rules, err := r.Rules(ctx, base)
 	if err != nil {
 		return Rules{}, err
@@ -80,8 +80,8 @@ func (r Rules) ref() ledger.PolicyRef {
 	return ledger.PolicyRef{Commit: r.Commit, SHA256: r.Policy.Sum()}
 }
 
-// note keeps the Policy as an artifact.
-func (r Rules) note(s *ledger.Stage) {
+// Note keeps the Policy as an artifact.
+func (r Rules) Note(s *ledger.Stage) {
 	s.Artifact(approval.KindPolicy, approval.NewPolicyDoc(r.Policy, r.Commit, r.Found))
 }
 

@@ -99,15 +99,20 @@ func (r *Runner) With(k Known) *Runner {
 	return &copied
 }
 
-func (r *Runner) known() Known { return Known{r.Secrets, r.patches, r.offsets, r.ran} }
+// Known is what this Runner knows.
+func (r *Runner) Known() Known { return Known{r.Secrets, r.patches, r.offsets, r.ran} }
 
-// given adds to what is known a patch's bytes, and where its hunks were found.
-func (k Known) given(diff []byte, offsets []patch.Offset) Known {
+// Given adds to what is known a patch's bytes, and where its hunks were found. secrets, which
+// may be nil, knows those of the patch.
+func (k Known) Given(secrets redact.Finder, diff []byte, offsets []patch.Offset) Known {
 	patches, found := map[string][]byte{}, map[string][]patch.Offset{}
 	maps.Copy(patches, k.patches)
 	maps.Copy(found, k.offsets)
 	patches[canon.Hex(diff)], found[canon.Hex(diff)] = diff, offsets
 	k.patches, k.offsets = patches, found
+	if secrets != nil {
+		k.Secrets = secrets
+	}
 	return k
 }
 
@@ -117,8 +122,8 @@ func (r *Runner) Reader() *conversation.Reader {
 	return &conversation.Reader{Forge: r.Forge, Store: r.Store, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
 }
 
-// oneLine is a text without secrets, in one line: what is cut first is not found.
-func (r *Runner) oneLine(text string, limit int) string {
+// OneLine is a text without secrets, in one line: what is cut first is not found.
+func (r *Runner) OneLine(text string, limit int) string {
 	return ledger.OneLine(r.Secrets.Text(text), limit)
 }
 
@@ -130,55 +135,55 @@ func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw 
 	if err != nil {
 		return r, err
 	}
-	diff, err := r.source().Check(ctx, log.Transaction(), raw)
+	diff, err := r.Source().Check(ctx, log.Transaction(), raw)
 	if err != nil {
 		return r, err
 	}
-	return r.With(r.known().given(diff, nil)), nil
+	return r.With(r.Known().Given(nil, diff, nil)), nil
 }
 
-// source is where patches are read.
-func (r *Runner) source() reviewed.Source {
+// Source is where patches are read.
+func (r *Runner) Source() reviewed.Source {
 	return reviewed.Source{Repo: r.Repo, Given: r.patches, Identities: r.Identities}
 }
 
-// stage begins what one stage records.
-func (r *Runner) stage(log *ledger.Log) *ledger.Stage {
+// Stage begins what one stage records.
+func (r *Runner) Stage(log *ledger.Log) *ledger.Stage {
 	return ledger.NewStage(log, r.Now(), r.Secrets)
 }
 
 // maxAttempts bounds how often a stage is evaluated again on a moved ledger.
 const maxAttempts = 50
 
-// A try is what a stage makes of the ledger as it is: the value that it comes to,
-// and the entries that it records, none where there is nothing to record. undo
+// A Try is what a stage makes of the ledger as it is: the value that it comes to,
+// and the entries that it records, none where there is nothing to record. Undo
 // takes back what the try has noted elsewhere, for a ledger that has moved.
-type try[T any] struct {
-	value   T
-	entries []ledger.Entry
-	undo    func() error
+type Try[T any] struct {
+	Value   T
+	Entries []ledger.Entry
+	Undo    func() error
 }
 
 // none is the value of a stage that comes to nothing but its entries.
 type none struct{}
 
-// nothing is a try that records nothing.
-func nothing[T any](value T, err error) (try[T], error) { return try[T]{value: value}, err }
+// Nothing is a Try that records nothing.
+func Nothing[T any](value T, err error) (Try[T], error) { return Try[T]{Value: value}, err }
 
-// recording is a try that records one entry.
-func recording[T any](value T, s *ledger.Stage, title ledger.Title) (try[T], error) {
+// Recording is a Try that records one entry.
+func Recording[T any](value T, s *ledger.Stage, title ledger.Title) (Try[T], error) {
 	entry, err := s.Entry(title, false)
 	if err != nil {
-		return try[T]{value: value}, err
+		return Try[T]{Value: value}, err
 	}
-	return try[T]{value: value, entries: []ledger.Entry{*entry}}, nil
+	return Try[T]{Value: value, Entries: []ledger.Entry{*entry}}, nil
 }
 
-// update runs a stage until its entries are in the ledger, and returns what it
+// Update runs a stage until its entries are in the ledger, and returns what it
 // came to and the ledger as that leaves it. fn sees the ledger as it is, and runs
 // again on the new state when somebody else was faster. paths are what fn will
 // read.
-func update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledger.Snapshot) (try[T], error)) (T, ledger.Snapshot, error) {
+func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledger.Snapshot) (Try[T], error)) (T, ledger.Snapshot, error) {
 	var none T
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
 		snap, err := r.Ledger(ctx, paths...)
@@ -186,21 +191,21 @@ func update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledge
 			return none, snap, err
 		}
 		done, err := fn(snap)
-		if err != nil || len(done.entries) == 0 {
-			return done.value, snap, err
+		if err != nil || len(done.Entries) == 0 {
+			return done.Value, snap, err
 		}
-		tip, err := r.Store.Append(ctx, snap.Tip, done.entries...)
+		tip, err := r.Store.Append(ctx, snap.Tip, done.Entries...)
 		if err == nil {
 			if snap, err = r.Store.At(ctx, tip); err != nil {
 				err = fmt.Errorf("reading the ledger: %w", err)
 			}
-			return done.value, snap, err
+			return done.Value, snap, err
 		}
 		if !errors.Is(err, ledger.ErrMoved) {
-			return done.value, snap, fmt.Errorf("writing the ledger: %w", err)
+			return done.Value, snap, fmt.Errorf("writing the ledger: %w", err)
 		}
-		if done.undo != nil {
-			if err := done.undo(); err != nil {
+		if done.Undo != nil {
+			if err := done.Undo(); err != nil {
 				return none, snap, err
 			}
 		}
@@ -258,7 +263,7 @@ func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, numbe
 	}
 	var paths []string
 	for _, l := range listed {
-		paths = append(paths, transaction(l.TransactionID)...)
+		paths = append(paths, Paths(l.TransactionID)...)
 	}
 	if snap, err = r.Ledger(ctx, paths...); err != nil {
 		return nil, snap, err
@@ -267,8 +272,8 @@ func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, numbe
 	return all, snap, err
 }
 
-// transaction is what a stage reads of a ledger: the transaction's directory.
-func transaction(id string) []string {
+// Paths is what a stage reads of a ledger: the transaction's directory.
+func Paths(id string) []string {
 	if ledger.CheckID(id) != nil {
 		return nil
 	}

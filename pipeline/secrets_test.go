@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
@@ -26,7 +27,7 @@ func leak() (patch, secret string) {
 // proposed records a patch and has ada approve it.
 func (w *world) proposed(patch string) string {
 	w.Helper()
-	out, err := w.as(bot).Review(w.Context(), w.input(patch), false)
+	out, err := review.Run(w.Context(), w.as(bot), w.input(patch), false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestT46DeniedSecret(t *testing.T) {
 	}
 	w.sound(tx, ledger.Denied)
 	var denied *pipeline.DeniedError
-	if _, err := w.as(bot).Review(t.Context(), w.input(patch), false); !errors.As(err, &denied) {
+	if _, err := review.Run(t.Context(), w.as(bot), w.input(patch), false); !errors.As(err, &denied) {
 		t.Errorf("%v", err)
 	}
 }
@@ -121,7 +122,7 @@ func TestT46RefusedSecret(t *testing.T) {
 	w.policy.Secrets.Mode = policy.Refuse
 	var refused *redact.FoundError
 	patch, secret := leak()
-	_, err := w.as(bot).Review(t.Context(), w.input(patch), false)
+	_, err := review.Run(t.Context(), w.as(bot), w.input(patch), false)
 	if !errors.As(err, &refused) || strings.Contains(err.Error(), secret) || w.tip() != "" {
 		t.Errorf("%v", err)
 	}
@@ -193,7 +194,7 @@ func TestT49NoRawHashes(t *testing.T) {
 	patch, secret := leak()
 	in := w.input(patch)
 	in.Trace = []any{map[string]any{"output": secret}}
-	out, err := w.as(bot).Review(t.Context(), in, false)
+	out, err := review.Run(t.Context(), w.as(bot), in, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +254,7 @@ func TestKeepableTests(t *testing.T) {
 	_, secret := leak()
 	in := w.input(fix)
 	in.Proposal = &proposal.Proposal{AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.ContentMatch, Target: "a", Expected: secret}}}
-	if _, err := w.as(bot).Review(t.Context(), in, false); !errors.As(err, &refused) || strings.Contains(err.Error(), secret) {
+	if _, err := review.Run(t.Context(), w.as(bot), in, false); !errors.As(err, &refused) || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
 	}
 }
@@ -267,7 +268,7 @@ func TestRequiredByAction(t *testing.T) {
 		Actions:         []proposal.Action{{ID: "act_0123456789abcdef", Type: proposal.Validate, Target: "t1", Required: true}},
 		AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.FileExists, Target: "nowhere"}},
 	}
-	out, err := w.as(bot).Review(t.Context(), in, false)
+	out, err := review.Run(t.Context(), w.as(bot), in, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // asksFor has somebody ask for what is proposed.
@@ -28,7 +29,7 @@ func (h *hub) proposeFor(edit func(*input.Change)) (tx, fingerprint string) {
 		h.w.Fatal(err)
 	}
 	edit(&in)
-	out, err := h.runner().Review(h.w.Context(), in, false)
+	out, err := review.Run(h.w.Context(), h.runner(), in, false)
 	if err != nil {
 		h.w.Fatal(err)
 	}

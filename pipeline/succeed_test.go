@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // greet is a change of greet.txt, which fix changes as well.
@@ -22,14 +23,14 @@ func greet(line string) string {
 }
 
 // offers proposes a change for the pull request, by somebody.
-func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) pipeline.Reviewed {
+func (h *hub) offers(r *pipeline.Runner, diff string, by *ledger.Actor) review.Reviewed {
 	h.w.Helper()
 	in, err := pull.ChangeFor(h.w.Context(), r, h.w.input(diff), 7)
 	if err != nil {
 		h.w.Fatal(err)
 	}
 	in.Proposer = by
-	done, err := r.Review(h.w.Context(), in, false)
+	done, err := review.Run(h.w.Context(), r, in, false)
 	if err != nil {
 		h.w.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestNotSuperseded(t *testing.T) {
 			t.Fatal(err)
 		}
 		tip := h.w.tip()
-		done, err := h.runner().Review(t.Context(), in, true)
+		done, err := review.Run(t.Context(), h.runner(), in, true)
 		if err != nil || !slices.Equal(done.Supersedes, []string{old.ID}) || h.w.tip() != tip {
 			t.Errorf("%+v %v", done, err)
 		}
@@ -170,7 +171,7 @@ func TestSupersededAtOnce(t *testing.T) {
 		t.Errorf("%d entries in %d appends, want 2 in 1", appends.entries, appends.calls)
 	}
 	r = h.runner() // somebody else is faster
-	var third pipeline.Reviewed
+	var third review.Reviewed
 	r.Store = &countingStore{Store: h.w.store, before: func() { third = h.offers(h.runner(), greet("c"), nil) }}
 	last := h.offers(r, greet("d"), nil)
 	if !slices.Equal(last.Supersedes, []string{third.ID}) {

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 func TestReadTrace(t *testing.T) {
@@ -131,7 +132,7 @@ func (w *world) traced(trace string) (tx string, items []*ledger.TraceItem) {
 	if in.Trace, err = input.ReadSteps([]byte(trace)); err != nil {
 		w.Fatal(err)
 	}
-	out, err := w.as(bot).Review(w.Context(), in, false)
+	out, err := review.Run(w.Context(), w.as(bot), in, false)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -310,7 +311,7 @@ func TestT47SessionSecrets(t *testing.T) {
 		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(raw), w.as(bot).Secrets.Text); err != nil || len(in.Trace) == 0 {
 			t.Fatalf("%d steps: %v", len(in.Trace), err)
 		}
-		if _, err := w.as(bot).Review(t.Context(), in, false); err != nil {
+		if _, err := review.Run(t.Context(), w.as(bot), in, false); err != nil {
 			t.Fatal(err)
 		}
 		w.keeps(secret)
@@ -331,7 +332,7 @@ func TestTraceDecidesNothing(t *testing.T) {
 			t.Fatalf("%d steps: %v", len(in.Trace), err)
 		}
 		w.still = true
-		out, err := w.as(bot).Review(t.Context(), in, false)
+		out, err := review.Run(t.Context(), w.as(bot), in, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -412,7 +413,7 @@ func TestReadOnlyTransaction(t *testing.T) {
 	w := newWorld(t)
 	asks := w.as(bot)
 	asks.Sandbox = policy.ReadOnly
-	first, err := asks.Review(t.Context(), w.input(fix), false)
+	first, err := review.Run(t.Context(), asks, w.input(fix), false)
 	if err != nil {
 		t.Fatal(err)
 	}

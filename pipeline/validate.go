@@ -31,33 +31,33 @@ type Validation struct {
 // completed and closed. What is found of the record itself is not recorded; that the
 // files are not as approved, or a check fails, is, once, and the transaction stays applied.
 func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
-	known := r.known() // a command runs once, however often the ledger moves
-	v, after, err := update(ctx, r, transaction(id), func(snap ledger.Snapshot) (try[Validation], error) {
+	known := r.Known() // a command runs once, however often the ledger moves
+	v, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Validation], error) {
 		v := Validation{ID: id}
 		log, found, err := approval.CheckRecord(snap.Tree, id)
 		if err != nil {
-			return nothing(v, err)
+			return Nothing(v, err)
 		}
 		if v.Report = rule.NewReport(found); !v.Report.OK {
-			return nothing(v, nil)
+			return Nothing(v, nil)
 		}
 		v.Status = log.Transaction().Status
 		if v.Status != ledger.Applied {
-			return nothing(v, nil)
+			return Nothing(v, nil)
 		}
 		set := sync.OnceValues(func() (patch.Patchset, error) {
-			return r.source().On(ctx, snap.Tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
+			return r.Source().On(ctx, snap.Tree, log.Transaction(), ledger.Last[*ledger.ApplyStart](log).BaseCommit)
 		})
 		read, err := r.applied(ctx, snap, log, set)
 		if err != nil {
-			return nothing(v, err)
+			return Nothing(v, err)
 		}
 		if found, err = readBack(log, set, read); err != nil {
-			return nothing(v, err)
+			return Nothing(v, err)
 		}
 		done, err := r.With(known).checkApplied(ctx, snap, log, read)
 		if err != nil {
-			return nothing(v, err)
+			return Nothing(v, err)
 		}
 		known.ran = done.Ran
 		found = append(found, checks.Failures(done.Results)...)
@@ -65,7 +65,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 			return r.unproven(v, log, done)
 		}
 		v.Completed, v.Status = true, ledger.Completed
-		return recording(v, r.complete(log, done), ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
+		return Recording(v, r.complete(log, done), ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
 	})
 	v.ID, v.Ledger = id, after
 	return v, err
@@ -83,7 +83,7 @@ func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.
 		if err != nil && !errors.As(err, new(*reviewed.RedactedError)) {
 			return nil, err
 		}
-		read, err := r.files().Stored(ctx, ledger.Last[*ledger.ApplyStart](log).BaseCommit, changes.Files())
+		read, err := r.Files().Stored(ctx, ledger.Last[*ledger.ApplyStart](log).BaseCommit, changes.Files())
 		return checks.ReadFile(read), err
 	}
 	tree, err := r.Repo.Tree(ctx, done.CommitAfter)
@@ -122,7 +122,7 @@ func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger
 	if err != nil {
 		return "", err
 	}
-	set, err := r.source().On(ctx, snap.Tree, tx, base)
+	set, err := r.Source().On(ctx, snap.Tree, tx, base)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +152,7 @@ type validationDoc struct {
 // complete ends a transaction that is proved.
 func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 	tx := log.Transaction()
-	s := r.stage(log)
+	s := r.Stage(log)
 	start := log.NextValidate()
 	s.Event(start)
 	done.Record(s, r.Secrets, "after")
@@ -166,20 +166,20 @@ func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
 }
 
 // unproven records what was found of an applied change, unless the last validate found the same.
-func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (try[Validation], error) {
+func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (Try[Validation], error) {
 	found := v.Report.Violations
 	doc := ledger.Findings{Schema: ledger.FindingsSchema, Violations: found[:min(len(found), ledger.MaxFindings)]}
 	doc.More = len(found) - len(doc.Violations)
 	last := ledger.Last[*ledger.ValidateComplete](log)
-	s, start := r.stage(log), log.NextValidate()
+	s, start := r.Stage(log), log.NextValidate()
 	file := s.Artifact(ledger.KindFindings, doc)
 	if last != nil && last.Findings == file {
-		return nothing(v, nil)
+		return Nothing(v, nil)
 	}
 	s.Event(start)
 	done.Record(s, r.Secrets, "after")
 	s.Event(&ledger.ValidateComplete{TransactionID: v.ID, ValidateID: start.ValidateID, Findings: file})
-	return recording(v, s, ledger.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
+	return Recording(v, s, ledger.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
 }
 
 // CheckDir verifies a transaction directory that is not in a ledger: one that

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 // ownWords are the words, hashes and days of a record that are long enough to be known as a secret: of its members' names
@@ -49,7 +50,7 @@ func (h *hub) live(diff string) (tx string, err error) {
 	if err != nil {
 		return "", err
 	}
-	done, err := h.runner().Review(h.w.Context(), in, false)
+	done, err := review.Run(h.w.Context(), h.runner(), in, false)
 	if err != nil {
 		return "", err
 	}

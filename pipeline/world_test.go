@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
@@ -238,9 +239,9 @@ func (w *world) rules(ctx context.Context, _ string) (pipeline.Rules, error) {
 	return pipeline.Rules{Policy: w.policy, Commit: head, Found: true, Keys: approval.ReadKeys(beside, w.policy)}, err
 }
 
-func (w *world) review() pipeline.Reviewed {
+func (w *world) review() review.Reviewed {
 	w.Helper()
-	out, err := w.as(bot).Review(w.Context(), w.input(fix), false)
+	out, err := review.Run(w.Context(), w.as(bot), w.input(fix), false)
 	if err != nil {
 		w.Fatal(err)
 	}

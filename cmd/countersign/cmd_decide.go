@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
@@ -112,7 +113,7 @@ func (a *App) queue(ctx context.Context, r *pipeline.Runner) (queue []string, er
 		g, err := r.Judge(ctx, tx.TransactionID)
 		var risks risk.List
 		if err == nil && errors.As(g.Err(), new(*pipeline.PendingError)) {
-			risks, err = g.Risks(ctx)
+			risks, err = review.Risks(ctx, g)
 		} else if err == nil {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -55,7 +56,7 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 // exportedFiles are the transaction's directory, or a pack made of its change.
 func exportedFiles(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string, asPack bool) (map[string][]byte, error) {
 	if asPack {
-		line, err := r.Pack(ctx, snap, id)
+		line, err := packFor(ctx, r, snap, id)
 		return map[string][]byte{"patch.json": line}, err
 	}
 	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
@@ -92,4 +93,26 @@ func writeTree(out string, files map[string][]byte) error {
 		}
 	}
 	return errors.Join(err, root.Close())
+}
+
+// packFor writes a transaction's change as a patch.json that another
+// implementation of APPLY_SPEC can verify and apply to the base commit's files.
+// A change that the format cannot express (content that is not UTF-8, an
+// executable bit) is a *patch.Error.
+func packFor(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) ([]byte, error) {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	tx := log.Transaction()
+	set, err := r.Source().On(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, err
+	}
+	src := tx.Pointers.Proposal.Source()
+	p, err := pack.Of(set, src.ProposalID, src.ProposalHash)
+	if err != nil {
+		return nil, err
+	}
+	return p.Line()
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -158,7 +160,22 @@ func (p *proposing) Open(shared bool) (mcp.Stages, error) {
 	}
 	r, err := p.a.open()
 	p.r = r
-	return r, err
+	return stages{r}, err
+}
+
+// stages are what proposes and looks, of a Runner that can do more.
+type stages struct{ *pipeline.Runner }
+
+func (s stages) Review(ctx context.Context, in input.Change, dryRun bool) (review.Reviewed, error) {
+	return review.Run(ctx, s.Runner, in, dryRun)
+}
+
+func (s stages) Explain(ctx context.Context, in input.Change) (risk.Explanation, pipeline.Known, error) {
+	return review.Explain(ctx, s.Runner, in)
+}
+
+func (s stages) WorktreeInput(ctx context.Context, summary string) (input.Change, error) {
+	return review.Worktree(ctx, s.Runner, summary)
 }
 
 func (p *proposing) Close() error {

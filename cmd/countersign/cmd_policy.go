@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -121,7 +122,7 @@ func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {
 	if err != nil {
 		return err
 	}
-	e, learnt, err := r.Explain(ctx, in)
+	e, learnt, err := review.Explain(ctx, r, in)
 	a.learn(learnt)
 	if err != nil {
 		return inFile(name, err)

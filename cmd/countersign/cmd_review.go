@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -175,7 +176,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 				if err != nil {
 					return err
 				}
-				return a.showReviewed(cmd.Context(), r, f, pipeline.Reviewed{ID: id, Ledger: snap})
+				return a.showReviewed(cmd.Context(), r, f, review.Reviewed{ID: id, Ledger: snap})
 			case len(args) > 0:
 				return &cli.UsageError{Message: args[0] + " is proposed already", Hint: "--to " + pullRequestTo + " makes a pull request of it"}
 			}
@@ -293,10 +294,10 @@ func (a *App) reviewAgain(ctx context.Context, r *pipeline.Runner, f reviewFlags
 	if err != nil {
 		return err
 	}
-	done, was, err := r.ReviewAgain(ctx, id, f.dryRun)
+	done, was, err := review.Anew(ctx, r, id, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = cmp.Or(done.ID, id)
-	var unfit *pipeline.UnfitError
+	var unfit *review.UnfitError
 	if f.again = id; errors.As(err, &unfit) {
 		return &unfitError{f, fmt.Errorf("%s: %w", id, err), unfit}
 	}
@@ -351,7 +352,7 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 		a.say("there already: %d of %d patches", there, len(each))
 	}
 	for _, in := range fits {
-		done, err := r.Review(ctx, in, f.dryRun)
+		done, err := review.Run(ctx, r, in, f.dryRun)
 		if err == nil {
 			err = a.showReviewed(ctx, r, f, done)
 		}
@@ -370,13 +371,13 @@ func (a *App) reviewEach(ctx context.Context, r *pipeline.Runner, f reviewFlags)
 // What fits neither that nor what those before it make is an error.
 func (a *App) fitting(ctx context.Context, r *pipeline.Runner, each []input.Change) (there int, fits []input.Change, err error) {
 	try := func(in input.Change) error { // records nothing
-		done, err := r.Review(ctx, in, true)
+		done, err := review.Run(ctx, r, in, true)
 		a.learn(done.Learnt)
 		return err
 	}
-	if as[*pipeline.UnfitError](try(each[0])) {
+	if as[*review.UnfitError](try(each[0])) {
 		for there = len(each); there > 0; there-- {
-			has, err := r.Has(ctx, each[there-1].After(each[:there-1]...))
+			has, err := review.Has(ctx, r, each[there-1].After(each[:there-1]...))
 			if err != nil {
 				return 0, nil, err
 			}
@@ -392,14 +393,14 @@ func (a *App) fitting(ctx context.Context, r *pipeline.Runner, each []input.Chan
 		err := try(in)
 		if err == nil {
 			fits = append(fits, in)
-		} else if !as[*pipeline.UnfitError](err) || i == 0 || try(in.After(each[there:there+i]...)) != nil {
+		} else if !as[*review.UnfitError](err) || i == 0 || try(in.After(each[there:there+i]...)) != nil {
 			return there, nil, fmt.Errorf("patch %d of %d, by itself: %w", there+i+1, len(each), err)
 		}
 	}
 	return there, fits, nil
 }
 
-func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done pipeline.Reviewed) error {
+func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlags, done review.Reviewed) error {
 	if f.dryRun {
 		return a.showDryRun(done)
 	}
@@ -418,7 +419,7 @@ func (a *App) showReviewed(ctx context.Context, r *pipeline.Runner, f reviewFlag
 	return a.tell(rep, "")
 }
 
-func (a *App) showDryRun(done pipeline.Reviewed) error {
+func (a *App) showDryRun(done review.Reviewed) error {
 	if a.flags.json {
 		doc := map[string]any{
 			"base_commit": done.BaseCommit, "dry_run": true, "patch_id": done.PatchID, "fingerprint": "patchset:" + done.PatchID,

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -181,7 +182,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
 		row.State = state.Logged(out.Log(), row.Verdict)
-		if risks, err := out.Risks(ctx); err == nil {
+		if risks, err := review.Risks(ctx, out.Gated); err == nil {
 			row.Risks = risks.Redacted(known.Text)
 		}
 	}

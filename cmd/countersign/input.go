@@ -23,36 +23,37 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // propose reads the input that the flags name and records it.
-func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (pipeline.Reviewed, error) {
+func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (review.Reviewed, error) {
 	f, err := a.readSuggestion(ctx, f)
 	if err != nil {
-		return pipeline.Reviewed{}, err
+		return review.Reviewed{}, err
 	}
 	in, name, err := a.proposed(ctx, r, f)
 	if err != nil {
-		return pipeline.Reviewed{}, err
+		return review.Reviewed{}, err
 	}
 	if f.pr != 0 && !f.prDiff {
 		if in, err = pull.ChangeFor(ctx, r, in, f.pr); err != nil {
-			return pipeline.Reviewed{}, err
+			return review.Reviewed{}, err
 		}
 		// Whose token it is proposes it: the forge knows nobody else by an id.
 		if r.Actor, err = a.client.Viewer(ctx); err != nil {
-			return pipeline.Reviewed{}, err
+			return review.Reviewed{}, err
 		}
 	}
 	in.Target = f.to
-	done, err := r.Review(ctx, in, f.dryRun)
+	done, err := review.Run(ctx, r, in, f.dryRun)
 	a.learn(done.Learnt)
 	a.transaction = done.ID
 	if err == nil && !f.dryRun && in.Kind == input.KindPatch && f.patch != "-" && f.from == "" && done.InputSHA256 == "" {
 		a.noteFile(done.ID, f.patch, in.Raw)
 	}
-	var unfit *pipeline.UnfitError
+	var unfit *review.UnfitError
 	switch {
 	case errors.As(err, &unfit):
 		return done, &unfitError{f, inFile(name, err), unfit}
@@ -63,15 +64,15 @@ func (a *App) propose(ctx context.Context, r *pipeline.Runner, f reviewFlags) (p
 }
 
 // sayKnown says that a patch was proposed before, and once in a repository's life where Git shows the ledger.
-func (a *App) sayKnown(done pipeline.Reviewed, f reviewFlags) error {
+func (a *App) sayKnown(done review.Reviewed, f reviewFlags) error {
 	kept := ""
 	if f.summary != "" {
 		kept = ", and its summary stays as it is"
 	}
 	switch {
-	case done.Again == pipeline.AgainRecorded:
+	case done.Again == review.AgainRecorded:
 		a.say("this patch is known already: that it was proposed once more was recorded%s", kept)
-	case done.Again == pipeline.AgainFull:
+	case done.Again == review.AgainFull:
 		a.say("this patch is known already: nothing was recorded, as %d further proposals of it are", ledger.MaxAgain)
 	case done.Known:
 		a.say("this patch is known already: nothing was recorded%s", kept)
@@ -89,7 +90,7 @@ func (a *App) sayKnown(done pipeline.Reviewed, f reviewFlags) error {
 type unfitError struct {
 	given reviewFlags
 	error
-	why *pipeline.UnfitError
+	why *review.UnfitError
 }
 
 func (e *unfitError) Unwrap() error { return e.error }
@@ -155,7 +156,7 @@ func (a *App) writeBundle(ctx context.Context, r *pipeline.Runner, f reviewFlags
 		return err
 	}
 	r.Worktree = nil // a bot leaves its changes there, and nobody is shown them
-	done, err := r.Review(ctx, in, true)
+	done, err := review.Run(ctx, r, in, true)
 	a.unchanged = errors.Is(err, patch.ErrUnchanged)
 	a.learn(done.Learnt)
 	if err != nil {
@@ -367,7 +368,7 @@ func (a *App) input(ctx context.Context, r *pipeline.Runner, f reviewFlags, p po
 		in, err = a.suggested(ctx, r, f)
 		return in, f.comment.URL, err
 	case f.worktree:
-		in, err = r.WorktreeInput(ctx, f.summary)
+		in, err = review.Worktree(ctx, r, f.summary)
 		return in, "working tree", err
 	case f.recipe != "":
 		if f.recipe != "remove-todo" {

@@ -29,6 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -70,7 +71,7 @@ var exitCodes = []struct {
 	}},
 	{cli.ExitRefused, []func(error) bool{
 		as[*pull.OpenError], as[*pull.ClosedError], as[*pull.ObstacleError], as[*scaffold.RefusedError], as[*publicError], as[*sigstore.MissingError], as[*attest.UnsettledError], as[*effect.SignerError],
-		as[*pipeline.GateOnlyError], as[*pipeline.SupersededError], as[*pipeline.AnewError], as[*pipeline.ClosedError], as[*pipeline.LimitError], as[*pipeline.UndecidedError],
+		as[*pipeline.GateOnlyError], as[*pipeline.SupersededError], as[*review.AnewError], as[*pipeline.ClosedError], as[*pipeline.LimitError], as[*pipeline.UndecidedError],
 		as[*pipeline.NobodyError], as[*pipeline.ChangedError], as[*pipeline.NoWorktreeError], as[*pipeline.PolicyChangedError],
 		as[*effect.NoHeadError], as[*effect.PullRequestError], as[*effect.DirtyError], as[*code.UncommittableError], as[*effect.SparseError], as[*effect.ElsewhereError], as[*attributes.UnsupportedError],
 		as[*ledger.WordError], as[*ledger.AmbiguousError], is(ledger.ErrNoTransactions), is(ledger.ErrNoneOpen), is(ledger.ErrNotFound),

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
@@ -274,7 +275,7 @@ func (a *App) report(ctx context.Context, g pipeline.Gated) (report.Report, erro
 	if err != nil {
 		return report.Report{}, err
 	}
-	risks, err := g.Risks(ctx)
+	risks, err := review.Risks(ctx, g)
 	if err != nil {
 		return report.Report{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -58,7 +59,7 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 	for i := range n {
 		in, err := input.Diff([]byte(crowdPatch(i)), fmt.Sprintf("change %d", i))
 		must(err)
-		made, err := r.Review(t.Context(), in, false)
+		made, err := review.Run(t.Context(), r, in, false)
 		must(err)
 		if i < approved {
 			_, err = r.Decide(t.Context(), made.ID, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"})

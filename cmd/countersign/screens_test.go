@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/review"
 )
 
 var update = flag.Bool("update", false, "write testdata/screens anew")
@@ -20,13 +20,13 @@ var update = flag.Bool("update", false, "write testdata/screens anew")
 // the screen is: a hint is pasted. Package report has the other screens.
 func TestScreens(t *testing.T) {
 	moved := &patch.Error{Path: "mux.go", Base: true, Mismatch: &patch.Mismatch{Line: 28, Wants: []byte("type Router struct {\n"), Has: []byte("type Router struct { // human\n")}}
-	unfit := func(why pipeline.UnfitError) error {
+	unfit := func(why review.UnfitError) error {
 		why.Patch = moved
 		return &unfitError{reviewFlags{patch: "fix.patch"}, inFile("fix.patch", &why), &why}
 	}
 	for name, err := range map[string]error{
-		"stale":  unfit(pipeline.UnfitError{Fits: "db9d1d0" + strings.Repeat("a", 33), Back: 1}),
-		"done":   unfit(pipeline.UnfitError{Done: true, Since: "1a2b3c4" + strings.Repeat("a", 33)}),
+		"stale":  unfit(review.UnfitError{Fits: "db9d1d0" + strings.Repeat("a", 33), Back: 1}),
+		"done":   unfit(review.UnfitError{Done: true, Since: "1a2b3c4" + strings.Repeat("a", 33)}),
 		"in-way": &effect.DirtyError{Files: []string{"extra.txt", "doc.go"}, New: []string{"extra.txt"}},
 	} {
 		var out bytes.Buffer

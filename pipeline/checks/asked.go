@@ -24,7 +24,8 @@ type Asked struct {
 	Tests      []Test   `json:"acceptance_tests"`
 }
 
-const askedSchema = "countersign/checks/1"
+// AskedSchema is the schema of Asked.
+const AskedSchema = "countersign/checks/1"
 
 // An Action is an execute_command, validate or test action.
 type Action struct {
@@ -44,18 +45,6 @@ type Test struct {
 	Target   string `json:"target"`
 	Expected string `json:"expected"`
 	Required bool   `json:"required"`
-}
-
-// AskedBy is what a Proposal asks for.
-func AskedBy(p proposal.Proposal) Asked {
-	doc := Asked{Schema: askedSchema, ProposalID: p.ID, Actions: []Action{}, Tests: []Test{}}
-	for _, a := range append(p.Commands(), p.Checks()...) {
-		doc.Actions = append(doc.Actions, Action{a.ID, a.Type, a.Target, a.Content, a.Required, a.Description})
-	}
-	for _, t := range p.AcceptanceTests {
-		doc.Tests = append(doc.Tests, Test(t))
-	}
-	return doc
 }
 
 // A TestResult is one check of a Proposal (PROPOSAL_INTERNAL_SPEC 3.4) and what
@@ -157,7 +146,7 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 	if err := format.Unmarshal("the list of checks", raw, &doc); err != nil {
 		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	if doc.Schema != askedSchema {
+	if doc.Schema != AskedSchema {
 		err := errors.New("what its Proposal asks for is recorded in an unknown schema")
 		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}

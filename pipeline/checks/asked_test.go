@@ -32,7 +32,7 @@ func TestT82ChecksAreMissing(t *testing.T) {
 // T82: what a newer program recorded that a Proposal asks for is not read as what this one does.
 func TestT82ChecksOfAnotherSchema(t *testing.T) {
 	const id = "tx_01KE5W5200041061050R3GG28A"
-	for schema, ok := range map[string]bool{askedSchema: true, "countersign/checks/2": false} {
+	for schema, ok := range map[string]bool{AskedSchema: true, "countersign/checks/2": false} {
 		raw, err := canon.Line(Asked{Schema: schema, Actions: []Action{}, Tests: []Test{}})
 		if err != nil {
 			t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -116,7 +117,7 @@ func (w *stages) proposes(who ledger.Actor, base string, after files, pull *pull
 	if pull != nil {
 		in.Kind, in.Base, in.For, in.Proposer = input.KindPullRequest, base, &pull.PullRequest, &pull.Author
 	}
-	out, err := w.runner(who).Review(context.Background(), in, false)
+	out, err := review.Run(context.Background(), w.runner(who), in, false)
 	if err == nil && out.Known {
 		err = fmt.Errorf("%s is known", out.ID)
 	}

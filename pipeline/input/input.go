@@ -5,19 +5,17 @@
 package input
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -28,7 +26,7 @@ const (
 	KindPack     = "pack"
 	KindProposal = ledger.KindProposal
 	KindWorktree = ledger.KindWorktree
-	KindRecipe   = "remove_todo_multi"
+	KindRecipe   = recipe.RemoveTodo
 
 	KindPullRequest = ledger.KindPullRequest // a pull request's own diff
 )
@@ -223,67 +221,16 @@ func operations(ops []patch.Operation) func(fs.FS) (patch.Patchset, error) {
 // needle is deleted, in the named files, or with none named in all text files
 // of the tree. Apply computes it again and refuses if the outcome differs.
 func Recipe(needle string, files []string, summary string) (Change, error) {
-	if needle == "" || strings.ContainsAny(needle, "\r\n") {
-		return Change{}, &patch.Error{Message: "the needle must be a part of one line"}
+	if err := recipe.Check(needle); err != nil {
+		return Change{}, err
 	}
 	if summary == "" {
 		summary = "remove the lines that contain " + needle
 	}
 	return Change{
 		Kind: KindRecipe, Summary: summary, Raw: []byte(needle), Needle: needle,
-		Resolve: func(base fs.FS) (patch.Patchset, error) { return removeLines(base, needle, files) },
+		Resolve: func(base fs.FS) (patch.Patchset, error) { return recipe.RemoveLines(base, needle, files) },
 	}, nil
-}
-
-func removeLines(base fs.FS, needle string, files []string) (patch.Patchset, error) {
-	named := len(files) > 0
-	if !named {
-		var err error
-		if files, err = regularFiles(base); err != nil {
-			return patch.Patchset{}, err
-		}
-	}
-	after := map[string]*patch.File{}
-	for _, name := range files {
-		if err := patch.CheckPath(name); err != nil {
-			if named {
-				return patch.Patchset{}, err
-			}
-			continue // a path that no patch may touch
-		}
-		f, err := patch.Lookup(base, name)
-		switch {
-		case err != nil:
-			return patch.Patchset{}, err
-		case f == nil:
-			return patch.Patchset{}, &patch.Error{Path: name, Message: "does not exist in the base commit"}
-		case !named && bytes.IndexByte(f.Data, 0) >= 0:
-			continue
-		}
-		after[name] = &patch.File{Mode: f.Mode, Data: without(f.Data, needle)}
-	}
-	return patch.Between(base, after)
-}
-
-func without(data []byte, needle string) []byte {
-	var out []byte
-	for _, line := range linediff.Lines(data) {
-		if !bytes.Contains(line, []byte(needle)) {
-			out = append(out, line...)
-		}
-	}
-	return out
-}
-
-func regularFiles(base fs.FS) ([]string, error) {
-	var out []string
-	err := fs.WalkDir(base, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			out = append(out, name)
-		}
-		return err
-	})
-	return out, err
 }
 
 // Worktree proposes what a working tree holds beyond HEAD: the files that changed,
@@ -314,21 +261,4 @@ func Worktree(changed []string, read func(name string, base *patch.File, most in
 		}
 		return patch.Between(base, after)
 	}}
-}
-
-// Recompute runs a recipe again: what it makes of the base must be what was
-// approved (seed: checkpoint 10, section 1).
-func Recompute(base fs.FS, p ledger.Proposal) error {
-	if p.Kind != KindRecipe || strings.Contains(p.Needle, "<REDACTED:") {
-		return nil // a needle that is a secret is not in the ledger; hashes tie the patch to the base as well
-	}
-	in, err := Recipe(p.Needle, p.TargetFiles, "")
-	if err != nil {
-		return err
-	}
-	set, err := in.Resolve(base)
-	if err == nil && set.ID() != p.PatchID {
-		err = &patch.Error{Message: "the recipe gives another patch now: " + set.ID()}
-	}
-	return err
 }

@@ -23,9 +23,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/countersign-dev/countersign/pipeline/alike"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // What is kept of messages: MaxBytes of text, and so many declarations of so many
@@ -173,7 +173,7 @@ func ends(line string) bool {
 // that begins as one, in whatever letters pass for its own, and a separator. One that is quoted
 // is none.
 func ours(line string) bool {
-	plain := risk.ASCII(line)
+	plain := alike.ASCII(line)
 	end := strings.IndexAny(plain, ":=(/.@")
 	if end < 0 || !strings.ContainsAny(plain[end:], ":=") || strings.HasPrefix(line, ">") {
 		return false

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -147,7 +148,7 @@ func (s *settlement) judgeDiff(ctx context.Context, into *report.Guard) (*report
 	if in.For.Strangers {
 		s.note(noteStrangers)
 	}
-	done, err := s.Runner.Review(ctx, in, false)
+	done, err := review.Run(ctx, s.Runner, in, false)
 	s.learn(done.Learnt)
 	if why := (*pipeline.DeniedError)(nil); errors.As(err, &why) {
 		return s.tellGuardDenied(ctx, why, into)
@@ -253,7 +254,7 @@ func (s *settlement) unapproved(ctx context.Context, other forge.Open) (string, 
 	if err != nil {
 		return "", err
 	}
-	done, err := s.Runner.Review(ctx, in, true)
+	done, err := review.Run(ctx, s.Runner, in, true)
 	s.learn(done.Learnt)
 	if err != nil {
 		return s.words(err), nil

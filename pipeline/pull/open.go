@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
@@ -328,7 +329,7 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Gated, base string) (O
 		return Opened{}, &OpenError{tx.TransactionID, fmt.Sprintf("pull request %d has another patch or another branch", number), "close it, and run the same command again"}
 	}
 	in.Summary, in.Resolve = tx.Notes, func(fs.FS) (patch.Patchset, error) { return set, nil }
-	done, err := s.Runner.Review(ctx, in, false)
+	done, err := review.Run(ctx, s.Runner, in, false)
 	s.Host.Learn(done.Learnt)
 	return Opened{number, done.ID}, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -142,7 +143,7 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, asked []ledger.
 	if in.For.Fork() { // whoever made the fork could have made the bundle (T68)
 		in.Proposer = &in.For.Author
 	}
-	done, err := s.Runner.Review(ctx, in, false)
+	done, err := review.Run(ctx, s.Runner, in, false)
 	s.learn(done.Learnt)
 	s.proposed = done.ID
 	var denied *pipeline.DeniedError
@@ -216,7 +217,7 @@ func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 		return 0, &BundleError{err}
 	}
 	in.Base, in.RequestedBy = run.HeadCommit, append(in.RequestedBy, run.RequestedBy...)
-	try, err := s.Runner.Review(ctx, in, true)
+	try, err := review.Run(ctx, s.Runner, in, true)
 	s.Host.Learn(try.Learnt)
 	if err != nil {
 		return 0, err
@@ -224,7 +225,7 @@ func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 	if known, err := s.openedBefore(ctx, try.PatchID); err != nil || known.ID != "" {
 		return known.PullRequest, err
 	}
-	done, err := s.Runner.Review(ctx, in, false)
+	done, err := review.Run(ctx, s.Runner, in, false)
 	if err != nil {
 		return 0, err
 	}

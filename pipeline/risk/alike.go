@@ -3,11 +3,12 @@ package risk
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/countersign-dev/countersign/pipeline/alike"
 )
 
 // lookalikes returns what of a line a reader takes for ASCII, or for other letters,
@@ -28,7 +29,7 @@ func lookalikes(line string) []string {
 	}
 	chinese := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) && unicode.In(r, chineseScripts...) })
 	for _, r := range line {
-		if !inWord(r) && passesForASCII(r) && !(chinese && strings.ContainsRune(chineseSigns, r)) {
+		if !inWord(r) && alike.PassesForASCII(r) && !(chinese && strings.ContainsRune(chineseSigns, r)) {
 			out = append(out, string(r))
 		}
 	}
@@ -75,7 +76,7 @@ func newWord(line string, from, to int) word {
 	mixed := false
 	for _, r := range text {
 		switch {
-		case passesForASCII(r):
+		case alike.PassesForASCII(r):
 			script := scriptOf(r)
 			mixed = mixed || w.alike && script != w.script
 			w.alike, w.script = true, script
@@ -160,62 +161,5 @@ var chineseScripts = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicod
 
 const chineseSigns = "，：；！？（）～"
 
-// alikePairs are characters that are drawn as ASCII's in common typefaces, each with
-// the one that it passes for: the part of Unicode's confusables (Unicode Technical
-// Standard 39) that is one letter of alikeScripts, or a variant of a Latin one,
-// for one letter of ASCII, or a sign for a sign.
-const alikePairs = "аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwѵvАAВBЕEКKМMНHОOРPСCТTХXІIЈJЅSҮYԌGԜWԚQѴVӏlӀl" +
-	"αaοoνvρpιiυuκkτtϲcϳjΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXϹCͿJ" +
-	"օoսuցgհhոnքfՕOՍUաw" + "ᎪAᏴBᏟCᎬEᎻHᎫJᏦKᏞLᎷMᏢPᏒRᏚSᎢTᏙVᎳWᏃZ" +
-	"ꓮAꓐBꓚCꓓDꓰEꓝFꓖGꓧHꓲIꓙJꓗKꓡLꓟMꓠNꓳOꓑPꓣRꓢSꓔTꓴUꓦVꓪWꓫXꓬYꓜZ" + "ⲀAⲂBⲈEⲎHⲒIⲔKⲘMⲚNⲞOⲟoⲢPⲣpⲤCⲥcⲦTⲨYⲬXⲭx" +
-	"ıiȷjɑaɡgɩiᴄcᴏoᴠvᴡwᴢzꜱs" +
-	"ǃ!ǀ|ꞌ'ʼ'∕/⁄/⧸/∖\\⧵\\∶:꞉:։:∗*⁎*−-‐-‑-‚,∣|٪%"
-
 // symbols are letters of alikePairs that mathematics uses by themselves.
 const symbols = "ανριυκτ"
-
-var alikeCharacters = sync.OnceValue(func() map[rune]rune {
-	out, pairs := map[rune]rune{}, []rune(alikePairs)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		out[pairs[i]] = pairs[i+1]
-	}
-	return out
-})
-
-// passesForASCII reports whether a reader takes a character for ASCII: one of
-// alikePairs, or one whose compatibility form (NFKC) is ASCII, which some languages
-// read in its place: letters of full width, of mathematics and of numerals, ligatures.
-// It leaves alone superscripts and numbers that nobody takes for ASCII (², ª, ①, ½),
-// and signs that stand for several (…, ™).
-func passesForASCII(r rune) bool {
-	if r < utf8.RuneSelf || r == 'ª' || r == 'º' || unicode.Is(unicode.No, r) {
-		return false
-	}
-	if alikeCharacters()[r] != 0 {
-		return true
-	}
-	form := norm.NFKC.PropertiesString(string(r)).Decomposition()
-	for _, c := range form {
-		if c < '!' || c > '~' {
-			return false
-		}
-	}
-	return len(form) == 1 || len(form) > 1 && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Sm, r))
-}
-
-// ASCII is a text with each character that passes for one of ASCII's, or for several, as
-// these.
-func ASCII(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch plain, known := alikeCharacters()[r]; {
-		case r < utf8.RuneSelf || !passesForASCII(r):
-			b.WriteRune(r)
-		case known:
-			b.WriteRune(plain)
-		default:
-			b.WriteString(norm.NFKC.String(string(r)))
-		}
-	}
-	return b.String()
-}

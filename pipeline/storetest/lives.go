@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -205,7 +206,7 @@ func (l *life) review() error {
 		return err
 	}
 	in.Messages = []string{"greet the world\n\nIt was for nobody.\n\nAssisted-by: some model"}
-	out, err := l.bot().Review(context.Background(), in, false)
+	out, err := review.Run(context.Background(), l.bot(), in, false)
 	l.id = out.ID
 	return err
 }
@@ -217,8 +218,8 @@ func (l *life) again() error {
 		return err
 	}
 	in.Format, in.Trace = input.FormatCodex, []any{map[string]any{"tool": "shell", "input": "ls"}}
-	out, err := l.as("bot", "agent@example.org", "agent").Review(context.Background(), in, false)
-	if err == nil && (out.ID != l.id || out.Again != pipeline.AgainRecorded) {
+	out, err := review.Run(context.Background(), l.as("bot", "agent@example.org", "agent"), in, false)
+	if err == nil && (out.ID != l.id || out.Again != review.AgainRecorded) {
 		err = fmt.Errorf("proposed again: %+v", out)
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -49,7 +50,7 @@ func (l *life) guarded() error {
 	}
 	in.Kind, in.Base, in.For = input.KindPullRequest, l.base, l.pull()
 	in.Proposer = &in.For.Author
-	out, err := l.bot().Review(context.Background(), in, false)
+	out, err := review.Run(context.Background(), l.bot(), in, false)
 	l.id = out.ID
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -138,8 +139,8 @@ func (s *scene) guards() {
 func (s *scene) opens(in input.Change, err error) {
 	s.Helper()
 	if err == nil {
-		var done pipeline.Reviewed
-		done, err = s.runner().Review(s.Context(), in, false)
+		var done review.Reviewed
+		done, err = review.Run(s.Context(), s.runner(), in, false)
 		s.tx, s.line = done.ID, "/approve patchset:"+done.PatchID
 	}
 	if err != nil {

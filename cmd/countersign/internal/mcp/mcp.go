@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
@@ -63,7 +64,7 @@ type Program interface {
 // Stages are what this package reaches of a pipeline.Runner: it proposes and looks. From
 // here no way leads to a decision, to an apply or to the end of a transaction (T74).
 type Stages interface {
-	Review(ctx context.Context, in input.Change, dryRun bool) (pipeline.Reviewed, error)
+	Review(ctx context.Context, in input.Change, dryRun bool) (review.Reviewed, error)
 	Explain(ctx context.Context, in input.Change) (risk.Explanation, pipeline.Known, error)
 	WorktreeInput(ctx context.Context, summary string) (input.Change, error)
 	Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error)

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -234,7 +235,7 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := c.r.Review(ctx, in, false)
+	done, err := review.Run(ctx, c.r, in, false)
 	c.Learn(done.Learnt)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package pipeline
+package review
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -58,7 +59,7 @@ const (
 )
 
 // Has reports whether the commit that a diff is for has what it makes.
-func (r *Runner) Has(ctx context.Context, in input.Change) (bool, error) {
+func Has(ctx context.Context, r *pipeline.Runner, in input.Change) (bool, error) {
 	base := in.Base
 	if base == "" {
 		var err error
@@ -72,7 +73,7 @@ func (r *Runner) Has(ctx context.Context, in input.Change) (bool, error) {
 
 // unfit finds out why a diff does not fit a commit. Whatever cannot be found out, as in a shallow
 // clone, is left out: the diff is refused all the same.
-func (r *Runner) unfit(ctx context.Context, in input.Change, base string, tree fs.FS, err error) error {
+func (r reviewer) unfit(ctx context.Context, in input.Change, base string, tree fs.FS, err error) error {
 	var why *patch.Error
 	if !errors.As(err, &why) || !why.Base || !in.IsDiff() {
 		return err
@@ -136,7 +137,7 @@ func names(run code.Run, ids []string) bool {
 }
 
 // doneSince is the commit that brought a change, of which the first of runs has it; "" if they do not tell.
-func (r *Runner) doneSince(ctx context.Context, in input.Change, runs []code.Run) (since string) {
+func (r reviewer) doneSince(ctx context.Context, in input.Change, runs []code.Run) (since string) {
 	for _, run := range runs[:min(len(runs), maxTried)] {
 		tree, err := r.Repo.Tree(ctx, run.Newest)
 		if err != nil {
@@ -155,7 +156,7 @@ func (r *Runner) doneSince(ctx context.Context, in input.Change, runs []code.Run
 
 // renamed returns what a file that is gone was renamed to, as git sees it: a file that the commit added which
 // took it away, of the same content, or more than half of it. "" where there is none, or none any more.
-func (r *Runner) renamed(ctx context.Context, base string, tree fs.FS, gone string) string {
+func (r reviewer) renamed(ctx context.Context, base string, tree fs.FS, gone string) string {
 	for range 10 { // renamed again and again
 		runs, err := r.Repo.Past(ctx, base, []string{gone})
 		if err != nil || len(runs) < 2 || runs[0].Blobs[0] != "" || runs[0].Oldest == "" {

@@ -1,4 +1,4 @@
-package pipeline
+package review
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -29,7 +30,7 @@ type Reviewed struct {
 	Ledger     ledger.Snapshot // as the review left it
 	Known      bool
 	Again      Again
-	Learnt     Known // of the patch and its secrets
+	Learnt     pipeline.Known // of the patch and its secrets
 	// InputSHA256 is of the file that was given, "sha256:…"; "" where none was, or
 	// where it holds secrets, which a hash of what surrounds them can give away.
 	InputSHA256 string
@@ -37,15 +38,19 @@ type Reviewed struct {
 	Supersedes  []string  // the transactions whose place it takes, or would take
 }
 
-// Review records a proposal and writes nothing but the ledger: no working
+// A reviewer reviews with the parts of a Runner.
+type reviewer struct{ *pipeline.Runner }
+
+// Run records a proposal and writes nothing but the ledger: no working
 // tree, no index, no other ref. The same change on the same base returns the
 // transaction that is open for it. dryRun records nothing.
-func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Reviewed, error) {
+func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun bool) (Reviewed, error) {
+	r := reviewer{runner}
 	p, err := r.gather(ctx, in)
 	if err != nil {
 		return Reviewed{Learnt: p.known}, err
 	}
-	r = r.With(p.known)
+	r = reviewer{r.With(p.known)}
 	if in.Kind != input.KindPullRequest {
 		in.RequestedBy = slices.Concat(in.RequestedBy, r.Asked)
 	}
@@ -59,24 +64,24 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 		return proposed, err
 	}
 	paths = append(paths, ledger.DeniedDir(p.ID), ledger.ProposedDir(p.ID), ledger.Day(r.Now()))
-	out, after, err := update(ctx, r, paths, func(snap ledger.Snapshot) (try[Reviewed], error) {
+	out, after, err := pipeline.Update(ctx, r.Runner, paths, func(snap ledger.Snapshot) (pipeline.Try[Reviewed], error) {
 		out := proposed
 		known, err := r.recorded(ctx, snap, p)
 		if err != nil {
-			return nothing(out, err)
+			return pipeline.Nothing(out, err)
 		}
 		by, err := r.proposers(snap.Tree, p)
 		if err != nil {
-			return nothing(out, err)
+			return pipeline.Nothing(out, err)
 		}
 		if known == nil {
 			if err := r.refuseDirty(ctx, in, p); err != nil {
-				return nothing(out, err)
+				return pipeline.Nothing(out, err)
 			}
 		}
 		old, err := p.superseded(snap.Tree, known)
 		if err != nil {
-			return nothing(out, err)
+			return pipeline.Nothing(out, err)
 		}
 		for _, log := range old {
 			out.Supersedes = append(out.Supersedes, log.Transaction().TransactionID)
@@ -85,12 +90,12 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
 			done, err := r.proposeAgain(snap.Tree, in, p, by, out, dryRun)
 			if err == nil && !dryRun {
-				done.entries, err = r.endings(old, out.ID, done.entries...)
+				done.Entries, err = r.endings(old, out.ID, done.Entries...)
 			}
 			return done, err
 		}
 		if dryRun {
-			return nothing(out, nil)
+			return pipeline.Nothing(out, nil)
 		}
 		return r.succeed(in, p, by, old, out, snap.Tip == "")
 	})
@@ -98,30 +103,30 @@ func (r *Runner) Review(ctx context.Context, in input.Change, dryRun bool) (Revi
 	return out, err
 }
 
-// WorktreeInput proposes what the working tree holds beyond HEAD.
-func (r *Runner) WorktreeInput(ctx context.Context, summary string) (input.Change, error) {
+// Worktree proposes what the working tree holds beyond HEAD.
+func Worktree(ctx context.Context, r *pipeline.Runner, summary string) (input.Change, error) {
 	if r.Worktree == nil {
-		return input.Change{}, &NoWorktreeError{}
+		return input.Change{}, &pipeline.NoWorktreeError{}
 	}
-	rules, err := r.rules(ctx, "")
+	rules, err := r.CurrentRules(ctx, "")
 	if err != nil {
 		return input.Change{}, err
 	}
-	changed, read, err := r.files().Changed(ctx)
+	changed, read, err := r.Files().Changed(ctx)
 	if err != nil {
 		return input.Change{}, err
 	}
 	return input.Worktree(changed, read, rules.Policy.Limits.Bytes, summary), nil
 }
 
-func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) {
-	rules, err := r.rules(ctx, in.To())
+func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error) {
+	rules, err := r.CurrentRules(ctx, in.To())
 	if err != nil {
 		return gathered{}, err
 	}
 	limits := rules.Policy.Limits
 	if size := int64(len(in.Raw)); size > limits.Bytes {
-		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+		return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 	}
 	base := in.Base
 	if base == "" && in.For != nil {
@@ -138,29 +143,29 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 	}
 	if in.Expands != nil {
 		if size := in.Expands(tree); size > limits.Bytes {
-			return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+			return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 		}
 	}
 	set, err := in.Resolve(tree)
 	if large := new(patch.TooLargeError); errors.As(err, &large) {
-		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &LimitError{"bytes", limits.Bytes + 1, limits.Bytes})
+		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &pipeline.LimitError{What: "bytes", Have: limits.Bytes + 1, Max: limits.Bytes})
 	}
 	if err != nil {
 		return gathered{}, r.unfit(ctx, in, base, tree, err)
 	}
 	if size := set.Growth(); in.Kind != input.KindPullRequest && size > limits.Bytes {
-		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+		return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 	}
 	if n := len(set.Files()); n > limits.Files {
-		return gathered{}, &LimitError{"files", int64(n), int64(limits.Files)}
+		return gathered{}, &pipeline.LimitError{What: "files", Have: int64(n), Max: int64(limits.Files)}
 	}
 	diff := set.Bytes()
 	if size := int64(len(diff)); in.Computed() && size > limits.Bytes {
-		return gathered{}, &LimitError{"bytes", size, limits.Bytes}
+		return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 	}
 	finder, found, err := r.secrets(rules.Policy, in, set)
-	known := Known{finder, r.patches, r.offsets, r.ran}.given(diff, set.Offsets)
-	r = r.With(known) // from here on it knows what the patch holds
+	known := r.Known().Given(finder, diff, set.Offsets)
+	r = reviewer{r.With(known)} // from here on it knows what the patch holds
 	if err != nil {
 		return gathered{known: known}, err
 	}
@@ -178,7 +183,7 @@ func (r *Runner) gather(ctx context.Context, in input.Change) (gathered, error) 
 // recorded returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
-func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered) (*ledger.Transaction, error) {
+func (r reviewer) recorded(ctx context.Context, snap ledger.Snapshot, p gathered) (*ledger.Transaction, error) {
 	tree := snap.Tree
 	denials, err := ledger.Denials(tree, p.ID)
 	if err != nil {
@@ -194,7 +199,7 @@ func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered)
 		if d.Reason != "" {
 			why += ": " + ledger.OneLine(d.Reason, 200)
 		}
-		return nil, &DeniedError{PatchID: p.ID, Reason: why, In: d.TransactionID}
+		return nil, &pipeline.DeniedError{PatchID: p.ID, Reason: why, In: d.TransactionID}
 	}
 	proposals, err := ledger.Proposals(tree, p.ID)
 	if err != nil {
@@ -210,7 +215,7 @@ func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered)
 		case t.PatchID() != p.ID:
 			return nil, &ledger.CorruptError{ID: t.TransactionID, Err: errors.New("it does not propose the patch that it is listed under")}
 		case t.Status == ledger.Denied:
-			return nil, &DeniedError{ID: t.TransactionID, PatchID: p.ID, Reason: "denied", In: t.TransactionID}
+			return nil, &pipeline.DeniedError{ID: t.TransactionID, PatchID: p.ID, Reason: "denied", In: t.TransactionID}
 		case !p.sameAs(t):
 		case !t.Closed:
 			return &t, p.heldTo(t)
@@ -221,7 +226,7 @@ func (r *Runner) recorded(ctx context.Context, snap ledger.Snapshot, p gathered)
 	if done == nil || r.Worktree == nil || p.pull != nil {
 		return nil, nil
 	}
-	if there, err := r.files().Done(ctx, p.Base, p.Set.Files()); err != nil || !there {
+	if there, err := r.Files().Done(ctx, p.Base, p.Set.Files()); err != nil || !there {
 		return nil, err
 	}
 	return done, nil
@@ -258,14 +263,14 @@ func (p gathered) heldTo(t ledger.Transaction) error {
 // refuseDirty: what the human is shown must be what the files in front of them
 // would become. A proposal of the working tree is what is in front of them, and a
 // change that goes to a ref has nothing to do with them.
-func (r *Runner) refuseDirty(ctx context.Context, in input.Change, p gathered) error {
+func (r reviewer) refuseDirty(ctx context.Context, in input.Change, p gathered) error {
 	if r.Worktree == nil || in.Kind == input.KindWorktree || in.For != nil {
 		return nil
 	}
 	if to := cmp.Or(in.Target, p.rules.Policy.Apply.To, policy.ToWorktree); to != policy.ToWorktree {
 		return nil
 	}
-	_, err := r.files().Clean(ctx, p.Base, p.Set.Files())
+	_, err := r.Files().Clean(ctx, p.Base, p.Set.Files())
 	return err
 }
 
@@ -278,7 +283,7 @@ const decided = "/approve secret /approve protected /approve patchset: /deny sec
 // run from the ledger, since what they expect is stored without secrets.
 //
 // The Finder that it returns knows the patch's secrets.
-func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (redact.Finder, []redact.Finding, error) {
+func (r reviewer) secrets(p policy.Policy, in input.Change, set patch.Patchset) (redact.Finder, []redact.Finding, error) {
 	finder, found := r.Secrets.Learn(set)
 	for _, f := range set.Files() { // whose names tell who has to approve: one that is a secret of the patch itself is refused as well
 		if err := finder.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
@@ -313,15 +318,15 @@ func (r *Runner) secrets(p policy.Policy, in input.Change, set patch.Patchset) (
 // applied. What is applied, or being applied, is left alone.
 
 // rivals are what Review reads to know which transactions a proposal supersedes.
-func (r *Runner) rivals(ctx context.Context, p gathered) ([]string, error) {
+func (r reviewer) rivals(ctx context.Context, p gathered) ([]string, error) {
 	if p.pull == nil || p.own {
-		return transaction(p.replaces), nil
+		return pipeline.Paths(p.replaces), nil
 	}
 	all, _, err := r.TransactionsOn(ctx, p.pull.Repository, p.pull.Number)
 	paths := []string{ledger.PullDir(p.pull.Number)}
 	for _, tx := range all {
 		if p.supersedes(tx) {
-			paths = append(paths, transaction(tx.TransactionID)...)
+			paths = append(paths, pipeline.Paths(tx.TransactionID)...)
 		}
 	}
 	return paths, err
@@ -338,7 +343,7 @@ func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.L
 			return nil, err
 		}
 		if log.Applying() || log.Transaction().Status == ledger.Applied {
-			return nil, &ClosedError{p.replaces, log.Transaction().Status}
+			return nil, &pipeline.ClosedError{ID: p.replaces, Status: log.Transaction().Status}
 		}
 		return []*ledger.Log{log}, nil
 	}
@@ -377,37 +382,37 @@ func (p gathered) supersedes(tx ledger.Transaction) bool {
 }
 
 // succeed records a proposal, after the end of what it supersedes, and with all who proposed it.
-func (r *Runner) succeed(in input.Change, p gathered, by []ledger.Actor, old []*ledger.Log, out Reviewed, first bool) (try[Reviewed], error) {
+func (r reviewer) succeed(in input.Change, p gathered, by []ledger.Actor, old []*ledger.Log, out Reviewed, first bool) (pipeline.Try[Reviewed], error) {
 	supersedes := out.Supersedes
 	if p.pull == nil { // whose end alone says it
 		supersedes = nil
 	}
 	stage, err := r.propose(in, p, supersedes)
 	if err != nil {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
 	tx := stage.Log.Transaction()
 	out.ID, out.Status = tx.TransactionID, tx.Status
 	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
 	if err != nil {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
 	others, err := r.addProposals(stage.Log, nil, in, p, by[1:], out)
 	if err != nil {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
-	entries, err := r.endings(old, out.ID, append([]ledger.Entry{*entry}, others.entries...)...)
-	return try[Reviewed]{value: out, entries: entries}, err
+	entries, err := r.endings(old, out.ID, append([]ledger.Entry{*entry}, others.Entries...)...)
+	return pipeline.Try[Reviewed]{Value: out, Entries: entries}, err
 }
 
 // endings are the entries that end transactions whose place another one has taken, before those that follow.
-func (r *Runner) endings(old []*ledger.Log, by string, then ...ledger.Entry) (entries []ledger.Entry, err error) {
+func (r reviewer) endings(old []*ledger.Log, by string, then ...ledger.Entry) (entries []ledger.Entry, err error) {
 	for _, log := range old {
 		why := "the proposer proposed another change of its files for this pull request"
 		if log.Transaction().PullRequest() == 0 {
 			why = "its files changed, and its patch was proposed again on these"
 		}
-		s, title := r.succeeded(log, by, why)
+		s, title := r.Succeeded(log, by, why)
 		e, err := s.Entry(title, false)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package pipeline
+package review
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -22,42 +23,33 @@ const (
 	AgainFull     Again = "full"
 )
 
-// Provenances are where the transaction's patch came from, each time that it was proposed.
-func (g Gated) Provenances() ([]ledger.Provenance, error) {
-	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Provenances(dir, g.log)
-}
-
 // proposeAgain records that a patch was proposed once more, where that says something new: by whom, with
 // which input and words. It changes nothing about what was approved, but from there on its proposers
 // approve their own change.
-func (r *Runner) proposeAgain(tree fs.FS, in input.Change, p gathered, by []ledger.Actor, out Reviewed, dryRun bool) (try[Reviewed], error) {
+func (r reviewer) proposeAgain(tree fs.FS, in input.Change, p gathered, by []ledger.Actor, out Reviewed, dryRun bool) (pipeline.Try[Reviewed], error) {
 	log, err := ledger.Read(tree, out.ID)
 	if err != nil || dryRun || !log.TakesProposals() {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
 	dir, err := fs.Sub(tree, ledger.Dir(out.ID))
 	if err != nil {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
 	recorded, err := ledger.Provenances(dir, log)
 	if err != nil {
-		return nothing(out, err)
+		return pipeline.Nothing(out, err)
 	}
 	return r.addProposals(log, recorded, in, p, by, out)
 }
 
 // addProposals records those by some that say something new beside those recorded.
-func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in input.Change, p gathered, by []ledger.Actor, out Reviewed) (try[Reviewed], error) {
-	s := r.stage(log)
+func (r reviewer) addProposals(log *ledger.Log, recorded []ledger.Provenance, in input.Change, p gathered, by []ledger.Actor, out Reviewed) (pipeline.Try[Reviewed], error) {
+	s := r.Stage(log)
 	var said string
 	for _, who := range by {
 		doc, err := r.further(in, p, who, log.Transaction())
 		if err != nil {
-			return nothing(out, err)
+			return pipeline.Nothing(out, err)
 		}
 		before := len(log.Events())
 		if in.Trace != nil {
@@ -71,24 +63,24 @@ func (r *Runner) addProposals(log *ledger.Log, recorded []ledger.Provenance, in 
 			out.Again = AgainFull
 			continue
 		case n >= ledger.MaxNamed && doc.OnlyNames(recorded): // left out, whom it names could approve unseen
-			return nothing(out, fmt.Errorf("%d further proposals of %s are recorded already, and this one only names somebody else who asked for it: countersign close %[2]s, and propose it anew", n, out.ID))
+			return pipeline.Nothing(out, fmt.Errorf("%d further proposals of %s are recorded already, and this one only names somebody else who asked for it: countersign close %[2]s, and propose it anew", n, out.ID))
 		}
 		s.Artifact(ledger.KindAgain, doc)
 		said = cmp.Or(said, "proposed again by "+doc.Proposer.Login+" as "+doc.Input.Form())
 	}
 	if said == "" {
-		return nothing(out, nil)
+		return pipeline.Nothing(out, nil)
 	}
 	out.Again = AgainRecorded
-	return recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: said})
+	return pipeline.Recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: said})
 }
 
 // further is what is recorded of a further proposal of a transaction's patch, as it is stored: without secrets, and
 // so that the record verifies, which is somebody else's.
-func (r *Runner) further(in input.Change, p gathered, by ledger.Actor, of ledger.Transaction) (ledger.Provenance, error) {
+func (r reviewer) further(in input.Change, p gathered, by ledger.Actor, of ledger.Transaction) (ledger.Provenance, error) {
 	doc := in.Provenance(p.Patch, by, r.Tool)
 	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
-	doc.Summary = r.oneLine(in.Summary, 500)
+	doc.Summary = r.OneLine(in.Summary, 500)
 	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)
 	in.Summary = doc.Summary
 	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)

@@ -1,4 +1,4 @@
-package pipeline
+package review
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -27,16 +28,16 @@ func (e *AnewError) Hint() string {
 	return "countersign show " + e.ID
 }
 
-// ReviewAgain proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
+// Anew proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
 // the patch still fits: with the same words, and in the place of the transaction, which it ends if it is open.
 // All who proposed it and who runs this are its proposers, and no approval of the old one counts. was are
 // the canonical bytes of the old patch.
-func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out Reviewed, was []byte, err error) {
-	snap, err := r.Ledger(ctx, transaction(id)...)
+func Anew(ctx context.Context, r *pipeline.Runner, id string, dryRun bool) (out Reviewed, was []byte, err error) {
+	snap, err := r.Ledger(ctx, pipeline.Paths(id)...)
 	if err != nil {
 		return out, nil, err
 	}
-	g, err := r.judge(ctx, snap, id, nil)
+	g, err := r.History(ctx, snap, id)
 	if err != nil {
 		return out, nil, err
 	}
@@ -53,11 +54,11 @@ func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out R
 	case g.Verdict.State == approval.Denied:
 		return out, nil, g.Err()
 	case g.Applying() || tx.Status == ledger.Applied || tx.Status == ledger.Completed:
-		return out, nil, &ClosedError{id, tx.Status}
+		return out, nil, &pipeline.ClosedError{ID: id, Status: tx.Status}
 	case !tx.Closed && len(moved) == 0:
 		return out, nil, &AnewError{ID: id, Why: "it fits HEAD as it is", Stays: true}
 	}
-	if was, err = r.source().Bytes(ctx, snap.Tree, tx); err != nil {
+	if was, err = r.Source().Bytes(ctx, snap.Tree, tx); err != nil {
 		return out, nil, err
 	}
 	in, err := input.One(was, false, tx.Notes)
@@ -68,20 +69,20 @@ func (r *Runner) ReviewAgain(ctx context.Context, id string, dryRun bool) (out R
 	if said := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n")); said != "" {
 		in.Messages = []string{said}
 	}
-	if _, in.RequestedBy, err = ledger.Everybody(snap.Tree, g.log); err != nil {
+	if _, in.RequestedBy, err = ledger.Everybody(snap.Tree, g.Log()); err != nil {
 		return out, nil, err
 	}
-	again := r.With(r.known())
+	again := r.With(r.Known())
 	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		again.Sandbox = policy.ReadOnly
 	}
-	out, err = again.Review(ctx, in, dryRun)
+	out, err = Run(ctx, again, in, dryRun)
 	return out, was, err
 }
 
 // proposers are the proposer and, of what takes the place of another transaction, all who proposed that one, in it
 // or elsewhere in the ledger, and whoever runs this: none of them may approve the new one either (T10).
-func (r *Runner) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
+func (r reviewer) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
 	out := []ledger.Actor{p.proposer}
 	if p.replaces == "" {
 		return out, nil

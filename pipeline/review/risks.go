@@ -1,10 +1,11 @@
-package pipeline
+package review
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
@@ -15,21 +16,21 @@ import (
 // finds in it, the list that the review recorded, and what the Policy of the Verdict
 // protects. Whoever can write the ledger can record a list that leaves things out;
 // where this program cannot look at the patch, the list says so before all else.
-func (g Gated) Risks(ctx context.Context) (risk.List, error) {
-	recorded, err := g.recordedRisks()
+func Risks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
+	recorded, err := recordedRisks(g)
 	if err != nil {
 		return risk.List{}, err
 	}
-	list, err := g.ownRisks(ctx)
+	list, err := ownRisks(ctx, g)
 	if err != nil {
-		list = g.unlisted(ctx, err)
+		list = unlisted(ctx, g, err)
 	}
-	return list.Under(g.rules.Policy, g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded), nil
+	return list.Under(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded), nil
 }
 
 // recordedRisks reads the list that the review recorded, empty where there is none.
-func (g Gated) recordedRisks() (list risk.List, err error) {
-	recorded := g.log.Artifacts(ledger.KindRisks)
+func recordedRisks(g pipeline.Gated) (list risk.List, err error) {
+	recorded := g.Log().Artifacts(ledger.KindRisks)
 	if len(recorded) == 0 {
 		return list, nil
 	}
@@ -45,29 +46,29 @@ func (g Gated) recordedRisks() (list risk.List, err error) {
 }
 
 // ownRisks lists what this program finds in the patch.
-func (g Gated) ownRisks(ctx context.Context) (risk.List, error) {
+func ownRisks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
 	tx := g.Transaction()
-	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	set, err := g.Patchset(ctx)
 	if err != nil {
 		return risk.List{}, err
 	}
-	_, found := g.secrets.Learn(set)
+	_, found := g.Secrets().Learn(set)
 	return risk.NewList(tx.PatchID(), risk.Of(set, found)), nil
 }
 
 // unlisted says that this program could not look at the patch, and lists what the
 // stored diff tells by itself.
-func (g Gated) unlisted(ctx context.Context, why error) risk.List {
-	reason := ledger.OneLine(g.secrets.Text(why.Error()), 200)
+func unlisted(ctx context.Context, g pipeline.Gated, why error) risk.List {
+	reason := ledger.OneLine(g.Secrets().Text(why.Error()), 200)
 	if redacted := (*reviewed.RedactedError)(nil); errors.As(why, &redacted) {
 		reason = "kept without secrets"
-	} else if _, err := g.patch.Repo.Tree(ctx, g.Transaction().Pointers.Proposal.BaseCommit); err != nil {
+	} else if _, err := g.Source().Repo.Tree(ctx, g.Transaction().Pointers.Proposal.BaseCommit); err != nil {
 		reason = "no base commit here"
 	}
 	all := []risk.Risk{{Kind: risk.Unlisted, Detail: "only the record says: " + reason}}
 	if diff, err := g.Diff(); err == nil {
 		if parsed, err := patch.Parse(diff); err == nil {
-			all = append(risk.OfDiff(parsed, g.secrets), risk.Risk{Kind: risk.Unlisted, Detail: risk.DiffAlone + reason})
+			all = append(risk.OfDiff(parsed, g.Secrets()), risk.Risk{Kind: risk.Unlisted, Detail: risk.DiffAlone + reason})
 		}
 	}
 	return risk.NewList(g.Transaction().PatchID(), all)

@@ -1,13 +1,15 @@
-package pipeline
+package review
 
 import (
 	"fmt"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -19,11 +21,11 @@ type gathered struct {
 	diff  []byte           // the canonical bytes
 	found []redact.Finding // what the patch introduces
 	risks risk.List        // of the patch alone
-	rules Rules
+	rules pipeline.Rules
 	mode  policy.Sandbox // the Policy's, or read-only where the proposer asks for that
 	pull  *forge.PullRequest
 	own   bool // it is the pull request's own diff
-	known Known
+	known pipeline.Known
 
 	proposer ledger.Actor
 	replaces string // the transaction whose place it takes; only of no pull request
@@ -44,13 +46,13 @@ func (g *gathered) seal(p policy.Policy) error {
 
 // propose builds the first stage: what is proposed, by whom, on what base, in
 // the place of what.
-func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*ledger.Stage, error) {
+func (r reviewer) propose(in input.Change, p gathered, supersedes []string) (*ledger.Stage, error) {
 	now := r.Now()
 	id, err := ledger.NewID(now, r.Entropy)
 	if err != nil {
 		return nil, err
 	}
-	in.Summary = r.oneLine(in.Summary, 500)
+	in.Summary = r.OneLine(in.Summary, 500)
 	in.Author = in.Author.If(now, r.Secrets.Text)
 	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
@@ -66,7 +68,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 		s.Sealed(p.ID, p.Sealed)
 	}
 	s.Proposed(p.ID, in.Number())
-	p.rules.note(s)
+	p.rules.Note(s)
 	s.Artifact(ledger.KindProvenance, in.Provenance(p.Patch, p.proposer, r.Tool))
 	s.Artifact(ledger.KindRisks, p.risks.Under(p.rules.Policy, p.Set.Paths()))
 	if in.Trace != nil {
@@ -76,7 +78,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 	change.Metadata.Supersedes, change.Metadata.RequestedBy = supersedes, ledger.SortRequesters(in.RequestedBy)
 	change.Metadata.Message, change.Metadata.Declared = in.Claims(r.Secrets.Text)
 	if in.Proposal != nil {
-		change.Metadata.Checks = s.Artifact("checks", checks.AskedBy(*in.Proposal))
+		change.Metadata.Checks = s.Artifact("checks", askedBy(*in.Proposal))
 	}
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: change})
 	s.Event(&ledger.TurnItem{TransactionID: id, TurnID: "turn_1", Item: p.Patch.Diff()})
@@ -88,7 +90,7 @@ func (r *Runner) propose(in input.Change, p gathered, supersedes []string) (*led
 }
 
 // proposer is who proposes a change.
-func (r *Runner) proposer(in input.Change) ledger.Actor {
+func (r reviewer) proposer(in input.Change) ledger.Actor {
 	if in.Proposer != nil {
 		return *in.Proposer
 	}
@@ -101,4 +103,16 @@ func writable(mode policy.Sandbox) []string {
 		return []string{}
 	}
 	return []string{"."}
+}
+
+// askedBy is what a Proposal asks for.
+func askedBy(p proposal.Proposal) checks.Asked {
+	doc := checks.Asked{Schema: checks.AskedSchema, ProposalID: p.ID, Actions: []checks.Action{}, Tests: []checks.Test{}}
+	for _, a := range append(p.Commands(), p.Checks()...) {
+		doc.Actions = append(doc.Actions, checks.Action{ID: a.ID, Type: a.Type, Target: a.Target, Content: a.Content, Required: a.Required, Description: a.Description})
+	}
+	for _, t := range p.AcceptanceTests {
+		doc.Tests = append(doc.Tests, checks.Test(t))
+	}
+	return doc
 }
