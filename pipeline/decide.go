@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
@@ -122,7 +123,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 			g.Recorded, g.Uncounted = true, uncounted
 			return g, s, nil
 		}
-		why := fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(about[i].Kind), said[i].Why())
+		why := fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(about[i].Kind), said[i].Why())
 		if len(about) == 1 {
 			return g, nil, &UndecidedError{why}
 		}
@@ -185,7 +186,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 	}
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
-		return fmt.Sprintf("your approval of %s does not count: %s", policy.InWords(one.Kind), last.Why()), nil
+		return fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(one.Kind), last.Why()), nil
 	}
 	return "", nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
@@ -48,7 +48,7 @@ type PendingError struct {
 }
 
 func (e *PendingError) Error() string {
-	return fmt.Sprintf("%s %s (%s)", e.ID, state.Waits, policy.Plain(e.Verdict.Reason))
+	return fmt.Sprintf("%s %s (%s)", e.ID, state.Waits, plain.Reason(e.Verdict.Reason))
 }
 
 // A DeniedError says that a human denied the patch. ID is the transaction, or

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
@@ -244,14 +245,14 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
-		Drift: g.drift, OwnersOf: g.rules.OwnersOf, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
+		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
 	}
 	c.Party = g.party()
 	if g.standing != nil {
-		return c.On(*g.standing).Decide()
+		return plain.NameOwners(c.On(*g.standing).Decide(), g.rules.OwnersOf)
 	}
 	if g.talk != nil {
 		c = g.talk.Ask(ctx, c, g.rules.Commit)
 	}
-	return c.Decide()
+	return plain.NameOwners(c.Decide(), g.rules.OwnersOf)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -54,9 +56,9 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 			r.Keys.Hardware, r.Keys.PIN = r.Policy.Approvals.Hardware, r.Policy.Approvals.PIN
 		}
 	}
-	if r.Policy.AsksOwners() {
-		owners, err := policy.ReadCodeOwners(tree)
-		r.OwnersOf = func(path string) ([]string, error) { return owners.Of(path), err }
+	if slices.ContainsFunc(r.Policy.Protected, func(p policy.Rule) bool { return p.Owners }) {
+		rules, err := owners.Read(tree)
+		r.OwnersOf = func(path string) ([]string, error) { return rules.Of(path), err }
 	}
 	return r, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 )
 
 // unproven is what to say of a ledger that nothing but itself vouches for.
@@ -256,7 +256,7 @@ func Explanation(e explain.Explanation) string {
 		fmt.Fprintf(&b, ", on %.12s\n", c.BaseCommit)
 		for _, d := range c.Decisions {
 			said := map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[d.Decision]
-			fmt.Fprintf(&b, "  %s (%s) by %s at %s, %s", said, policy.InWords(d.Kind), Clean(d.Author.Login), d.CreatedAt, d.Source)
+			fmt.Fprintf(&b, "  %s (%s) by %s at %s, %s", said, plain.InWords(d.Kind), Clean(d.Author.Login), d.CreatedAt, d.Source)
 			if d.URL != "" {
 				fmt.Fprintf(&b, " %s", Clean(d.URL))
 			}

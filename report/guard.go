@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
@@ -46,7 +46,7 @@ func (g Guard) CheckRun() forge.Check {
 	p.list(list{"", points("Denied", g.Denied), maxNames, "denial", ""})
 	const head = "These pull requests have the same head commit and are not approved. Merging one of them would merge these bytes without an answer:\n\n"
 	p.list(list{head, each(g.Siblings, func(s Sibling) string {
-		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(policy.Plain(s.Reason)))
+		return fmt.Sprintf("- pull request %d to %s: %s\n", s.PullRequest, name(s.Base), words(plain.Reason(s.Reason)))
 	}), maxNames, "pull request", ""})
 	// The denied and the pending come first.
 	order := []approval.State{approval.Approved, approval.Pending, "", approval.Denied}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -28,7 +29,7 @@ func (r Report) Markdown() string {
 // of a change that is over, what became of it. Ids and hashes are folded below.
 func (r Report) write(p *page, to Links) {
 	if r.verdict().BreakGlass {
-		p.write(caution("**" + glassWarning + ".** " + words(plain(r.Verdict))))
+		p.write(caution("**" + glassWarning + ".** " + words(reasonOf(r.Verdict))))
 	}
 	p.write("### " + r.headline(to) + "\n\n")
 	if r.isStory() {
@@ -165,11 +166,11 @@ func (r Report) says(show func(string) string, commit string) string {
 		text := strings.TrimSuffix(view.Upper(string(at))+": "+commit, ": ")
 		text = strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
 		if r.state() == approval.Denied { // since then
-			text += "; " + show(plain(r.Verdict))
+			text += "; " + show(reasonOf(r.Verdict))
 		}
 		return text
 	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && at == state.Denied:
-		return show(plain(r.Verdict)) // denied by whom, and why
+		return show(reasonOf(r.Verdict)) // denied by whom, and why
 	case r.Ended != "" && approvers != "":
 		return approvers + noMore + r.standsIn(show)
 	case r.state() == approval.Approved && approvers != "":
@@ -414,7 +415,7 @@ func what(kind string) string {
 	if kind == policy.KindProtected {
 		return "protected path"
 	}
-	return policy.InWords(kind)
+	return plain.InWords(kind)
 }
 
 // aWhat is that in a sentence.
@@ -435,7 +436,7 @@ type Links struct {
 }
 
 // A PolicyFile is where people can read the Policy: the commit that has it, "" for
-// none, and the lines at which its parts begin (policy.Lines).
+// none, and the lines at which its parts begin (plain.Lines).
 type PolicyFile struct {
 	Commit string
 	Lines  map[string]int

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -20,7 +21,7 @@ import (
 // count. Columns and Rows are the screen's.
 type Prompt struct {
 	Report
-	Protected     []policy.Explained
+	Protected     []plain.Explained
 	Commands      []string
 	Decider       ledger.Actor
 	Signs         bool
@@ -231,12 +232,12 @@ func masked(diff []byte) string {
 // mask is what package secret puts where a secret was.
 var mask = lazyregexp.New(`<REDACTED:[a-z0-9-]+>`)
 
-// plain is a verdict's reason for people. What somebody said to deny stays as it is.
-func plain(v *approval.Verdict) string {
+// reasonOf is a verdict's reason for people. What somebody said to deny stays as it is.
+func reasonOf(v *approval.Verdict) string {
 	if v.State == approval.Denied {
 		return v.Reason
 	}
-	return policy.Plain(v.Reason)
+	return plain.Reason(v.Reason)
 }
 
 // Fold breaks lines that are wider than a screen, between words where there are some. Every
@@ -301,7 +302,7 @@ func columnsOf(r rune, at int) int {
 }
 
 // Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.
-func Asks(e policy.Explanation) string {
+func Asks(e plain.Explanation) string {
 	var b strings.Builder
 	for _, p := range e.Paths {
 		fmt.Fprintf(&b, "%s\n", Clean(p.Path))
@@ -309,7 +310,7 @@ func Asks(e policy.Explanation) string {
 			fmt.Fprintf(&b, "  %s %s\n", m.Rule, Clean(m.Glob))
 		}
 		if p.OwnedBy != nil {
-			fmt.Fprintf(&b, "  %s\n", Clean(policy.OwnedBy(p.OwnedBy)))
+			fmt.Fprintf(&b, "  %s\n", Clean(plain.OwnedBy(p.OwnedBy)))
 		}
 	}
 	for _, s := range e.Secrets {

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -202,7 +203,7 @@ func (r Row) about() string {
 	case r.Error != "":
 		return Clean(r.Error)
 	case r.Verdict == approval.Pending && r.Reason != "":
-		return Clean(policy.Plain(r.Reason))
+		return Clean(plain.Reason(r.Reason))
 	}
 	return Quoted(r.Summary)
 }

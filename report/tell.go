@@ -113,7 +113,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	case by != "" && r.Waits():
 		line(state.Open, fmt.Sprintf("Recorded as %s. %s%s still waits (%s):", Clean(by), id, about, r.approvals()))
 	case at == state.Denied:
-		line(state.Bad, fmt.Sprintf("%s%s is %s", id, about, Clean(plain(r.Verdict))))
+		line(state.Bad, fmt.Sprintf("%s%s is %s", id, about, Clean(reasonOf(r.Verdict))))
 	case r.Waits(), at == state.Approved, at == state.Mergeable:
 		on := ""
 		if r.PullRequest > 0 {
@@ -141,7 +141,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 // warn says first that the glass was broken.
 func (r Report) warn(b *strings.Builder, s Style) {
 	if r.verdict().BreakGlass {
-		fmt.Fprintf(b, "%s\n", s.paint(red, glassWarning+": "+Clean(plain(r.Verdict))))
+		fmt.Fprintf(b, "%s\n", s.paint(red, glassWarning+": "+Clean(reasonOf(r.Verdict))))
 	}
 }
 
@@ -183,7 +183,7 @@ func (r Report) approvals() string {
 	if r.Verdict == nil {
 		return "nobody was asked"
 	}
-	return Clean(strings.Replace(plain(r.Verdict), " approvals", "", 1))
+	return Clean(strings.Replace(reasonOf(r.Verdict), " approvals", "", 1))
 }
 
 // uncounted are the newest decisions that do not count, and why.

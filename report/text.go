@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
@@ -286,7 +286,7 @@ func eventText(p ledger.Payload) string {
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:
-		return p.ApprovalRequestID + " " + policy.InWords(p.Kind) + " " + p.Fingerprint
+		return p.ApprovalRequestID + " " + plain.InWords(p.Kind) + " " + p.Fingerprint
 	case *ledger.ApprovalDecision:
 		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
 	case *ledger.ApplyStart:

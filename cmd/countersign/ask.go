@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -206,7 +207,7 @@ func (a *App) prompt(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, 
 		p.Commands, err = g.Commands()
 	}
 	p.Columns, p.Rows = terminal.Size(person)
-	p.Protected = g.Policy().Explain(g.Transaction().Pointers.Proposal.TargetFiles)
+	p.Protected = plain.Explain(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -106,11 +107,11 @@ func (a *App) showPolicy(p policy.Policy, file, commit string) error {
 	if file == "" {
 		text = fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit)
 	}
-	for _, w := range p.Warnings() {
+	for _, w := range plain.Warnings(p) {
 		text += "warning: " + w + "\n"
 	}
 	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
-	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": p.Warnings()}, text)
+	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": plain.Warnings(p)}, text)
 }
 
 func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {

@@ -451,7 +451,7 @@ func startedBy(getenv func(string) string) ([]ledger.Requester, error) {
 func readEvent(getenv func(string) string) (pull.Event, error) {
 	f, err := os.Open(getenv("GITHUB_EVENT_PATH"))
 	if err != nil {
-		return pull.Event{}, fmt.Errorf("reading the workflow's event: %w", plain(err))
+		return pull.Event{}, fmt.Errorf("reading the workflow's event: %w", plainText(err))
 	}
 	defer f.Close()
 	return pull.ReadEvent(getenv("GITHUB_EVENT_NAME"), getenv("GITHUB_REF"), f)

@@ -143,7 +143,7 @@ func (a *App) policyWitnesses(ctx context.Context) (policy.Witnesses, witness.Fi
 	if err != nil || p.Witnesses.File == "" {
 		return p.Witnesses, none, err
 	}
-	raw, err := p.ReadWitnesses(tree)
+	raw, err := policy.ReadNamed(tree, "witnesses.file", p.Witnesses.File)
 	if err != nil {
 		return p.Witnesses, none, err
 	}

@@ -59,7 +59,7 @@ func (a *App) askForge(ctx context.Context, repo *gitstore.Repo, settings gitsto
 	}
 	before, err := local.ReadKept(keptOnline)
 	if err != nil {
-		a.say("what a former run heard cannot be read, and is asked again: %v", plain(err))
+		a.say("what a former run heard cannot be read, and is asked again: %v", plainText(err))
 	}
 	r, kept, err := online.Run(rest.WithBudget(ctx, f.requests), online.Options{
 		Ledger: snap.Tree, Tip: tip, Forge: client, Now: a.Now(), Kept: before, MaxAge: f.maxAge,

@@ -242,11 +242,11 @@ func (a *App) readFile(name string) ([]byte, error) {
 
 // fileError is the error of a file that cannot be read or written.
 func fileError(name string, err error) error {
-	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, plain(err))}
+	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, plainText(err))}
 }
 
-// plain drops the operation and path from a file error; the caller names it.
-func plain(err error) error {
+// plainText drops the operation and path from a file error; the caller names it.
+func plainText(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
 		return p.Err

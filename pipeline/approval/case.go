@@ -34,6 +34,24 @@ type Need struct {
 
 	Of policy.Need `json:"-"` // what the Policy asks for: its paths, and whom it names
 	By []string    `json:"-"` // the accounts whose approval counted for it, by id
+
+	Waiting []string `json:"-"` // where the code owners of Of.Paths are asked: those that lack approvals
+}
+
+// String says how far a need is met.
+func (n Need) String() string {
+	signed := ""
+	if n.Signed {
+		signed = " signed"
+	}
+	if n.Kind == policy.KindFileChange {
+		return fmt.Sprintf("%d of %d%s approvals", n.Approved, n.Required, signed)
+	}
+	who := ""
+	if n.Of.Names() {
+		who = " by " + n.Of.People()
+	}
+	return fmt.Sprintf("%s%s: %d of %d%s", n.Kind, who, n.Approved, n.Required, signed)
 }
 
 // A Judged decision says whether it counted, and why.
@@ -143,8 +161,7 @@ func (v Verdict) Missing() []Request {
 // transaction, or asked for it.
 //
 // Teams and Owners tell whether somebody is in a team, or owns a path by
-// CODEOWNERS. Nil means nobody. An error counts as no, and its text is told. OwnersOf
-// names the owners of a path for those who wait; nil names none.
+// CODEOWNERS. Nil means nobody. An error counts as no, and its text is told.
 //
 // Stands is asked about each recorded approval of the forge: "" if it is still
 // there as it was, else why it counts no more. Nil means that none was looked
@@ -172,14 +189,13 @@ type Case struct {
 	PullRequest bool
 	Authors     []ledger.Actor
 	Party
-	Teams    func(team string, who ledger.Actor) (bool, error)
-	Owners   func(path string, who ledger.Actor) (bool, error)
-	OwnersOf func(path string) ([]string, error)
-	Stands   func(ledger.ApprovalDecision) string
-	Signed   func(ledger.ApprovalDecision) (time.Time, error)
-	People   func(names ...string) []string
-	Drift    func(from string) Drift
-	Passes   func(ledger.ApprovalDecision) string
+	Teams  func(team string, who ledger.Actor) (bool, error)
+	Owners func(path string, who ledger.Actor) (bool, error)
+	Stands func(ledger.ApprovalDecision) string
+	Signed func(ledger.ApprovalDecision) (time.Time, error)
+	People func(names ...string) []string
+	Drift  func(from string) Drift
+	Passes func(ledger.ApprovalDecision) string
 
 	untold    bool           // somebody proposed it, first, again or elsewhere, and nobody knows who
 	unasked   bool           // the same of who asked for it
@@ -263,7 +279,7 @@ func (c Case) tallies() []*tally {
 			counts = max(1, len(n.Paths))
 		}
 		out[i] = &tally{
-			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts), parts: make([]int, counts), ownersOf: c.OwnersOf,
+			need: n, fingerprint: policy.Fingerprint(n.Kind, patchID), voted: map[string]string{}, votes: make([]int, counts), parts: make([]int, counts),
 		}
 	}
 	return out
@@ -319,7 +335,7 @@ func (v *Verdict) addUp(tallies []*tally, broken *ledger.ApprovalDecision) {
 		n := t.sum()
 		v.Needs = append(v.Needs, n)
 		met = met && n.Approved >= n.Required
-		parts = append(parts, t.text(n))
+		parts = append(parts, n.String())
 	}
 	if v.State == Denied {
 		return
@@ -338,7 +354,6 @@ type tally struct {
 	voted       map[string]string // by id, and by every name: the login of the voter
 	votes       []int             // for each path; one count where owners are not asked
 	parts       []int             // those of them by people who had a part in the change
-	ownersOf    func(path string) ([]string, error)
 }
 
 // vote adds a person's vote, or says why not.
@@ -393,50 +408,12 @@ func (t *tally) sum() Need {
 			n.By = append(n.By, id)
 		}
 	}
-	return n
-}
-
-// text says in words how far a need is met.
-func (t *tally) text(n Need) string {
-	signed := ""
-	if t.need.Signed {
-		signed = " signed"
-	}
-	if n.Kind == policy.KindFileChange {
-		return fmt.Sprintf("%d of %d%s approvals", n.Approved, n.Required, signed)
-	}
-	who := ""
-	if t.need.Names() {
-		who = " by " + t.need.People()
-	}
-	return fmt.Sprintf("%s%s: %d of %d%s%s", n.Kind, who, n.Approved, n.Required, signed, t.owners(n.Required))
-}
-
-// owners says in words who owns the paths that wait for it, of the first few.
-func (t *tally) owners(required int) string {
-	if !t.need.Owners || t.ownersOf == nil {
-		return ""
-	}
-	const most = 5
-	var out []string
 	for i, path := range t.need.Paths {
-		if t.votes[i] >= required {
-			continue
+		if t.need.Owners && t.votes[i] < n.Required {
+			n.Waiting = append(n.Waiting, path)
 		}
-		owners, err := t.ownersOf(path)
-		said := policy.OwnedBy(owners)
-		if err != nil {
-			said = "its owners cannot be told: " + err.Error()
-		}
-		out = append(out, ledger.OneLine(path, 80)+": "+ledger.OneLine(said, 200))
 	}
-	if len(out) > most {
-		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(out, "; ") + ")"
+	return n
 }
 
 // entitled tells for which counts a person's vote is good, or why for none.

@@ -368,20 +368,6 @@ func TestT35Protected(t *testing.T) {
 			"+approved; +approved", nil},
 		{"each path's owner", owned, "ada/x.go bob/y.go", "bob; ada protected; bob protected", approved, "1 of 1 approvals; protected_path by the code owners: 1 of 1",
 			"+approved; +approved; +approved", nil},
-		{"owners are named", owned, "ada/x.go bob/y.go zoe/z.go", "bob; ada protected", pending,
-			"1 of 1 approvals; protected_path by the code owners: 0 of 1 (bob/y.go: owned by @bob, @acme/core; zoe/z.go: nobody owns it)", "+approved; +approved",
-			func(c *approval.Case) {
-				c.OwnersOf = func(path string) ([]string, error) {
-					return map[string][]string{"ada/x.go": {"@ada"}, "bob/y.go": {"@bob", "@acme/core"}}[path], nil
-				}
-			}},
-		{"many owners", owned, "a.go b.go c.go d.go e.go f.go g.go", "bob; ada protected", pending,
-			"1 of 1 approvals; protected_path by the code owners: 0 of 1 (a.go: nobody owns it; b.go: nobody owns it; c.go: nobody owns it; d.go: nobody owns it; e.go: nobody owns it; and 2 more)",
-			"+approved; -not one of", func(c *approval.Case) { c.OwnersOf = func(string) ([]string, error) { return nil, nil } }},
-		{"owners cannot be named", owned, "ada/x.go", "bob", pending, "1 of 1 approvals; protected_path by the code owners: 0 of 1 (ada/x.go: its owners cannot be told: line 2)", "+approved",
-			func(c *approval.Case) {
-				c.OwnersOf = func(string) ([]string, error) { return nil, errors.New("line 2") }
-			}},
 		{"owners cannot be read", owned, "ada/x.go", "bob; ada protected", pending, "1 of 1 approvals; protected_path by the code owners: 0 of 1",
 			"+approved; -ada/x.go cannot be told: status 500", func(c *approval.Case) {
 				c.Owners = func(string, ledger.Actor) (bool, error) { return true, errors.New("status 500") }

@@ -121,17 +121,17 @@ func TestWhyNoDenial(t *testing.T) {
 	}
 }
 
-// owners are the trees of commits.
-type owners map[string]fstest.MapFS
+// trees are the trees of commits.
+type trees map[string]fstest.MapFS
 
-func (o owners) Tree(_ context.Context, commit string) (fs.FS, error) { return o[commit], nil }
+func (o trees) Tree(_ context.Context, commit string) (fs.FS, error) { return o[commit], nil }
 
 // TestStanding: what the forge answered is on record where it was a yes, and each
 // question is asked once.
 func TestStanding(t *testing.T) {
 	s := &small{asked: map[string]int{}}
 	talk := s.conversation()
-	talk.trees = owners{"c1": {".github/CODEOWNERS": {Data: []byte("*.go @bob\n")}}}
+	talk.trees = trees{"c1": {".github/CODEOWNERS": {Data: []byte("*.go @bob\n")}}}
 	about := talk.Ask(t.Context(), approval.Case{}, "c1")
 	for range 2 {
 		for _, who := range []ledger.Actor{ada, bob} {

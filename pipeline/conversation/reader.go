@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -261,7 +261,7 @@ type reading struct {
 	owners     map[question]bool
 	keys       map[string][]signed.Registered // by account id
 	unread     bool                           // some team could not be read
-	rules      *policy.CodeOwners             // of the commit rulesFrom, which has the Policy
+	rules      *owners.Rules                  // of the commit rulesFrom, which has the Policy
 	rulesFrom  string
 }
 
@@ -300,7 +300,7 @@ func (x *reading) owns(ctx context.Context, commit, path string, who ledger.Acto
 			if err != nil {
 				return false, err
 			}
-			rules, err := policy.ReadCodeOwners(tree)
+			rules, err := owners.Read(tree)
 			if err != nil {
 				return false, err
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
@@ -193,12 +193,12 @@ func (j *judge) decide(c *Claim, e *entry, log *ledger.Log, t terms) error {
 // sameOwners reports whether all recorded answers about owners are from the CODEOWNERS file
 // that the branch had.
 func (j *judge) sameOwners(e *entry, t terms) bool {
-	owners := func(commit string) *policy.CodeOwners {
+	owners := func(commit string) *owners.Rules {
 		tree, err := j.Code.Tree(context.Background(), commit)
 		if err != nil {
 			return nil
 		}
-		read, err := policy.ReadCodeOwners(tree)
+		read, err := owners.Read(tree)
 		if err != nil {
 			return nil
 		}
@@ -217,7 +217,7 @@ func (j *judge) account(e *entry, log *ledger.Log, t terms, merged, named time.T
 	}
 	gated := t.gates || slices.ContainsFunc(j.Index.entries[:j.Index.at[e.id]], func(o entry) bool { return o.ownDiff })
 	return j.policies.Account(dir, log, nil, approval.Terms{
-		Policy: t.policy, Listed: t.listed, Owners: func() bool { return j.sameOwners(e, t) }, Kinds: t.policy.Accounts(gated), Least: j.AtLeast,
+		Policy: t.policy, Listed: t.listed, Owners: func() bool { return j.sameOwners(e, t) }, Kinds: Accounts(t.policy, gated), Least: j.AtLeast,
 		Made: merged, Recorded: named,
 	})
 }

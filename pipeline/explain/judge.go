@@ -219,7 +219,7 @@ func beyondBot(p policy.Policy, bot policy.VersionBot, ch change) (file, why str
 			return e.Path, "is executable"
 		}
 	}
-	return p.Beyond(bot, ch.paths)
+	return Beyond(p, bot, ch.paths)
 }
 
 // accept notes what accounts for the commits of a way.

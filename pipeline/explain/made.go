@@ -153,7 +153,7 @@ func (j *judge) is(ctx context.Context, e *entry, ch change) (bool, error) {
 	blobs, err := j.blobs(e)
 	if err != nil || blobs != nil {
 		return err == nil && slices.EqualFunc(blobs, ch.entries, func(a, b PathChange) bool {
-			return a.Path == b.Path && a.OldID == b.OldID && a.NewID == b.NewID && a.Old == regular(b.Old) && a.New == regular(b.New)
+			return a.Path == b.Path && a.OldID == b.OldID && a.NewID == b.NewID && a.Old == regularMode(b.Old) && a.New == regularMode(b.New)
 		}), err
 	}
 	set, err := j.Code.Diff(ctx, ch.from, ch.to)
@@ -163,8 +163,8 @@ func (j *judge) is(ctx context.Context, e *entry, ch change) (bool, error) {
 	return err == nil && set.ID() == e.patch, err
 }
 
-// regular is a mode of a regular file as a patch has it.
-func regular(mode uint32) uint32 {
+// regularMode is a mode of a regular file as a patch has it.
+func regularMode(mode uint32) uint32 {
 	if mode == 0 || mode == uint32(patch.Executable) {
 		return mode
 	}
@@ -225,7 +225,7 @@ func (j *judge) sides(ctx context.Context, e PathChange) (before, after *patch.F
 		if err != nil {
 			return nil, nil, err
 		}
-		*side.to = &patch.File{Mode: patch.Mode(regular(side.mode)), Data: data}
+		*side.to = &patch.File{Mode: patch.Mode(regularMode(side.mode)), Data: data}
 	}
 	return before, after, nil
 }
@@ -282,7 +282,7 @@ func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from stri
 			if f == nil {
 				return !is || e.Old != 0
 			}
-			return f.BlobID() != e.OldID || uint32(f.Mode) != regular(e.Old)
+			return f.BlobID() != e.OldID || uint32(f.Mode) != regularMode(e.Old)
 		}), nil
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -24,8 +25,8 @@ type rules struct {
 	err    error // the Policy cannot be read
 	keys   signed.Keys
 	bots   []botKeys
-	owners *policy.CodeOwners // nil if it cannot be read
-	gates  bool               // pull requests are gated by a workflow of init's
+	owners *owners.Rules // nil if it cannot be read
+	gates  bool          // pull requests are gated by a workflow of init's
 	watch  []string
 	text   string // of all but the owners
 }
@@ -47,7 +48,7 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 		return nil, err
 	}
 	r := &rules{commit: commit, watch: []string{"CODEOWNERS", "docs/CODEOWNERS"}}
-	if r.owners, err = policy.ReadCodeOwners(tree); err != nil {
+	if r.owners, err = owners.Read(tree); err != nil {
 		r.owners = nil
 	}
 	if r.policy, r.found, r.err = policy.Read(tree); r.err != nil {
@@ -55,14 +56,14 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 		return r, nil
 	}
 	r.keys = approval.ReadKeys(tree, r.policy)
-	gates, err := policy.GatesPullRequests(tree)
+	gates, err := GatesPullRequests(tree)
 	r.gates = gates || err != nil
 	keys, _ := r.policy.ReadKeys(tree)
 	r.text = fmt.Sprintf("%v %v %s %q %v", r.found, r.gates, r.policy.JSON(), keys, r.keys.Err)
 	r.watch = append(r.watch, r.policy.Approvals.Keys)
 	for i, bot := range r.policy.Explained.Bots {
 		var one botKeys
-		raw, err := r.policy.ReadBotKeys(tree, i)
+		raw, err := policy.ReadNamed(tree, fmt.Sprintf("explained.bots[%d].keys", i), bot.Keys)
 		if err == nil {
 			one.Allowed, err = sshsig.ParseAllowedSigners(raw)
 		}

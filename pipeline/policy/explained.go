@@ -3,17 +3,12 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
 // CommitRules say what accounts for a commit of a branch beside a transaction, for an
 // audit; nothing is approved by them. A rule goes by what a commit is and by trusted data,
 // never by what its author may write into it. Decisions are the kinds of decisions that
-// account for commits, from the strongest; nil stands for the default (see Accounts), and an
+// account for commits, from the strongest; nil stands for the default (see package explain), and an
 // empty list, which only Tighten makes, for none. RefuseEmpty is the file's empty: false.
 type CommitRules struct {
 	Decisions   []DecisionKind `json:"decisions,omitzero"`
@@ -34,21 +29,6 @@ const (
 
 var decisionKinds = []DecisionKind{SignedDecision, ForgeDecision, LocalDecision}
 
-// Accounts are the kinds of decisions that account for a commit, from the strongest. Where the
-// file does not say, all do; but local ones do not where signatures are required, or where pull
-// requests are gated on a forge: by the Policy or, as forgeGates tells, by a workflow (see
-// GatesPullRequests) or what the ledger has.
-func (p Policy) Accounts(forgeGates bool) []DecisionKind {
-	a := p.Approvals
-	switch {
-	case p.Explained.Decisions != nil:
-		return slices.Clone(p.Explained.Decisions)
-	case a.Signing() == SignedOnly, a.Hardware, a.PIN, a.Local == LocalNever, len(p.Gate.Bases) > 0, p.Apply.To == ToPullRequest, forgeGates:
-		return []DecisionKind{SignedDecision, ForgeDecision}
-	}
-	return slices.Clone(decisionKinds)
-}
-
 // decisions reads a list of kinds, in any order. It is empty only in what Tighten made.
 func decisions(dst *[]DecisionKind) read {
 	return func(r *reader, n node, key string) {
@@ -68,7 +48,7 @@ func decisions(dst *[]DecisionKind) read {
 }
 
 // tightenDecisions are the kinds that both have. Of a base alone no local ones are taken, as
-// whether they account by default is known to Accounts alone.
+// whether they account by default depends on more than the Policy.
 func tightenDecisions(p, base []DecisionKind) []DecisionKind {
 	switch {
 	case base == nil || p == nil && len(base) == len(decisionKinds):
@@ -128,37 +108,6 @@ func versionBots(dst *[]VersionBot) read {
 		}
 		*dst = append(*dst, bot)
 	})
-}
-
-// Beyond returns the first of some files that a rule for a bot does not cover: one that
-// none of its paths matches, or that the Policy protects. It is "" where it covers all.
-//
-// Unlike elsewhere, a path that does not end in / or /** is of a file, and covers nothing below
-// it: /go.mod does not cover go.mod/evil.sh. And a file is protected if it would be in any of
-// the directories above it, were that one the root: deps/CODEOWNERS.
-func (p Policy) Beyond(bot VersionBot, files []string) (file, why string) {
-	covered, protected := newMatcher("", Rule{Paths: bot.Paths}), p.matchers()
-	for i, g := range covered.globs {
-		covered.globs[i].shallow = !g.directory
-	}
-	for _, name := range files {
-		names := strings.Split(casefold.Name(name), "/")
-		if _, ok := covered.find(names); !ok {
-			return name, "is none of its paths"
-		}
-		for i := range names {
-			if slices.ContainsFunc(protected, func(m matcher) bool { _, ok := m.find(names[i:]); return ok }) {
-				return name, "is protected"
-			}
-		}
-	}
-	return "", ""
-}
-
-// ReadBotKeys reads the file of keys of the n-th rule for a bot from the tree that the
-// Policy is read from, as ReadKeys does.
-func (p Policy) ReadBotKeys(tree fs.FS, n int) ([]byte, error) {
-	return ReadNamed(tree, botKeysRule(n), p.Explained.Bots[n].Keys)
 }
 
 // botKeysRule is the name of the rule that protects the n-th bot's file of keys.

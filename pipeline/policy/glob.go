@@ -51,6 +51,15 @@ func ParseGlob(s string) (Glob, error) {
 	return parseGlob(s, false)
 }
 
+// ParseExactGlob reads a pattern of CODEOWNERS: case and Unicode form count.
+func ParseExactGlob(s string) (Glob, error) { return parseGlob(s, true) }
+
+// Shallow is g without what is in a directory that it matches.
+func (g Glob) Shallow() Glob {
+	g.shallow = true
+	return g
+}
+
 func parseGlob(s string, exact bool) (Glob, error) {
 	g := Glob{exact: exact}
 	body, directory := strings.CutSuffix(s, "/")

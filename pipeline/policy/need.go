@@ -16,25 +16,6 @@ const (
 	KindBreakGlass = "break_glass"      // one of break_glass stands in for all but a secret's
 )
 
-// InWords is what an approval of a kind is about, as people are told.
-func InWords(kind string) string {
-	switch kind {
-	case KindSecret:
-		return "what looks like a secret"
-	case KindProtected:
-		return "the protected paths"
-	case KindBreakGlass:
-		return "the change, by breaking the glass"
-	}
-	return "the change"
-}
-
-// Plain says in words of which kinds a verdict's reason tells. Those stand behind the
-// first part of it, which is about the change.
-func Plain(reason string) string {
-	return strings.NewReplacer("; "+KindSecret, "; secrets", "; "+KindProtected, "; protected paths").Replace(reason)
-}
-
 // prefixes are what a kind's fingerprint has before patchset:.
 var prefixes = map[string]string{KindFileChange: "", KindSecret: "secret:", KindProtected: "protected:", KindBreakGlass: ""}
 
@@ -92,7 +73,7 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 		needs = append(needs, Need{Kind: KindSecret, Prefix: prefixes[KindSecret], Required: 1, Signed: signed || p.Secrets.Signed == SignedOnly})
 	}
 	var protected []Need
-	for _, m := range p.matchers() {
+	for _, m := range p.Rules() {
 		var touched []string
 		for _, path := range paths {
 			if _, ok := m.find(strings.Split(casefold.Name(path), "/")); ok {
@@ -106,19 +87,21 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 	return append(needs, protected...)
 }
 
-func (p Policy) matchers() []matcher {
-	out := []matcher{builtInMatcher()}
+// Rules are all that protect files: the built-in one, those of the files that the Policy itself
+// is read from, and its own.
+func (p Policy) Rules() []NamedRule {
+	out := []NamedRule{builtInRule()}
 	if p.Approvals.Keys != "" { // who decides, as the Policy itself
-		out = append(out, newMatcher(keysRule, Rule{Paths: []string{"/" + p.Approvals.Keys}, Required: 1}))
+		out = append(out, namedRule(keysRule, Rule{Paths: []string{"/" + p.Approvals.Keys}, Required: 1}))
 	}
 	for i, bot := range p.Explained.Bots {
-		out = append(out, newMatcher(botKeysRule(i), Rule{Paths: []string{"/" + bot.Keys}, Required: 1}))
+		out = append(out, namedRule(botKeysRule(i), Rule{Paths: []string{"/" + bot.Keys}, Required: 1}))
 	}
 	if p.Witnesses.File != "" {
-		out = append(out, newMatcher(witnessesRule, Rule{Paths: []string{"/" + p.Witnesses.File}, Required: 1}))
+		out = append(out, namedRule(witnessesRule, Rule{Paths: []string{"/" + p.Witnesses.File}, Required: 1}))
 	}
 	for i, rule := range p.Protected {
-		out = append(out, newMatcher(fmt.Sprintf("protected[%d]", i), rule))
+		out = append(out, namedRule(fmt.Sprintf("protected[%d]", i), rule))
 	}
 	return out
 }
@@ -132,16 +115,16 @@ const (
 
 // addNeed joins a rule that was met with those that name the same people. If one
 // of them asks for signatures, all do: one vote counts for all.
-func addNeed(needs []Need, m matcher, touched []string, signed bool) []Need {
+func addNeed(needs []Need, m NamedRule, touched []string, signed bool) []Need {
 	n := Need{
-		Kind: KindProtected, Prefix: prefixes[KindProtected], Required: max(1, m.rule.Required), Users: sorted(m.rule.Users),
-		Teams: sorted(m.rule.Teams), Owners: m.rule.Owners, Paths: sorted(touched), Rules: []string{m.name}, Signed: signed || m.rule.Signed == SignedOnly,
+		Kind: KindProtected, Prefix: prefixes[KindProtected], Required: max(1, m.Required), Users: sorted(m.Users),
+		Teams: sorted(m.Teams), Owners: m.Owners, Paths: sorted(touched), Rules: []string{m.Name}, Signed: signed || m.Signed == SignedOnly,
 	}
 	for i, other := range needs {
 		if slices.Equal(other.Users, n.Users) && slices.Equal(other.Teams, n.Teams) && other.Owners == n.Owners {
 			needs[i].Required = max(other.Required, n.Required)
 			needs[i].Paths = sorted(append(other.Paths, n.Paths...))
-			needs[i].Rules = append(other.Rules, m.name)
+			needs[i].Rules = append(other.Rules, m.Name)
 			needs[i].Signed = other.Signed || n.Signed
 			return needs
 		}
@@ -173,56 +156,4 @@ func (n Need) People() string {
 		who = append(who, "the code owners")
 	}
 	return strings.Join(who, ", ")
-}
-
-// An Explained is a path with the rules that protect it, none where it may
-// change with the approvals that every patch needs. Where one of them asks for the
-// owners, OwnedBy has them, as CODEOWNERS names them: nobody where it is empty.
-type Explained struct {
-	Path    string   `json:"path"`
-	Rules   []Met    `json:"rules"`
-	OwnedBy []string `json:"owned_by,omitzero"`
-}
-
-// AsksOwners reports whether a rule asks for the code owners of paths.
-func (p Policy) AsksOwners() bool {
-	return slices.ContainsFunc(p.Protected, func(r Rule) bool { return r.Owners })
-}
-
-// OwnedBy says in words who owns a path.
-func OwnedBy(owners []string) string {
-	if len(owners) == 0 {
-		return "nobody owns it"
-	}
-	return "owned by " + strings.Join(owners, ", ")
-}
-
-// A Met rule is "built-in", approvals.keys, explained.bots[n].keys, witnesses.file or protected[n], with the first of its globs that
-// matches, and what it asks for.
-type Met struct {
-	Rule     string   `json:"rule"`
-	Glob     string   `json:"glob"`
-	Required int      `json:"required"`
-	Users    []string `json:"users,omitempty"`
-	Teams    []string `json:"teams,omitempty"`
-	Owners   bool     `json:"owners,omitempty"`
-	Signed   bool     `json:"signed,omitempty"`
-}
-
-// Explain says of each path which rules it meets, in the order of paths. Needs
-// is what these add up to.
-func (p Policy) Explain(paths []string) []Explained {
-	rules := p.matchers()
-	out := make([]Explained, 0, len(paths))
-	for _, path := range paths {
-		e := Explained{Path: path, Rules: []Met{}}
-		names := strings.Split(casefold.Name(path), "/")
-		for _, m := range rules {
-			if glob, ok := m.find(names); ok {
-				e.Rules = append(e.Rules, Met{m.name, glob, max(1, m.rule.Required), m.rule.Users, m.rule.Teams, m.rule.Owners, m.rule.Signed == SignedOnly})
-			}
-		}
-		out = append(out, e)
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -147,11 +148,11 @@ func TestExplain(t *testing.T) {
 	p.Protected = []policy.Rule{
 		{Paths: []string{"*.go", "/a/"}, Required: 2, Users: []string{"ada"}}, {Paths: []string{"/a/b"}, Required: 1, Owners: true},
 	}
-	got := p.Explain([]string{"x", "a/y.go", "a/B/CLAUDE.md"})
-	want := []policy.Explained{
-		{Path: "x", Rules: []policy.Met{}},
-		{Path: "a/y.go", Rules: []policy.Met{{Rule: "protected[0]", Glob: "*.go", Required: 2, Users: []string{"ada"}}}},
-		{Path: "a/B/CLAUDE.md", Rules: []policy.Met{
+	got := plain.Explain(p, []string{"x", "a/y.go", "a/B/CLAUDE.md"})
+	want := []plain.Explained{
+		{Path: "x", Rules: []plain.Met{}},
+		{Path: "a/y.go", Rules: []plain.Met{{Rule: "protected[0]", Glob: "*.go", Required: 2, Users: []string{"ada"}}}},
+		{Path: "a/B/CLAUDE.md", Rules: []plain.Met{
 			{Rule: "built-in", Glob: "CLAUDE.md", Required: 1},
 			{Rule: "protected[0]", Glob: "/a/", Required: 2, Users: []string{"ada"}},
 			{Rule: "protected[1]", Glob: "/a/b", Required: 1, Owners: true},
@@ -165,14 +166,14 @@ func TestExplain(t *testing.T) {
 		p := randomPolicy(r)
 		paths := []string{randomPath(r), randomPath(r), "CLAUDE.md"}
 		met, needed := map[string]bool{}, map[string]bool{}
-		for _, e := range p.Explain(paths) {
+		for _, e := range plain.Explain(p, paths) {
 			for _, m := range e.Rules {
 				met[m.Rule+" "+e.Path] = true
 			}
 		}
 		for _, n := range p.Needs(paths, false) {
 			for _, rule := range n.Rules {
-				for _, e := range p.Explain(n.Paths) {
+				for _, e := range plain.Explain(p, n.Paths) {
 					for _, m := range e.Rules {
 						if m.Rule == rule {
 							needed[rule+" "+e.Path] = true

@@ -2,7 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
 // signedOnly is the one word that a rule may say: it asks for more, never for less.
@@ -120,39 +123,45 @@ func BuiltIns() []BuiltIn {
 	return out
 }
 
-// A matcher is a rule with its globs read.
-type matcher struct {
-	name  string // "built-in", keysRule, witnessesRule or protected[n]
-	rule  Rule
+// A NamedRule is a rule with its globs read. Its Name is "built-in", approvals.keys,
+// explained.bots[n].keys, witnesses.file or protected[n].
+type NamedRule struct {
+	Name string
+	Rule
 	globs []Glob
 }
 
-var builtInMatcher = sync.OnceValue(func() matcher {
+var builtInRule = sync.OnceValue(func() NamedRule {
 	rule := Rule{Required: 1}
 	for _, b := range BuiltIns() {
 		rule.Paths = append(rule.Paths, b.Glob)
 	}
-	return newMatcher("built-in", rule)
+	return namedRule("built-in", rule)
 })
 
-// newMatcher panics on a glob that ParseGlob refuses: Parse let none through.
-func newMatcher(name string, rule Rule) matcher {
-	m := matcher{name: name, rule: rule}
+// namedRule panics on a glob that ParseGlob refuses: Parse let none through.
+func namedRule(name string, rule Rule) NamedRule {
+	r := NamedRule{Name: name, Rule: rule}
 	for _, s := range rule.Paths {
 		g, err := ParseGlob(s)
 		if err != nil {
 			panic("policy: " + err.Error())
 		}
-		m.globs = append(m.globs, g)
+		r.globs = append(r.globs, g)
 	}
-	return m
+	return r
 }
 
-// find returns the first glob that matches the names of a folded path.
-func (m matcher) find(names []string) (glob string, ok bool) {
-	for i, g := range m.globs {
+// Match returns the first glob that is about a path.
+func (r NamedRule) Match(path string) (glob string, ok bool) {
+	return r.find(strings.Split(casefold.Name(path), "/"))
+}
+
+// find is Match of the names of a folded path.
+func (r NamedRule) find(names []string) (glob string, ok bool) {
+	for i, g := range r.globs {
 		if g.match(names) {
-			return m.rule.Paths[i], true
+			return r.Paths[i], true
 		}
 	}
 	return "", false

@@ -9,7 +9,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 	"github.com/countersign-dev/countersign/pipeline/patch/regular"
 )
@@ -50,14 +49,6 @@ func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 	return ReadNamed(tree, keysRule, p.Approvals.Keys)
 }
 
-// ReadWitnesses reads the file of witnesses in the same way.
-func (p Policy) ReadWitnesses(tree fs.FS) ([]byte, error) {
-	if p.Witnesses.File == "" {
-		return nil, errors.New("the Policy names no file of witnesses (witnesses.file)")
-	}
-	return ReadNamed(tree, witnessesRule, p.Witnesses.File)
-}
-
 // ReadNamed reads a file of the tree that a Policy is read from, as ReadKeys does. What names it, a
 // key of the Policy or an input of the Action, is told in errors.
 func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
@@ -77,36 +68,6 @@ func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
 	}
 	return data, nil
 }
-
-// GatesPullRequests reports whether the tree of a commit has a workflow of countersign init
-// by which a server gates pull requests: the one for Gitea or Forgejo, or the one for GitHub
-// of init --gate. A workflow to which a link leads, or that cannot be read, is an error.
-func GatesPullRequests(tree fs.FS) (bool, error) {
-	files := regular.New(tree)
-	for _, folder := range []string{".gitea/", ".forgejo/", ".github/"} {
-		name := folder + "workflows/countersign.yml"
-		file, err := files.Stat(name)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", name, err)
-		}
-		if file == nil {
-			continue
-		}
-		raw, err := fs.ReadFile(tree, name)
-		switch {
-		case err != nil:
-			return false, fmt.Errorf("%s: %w", name, err)
-		case folder != ".github/", gateMark().Match(raw):
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// gateMark is what a workflow of init in .github has if it gates pull requests: an event
-// of theirs, where no condition of a job asks for it, or the secret of Gitea and Forgejo, which
-// take workflows from there as well.
-var gateMark = lazyregexp.New(`(?m)^[^=\n]*(pull_request_target|merge_group)|secrets\.COUNTERSIGN_TOKEN\b`)
 
 // lookFor goes down to the file by what each directory lists, which no link and
 // no file system that ignores case can lead astray.

@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"reflect"
 	"strings"
@@ -94,36 +93,5 @@ func TestT73ReadKeys(t *testing.T) {
 		if (err == nil) != (c.want == "") || err == nil && string(raw) != "keys" || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v", name, raw, err)
 		}
-	}
-}
-
-// TestGatesPullRequests: which trees gate pull requests. What cannot be read is an error.
-func TestGatesPullRequests(t *testing.T) {
-	const plain = "on:\n  workflow_run:\njobs:\n  a:\n    if: >-\n      github.event_name == 'merge_group'\n      || (github.event_name == 'pull_request_target' && true)\n"
-	for name, c := range map[string]struct {
-		tree fstest.MapFS
-		want string
-	}{
-		"nothing":          {fstest.MapFS{}, "false <nil>"},
-		"another workflow": {fstest.MapFS{".github/workflows/ci.yml": file("on: pull_request_target\n")}, "false <nil>"},
-		"without the gate": {fstest.MapFS{".github/workflows/countersign.yml": file(plain)}, "false <nil>"},
-		"a merge queue":    {fstest.MapFS{".github/workflows/countersign.yml": file(strings.Replace(plain, "on:\n", "on:\n  merge_group:\n", 1))}, "true <nil>"},
-		"a list of events": {fstest.MapFS{".github/workflows/countersign.yml": file("on: [push, 'pull_request_target']\r\n")}, "true <nil>"},
-		"Gitea":            {fstest.MapFS{".gitea/workflows/countersign.yml": file("")}, "true <nil>"},
-		"Forgejo":          {fstest.MapFS{".forgejo/workflows/countersign.yml": file(plain)}, "true <nil>"},
-		"Gitea in .github": {fstest.MapFS{".github/workflows/countersign.yml": file("  TOKEN: ${{ secrets.COUNTERSIGN_TOKEN }}\n")}, "true <nil>"},
-		"the events alone": {fstest.MapFS{".gitea/workflows/countersign-events.yml": file("")}, "false <nil>"},
-		"a directory":      {fstest.MapFS{".gitea/workflows/countersign.yml/x": file("")}, "false <nil>"},
-		"a link":           {fstest.MapFS{".github/workflows/countersign.yml": {Data: []byte("x"), Mode: fs.ModeSymlink}}, "false .github/workflows/countersign.yml: is a symbolic link or submodule"},
-		"below a link":     {fstest.MapFS{".gitea": {Data: []byte("x"), Mode: fs.ModeSymlink}}, "false .gitea/workflows/countersign.yml: is under a symbolic link or submodule"},
-	} {
-		gates, err := policy.GatesPullRequests(c.tree)
-		if got := fmt.Sprint(gates, " ", err); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-	const name = ".gitea/workflows/countersign.yml"
-	if gates, err := policy.GatesPullRequests(broken{fstest.MapFS{name: file("")}, name}); gates || err == nil {
-		t.Errorf("a tree that cannot be read: %v %v", gates, err)
 	}
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -246,38 +245,4 @@ func (r *reader) problem(m mark, key, message string, allowed ...string) {
 	r.problems = append(r.problems, Problem{
 		File: r.file, Line: m.line, Column: m.column, Key: key, Message: message, Allowed: allowed,
 	})
-}
-
-// Lines are the lines, from 1, at which the parts of a Policy's file begin, by the
-// names that Explain gives them: its members, such as "approvals", and each rule of
-// protected, such as "protected[0]". Of a file that cannot be read there are none.
-func Lines(raw []byte) map[string]int {
-	lines := map[string]int{}
-	root, ok := new(reader).document(raw)
-	if !ok {
-		return lines
-	}
-	for i, key := range root.keys {
-		lines[key.text] = key.mark.line
-		for j, value := range root.values[i].values {
-			if root.values[i].kind == isSequence {
-				lines[fmt.Sprintf("%s[%d]", key.text, j)] = value.mark.line
-			}
-		}
-	}
-	return lines
-}
-
-// AsWritten is a Policy's canonical form as people write one; a text that is none, or that the library
-// panics on (T42), stays as it is.
-func AsWritten(canonical string) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = canonical
-		}
-	}()
-	if raw, err := yaml.JSONToYAML([]byte(canonical)); err == nil && json.Valid([]byte(canonical)) {
-		return string(raw)
-	}
-	return canonical
 }

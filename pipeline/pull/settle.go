@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/report"
@@ -343,7 +344,7 @@ func (s *settlement) policyFile(ctx context.Context, g pipeline.Gated) report.Po
 		return report.PolicyFile{Commit: commit}
 	}
 	raw, _ := fs.ReadFile(tree, policy.Path)
-	return report.PolicyFile{Commit: commit, Lines: policy.Lines(raw)}
+	return report.PolicyFile{Commit: commit, Lines: plain.Lines(raw)}
 }
 
 // request opens the thread in which people can answer: a comment on a file of

@@ -17,13 +17,13 @@ func Explain(ctx context.Context, r *pipeline.Runner, in input.Change) (risk.Exp
 	if err != nil {
 		return risk.Explanation{}, g.known, err
 	}
-	var secrets []policy.ExplainedSecret
+	var secrets []plain.ExplainedSecret
 	for _, f := range g.found {
-		secrets = append(secrets, policy.ExplainedSecret(f))
+		secrets = append(secrets, plain.ExplainedSecret(f))
 	}
-	e := g.rules.Policy.ExplainPatch(g.rules.Commit, g.ID, g.Set.Paths(), secrets)
+	e := plain.Patch(g.rules.Policy, g.rules.Commit, g.ID, g.Set.Paths(), secrets)
 	for i, p := range e.Paths {
-		if !slices.ContainsFunc(p.Rules, func(m policy.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
+		if !slices.ContainsFunc(p.Rules, func(m plain.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
 			continue
 		}
 		owners, err := g.rules.OwnersOf(p.Path)

@@ -35,6 +35,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 )
@@ -167,7 +168,7 @@ func secretLines(added []patch.Line, f redact.Finder) []redact.Finding {
 // rule asks. What is protected everywhere is among the risks of the patch.
 func InPolicy(p policy.Policy, paths []string) []Risk {
 	var out []Risk
-	for _, e := range p.Explain(paths) {
+	for _, e := range plain.Explain(p, paths) {
 		for _, met := range e.Rules {
 			if met.Rule != "built-in" {
 				out = append(out, Risk{Kind: Protected, Path: e.Path, Detail: met.Rule + " " + met.Glob})
@@ -341,7 +342,7 @@ func Read(raw []byte) (List, error) {
 
 // An Explanation is what the Policy asks of a patch, and what to look at in it first.
 type Explanation struct {
-	policy.Explanation
+	plain.Explanation
 	Risks List `json:"risks"`
 }
 

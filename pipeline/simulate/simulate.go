@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -160,7 +161,7 @@ func notKnown(what []string) []string {
 
 // reasons are why a verdict is what it is: what it lacks, and which approvals do not count.
 func reasons(v approval.Verdict) []string {
-	out := []string{policy.Plain(v.Reason)}
+	out := []string{plain.Reason(v.Reason)}
 	for _, d := range v.Decisions {
 		if !d.Counted {
 			out = append(out, fmt.Sprintf("the approval of %s: %s", cmp.Or(d.Author.Login, d.Author.ID, "nobody"), d.Reason))
@@ -207,7 +208,7 @@ func compare(then, now []policy.Need) (more, less []string) {
 		case n.Signed && !was.Signed:
 			more = append(more, "asks for "+inWords(n)+", where signatures were not needed")
 		case !n.Signed && was.Signed:
-			less = append(less, "asks for no signature on "+policy.InWords(n.Kind))
+			less = append(less, "asks for no signature on "+plain.InWords(n.Kind))
 		case n.Owners && beyond(n.Paths, was.Paths):
 			more = append(more, "asks for "+inWords(n)+", of more files")
 		}
@@ -247,7 +248,7 @@ func inWords(n policy.Need) string {
 		}
 		on += ", by " + strings.Join(n.Rules, ", ") + ")"
 	}
-	return fmt.Sprintf("%s of %s%s%s", ledger.Plural(n.Required, signed+"approval", signed+"approvals"), policy.InWords(n.Kind), by, on)
+	return fmt.Sprintf("%s of %s%s%s", ledger.Plural(n.Required, signed+"approval", signed+"approvals"), plain.InWords(n.Kind), by, on)
 }
 
 func instead(was policy.Need) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -296,7 +297,7 @@ func (s *sheet) applied() map[string]bool {
 	out := map[string]bool{"approvals": true}
 	if p := s.t.proposal; p != nil {
 		out["secrets"] = p.ContainsSecrets
-		for _, e := range s.t.policy.Explain(p.TargetFiles) {
+		for _, e := range plain.Explain(s.t.policy, p.TargetFiles) {
 			for _, met := range e.Rules {
 				out[met.Rule] = true
 			}
@@ -312,7 +313,7 @@ func (s *sheet) met() {
 	if s.t.proposal == nil {
 		return
 	}
-	for _, e := range s.t.policy.Explain(s.t.proposal.TargetFiles) {
+	for _, e := range plain.Explain(s.t.policy, s.t.proposal.TargetFiles) {
 		for _, met := range e.Rules {
 			s.Put("<p>{} is protected by {} ({}): {}", Code(e.Path), Code(met.Rule), Code(met.Glob), ledger.Plural(met.Required, "approval", "approvals"))
 			if who := (policy.Need{Users: met.Users, Teams: met.Teams, Owners: met.Owners}).People(); who != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -36,11 +37,11 @@ type Reader struct {
 	written  sync.Map // Policies as people write them, by their canonical form
 }
 
-// asWritten is policy.AsWritten, which takes half as long as the rest of a page.
+// asWritten is plain.AsWritten, which takes half as long as the rest of a page.
 func (r *Reader) asWritten(canonical string) string {
 	text, known := r.written.Load(canonical)
 	if !known {
-		text, _ = r.written.LoadOrStore(canonical, policy.AsWritten(canonical))
+		text, _ = r.written.LoadOrStore(canonical, plain.AsWritten(canonical))
 	}
 	return text.(string)
 }

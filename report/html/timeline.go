@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -106,7 +106,7 @@ func (s *sheet) asked(r *ledger.ApprovalRequest, before, after []event) *Body {
 	for n <= len(after) && alike(after[n-1]) {
 		n++
 	}
-	return Part("{} asked for", ledger.Plural(n, "approval of "+policy.InWords(r.Kind)+" was", "approvals of "+policy.InWords(r.Kind)+" were"))
+	return Part("{} asked for", ledger.Plural(n, "approval of "+plain.InWords(r.Kind)+" was", "approvals of "+plain.InWords(r.Kind)+" were"))
 }
 
 // stored tells of evidence that was recorded.
@@ -150,7 +150,7 @@ func (s *sheet) said(d *ledger.ApprovalDecision) *Body {
 			break
 		}
 	}
-	return Part("{} {}{}", s.person(d.Source.Author), verb, policy.InWords(kind))
+	return Part("{} {}{}", s.person(d.Source.Author), verb, plain.InWords(kind))
 }
 
 // when is a moment in UTC, to the minute.

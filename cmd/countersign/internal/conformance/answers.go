@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -328,7 +329,7 @@ func policyOwners(in struct {
 	CodeOwners Bytes  `json:"codeowners"`
 	Path       string `json:"path"`
 }) (values, error) {
-	c, err := policy.ParseCodeOwners(in.CodeOwners)
+	c, err := owners.Parse(in.CodeOwners)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -104,7 +104,7 @@ func (c *call) state(ctx context.Context, snap ledger.Snapshot, id string) (map[
 	}
 	doc := map[string]any{
 		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "state": rep.Stands(), "summary": rep.Summary,
-		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": policy.Plain(g.Verdict.Reason), "files": files, "next": rep.Next,
+		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": plain.Reason(g.Verdict.Reason), "files": files, "next": rep.Next,
 	}
 	if rep.PullRequest > 0 {
 		doc["pull_request"] = rep.PullRequest
@@ -239,7 +239,7 @@ func (c *call) explainPaths(ctx context.Context, paths []string) (any, error) {
 			return nil, err
 		}
 	}
-	e := rules.Policy.ExplainPatch(rules.Commit, "", paths, nil)
+	e := plain.Patch(rules.Policy, rules.Commit, "", paths, nil)
 	for i := range e.Needs {
 		e.Needs[i].Fingerprint = "" // there is no patch to approve yet
 	}

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -85,7 +86,7 @@ func (c *call) policy(ctx context.Context) (any, error) {
 		file = ""
 	}
 	p := rules.Policy
-	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, p.Warnings()...)}, nil
+	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, plain.Warnings(p)...)}, nil
 }
 
 func (c *call) tip(ctx context.Context) (any, error) {

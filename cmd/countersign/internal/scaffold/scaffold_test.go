@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -85,7 +86,7 @@ func TestInitSettings(t *testing.T) {
 		server.Guarded = "main"
 		for i, file := range []File{List[1], giteaFiles(".github/workflows")[1], giteaFiles(".gitea/workflows")[1], giteaFiles(".forgejo/workflows")[1]} {
 			tree := fstest.MapFS{file.Path: {Data: file.Render(server)}}
-			if gates, err := policy.GatesPullRequests(tree); err != nil || gates != (s.Gate || i > 0) {
+			if gates, err := explain.GatesPullRequests(tree); err != nil || gates != (s.Gate || i > 0) {
 				t.Errorf("%s of %+v gates: %t, %v", file.Path, s, gates, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package policy_test
+package owners_test
 
 import (
 	"fmt"
@@ -77,3 +77,5 @@ func somePattern(r *rand.Rand) string {
 	}
 	return pick(r, "", "/") + strings.Join(parts, "/") + pick(r, "", "", "/")
 }
+
+func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }

@@ -1,9 +1,10 @@
-package policy_test
+package plain_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -17,13 +18,13 @@ func TestAsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(text, err)
 		}
-		written := policy.AsWritten(string(p.JSON()))
+		written := plain.AsWritten(string(p.JSON()))
 		again, err := policy.Parse("b", []byte(written))
 		if err != nil || string(again.JSON()) != string(p.JSON()) || strings.HasPrefix(written, "{") {
 			t.Errorf("%s\nis read as %s: %v", written, again.JSON(), err)
 		}
 	}
-	if got := policy.AsWritten("no {"); got != "no {" {
+	if got := plain.AsWritten("no {"); got != "no {" {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,4 +1,5 @@
-package policy
+// Package owners reads a repository's CODEOWNERS file, which says who owns a path.
+package owners
 
 import (
 	"errors"
@@ -10,14 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// CodeOwners are the lines of a repository's CODEOWNERS file, which say who owns
-// a path. Nil has none.
+// Rules are the lines of a CODEOWNERS file. Nil has none.
 //
 // The file is read as GitHub documents it ("About code owners"): the first of
 // .github/CODEOWNERS, CODEOWNERS and docs/CODEOWNERS; the last line that matches
-// a path decides, also where it names nobody; a pattern is a [Glob] in which case
+// a path decides, also where it names nobody; a pattern is a [policy.Glob] in which case
 // counts, and whose last component, where it is a * alone, does not reach below
 // a directory; a # begins a comment, on a line of its own or after a space; a
 // line with a ! pattern, a class in brackets, \# or an owner that is none is
@@ -29,22 +30,22 @@ import (
 //
 // Whether an account exists, and whether it or a team may write, the file does
 // not tell; who asks has to look.
-type CodeOwners struct{ rules []ownerRule }
+type Rules struct{ rules []rule }
 
-type ownerRule struct {
-	glob   Glob
+type rule struct {
+	glob   policy.Glob
 	owners []string // as they stand there: @login, @org/team, or an address
 }
 
 const (
-	mostOwnersBytes = 3_000_000 // GitHub loads no file of more than 3 MB
-	mostOwnersLine  = 60_000    // bytes, so that matching ends in time (T42)
+	mostBytes = 3_000_000 // GitHub loads no file of more than 3 MB
+	mostLine  = 60_000    // bytes, so that matching ends in time (T42)
 )
 
-// ReadCodeOwners reads the CODEOWNERS file of a tree. Without one nobody owns
+// Read reads the CODEOWNERS file of a tree. Without one nobody owns
 // anything. One that is no ordinary file, or cannot be read, is an error: the
 // next location is looked at only where there is none.
-func ReadCodeOwners(tree fs.FS) (*CodeOwners, error) {
+func Read(tree fs.FS) (*Rules, error) {
 	for _, name := range []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} {
 		found, err := hasFile(tree, name)
 		if err != nil {
@@ -57,9 +58,9 @@ func ReadCodeOwners(tree fs.FS) (*CodeOwners, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		return ParseCodeOwners(raw)
+		return Parse(raw)
 	}
-	return &CodeOwners{}, nil
+	return &Rules{}, nil
 }
 
 // hasFile goes by what each directory lists, which no link leads astray.
@@ -87,23 +88,23 @@ func hasFile(tree fs.FS, name string) (bool, error) {
 	return true, nil
 }
 
-// ParseCodeOwners reads a CODEOWNERS file. Lines that GitHub skips are skipped; a
+// Parse reads a CODEOWNERS file. Lines that GitHub skips are skipped; a
 // file that is too long, or not UTF-8, or has a line that is too long, is an
 // error.
-func ParseCodeOwners(raw []byte) (*CodeOwners, error) {
-	if len(raw) > mostOwnersBytes {
-		return nil, fmt.Errorf("a CODEOWNERS file of %d bytes, more than %d", len(raw), mostOwnersBytes)
+func Parse(raw []byte) (*Rules, error) {
+	if len(raw) > mostBytes {
+		return nil, fmt.Errorf("a CODEOWNERS file of %d bytes, more than %d", len(raw), mostBytes)
 	}
 	if !utf8.Valid(raw) {
 		return nil, errors.New("a CODEOWNERS file that is not UTF-8")
 	}
-	out := &CodeOwners{}
+	out := &Rules{}
 	n := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(raw), "\ufeff")) {
 		n++
 		line = strings.TrimSpace(line)
-		if len(line) > mostOwnersLine {
-			return nil, fmt.Errorf("CODEOWNERS line %d: %d bytes long, more than %d", n, len(line), mostOwnersLine)
+		if len(line) > mostLine {
+			return nil, fmt.Errorf("CODEOWNERS line %d: %d bytes long, more than %d", n, len(line), mostLine)
 		}
 		pattern, rest := cutPattern(line)
 		owners, ok := parseOwners(rest)
@@ -115,8 +116,8 @@ func ParseCodeOwners(raw []byte) (*CodeOwners, error) {
 			patterns, owners = []string{before, pattern}, nil // it can be read in two ways
 		}
 		for _, p := range patterns {
-			if g, err := parseOwnersGlob(p); err == nil { // else it matches nothing, as an empty component does
-				out.rules = append(out.rules, ownerRule{g, owners})
+			if g, err := parseGlob(p); err == nil { // else it matches nothing, as an empty component does
+				out.rules = append(out.rules, rule{g, owners})
 			}
 		}
 	}
@@ -155,23 +156,24 @@ func parseOwners(rest string) (owners []string, ok bool) {
 	return owners, !slices.ContainsFunc(owners, func(o string) bool { return !ownerForm().MatchString(o) })
 }
 
-// parseOwnersGlob reads a pattern of CODEOWNERS.
-func parseOwnersGlob(pattern string) (Glob, error) {
-	g, err := parseGlob(pattern, true)
-	g.shallow = strings.HasSuffix(pattern, "/*")
+// parseGlob reads a pattern of CODEOWNERS.
+func parseGlob(pattern string) (policy.Glob, error) {
+	g, err := policy.ParseExactGlob(pattern)
+	if strings.HasSuffix(pattern, "/*") {
+		g = g.Shallow()
+	}
 	return g, err
 }
 
 // Of returns the owners that the last line which matches a path names, as it
 // names them. The path is relative to the root, with slashes. None means that
 // nobody owns it.
-func (c *CodeOwners) Of(path string) []string {
+func (c *Rules) Of(path string) []string {
 	if c == nil {
 		return nil
 	}
-	names := strings.Split(path, "/")
 	for _, r := range slices.Backward(c.rules) {
-		if r.glob.match(names) {
+		if r.glob.Match(path) {
 			return r.owners
 		}
 	}
@@ -182,7 +184,7 @@ func (c *CodeOwners) Of(path string) []string {
 // address says nothing about accounts. Member reports whether the account is in
 // "org/team"; it is asked until one team has it, and its error comes back if none
 // has.
-func (c *CodeOwners) Owns(path, login string, member func(team string) (bool, error)) (bool, error) {
+func (c *Rules) Owns(path, login string, member func(team string) (bool, error)) (bool, error) {
 	owners := c.Of(path)
 	isLogin := func(o string) bool { return strings.EqualFold(o, "@"+login) && !strings.Contains(o, "/") }
 	if slices.ContainsFunc(owners, isLogin) {

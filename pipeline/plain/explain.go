@@ -1,0 +1,95 @@
+package plain
+
+import "github.com/countersign-dev/countersign/pipeline/policy"
+
+// An Explanation is what the Policy asks of a patch.
+type Explanation struct {
+	PatchID      string            `json:"patch_id"`
+	PolicyCommit string            `json:"policy_commit"`
+	PolicySHA256 string            `json:"policy_sha256"`
+	Paths        []Explained       `json:"paths"`
+	Secrets      []ExplainedSecret `json:"secrets"`
+	Needs        []ExplainedNeed   `json:"needs"`
+	Commands     []string          `json:"commands"`
+	Merge        policy.Merge      `json:"merge,omitempty"` // who merges what becomes a pull request
+}
+
+// An ExplainedSecret is where a patch adds what looks like a secret; line is 0
+// where it is in no line of text.
+type ExplainedSecret struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Kind string `json:"kind"`
+}
+
+// An ExplainedNeed is one fingerprint that so many people must approve; users,
+// teams and owners say which people, where it is not anybody who may. Signed says
+// that only signed approvals count.
+type ExplainedNeed struct {
+	Kind        string   `json:"kind"`
+	Fingerprint string   `json:"fingerprint"`
+	Required    int      `json:"required"`
+	Users       []string `json:"users"`
+	Teams       []string `json:"teams"`
+	Owners      bool     `json:"owners"`
+	Signed      bool     `json:"signed,omitempty"`
+}
+
+// Patch says what a Policy, which a commit has, asks of a patch to paths
+// that adds these secrets. Its commands are the caller's to fill in.
+func Patch(p policy.Policy, commit, patchID string, paths []string, secrets []ExplainedSecret) Explanation {
+	e := Explanation{
+		PatchID: patchID, PolicyCommit: commit, PolicySHA256: p.Sum(),
+		Paths: Explain(p, paths), Secrets: append([]ExplainedSecret{}, secrets...), Needs: []ExplainedNeed{}, Commands: []string{},
+	}
+	switch {
+	case p.Merges():
+		e.Merge = policy.MergeAuto
+	case p.Apply.To == policy.ToPullRequest:
+		e.Merge = policy.MergeHuman
+	}
+	for _, n := range p.Needs(paths, len(secrets) > 0) {
+		e.Needs = append(e.Needs, ExplainedNeed{
+			n.Kind, policy.Fingerprint(n.Kind, patchID), n.Required, append([]string{}, n.Users...), append([]string{}, n.Teams...), n.Owners, n.Signed,
+		})
+	}
+	return e
+}
+
+// An Explained is a path with the rules that protect it, none where it may
+// change with the approvals that every patch needs. Where one of them asks for the
+// owners, OwnedBy has them, as CODEOWNERS names them: nobody where it is empty.
+type Explained struct {
+	Path    string   `json:"path"`
+	Rules   []Met    `json:"rules"`
+	OwnedBy []string `json:"owned_by,omitzero"`
+}
+
+// A Met rule is "built-in", approvals.keys, explained.bots[n].keys, witnesses.file or protected[n], with the first of its globs that
+// matches, and what it asks for.
+type Met struct {
+	Rule     string   `json:"rule"`
+	Glob     string   `json:"glob"`
+	Required int      `json:"required"`
+	Users    []string `json:"users,omitempty"`
+	Teams    []string `json:"teams,omitempty"`
+	Owners   bool     `json:"owners,omitempty"`
+	Signed   bool     `json:"signed,omitempty"`
+}
+
+// Explain says of each path which rules it meets, in the order of paths. Policy.Needs
+// is what these add up to.
+func Explain(p policy.Policy, paths []string) []Explained {
+	rules := p.Rules()
+	out := make([]Explained, 0, len(paths))
+	for _, path := range paths {
+		e := Explained{Path: path, Rules: []Met{}}
+		for _, r := range rules {
+			if glob, ok := r.Match(path); ok {
+				e.Rules = append(e.Rules, Met{r.Name, glob, max(1, r.Required), r.Users, r.Teams, r.Owners, r.Signed == policy.SignedOnly})
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
