@@ -123,7 +123,7 @@ func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, abou
 			g.Recorded, g.Uncounted = true, uncounted
 			return g, s, nil
 		}
-		why := fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(about[i].Kind), said[i].Why())
+		why := fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(about[i].Kind), plain.Why(said[i]))
 		if len(about) == 1 {
 			return g, nil, &UndecidedError{why}
 		}
@@ -186,7 +186,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 	}
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
-		return fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(one.Kind), last.Why()), nil
+		return fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(one.Kind), plain.Why(last)), nil
 	}
 	return "", nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -28,7 +29,7 @@ func (r *Runner) drift(ctx context.Context, tx ledger.Transaction, from, to stri
 	case from == "" || to == "":
 		return approval.UnknownDrift(from, to, "there is no commit to compare with")
 	case from == to:
-		return approval.NewDrift(from, to, 0, nil, p.TargetFiles)
+		return artifact.Drift(from, to, 0, nil, p.TargetFiles)
 	}
 	commits, changed, err := 0, []string(nil), error(nil)
 	if p.PullRequest > 0 && r.Code != nil {
@@ -39,7 +40,7 @@ func (r *Runner) drift(ctx context.Context, tx ledger.Transaction, from, to stri
 	if err != nil {
 		return approval.UnknownDrift(from, to, r.Secrets.Text(err.Error()))
 	}
-	return approval.NewDrift(from, to, commits, changed, p.TargetFiles)
+	return artifact.Drift(from, to, commits, changed, p.TargetFiles)
 }
 
 // base is the commit that the change would go onto as far as a stage sees it: one
@@ -70,7 +71,7 @@ func (r *Runner) onto(ctx context.Context, g Gated, to effect.Effect, base strin
 // noteDrift records how far the base has moved, where the Policy bounds that.
 func (g Gated) noteDrift(s *ledger.Stage) {
 	if g.rules.Policy.Approvals.Drift != nil {
-		s.Artifact(approval.KindDrift, approval.NewDriftDoc(s.Log, g.driftsTo, g.drift))
+		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
 	}
 }
 
@@ -80,7 +81,7 @@ func (g *Gated) driftAsItWas(event int) error {
 	if g.rules.Policy.Approvals.Drift == nil {
 		return nil
 	}
-	doc, err := approval.ReadDrift(g.Ledger.Tree, g.log, event)
+	doc, err := artifact.ReadDrift(g.Ledger.Tree, g.log, event)
 	if err != nil {
 		return fmt.Errorf("what its verdict was: %w", err)
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
@@ -81,10 +83,10 @@ func TestT10ProposedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var policies approval.Policies
-	if v, _, _, err := policies.AsRecorded(dir, log); err != nil || v.State != approval.Approved {
+	if v, _, _, err := replay.AsRecorded(&policies, dir, log); err != nil || v.State != approval.Approved {
 		t.Errorf("%+v %v", v, err)
 	}
-	if is, why, err := policies.Independence(dir, log); err != nil || is != approval.Independent {
+	if is, why, err := evidence.Independent(&policies, dir, log); err != nil || is != evidence.Yes {
 		t.Errorf("%s %s %v", is, why, err)
 	}
 	if c := simulate.Transaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != simulate.None {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -82,7 +83,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		s := r.Stage(g.log)
 		pull := g.Pull()
 		if pull.State == forge.PullRequestMerged {
-			merge, err := approval.NewMerge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
+			merge, err := artifact.Merge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
 			if err != nil {
 				return Nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
 			}
@@ -143,7 +144,7 @@ func (g Gated) whenItPassed(ctx context.Context) (*Gated, error) {
 	if g.Transaction().Status != ledger.Proposed || len(g.log.Artifacts(approval.KindStanding)) == 0 {
 		return nil, nil
 	}
-	standing, err := approval.ReadStanding(g.Ledger.Tree, g.log)
+	standing, err := artifact.ReadStanding(g.Ledger.Tree, g.log)
 	if err != nil || standing.HeadCommit != g.head {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (g Gated) whenItPassed(ctx context.Context) (*Gated, error) {
 	if err := g.driftAsItWas(len(g.log.Payloads())); err != nil {
 		return nil, err
 	}
-	said := g.talk.Conversation
+	said := g.talk.Transcript
 	if at, err := time.Parse(time.RFC3339, g.talk.Pull().MergedAt); err == nil {
 		said = said.Until(at)
 	}
@@ -238,7 +239,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 
 // lateDenial is the first denial of a closed transaction's patch that counts, nil
 // for none.
-func (r *Runner) lateDenial(ctx context.Context, g *Gated, from *conversation.Reader) (*approval.Said, error) {
+func (r *Runner) lateDenial(ctx context.Context, g *Gated, from *conversation.Reader) (*conversation.Said, error) {
 	var err error
 	if g.talk, err = from.About(ctx, g.Ledger.Tree, g.log); err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (r *Runner) lateDenial(ctx context.Context, g *Gated, from *conversation.Re
 	}
 	g.head = r.headOf(ctx, *g)
 	for _, said := range g.talk.Said() {
-		if decision, _ := said.Decision(); decision != ledger.Deny || said.Void != "" || said.Author.ID == "" {
+		if decision, _ := said.Command.Decision(); decision != ledger.Deny || said.Void != "" || said.Author.ID == "" {
 			continue
 		}
 		if _, err := g.talk.Access(ctx, said.Author); err != nil {

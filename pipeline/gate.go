@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -144,9 +146,9 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 		if why == "" {
 			continue
 		}
-		decision, exact := said.Decision()
-		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < approval.KeptStatements {
-			s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, g.talk.Known(said.Author)))
+		decision, exact := said.Command.Decision()
+		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < conversation.KeptStatements {
+			s.Artifact(approval.KindStatement, said.Doc(g.talk.Known(said.Author)))
 		}
 		uncounted = append(uncounted, approval.Judged{
 			Decision: decision, Fingerprint: said.Command.Fingerprint, Author: said.Author,
@@ -159,8 +161,8 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 }
 
 // recordDecision records one decision, or says why it does not count.
-func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, said approval.Said) (why string, err error) {
-	decision, recordable := said.Decision()
+func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, said conversation.Said) (why string, err error) {
+	decision, recordable := said.Command.Decision()
 	switch {
 	case said.Void != "":
 		return said.Void, nil
@@ -208,7 +210,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, 
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
-func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said, access approval.Access, signature *proven) (string, error) {
+func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.Said, access approval.Access, signature *proven) (string, error) {
 	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
 	if err != nil {
 		return "", err
@@ -224,23 +226,23 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said approval.Said,
 
 // record adds a decision of a pull request to a stage, after what shows that it
 // was taken, and its signature, if it has a good one.
-func (r *Runner) record(s *ledger.Stage, g *Gated, said approval.Said, access approval.Access, signature *proven) {
+func (r *Runner) record(s *ledger.Stage, g *Gated, said conversation.Said, access approval.Access, signature *proven) {
 	d := r.decision(*g, said, access)
-	d.Source.Evidence = s.Artifact(approval.KindStatement, approval.NewStatementDoc(said, access))
+	d.Source.Evidence = s.Artifact(approval.KindStatement, said.Doc(access))
 	d.Source.Signature = g.store(s, signature)
-	g.enter(s, approval.Request{Kind: said.RequestKind(), Fingerprint: d.Fingerprint}, d)
+	g.enter(s, approval.Request{Kind: said.Command.RequestKind(), Fingerprint: d.Fingerprint}, d)
 }
 
 // decision is what was said on a pull request, as the ledger has it.
-func (r *Runner) decision(g Gated, said approval.Said, access approval.Access) ledger.ApprovalDecision {
-	decision, _ := said.Decision()
+func (r *Runner) decision(g Gated, said conversation.Said, access approval.Access) ledger.ApprovalDecision {
+	decision, _ := said.Command.Decision()
 	return ledger.ApprovalDecision{
 		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.OneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
 	}
 }
 
 // proveSaid verifies the signature of what was said on a pull request.
-func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access approval.Access) (*proven, error) {
+func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said conversation.Said, access approval.Access) (*proven, error) {
 	signature, _, err := approval.ParseSigned(said.Text)
 	if err != nil {
 		return nil, err
@@ -248,7 +250,7 @@ func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said approval.Said, access 
 	if r.Secrets.Text(said.Text) != said.Text {
 		return nil, errors.New("it has what looks like a secret in it, which the ledger does not keep: sign again without it")
 	}
-	return r.prove(s, g, signature, r.decision(g, said, access), said.RequestKind())
+	return r.prove(s, g, signature, r.decision(g, said, access), said.Command.RequestKind())
 }
 
 // noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
@@ -335,17 +337,17 @@ func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 }
 
 // Note records the comments that were made for a transaction.
-func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted) (ledger.Snapshot, error) {
+func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (ledger.Snapshot, error) {
 	_, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed {
 			return Nothing(none{}, err)
 		}
-		known, err := approval.ReadPosted(snap.Tree, log)
+		known, err := artifact.ReadPosted(snap.Tree, log)
 		if err != nil {
 			return Nothing(none{}, err)
 		}
-		var fresh []approval.Posted
+		var fresh []forge.Posted
 		for _, c := range comments {
 			if !slices.Contains(known, c) {
 				fresh = append(fresh, c)
@@ -355,7 +357,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []approval.Posted
 			return Nothing(none{}, nil)
 		}
 		s := r.Stage(log)
-		s.Artifact(approval.KindPosted, approval.PostedDoc{Schema: approval.PostedSchema, Comments: fresh})
+		s.Artifact(artifact.KindPosted, artifact.Posted(fresh))
 		return Recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -228,7 +229,7 @@ func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef
 		return err
 	}
 	if tx := g.Transaction(); tx.PullRequest() > 0 {
-		if g.standing, err = approval.ReadStanding(snap.Tree, g.log); err != nil {
+		if g.standing, err = artifact.ReadStanding(snap.Tree, g.log); err != nil {
 			return err
 		}
 		policy = g.standing.Policy
@@ -245,14 +246,21 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
 		Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
-		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.Ledger.Tree, g.log, g.rules.Keys.Listed),
+		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.dir(), g.log, g.rules.Keys.Listed),
 	}
 	c.Party = g.party()
 	if g.standing != nil {
-		return plain.NameOwners(c.On(*g.standing).Decide(), g.rules.OwnersOf)
+		return g.told(c.On(*g.standing))
 	}
 	if g.talk != nil {
 		c = g.talk.Ask(ctx, c, g.rules.Commit)
 	}
-	return plain.NameOwners(c.Decide(), g.rules.OwnersOf)
+	return g.told(c)
+}
+
+// told is the verdict of a case, with what people are told beside it.
+func (g Gated) told(c approval.Case) approval.Verdict {
+	v := c.Decide()
+	v.Drift = plain.ShownDrift(c, v)
+	return plain.NameOwners(v, g.rules.OwnersOf)
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/review"
@@ -97,8 +99,8 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h := newHub(newWorld(t))
 			h.offers(h.runner(), greet("first"), nil)
 			old := h.offers(h.runner(), greet("a"), nil) // itself in the place of another one
-			asked := approval.Posted{Kind: approval.KindReviewComment, ID: "900", URL: "https://forge.example/r/900", BodySHA256: "sha256:" + strings.Repeat("0", 64)}
-			if _, err := h.runner().Note(t.Context(), old.ID, []approval.Posted{asked}); err != nil {
+			asked := forge.Posted{Kind: approval.KindReviewComment, ID: "900", URL: "https://forge.example/r/900", BodySHA256: "sha256:" + strings.Repeat("0", 64)}
+			if _, err := h.runner().Note(t.Context(), old.ID, []forge.Posted{asked}); err != nil {
 				t.Fatal(err)
 			}
 			r := h.runner()
@@ -112,7 +114,7 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
-			if posted, err := approval.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []approval.Posted{asked}) {
+			if posted, err := artifact.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []forge.Posted{asked}) {
 				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
 			}
 			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {

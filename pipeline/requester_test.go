@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -62,8 +63,8 @@ func TestT10Requester(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is, why, err := new(approval.Policies).Independence(dir, log)
-			if err != nil || is != approval.NotIndependent || !strings.Contains(why, "asked for it") { // bob asked for it in the end
+			is, why, err := evidence.Independent(new(approval.Policies), dir, log)
+			if err != nil || is != evidence.No || !strings.Contains(why, "asked for it") { // bob asked for it in the end
 				t.Errorf("%s %s %v", is, why, err)
 			}
 			two := h.w.policy

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/owners"
@@ -84,7 +85,7 @@ func (r Rules) ref() ledger.PolicyRef {
 
 // Note keeps the Policy as an artifact.
 func (r Rules) Note(s *ledger.Stage) {
-	s.Artifact(approval.KindPolicy, approval.NewPolicyDoc(r.Policy, r.Commit, r.Found))
+	s.Artifact(approval.KindPolicy, artifact.Policy(r.Policy, r.Commit, r.Found))
 }
 
 // recorded reads the Policy that an apply went by from the transaction itself.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -54,15 +55,20 @@ func (g Gated) asking() ledger.PolicyRef {
 
 // party is who proposed the patch and who asked for it, as the record has it and this stage adds to it.
 func (g Gated) party() approval.Party {
-	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
-	if err != nil {
-		return approval.Party{}
-	}
-	p := approval.ReadParty(dir, g.log)
+	p := approval.ReadParty(g.dir(), g.log)
 	for path, doc := range g.elsewhere {
 		p.Proposers[path], p.Requesters[path] = doc.Proposers(), doc.Requesters()
 	}
 	return p
+}
+
+// dir is the directory of the transaction.
+func (g Gated) dir() fs.FS {
+	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
+	if err != nil {
+		panic("pipeline: a transaction that was read has no directory: " + err.Error())
+	}
+	return dir
 }
 
 // CheckBytes is an error unless what the ledger shows of the patch is all of it, or the
@@ -125,7 +131,7 @@ func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d l
 // artifacts are what the ledger keeps of a signature: statement, signature and the
 // line of the key.
 func (p *proven) artifacts() [3]any {
-	return [3]any{p.signature.Statement, approval.NewSignatureDoc(p.signature), approval.NewKeyDoc(p.proof.Line)}
+	return [3]any{p.signature.Statement, artifact.Signature(p.signature), artifact.Key(p.proof.Line)}
 }
 
 // store records a signature, and returns what a decision says of it. Nil is none.
@@ -151,16 +157,13 @@ func (g *Gated) store(s *ledger.Stage, p *proven) *ledger.Signature {
 // decision was seen before, by prove or by rule L21. A verdict that is history goes by
 // the record.
 func (g Gated) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
-	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
-	if err != nil {
-		return time.Time{}, err
-	}
 	if g.history {
-		return approval.SignedAsRecorded(dir, g.log, g.rules.Policy)(d)
+		return new(approval.Policies).Record(g.dir(), g.log).Signed(g.rules.Policy)(d)
 	}
 	signature, fresh := g.signatures[*d.Source.Signature]
 	if !fresh {
-		if signature, _, err = approval.ReadSignature(dir, g.log, d); err != nil {
+		var err error
+		if signature, _, err = approval.ReadSignature(g.dir(), g.log, d); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -201,7 +202,7 @@ func TestT73Pull(t *testing.T) {
 		return approval.SignedLine(key.Signs(s))
 	}
 	block := func(x world, key signedtest.Signer) string {
-		return strings.ReplaceAll(approval.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
+		return strings.ReplaceAll(artifact.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
 	}
 	post := func(key signedtest.Signer, change func(*signed.Statement)) func(world) {
 		return func(x world) { x.says(adaThere, sign(x, key, change)) }
@@ -736,9 +737,9 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 			case was.Kind == approval.KindDecision && f.signature.Armored != "":
 				paths[was.Path] = put(was.Kind, f.signature.Statement, &now)
 			case was.Kind == approval.KindSignature && f.signature.Armored != "":
-				paths[was.Path] = put(was.Kind, approval.NewSignatureDoc(f.signature), &now)
+				paths[was.Path] = put(was.Kind, artifact.Signature(f.signature), &now)
 			case was.Kind == approval.KindKey && f.line != "":
-				paths[was.Path] = put(was.Kind, approval.NewKeyDoc(f.line), &now)
+				paths[was.Path] = put(was.Kind, artifact.Key(f.line), &now)
 			case was.Kind == approval.KindPolicy && f.policy != nil:
 				var doc approval.PolicyDoc
 				if err := canon.Unmarshal(raw, &doc); err != nil {
@@ -749,7 +750,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 					t.Fatal(err)
 				}
 				f.policy(&changed)
-				put(was.Kind, approval.NewPolicyDoc(changed, doc.Commit, doc.Found), &now)
+				put(was.Kind, artifact.Policy(changed, doc.Commit, doc.Found), &now)
 			case was.Kind == approval.KindStatement && f.policy != nil:
 				var doc approval.StatementDoc
 				if err := canon.Unmarshal(raw, &doc); err != nil {

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/report"
 )
 
 func TestDrift(t *testing.T) {
-	many := approval.NewDrift("a", "b", 1, strings.Fields("1 2 3 4 5 6 7 x/8"), []string{"own"})
-	beside := approval.NewDrift("a", "b", 3, []string{"x\u202ey", "z/1"}, []string{"own"})
-	elsewhere := approval.NewDrift("a", "b", 2, []string{"z/1"}, []string{"own"})
-	none := approval.NewDrift("a", "b", 2, nil, []string{"own"})
-	same := approval.NewDrift("a", "a", 0, nil, []string{"own"})
+	many := artifact.Drift("a", "b", 1, strings.Fields("1 2 3 4 5 6 7 x/8"), []string{"own"})
+	beside := artifact.Drift("a", "b", 3, []string{"x\u202ey", "z/1"}, []string{"own"})
+	elsewhere := artifact.Drift("a", "b", 2, []string{"z/1"}, []string{"own"})
+	none := artifact.Drift("a", "b", 2, nil, []string{"own"})
+	same := artifact.Drift("a", "a", 0, nil, []string{"own"})
 	unknown := approval.UnknownDrift("a", "b", "the history is \x1bnot here")
 	for want, d := range map[string]*approval.Drift{
 		"": nil,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -119,7 +120,7 @@ func drifted() report.Report {
 	r := proposal()
 	r.Verdict = verdict(approval.Pending, "0 of 1 approvals", 0, judged(ada, ledger.Approve, approval.KindIssueComment,
 		"2 other files in the same directory changed since it was made (go.mod, go.sum), and the Policy asks again then; look at it as it is now and approve again", false))
-	drift := approval.NewDrift(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
+	drift := artifact.Drift(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
 	r.Verdict.Drift = &drift
 	return r
 }

@@ -178,7 +178,7 @@ func (r Report) says(show func(string) string, commit string) string {
 	case r.waitsFor() == "":
 		return r.standsIn(show)
 	case d != nil:
-		return show(d.Author.Login) + noMore + show(d.Why())
+		return show(d.Author.Login) + noMore + show(plain.Why(*d))
 	}
 	return string(at) + ": " + r.waitsFor()
 }
@@ -290,7 +290,7 @@ func (r Report) writeDecisions(p *page) {
 	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(decisions, func(d approval.Judged) string {
 		counted := "yes"
 		if !d.Counted {
-			counted = "no: " + words(d.Why())
+			counted = "no: " + words(plain.Why(d))
 		}
 		return fmt.Sprintf("| %s | %s | %s |\n", said(d), name(d.Author.Login), counted)
 	}), 200, "decision", r.seeAll()})

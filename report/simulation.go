@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
 
@@ -55,9 +55,9 @@ func Simulation(r simulate.Result, s Style) string {
 // verdicts are those of then and of now, in words.
 func verdicts(c simulate.Case) string {
 	switch {
-	case c.Now == approval.Unknown && c.Then == approval.Unknown:
+	case c.Now == replay.Unknown && c.Then == replay.Unknown:
 		return "unknown"
-	case c.AtBest != "" && c.AtBest != approval.Unknown:
+	case c.AtBest != "" && c.AtBest != replay.Unknown:
 		return fmt.Sprintf("%s → unknown, at best %s", c.Then, c.AtBest)
 	}
 	return fmt.Sprintf("%s → %s", c.Then, c.Now)

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -105,7 +105,7 @@ type branchJudge struct {
 
 // openJudge reads what a ledger says of commits.
 func (a *App) openJudge(ctx context.Context, repo *gitstore.Repo, tree fs.FS, clock *explain.Clock, atLeast string) (j branchJudge, err error) {
-	j = branchJudge{Options: explain.Options{Ledger: tree, Code: repo, Now: a.Now(), AtLeast: approval.Strength(atLeast)}, repo: repo, judged: map[string]explain.Result{}}
+	j = branchJudge{Options: explain.Options{Ledger: tree, Code: repo, Now: a.Now(), AtLeast: replay.Strength(atLeast)}, repo: repo, judged: map[string]explain.Result{}}
 	if j.Index, err = explain.NewIndex(tree, clock); err != nil {
 		return j, err
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -225,7 +225,7 @@ func (f auditFlags) check() error {
 
 // checkStrength refuses what is no strength of decisions.
 func checkStrength(word string) error {
-	if word == "" || slices.Contains(approval.Strengths, approval.Strength(word)) {
+	if word == "" || slices.Contains(replay.Strengths, replay.Strength(word)) {
 		return nil
 	}
 	return &cli.UsageError{Message: fmt.Sprintf("--at-least %+q is no strength", word), Hint: "--at-least is one of: hardware, signed, forge_twice, forge, shell"}

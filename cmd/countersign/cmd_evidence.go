@@ -16,13 +16,13 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/workpaper"
 )
@@ -274,7 +274,7 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 	if err := ledger.CheckSchema(snap.Tree); err != nil {
 		return evidence.Part{}, err
 	}
-	judge := branchJudge{Options: explain.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now(), AtLeast: approval.Strength(j.atLeast)}, repo: j.repo, policy: j.policyCommit}
+	judge := branchJudge{Options: explain.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now(), AtLeast: replay.Strength(j.atLeast)}, repo: j.repo, policy: j.policyCommit}
 	if judge.Index, err = explain.NewIndex(snap.Tree, j.clock); err != nil {
 		return evidence.Part{}, err
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -228,11 +229,11 @@ func (a *App) browse(snap ledger.Snapshot, id string) error {
 	if err != nil {
 		return err
 	}
-	posted, err := approval.ReadPosted(snap.Tree, log)
+	posted, err := artifact.ReadPosted(snap.Tree, log)
 	if err != nil {
 		return err
 	}
-	asked, commit := approval.Posted{}, ""
+	asked, commit := forge.Posted{}, ""
 	if len(posted) > 0 {
 		asked = posted[len(posted)-1]
 	}

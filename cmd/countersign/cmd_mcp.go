@@ -18,9 +18,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -238,7 +238,7 @@ func (p *proposing) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.T
 	return one.Document(), err
 }
 
-func (p *proposing) Page(number int) string { return p.a.links().Page(number, approval.Posted{}, "") }
+func (p *proposing) Page(number int) string { return p.a.links().Page(number, forge.Posted{}, "") }
 
 func (p *proposing) Again(args ...string) string { return p.a.again(args...) }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -303,7 +304,7 @@ func (a *App) sign(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, ru
 func (a *App) comment(s signed.Signature, block bool) (string, error) {
 	text := approval.SignedLine(s)
 	if block {
-		text = approval.SignedBlock(s)
+		text = artifact.SignedBlock(s)
 	}
 	if a.redact(text).String() != text {
 		return "", errors.New("the signature has what looks like a secret in it, by chance: sign again")

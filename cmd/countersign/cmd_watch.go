@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -119,7 +118,7 @@ func (a *App) keepIssue(ctx context.Context, on forge.Issues, name string, branc
 	links := a.linksOf(a.Getenv("GITHUB_SERVER_URL") + "/" + a.Getenv("GITHUB_REPOSITORY"))
 	w := watch.Audit{
 		Branch: name, Command: "countersign audit --branch " + report.ShellQuote(name), OnBranch: branch.all.Has,
-		Page:  func(commit string) string { return links.Page(0, approval.Posted{}, commit) },
+		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
 		Clean: func(text string) string { return a.redact(text).String() },
 	}
 	var unexplained *branchError

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -101,7 +102,7 @@ func TestT10BotsDeny(t *testing.T) {
 		{"app", "read", "bob", "has read permission, write needed"},
 		{"agent", "none", "agent", ""},
 	} {
-		if got := approval.MayDeny(p, approval.Access{Permission: c.permission}, people[c.who], people[c.author]); got != c.want {
+		if got := conversation.MayDeny(p, approval.Access{Permission: c.permission}, people[c.who], people[c.author]); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

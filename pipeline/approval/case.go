@@ -69,25 +69,6 @@ type Judged struct {
 	Asked       bool            `json:"requester,omitempty"` // its author had asked for the change
 }
 
-// Why is the reason as a sentence of its own, whose subject is "it" where the decision is
-// meant.
-func (j Judged) Why() string {
-	switch verb, rest, _ := strings.Cut(j.Reason, " "); verb {
-	case "is", "was", "names", "breaks", "takes", "says", "does":
-		return "it " + j.Reason
-	case "edited", "taken", "posted", "sent":
-		return "it was " + j.Reason
-	case "expired":
-		return "it has expired"
-	case "has":
-		if strings.Contains(rest, " permission, ") {
-			return "its author " + j.Reason
-		}
-		return "it " + j.Reason
-	}
-	return j.Reason
-}
-
 // A Verdict is the sum of all decisions under a Policy, with the reason of each.
 // BreakGlass tells that somebody broke the glass because the ordinary approvals
 // did not suffice: then Needs has break_glass for all that they were needed for.
@@ -97,7 +78,7 @@ type Verdict struct {
 	BreakGlass bool     `json:"break_glass,omitempty"`
 	Needs      []Need   `json:"needs"`
 	Decisions  []Judged `json:"decisions"`
-	Drift      *Drift   `json:"drift,omitempty"` // of the oldest approval that counts, or would but for it
+	Drift      *Drift   `json:"drift,omitempty"` // for people: of the oldest approval that counts, or would but for it
 }
 
 func (v *Verdict) deny(by ledger.Actor, reason string) {
@@ -201,11 +182,6 @@ type Case struct {
 	unasked   bool           // the same of who asked for it
 	asked     []ledger.Actor // who asked for it
 	elsewhere []ledger.Actor // who had proposed it in another transaction
-
-	// Only for Independence, which asks for more than any Policy.
-	othersOnly bool           // no approval counts of who proposed or wrote the change
-	provedOnly bool           // nor does one of which a shell alone tells whose it is
-	claimed    []ledger.Actor // nor one of these
 }
 
 // Decide adds up the decisions of the log. The verdict is approved when every
@@ -239,7 +215,7 @@ func (c Case) Decide() Verdict {
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
 			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason, Recorded: true,
 		}
-		j.Asked = c.askedFor(d.Source)
+		j.Asked = c.AskedFor(d.Source)
 		if d.Source.Signature != nil {
 			j.SignedBy = d.Source.Signature.KeyFingerprint
 		}
@@ -260,7 +236,6 @@ func (c Case) Decide() Verdict {
 		v.deny(d.Author, d.Reason)
 	}
 	v.addUp(tallies, broken)
-	v.Drift = c.shownDrift(v.Decisions)
 	return v
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -468,7 +469,7 @@ func TestWhy(t *testing.T) {
 		"its author is the proposer":                  "its author is the proposer",
 		"the Policy refuses secrets":                  "the Policy refuses secrets",
 	} {
-		if got := (approval.Judged{Reason: reason}).Why(); got != want {
+		if got := plain.Why(approval.Judged{Reason: reason}); got != want {
 			t.Errorf("%q is %q", reason, got)
 		}
 	}

@@ -34,6 +34,26 @@ type Command struct {
 	Reason      string `json:"reason,omitempty"` // one line of visible characters
 }
 
+// Decision is what a command decides. It is false for what only looks
+// like a command.
+func (c Command) Decision() (ledger.Decision, bool) {
+	d, ok := map[Verb]ledger.Decision{VerbApprove: ledger.Approve, VerbDeny: ledger.Deny}[c.Verb]
+	return d, ok
+}
+
+// RequestKind is the kind of the request that a command about the patch answers.
+func (c Command) RequestKind() string {
+	if c.BreakGlass {
+		return policy.KindBreakGlass
+	}
+	for _, kind := range shortKinds {
+		if isOf(kind, c.Fingerprint) {
+			return kind
+		}
+	}
+	return policy.KindFileChange
+}
+
 // shortKinds are the kinds that an approval without a fingerprint can name.
 var shortKinds = []string{policy.KindSecret, policy.KindProtected}
 
@@ -58,7 +78,7 @@ const (
 //	/approve --break-glass <fingerprint> sig:<signature>
 //	/deny <fingerprint>[ <fingerprint>…] sig:<signature>
 //
-// or as SignedBlock writes it: the same line without its signature, which follows as a
+// or as a block: the same line without its signature, which follows as a
 // fenced block. Either must be all of the comment, but for an LF or CR LF at its end; the
 // reason is in the signature. This is the first of the commands that the line is; ParseSigned
 // has all of them. A denial whose signature cannot be read is one without; an approval is
@@ -108,17 +128,11 @@ const signatureMark = "sig:"
 // SignedLine is the command that a person posts who has signed a decision: verb and
 // fingerprints for those who read it, and the signature, which has all of it.
 func SignedLine(s signed.Signature) string {
-	return commandOf(s.Statement) + " " + signatureMark + s.String()
+	return CommandOf(s.Statement) + " " + signatureMark + s.String()
 }
 
-// SignedBlock is SignedLine with the signature and the statement below the line, where
-// people can read them.
-func SignedBlock(s signed.Signature) string {
-	return commandOf(s.Statement) + "\n" + s.Block()
-}
-
-// commandOf is what a signed decision says to those who read it.
-func commandOf(s signed.Statement) string {
+// CommandOf is what a signed decision says to those who read it.
+func CommandOf(s signed.Statement) string {
 	words := []string{"/" + string(s.Decision)}
 	if s.Decision == signed.BreakGlass {
 		words = []string{"/approve", strings.TrimSpace(breakGlassFlag)}
@@ -126,7 +140,7 @@ func commandOf(s signed.Statement) string {
 	return strings.Join(append(words, s.Fingerprints...), " ")
 }
 
-// ParseSigned reads a comment that is a SignedLine or a SignedBlock and nothing else: the
+// ParseSigned reads a comment that is a SignedLine or a signed block and nothing else: the
 // signature, which nobody has verified, and what its statement decides, fingerprint by
 // fingerprint.
 func ParseSigned(body string) (signed.Signature, []Command, error) {
@@ -143,12 +157,6 @@ func ParseSigned(body string) (signed.Signature, []Command, error) {
 		out = append(out, c)
 	}
 	return s, out, nil
-}
-
-// hasSignature reports whether a comment seems to be meant as a signed command, right or
-// wrong.
-func hasSignature(body string) bool {
-	return strings.Contains(firstLine(body), " "+signatureMark) || signed.HasBlock(body)
 }
 
 func signatureOf(body string) (signed.Signature, error) {
@@ -171,7 +179,7 @@ func signatureOf(body string) (signed.Signature, error) {
 
 var errNotSigned = errors.New("the line does not say what was signed")
 
-// blockOf reads a SignedBlock, whose lines all end with LF, or all with CR LF, as the
+// blockOf reads a signed block, whose lines all end with LF, or all with CR LF, as the
 // forge's form sends them.
 func blockOf(body string) (signed.Signature, error) {
 	text := strings.ReplaceAll(body, "\r\n", "\n")
@@ -181,7 +189,7 @@ func blockOf(body string) (signed.Signature, error) {
 	text = strings.TrimSuffix(text, "\n")
 	line, block, _ := strings.Cut(text, "\n")
 	s, err := signed.ParseBlock(block)
-	if err == nil && commandOf(s.Statement) != line {
+	if err == nil && CommandOf(s.Statement) != line {
 		err = errNotSigned
 	}
 	return s, err
@@ -195,16 +203,6 @@ func breakGlass(rest string) (Command, bool) {
 		return Command{}, false
 	}
 	return c, true
-}
-
-// String is the line that reads as c, if that is not Signed.
-func (c Command) String() string {
-	words := []string{"/" + string(c.Verb)}
-	if c.BreakGlass {
-		words = append(words, strings.TrimSpace(breakGlassFlag))
-	}
-	words = append(words, policy.Word(c.Kind), c.Fingerprint, c.Reason)
-	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 
 func firstLine(body string) string {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -62,10 +64,10 @@ func first(more ...func(*approval.Statement)) approval.Statement {
 }
 
 // talk is a conversation on a proposal, with our two comments.
-func talk(said ...approval.Statement) approval.Conversation {
-	return approval.Conversation{
+func talk(said ...approval.Statement) conversation.Transcript {
+	return conversation.Transcript{
 		PatchID: thePatch, Statements: said,
-		Posted: []approval.Posted{
+		Posted: []forge.Posted{
 			{Kind: "review_comment", ID: "7", BodySHA256: canon.Sum([]byte(opened))}, {Kind: "issue_comment", ID: "8", BodySHA256: canon.Sum([]byte("…"))},
 		},
 	}
@@ -73,7 +75,7 @@ func talk(said ...approval.Statement) approval.Conversation {
 
 // gateOnly is one on the pull request's own diff, which the commits head and
 // same have.
-func gateOnly(said ...approval.Statement) approval.Conversation {
+func gateOnly(said ...approval.Statement) conversation.Transcript {
 	c := talk(said...)
 	c.GateOnly, c.Heads = true, map[string]bool{"head": true, "same": true}
 	return c
@@ -81,10 +83,10 @@ func gateOnly(said ...approval.Statement) approval.Conversation {
 
 // told writes what was said: the line, "native" for a green review, and why it
 // is void, if it is.
-func told(c approval.Conversation) string {
+func told(c conversation.Transcript) string {
 	var out []string
 	for _, s := range c.Said() {
-		words := strings.ReplaceAll(s.Command.String(), thePatch, "P")
+		words := strings.ReplaceAll(written(s.Command), thePatch, "P")
 		if s.Native {
 			words = "native " + words
 		}
@@ -101,7 +103,7 @@ func told(c approval.Conversation) string {
 
 type hearing struct {
 	name string
-	talk approval.Conversation
+	talk conversation.Transcript
 	want string
 }
 
@@ -238,9 +240,9 @@ func TestT17TheRequestWasEdited(t *testing.T) {
 		{"deleted", talk(bare), void},
 		{"deleted, an event told", talk(first(gone), bare), void},
 		{"a comment of that number of another kind", talk(first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare), void},
-		{"a comment of that number of another kind, which is ours", func() approval.Conversation {
+		{"a comment of that number of another kind, which is ours", func() conversation.Transcript {
 			c := talk(first(edited("x")), first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare)
-			c.Posted = append(c.Posted, approval.Posted{Kind: "issue_comment", ID: "7", BodySHA256: c.Posted[0].BodySHA256})
+			c.Posted = append(c.Posted, forge.Posted{Kind: "issue_comment", ID: "7", BodySHA256: c.Posted[0].BodySHA256})
 			return c
 		}(), void},
 		{"names the patch itself", talk(first(edited("x")), comment("/approve "+own, reply("7"))), "/approve patchset:P"},
@@ -254,7 +256,7 @@ func TestT97ShortAnswers(t *testing.T) {
 	short := comment("/approve protected", reply("7"))
 	const counts, elsewhere = "/approve protected:patchset:P", "/approve protected (is not in the thread of the request)"
 	another := talk(first(), short) // of the transaction that took this one's place
-	another.Posted = []approval.Posted{{Kind: "review_comment", ID: "70", BodySHA256: canon.Sum([]byte(opened))}}
+	another.Posted = []forge.Posted{{Kind: "review_comment", ID: "70", BodySHA256: canon.Sum([]byte(opened))}}
 	hear(t, []hearing{
 		{"as it was", talk(first(), short), counts},
 		{"of a secret", talk(first(), comment("/approve secret", reply("7"))), "/approve secret:patchset:P"},
@@ -277,18 +279,18 @@ func TestT97ShortAnswers(t *testing.T) {
 		{"with a word more", talk(first(), comment("/approve protected please", reply("7"))), "? (is not an exact command)"},
 		{"in upper case", talk(first(), comment("/approve PROTECTED", reply("7"))), "? (is not an exact command)"},
 		{"through an app", talk(first(), comment("/approve protected", reply("7"), byApp)), counts + " (posted through the app helper)"},
-		{"from before it was proposed", func() approval.Conversation {
+		{"from before it was proposed", func() conversation.Transcript {
 			c := talk(first(), short)
 			c.Since = time.Date(2026, 1, 5, 11, 0, 1, 0, time.UTC)
 			return c
 		}(), counts + " (is from before this was proposed)"},
 		{"a denial with that word", talk(first(), comment("/deny protected", reply("7"))), "/deny patchset:P protected"},
 	})
-	if said := talk(first(), short).Said()[0]; said.RequestKind() != "protected_path" {
-		t.Error(said.RequestKind())
+	if said := talk(first(), short).Said()[0]; said.Command.RequestKind() != "protected_path" {
+		t.Error(said.Command.RequestKind())
 	}
 	d := decided(talk(first(), short))[0]
-	for want, now := range map[string]approval.Conversation{
+	for want, now := range map[string]conversation.Transcript{
 		"": talk(first(), short), changedThread: talk(first(edited("x")), short), "its comment is gone": talk(first()),
 		"its comment says something else now": talk(first(), comment("/approve", reply("7"), edited("/approve protected"))),
 	} {
@@ -359,10 +361,10 @@ func TestNativeReviews(t *testing.T) {
 }
 
 // decided makes decisions of what was said, as a stage records them.
-func decided(c approval.Conversation) []ledger.ApprovalDecision {
+func decided(c conversation.Transcript) []ledger.ApprovalDecision {
 	var out []ledger.ApprovalDecision
 	for _, s := range c.Said() {
-		if decision, ok := s.Decision(); ok && s.Void == "" {
+		if decision, ok := s.Command.Decision(); ok && s.Void == "" {
 			out = append(out, ledger.ApprovalDecision{
 				Decision: decision, Fingerprint: s.Command.Fingerprint, Reason: s.Command.Reason,
 				Source: s.Source(approval.Access{Permission: "write"}, "head", ""),
@@ -421,7 +423,7 @@ func TestRequestKinds(t *testing.T) {
 		"/approve " + own: "fileChange", "/deny secret:" + own: "secrets_override", "/approve protected:" + own: "protected_path",
 		"/approve --break-glass " + own + " down": "break_glass", "/deny protected:" + own: "protected_path",
 	} {
-		if said := talk(comment(line)).Said(); len(said) != 1 || said[0].RequestKind() != want {
+		if said := talk(comment(line)).Said(); len(said) != 1 || said[0].Command.RequestKind() != want {
 			t.Errorf("%s: %+v", line, said)
 		}
 	}
@@ -449,7 +451,7 @@ func TestT09StandsInConversation(t *testing.T) {
 	green := comment("", review("APPROVED", "head"))
 	for _, c := range []struct {
 		name        string
-		before, now approval.Conversation
+		before, now conversation.Transcript
 		want        string
 	}{
 		{"as it was", talk(comment(line)), talk(comment(line)), ""},
@@ -472,7 +474,7 @@ func TestT09StandsInConversation(t *testing.T) {
 		{"hidden", talk(comment(line)), talk(comment(line, hidden)), "is hidden"},
 		{"green, hidden", gateOnly(green), gateOnly(comment("", review("APPROVED", "head"), hidden)), "is hidden"},
 		{"green no more", gateOnly(green), gateOnly(comment("", review("DISMISSED", "head"))), "was dismissed"},
-		{"green of another diff", gateOnly(green), func() approval.Conversation { c := gateOnly(green); c.Heads = nil; return c }(), "is of another commit"},
+		{"green of another diff", gateOnly(green), func() conversation.Transcript { c := gateOnly(green); c.Heads = nil; return c }(), "is of another commit"},
 		{"taken back", gateOnly(green), gateOnly(green, comment("", review("CHANGES_REQUESTED", "head"), id("30", hour))), "taken back by a later review"},
 	} {
 		d := decided(c.before)

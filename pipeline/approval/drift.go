@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -28,28 +26,6 @@ type Drift struct {
 	Unknown string   `json:"unknown,omitempty"`
 }
 
-// maxDriftNames is how many files a Drift names.
-const maxDriftNames = 5
-
-// NewDrift is the Drift of a change of touched files; changed are the files that
-// differ.
-func NewDrift(from, to string, commits int, changed, touched []string) Drift {
-	d := Drift{From: from, To: to, Commits: commits, Files: len(changed), Names: []string{}}
-	dirs := map[string]bool{}
-	for _, name := range touched {
-		dirs[path.Dir(name)] = true
-	}
-	for _, name := range slices.Sorted(slices.Values(changed)) {
-		if !dirs[path.Dir(name)] || slices.Contains(touched, name) {
-			continue
-		}
-		if d.Beside++; d.Beside <= maxDriftNames {
-			d.Names = append(d.Names, name)
-		}
-	}
-	return d
-}
-
 // UnknownDrift is one that cannot be told, and why.
 func UnknownDrift(from, to, why string) Drift {
 	return Drift{From: from, To: to, Names: []string{}, Unknown: ledger.OneLine(why, 300)}
@@ -65,7 +41,7 @@ func (c Case) drifted(of ledger.ApprovalDecision) string {
 	if bound == nil {
 		return ""
 	}
-	from := madeOn(c.Log, of)
+	from := MadeOn(c.Log, of)
 	d := UnknownDrift(from, "", "nobody looked")
 	if c.Drift != nil {
 		d = c.Drift(from)
@@ -80,74 +56,27 @@ func (c Case) drifted(of ledger.ApprovalDecision) string {
 	case d.Unknown != "" || d.From == "" || d.To == "":
 		return "what has changed beside it since cannot be told, and the Policy bounds that: " + d.Unknown + again
 	case bound.Commits != nil && d.Commits > *bound.Commits:
-		return fmt.Sprintf("%s since it was made, and the Policy allows %d%s", count(d.Commits, "commit"), *bound.Commits, again)
+		return fmt.Sprintf("%s since it was made, and the Policy allows %d%s", ledger.Plural(d.Commits, "commit", "commits"), *bound.Commits, again)
 	case bound.SameDirectory == policy.Ask && d.Beside > 0:
 		names := ledger.OneLine(strings.Join(d.Names, ", "), 300)
 		if d.Beside > len(d.Names) {
 			names += ", …"
 		}
-		return fmt.Sprintf("%s in the same directory changed since it was made (%s), and the Policy asks again then%s", count(d.Beside, "other file"), names, again)
+		return fmt.Sprintf("%s in the same directory changed since it was made (%s), and the Policy asks again then%s", ledger.Plural(d.Beside, "other file", "other files"), names, again)
 	}
 	return ""
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// shownDrift is the drift that people are shown: of the first approval that counts;
-// where none does, of the first that would but for its drift. Nobody looks how far
-// it is since an approval that does not count anyway.
-func (c Case) shownDrift(decisions []Judged) *Drift {
-	if c.Drift == nil {
-		return nil
-	}
-	unbound := c
-	unbound.Policy.Approvals.Drift = nil
-	var drifted *Drift
-	for i, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
-		from := madeOn(c.Log, *d)
-		switch j := decisions[i]; {
-		case d.Decision != ledger.Approve:
-		case j.Counted:
-			drift := c.Drift(from)
-			return &drift
-		case drifted == nil && unbound.refuse(*d) == "" && j.Reason == c.drifted(*d):
-			drift := c.Drift(from)
-			drifted = &drift
-		}
-	}
-	return drifted
 }
 
 // KindDrift is the kind of the artifact that tells how far what a change goes onto
 // had moved when an apply began, or a pull request's own diff was merged.
 const KindDrift = "drift"
 
-const driftSchema = "countersign/drift/1"
-
-// A DriftDoc is that artifact, countersign/drift/1, which is recorded under a
+// A DriftDoc is that artifact, which is recorded under a
 // Policy that bounds drift: one Drift for each commit that an approval was made on.
 type DriftDoc struct {
 	Schema string  `json:"schema"`
 	To     string  `json:"to"`
 	Since  []Drift `json:"since"`
-}
-
-// NewDriftDoc asks for the drift of every approval of a log.
-func NewDriftDoc(log *ledger.Log, to string, drift func(from string) Drift) DriftDoc {
-	doc := DriftDoc{Schema: driftSchema, To: to, Since: []Drift{}}
-	for _, d := range ledger.Of[*ledger.ApprovalDecision](log) {
-		from := madeOn(log, *d)
-		known := slices.ContainsFunc(doc.Since, func(s Drift) bool { return s.From == from })
-		if d.Decision == ledger.Approve && !known {
-			doc.Since = append(doc.Since, drift(from))
-		}
-	}
-	return doc
 }
 
 // Of is the drift since a commit, as it was recorded.
@@ -160,41 +89,13 @@ func (doc DriftDoc) Of(from string) Drift {
 	return UnknownDrift(from, doc.To, "it is not recorded")
 }
 
-// lastDrift reads the last DriftDoc among events, which has to be of the apply
-// that follows and not of one before.
-func lastDrift(dir fs.FS, events []ledger.Payload) (doc DriftDoc, err error) {
-	var at *ledger.ArtifactStored
-	for _, p := range events {
-		switch p := p.(type) {
-		case *ledger.ArtifactStored:
-			if p.Kind == KindDrift {
-				at = p
-			}
-		case *ledger.ApplyStart:
-			at = nil
-		}
-	}
-	if at == nil {
+// LastDrift reads the DriftDoc among events that is of the apply which follows.
+func LastDrift(dir fs.FS, events []ledger.Payload) (doc DriftDoc, err error) {
+	a, again := lastFor(events, KindDrift)
+	if a == nil || again {
 		return doc, errors.New("how far the base had moved since the approvals is not recorded")
 	}
-	if err = readArtifact(dir, at, &doc); err == nil && doc.Schema != driftSchema {
-		err = errors.New("how far the base had moved is recorded in an unknown schema")
-	}
-	return doc, err
-}
-
-// ReadDrift reads what was recorded of drift before an event of a log.
-func ReadDrift(tree fs.FS, log *ledger.Log, event int) (DriftDoc, error) {
-	id := log.Transaction().TransactionID
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return DriftDoc{}, err
-	}
-	doc, err := lastDrift(dir, log.Payloads()[:event])
-	if err != nil {
-		err = &ledger.CorruptError{ID: id, Err: err}
-	}
-	return doc, err
+	return doc, ReadArtifact(dir, a, &doc, &doc.Schema)
 }
 
 // measured holds a DriftDoc to where the change went: it was measured up to there,

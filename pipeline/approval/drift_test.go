@@ -7,8 +7,10 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -31,7 +33,7 @@ func TestNewDrift(t *testing.T) {
 		{"only the first are named", "a/7 a/6 a/5 a/4 a/3 a/2 a/1", "a/y", 7, "a/1 a/2 a/3 a/4 a/5"},
 	} {
 		want := approval.Drift{From: "f", To: "t", Commits: 3, Files: len(strings.Fields(c.changed)), Beside: c.beside, Names: strings.Fields(c.names)}
-		if got := approval.NewDrift("f", "t", 3, strings.Fields(c.changed), strings.Fields(c.touched)); !reflect.DeepEqual(got, want) {
+		if got := artifact.Drift("f", "t", 3, strings.Fields(c.changed), strings.Fields(c.touched)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, want)
 		}
 	}
@@ -42,11 +44,11 @@ func TestNewDrift(t *testing.T) {
 func moved(from string) approval.Drift {
 	switch from {
 	case "head":
-		return approval.NewDrift(from, "new", 12, []string{"a/x", "b/x"}, []string{"a/y"})
+		return artifact.Drift(from, "new", 12, []string{"a/x", "b/x"}, []string{"a/y"})
 	case "far":
-		return approval.NewDrift(from, "new", 11, []string{"b/x"}, []string{"a/y"})
+		return artifact.Drift(from, "new", 11, []string{"b/x"}, []string{"a/y"})
 	case "new":
-		return approval.NewDrift(from, "new", 0, nil, nil)
+		return artifact.Drift(from, "new", 0, nil, nil)
 	}
 	return approval.UnknownDrift(from, "new", "it is not here")
 }
@@ -105,6 +107,7 @@ func TestDrift(t *testing.T) {
 				}
 			}
 			v := the.Decide()
+			v.Drift = plain.ShownDrift(the, v)
 			if looked > 0 && strings.HasSuffix(c.name, "is not looked at") {
 				t.Error("somebody looked")
 			}
@@ -129,7 +132,7 @@ func TestDriftRedone(t *testing.T) {
 	bound := policy.Default()
 	bound.Approvals.Drift = &policy.Drift{Commits: &few, SameDirectory: policy.Ask}
 	from, to, reviewed := strings.Repeat("1", 40), strings.Repeat("2", 40), strings.Repeat("3", 40)
-	near := approval.DriftDoc{Schema: "countersign/drift/1", To: to, Since: []approval.Drift{approval.NewDrift(from, to, 12, []string{"x/y"}, []string{"a/b"})}}
+	near := approval.DriftDoc{Schema: "countersign/drift/1", To: to, Since: []approval.Drift{artifact.Drift(from, to, 12, []string{"x/y"}, []string{"a/b"})}}
 	for _, c := range []struct {
 		name   string
 		policy policy.Policy
@@ -165,7 +168,7 @@ func TestDriftRedone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			by := approval.NewPolicyDoc(c.policy, strings.Repeat("a", 40), true)
+			by := artifact.Policy(c.policy, strings.Repeat("a", 40), true)
 			start := &ledger.ApplyStart{
 				TransactionID: log.Transaction().TransactionID, ApplyID: "apply_1", PatchIDs: []string{thePatch}, BaseCommit: to,
 				Policy:    ledger.PolicyRef{Commit: by.Commit, SHA256: by.SHA256},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 )
@@ -24,7 +25,7 @@ func TestEvidence(t *testing.T) {
 	retold := talk(comment("/approve "+own, edited("/deny "+own+" no")))
 	for _, c := range []struct {
 		name string
-		talk approval.Conversation
+		talk conversation.Transcript
 		edit func(*doc, *said)
 		want string
 	}{
@@ -79,9 +80,9 @@ func TestEvidence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := newPull(t, "version: 1", ledger.Proposal{})
 			s := c.talk.Said()[0]
-			decision, _ := s.Decision()
+			decision, _ := s.Command.Decision()
 			a := approval.Access{Permission: "write", Role: "write"}
-			d := approval.NewStatementDoc(s, a)
+			d := s.Doc(a)
 			recorded := said{Decision: decision, Fingerprint: s.Command.Fingerprint, Reason: s.Command.Reason, Source: s.Source(a, "head", "?")}
 			if c.edit != nil {
 				c.edit(&d, &recorded)
@@ -89,7 +90,7 @@ func TestEvidence(t *testing.T) {
 			if file := x.artifact(approval.KindStatement, d); recorded.Source.Evidence == "?" {
 				recorded.Source.Evidence = file
 			}
-			x.decide(s.RequestKind(), recorded)
+			x.decide(s.Command.RequestKind(), recorded)
 			x.want(c.want)
 			if c.want != "" && !strings.HasPrefix(x.found(), "L18 ") {
 				t.Error(x.found())
@@ -105,7 +106,7 @@ func TestEvidenceOfAnotherRequest(t *testing.T) {
 	for line, kind := range map[string]string{"/approve " + own: "break_glass", "/approve --break-glass " + own + " down": "fileChange"} {
 		x := newPull(t, "version: 1", ledger.Proposal{})
 		s := talk(comment(line)).Said()[0]
-		evidence := x.artifact(approval.KindStatement, approval.NewStatementDoc(s, a))
+		evidence := x.artifact(approval.KindStatement, s.Doc(a))
 		x.decide(kind, ledger.ApprovalDecision{Decision: ledger.Approve, Fingerprint: own, Reason: "down", Source: s.Source(a, "", evidence)})
 		x.want("L18 it answers a request of another kind")
 	}
@@ -116,7 +117,7 @@ func TestEvidenceOfAnotherRequest(t *testing.T) {
 func TestEvidenceComesFirst(t *testing.T) {
 	a := approval.Access{Permission: "write"}
 	s := talk(comment("/approve " + own)).Said()[0]
-	doc := approval.NewStatementDoc(s, a)
+	doc := s.Doc(a)
 	line, _ := canon.Line(doc)
 	file := ledger.ArtifactFile(canon.Hex(line))
 	d := ledger.ApprovalDecision{Decision: ledger.Approve, Fingerprint: own, Source: s.Source(a, "", file)}
@@ -160,12 +161,12 @@ func TestT47Redacted(t *testing.T) {
 			continue
 		}
 		said := talk(comment(c.body, func(s *approval.Statement) { s.Earlier = []string{s.Body} })).Said()[0]
-		if doc, changed := clean(approval.NewStatementDoc(said, a)); changed {
+		if doc, changed := clean(said.Doc(a)); changed {
 			t.Errorf("%q is redacted: %+v", c.body, doc)
 		}
 	}
 	said := talk(comment("/deny " + own + " ghp_" + "0aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA" + " is in it")).Said()[0]
-	doc, changed := clean(approval.NewStatementDoc(said, a))
+	doc, changed := clean(said.Doc(a))
 	if !changed || strings.Contains(doc.Text, "ghp_") {
 		t.Fatalf("a token is left: %+v", doc)
 	}

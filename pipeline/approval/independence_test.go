@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // applied is a transaction of pull request 12 that was applied on what was said.
-func applied(t *testing.T, policy string, proposed ledger.Proposal, said approval.Conversation, edit func(*approval.Standing), before ...func(*pull)) *pull {
+func applied(t *testing.T, policy string, proposed ledger.Proposal, said conversation.Transcript, edit func(*approval.Standing), before ...func(*pull)) *pull {
 	t.Helper()
 	x := newPull(t, policy, proposed)
 	x.hear(said, "write")
@@ -66,54 +69,54 @@ func TestT79Independence(t *testing.T) {
 		return func(t *testing.T) *pull {
 			x := newPull(t, policy, ledger.Proposal{})
 			x.decide("fileChange", spoken(t, who+" local")[0])
-			x.artifact(approval.KindStanding, approval.NewStanding(x.now, 12, "head"))
+			x.artifact(approval.KindStanding, artifact.Standing(x.now, 12, "head"))
 			return x.done()
 		}
 	}
 	for name, c := range map[string]struct {
 		make func(t *testing.T) *pull
-		want approval.Independence
+		want evidence.Independence
 		why  string
 	}{
-		"another approved":        {apply("version: 1", ledger.Proposal{}), approval.Independent, "by others"},
-		"one of two":              {apply("approvals: {required: 2}", ledger.Proposal{}), approval.NotIndependent, "1 of 2"},
-		"asked for it":            {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), approval.NotIndependent, "or asked for it"},
-		"another asked for it":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), approval.Independent, "by others"},
-		"asked for it by name":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), approval.NotIndependent, "or asked for it"},
-		"who asked was taken out": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("<REDACTED:x>", ledger.AskedByFlag)}}), approval.UnknownIndependence, "who asked for it"},
+		"another approved":        {apply("version: 1", ledger.Proposal{}), evidence.Yes, "by others"},
+		"one of two":              {apply("approvals: {required: 2}", ledger.Proposal{}), evidence.No, "1 of 2"},
+		"asked for it":            {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), evidence.No, "or asked for it"},
+		"another asked for it":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), evidence.Yes, "by others"},
+		"asked for it by name":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), evidence.No, "or asked for it"},
+		"who asked was taken out": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("<REDACTED:x>", ledger.AskedByFlag)}}), evidence.Untold, "who asked for it"},
 		"asked for it again": {apply("version: 1", ledger.Proposal{}, func(x *pull) {
 			x.artifact(ledger.KindAgain, ledger.Provenance{
 				Schema: ledger.AgainSchema, Proposer: agent, PatchID: thePatch, Input: ledger.Input{Kind: "patch"}, RequestedBy: []ledger.Requester{ledger.Named("ada", ledger.AskedByMCP)},
 			})
-		}), approval.NotIndependent, "or asked for it"},
-		"wrote it, which is allowed": {apply("approvals: {allow_author: true}", of(people["ada"])), approval.NotIndependent, "without the approvals of who proposed it"},
+		}), evidence.No, "or asked for it"},
+		"wrote it, which is allowed": {apply("approvals: {allow_author: true}", of(people["ada"])), evidence.No, "without the approvals of who proposed it"},
 		"proposed it too, before": {func(t *testing.T) *pull {
 			x := newPull(t, "approvals: {allow_author: true}", ledger.Proposal{})
 			again(people["ada"])(x)
 			x.hear(ada, "write")
 			x.artifact(approval.KindStanding, x.stand(ada, "write"))
 			return x.done()
-		}, approval.NotIndependent, "0 of 1"},
-		"proposed it too, afterwards":  {apply("version: 1", ledger.Proposal{}, again(people["ada"])), approval.NotIndependent, "0 of 1"},
-		"somebody else proposed it":    {apply("version: 1", ledger.Proposal{}, again(people["eve"])), approval.Independent, ""},
-		"a shell proposed it too":      {apply("version: 1", ledger.Proposal{}, again(people["home"])), approval.UnknownIndependence, "a shell alone tells who proposed it"},
-		"who else cannot be read":      {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), approval.UnknownIndependence, "who proposed it"},
-		"a shell approved it":          {local("approvals: {local: true}", "ada"), approval.UnknownIndependence, "who approved it"},
-		"named as its author":          {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "ADA", Email: "x@example.org", Date: "2026-01-05T12:00:00Z"}}), approval.UnknownIndependence, "names who approved"},
-		"named by a forge's address":   {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "x", Email: "1+old@users.noreply.github.com", Date: "2026-01-05T12:00:00Z"}}), approval.UnknownIndependence, "names who approved"},
-		"declared":                     {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Ada <ada@example.org>"}}), approval.UnknownIndependence, "names who approved"},
-		"declared without an address":  {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: ada"}}), approval.UnknownIndependence, "names who approved"},
-		"somebody else declared":       {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Eve <eve@example.org>"}}), approval.Independent, ""},
-		"merged":                       {merge(of(people["eve"]), true, nil), approval.Independent, ""},
-		"merged, no authors":           {merge(ledger.Proposal{}, true, nil), approval.Independent, ""},
-		"merged, commits of nobody":    {merge(of(people["eve"]), false, nil), approval.UnknownIndependence, "every commit"},
-		"merged at another head":       {merge(of(people["eve"]), true, func(s *approval.Standing) { s.HeadCommit = "new" }), approval.UnknownIndependence, "other commits"},
-		"merged, wrote a commit of it": {merge(of(people["eve"], people["ada"]), true, nil), approval.NotIndependent, "0 of 1"},
-		"not applied":                  {func(t *testing.T) *pull { return applied(t, "version: 1", ledger.Proposal{}, ada, nil) }, approval.UnknownIndependence, "not on record"},
+		}, evidence.No, "0 of 1"},
+		"proposed it too, afterwards":  {apply("version: 1", ledger.Proposal{}, again(people["ada"])), evidence.No, "0 of 1"},
+		"somebody else proposed it":    {apply("version: 1", ledger.Proposal{}, again(people["eve"])), evidence.Yes, ""},
+		"a shell proposed it too":      {apply("version: 1", ledger.Proposal{}, again(people["home"])), evidence.Untold, "a shell alone tells who proposed it"},
+		"who else cannot be read":      {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), evidence.Untold, "who proposed it"},
+		"a shell approved it":          {local("approvals: {local: true}", "ada"), evidence.Untold, "who approved it"},
+		"named as its author":          {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "ADA", Email: "x@example.org", Date: "2026-01-05T12:00:00Z"}}), evidence.Untold, "names who approved"},
+		"named by a forge's address":   {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "x", Email: "1+old@users.noreply.github.com", Date: "2026-01-05T12:00:00Z"}}), evidence.Untold, "names who approved"},
+		"declared":                     {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Ada <ada@example.org>"}}), evidence.Untold, "names who approved"},
+		"declared without an address":  {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: ada"}}), evidence.Untold, "names who approved"},
+		"somebody else declared":       {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Eve <eve@example.org>"}}), evidence.Yes, ""},
+		"merged":                       {merge(of(people["eve"]), true, nil), evidence.Yes, ""},
+		"merged, no authors":           {merge(ledger.Proposal{}, true, nil), evidence.Yes, ""},
+		"merged, commits of nobody":    {merge(of(people["eve"]), false, nil), evidence.Untold, "every commit"},
+		"merged at another head":       {merge(of(people["eve"]), true, func(s *approval.Standing) { s.HeadCommit = "new" }), evidence.Untold, "other commits"},
+		"merged, wrote a commit of it": {merge(of(people["eve"], people["ada"]), true, nil), evidence.No, "0 of 1"},
+		"not applied":                  {func(t *testing.T) *pull { return applied(t, "version: 1", ledger.Proposal{}, ada, nil) }, evidence.Untold, "not on record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := c.make(t)
-			got, why, err := new(approval.Policies).Independence(x.dir, x.log)
+			got, why, err := evidence.Independent(new(approval.Policies), x.dir, x.log)
 			if err != nil || got != c.want || !strings.Contains(why, c.why) {
 				t.Errorf("%s: %s, %v; want %s: %s", got, why, err, c.want, c.why)
 			}
@@ -123,14 +126,14 @@ func TestT79Independence(t *testing.T) {
 	glass.begin(ledger.Approved{Kind: "break_glass", Fingerprint: own, Required: 1})
 	start, _ := glass.log.OpenApply()
 	glass.event(&ledger.ApplyComplete{TransactionID: pullTx, ApplyID: start.ApplyID, Success: true, Outcome: "SUCCESS"})
-	if got, why, err := new(approval.Policies).Independence(glass.dir, glass.log); err != nil || got != approval.NotIndependent || !strings.Contains(why, "ordinary approvals were missing") {
+	if got, why, err := evidence.Independent(new(approval.Policies), glass.dir, glass.log); err != nil || got != evidence.No || !strings.Contains(why, "ordinary approvals were missing") {
 		t.Errorf("break glass: %s, %s, %v", got, why, err)
 	}
 	x := applied(t, "version: 1", ledger.Proposal{}, ada, nil).done()
 	for _, a := range x.log.Artifacts(approval.KindStanding) {
 		delete(x.dir, a.Path)
 	}
-	if got, _, err := new(approval.Policies).Independence(x.dir, x.log); err == nil || got != approval.UnknownIndependence {
+	if got, _, err := evidence.Independent(new(approval.Policies), x.dir, x.log); err == nil || got != evidence.Untold {
 		t.Errorf("without its standing: %s, %v", got, err)
 	}
 }

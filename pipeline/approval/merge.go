@@ -13,9 +13,7 @@ import (
 // KindMerge is the kind of the artifact that tells as what a pull request was merged.
 const KindMerge = "merge"
 
-const mergeSchema = "countersign/merge/1"
-
-// A Merge is that artifact, countersign/merge/1, as the forge told it. It stands before the
+// A Merge is that artifact, as the forge told it. It stands before the
 // end of the transaction of a pull request's own diff, whatever that end is.
 type Merge struct {
 	Schema      string            `json:"schema"`
@@ -27,18 +25,10 @@ type Merge struct {
 	MergedAt    string            `json:"merged_at"`    // RFC 3339, UTC, by the forge's clock
 }
 
-// NewMerge is the Merge of a pull request. A forge that does not tell the commit or the time yet
-// is an error.
-func NewMerge(in ledger.Repository, number int, base, head, commit, at string) (Merge, error) {
-	m := Merge{mergeSchema, in, number, base, head, commit, at}
-	return m, m.check()
-}
-
-func (m Merge) check() error {
+// Check is an error if the forge does not tell the commit or the time yet.
+func (m Merge) Check() error {
 	at, err := time.Parse(time.RFC3339, m.MergedAt)
 	switch {
-	case m.Schema != mergeSchema:
-		return errors.New("as what it was merged is recorded in an unknown schema")
 	case m.MergeCommit == "":
 		return errors.New("it is merged, and the forge does not tell yet as which commit")
 	case !canon.IsHex(m.MergeCommit, 40) || !canon.IsHex(m.HeadCommit, 40) || m.Base == "":
@@ -56,9 +46,9 @@ func ReadMerge(dir fs.FS, log *ledger.Log) (*Merge, error) {
 	p := log.Transaction().Pointers.Proposal
 	for _, a := range log.Artifacts(KindMerge) {
 		var m Merge
-		err := readArtifact(dir, a, &m)
+		err := ReadArtifact(dir, a, &m, &m.Schema)
 		if err == nil {
-			err = m.check()
+			err = m.Check()
 		}
 		switch tx := log.Transaction(); {
 		case err != nil:

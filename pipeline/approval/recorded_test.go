@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -49,7 +50,7 @@ func TestRedo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := record(t, agent, spoken(t, c.said))
-			doc := approval.NewPolicyDoc(c.policy, strings.Repeat("a", 40), true)
+			doc := artifact.Policy(c.policy, strings.Repeat("a", 40), true)
 			start := &ledger.ApplyStart{
 				TransactionID: log.Transaction().TransactionID, ApplyID: "apply_1", PatchIDs: []string{thePatch},
 				Policy:    ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -35,11 +36,11 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		}
 	}
 	switch {
-	case isLocal(s):
+	case !signed.IsForge(s):
 		if !c.Policy.Approvals.Local.Counts(c.PullRequest) {
 			return "the Policy does not allow local decisions"
 		}
-	case !slices.Contains([]string{KindReview, KindReviewComment, KindIssueComment}, s.Kind):
+	case !isStatement(s):
 		return "its source is of no known kind"
 	default:
 		if why := Refused(c.Policy, Access{Permission: s.Permission}); why != "" {
@@ -52,7 +53,7 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 			return why
 		}
 	}
-	on, said := madeOn(c.Log, d), s.CreatedAt
+	on, said := MadeOn(c.Log, d), s.CreatedAt
 	if s.Signature != nil {
 		signedAt, err := c.signature(d)
 		if err != nil {
@@ -95,9 +96,9 @@ func (c Case) signature(d ledger.ApprovalDecision) (time.Time, error) {
 	return c.Signed(d)
 }
 
-// madeOn is the commit that an approval is of. Whoever has a signed one can post it
+// MadeOn is the commit that an approval is of. Whoever has a signed one can post it
 // again, so that it is of the commit which was the head, or HEAD, at the review.
-func madeOn(log *ledger.Log, d ledger.ApprovalDecision) string {
+func MadeOn(log *ledger.Log, d ledger.ApprovalDecision) string {
 	if d.Source.Signature == nil {
 		return d.Source.Commit
 	}
@@ -107,28 +108,17 @@ func madeOn(log *ledger.Log, d ledger.ApprovalDecision) string {
 	return log.Meta().BaseCommit
 }
 
-// isLocal reports whether a decision was taken with the command line, or over RPC.
-func isLocal(s ledger.Source) bool { return s.Kind == "local" || s.Kind == "rpc" }
-
 // refuseFor says why an approval does not count for one need: the proposer's
 // own, but for the local and the solo maintainer's, and never for a secret (T46).
 func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
-	own, proposer := c.wrote(s), c.Log.Meta().Proposer
+	own, proposer := c.Wrote(s), c.Log.Meta().Proposer
 	said := "its author is the proposer"
-	if own && slices.ContainsFunc(c.elsewhere, func(a ledger.Actor) bool { return c.is(s, a) }) && !c.is(s, proposer) {
+	if own && slices.ContainsFunc(c.elsewhere, func(a ledger.Actor) bool { return c.Is(s, a) }) && !c.Is(s, proposer) {
 		said = "its author proposed the same change in another transaction"
 	}
 	// An agent has the identity of the shell.
-	proposedHere := isLocal(s) && (same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
+	proposedHere := !signed.IsForge(s) && (Same(s.Author, proposer) || strings.HasPrefix(proposer.ID, "local:"))
 	switch {
-	case c.othersOnly && own:
-		return said
-	case c.othersOnly && c.askedFor(s):
-		return "asked for by the approver"
-	case c.provedOnly && isLocal(s) && s.Signature == nil:
-		return "a shell alone tells who its author is"
-	case slices.ContainsFunc(c.claimed, func(a ledger.Actor) bool { return c.is(s, a) }):
-		return "the change names its author as one of its own"
 	case n.Kind == policy.KindSecret && c.Policy.Secrets.Mode == policy.Refuse:
 		return "the Policy refuses secrets"
 	case n.Kind == policy.KindSecret && own:
@@ -145,18 +135,18 @@ func (c Case) refuseFor(n policy.Need, s ledger.Source) string {
 func (c Case) unsigned(s ledger.Source) string {
 	tx := c.Log.Transaction()
 	command := "countersign approve " + tx.TransactionID + " --sign"
-	if !isLocal(s) {
+	if signed.IsForge(s) {
 		command = fmt.Sprintf("countersign sign --pr %d", tx.PullRequest())
 	}
 	return "is not signed, which the Policy asks for: " + command
 }
 
-// wrote reports whether the change is somebody's own. The id is the person (T11);
+// Wrote reports whether the change is somebody's own. The id is the person (T11);
 // only where there is none the login has to do. Who is listed with the same key, or
 // beside the same name, is one person.
-func (c Case) wrote(s ledger.Source) bool {
+func (c Case) Wrote(s ledger.Source) bool {
 	all := slices.Concat([]ledger.Actor{c.Log.Meta().Proposer}, c.Authors, c.elsewhere)
-	return slices.ContainsFunc(all, func(a ledger.Actor) bool { return c.is(s, a) })
+	return slices.ContainsFunc(all, func(a ledger.Actor) bool { return c.Is(s, a) })
 }
 
 // part says why an approval is not enough alone, "" if it may be: its author had a part in the change that the Policy
@@ -164,9 +154,9 @@ func (c Case) wrote(s ledger.Source) bool {
 func (c Case) part(s ledger.Source) string {
 	const alone = " by the approver, and somebody else must approve it too (approvals.independent)"
 	switch names := func(p policy.Part) bool { return slices.Contains(c.Policy.Approvals.Independent, p) }; {
-	case names(policy.Proposing) && c.wrote(s):
+	case names(policy.Proposing) && c.Wrote(s):
 		return "proposed" + alone
-	case names(policy.Requesting) && c.askedFor(s):
+	case names(policy.Requesting) && c.AskedFor(s):
 		return "asked for" + alone
 	}
 	return ""
@@ -176,27 +166,30 @@ func (c Case) part(s ledger.Source) string {
 func (c *Case) ask(all []ledger.Requester) {
 	for _, r := range all {
 		c.asked = append(slices.Clip(c.asked), r.Actor)
-		c.unasked = c.unasked || r.Actor.Redacted() || strings.Contains(r.Actor.Login, "<REDACTED:")
+		c.unasked = c.unasked || Unnamed(r.Actor)
 	}
 }
 
-// askedFor reports whether the author of an approval is one of them.
-func (c Case) askedFor(s ledger.Source) bool {
-	return slices.ContainsFunc(c.asked, func(a ledger.Actor) bool { return c.is(s, a) })
+// Unnamed reports whether a person's name was taken out of the record as if it were a secret.
+func Unnamed(a ledger.Actor) bool { return a.Redacted() || strings.Contains(a.Login, "<REDACTED:") }
+
+// AskedFor reports whether the author of an approval is one of them.
+func (c Case) AskedFor(s ledger.Source) bool {
+	return slices.ContainsFunc(c.asked, func(a ledger.Actor) bool { return c.Is(s, a) })
 }
 
-// is reports whether the author of an approval is somebody. The names of both are asked
+// Is reports whether the author of an approval is somebody. The names of both are asked
 // for: of two people, the list may tell the one apart from nobody.
-func (c Case) is(s ledger.Source, a ledger.Actor) bool {
-	return same(s.Author, a) || c.People != nil &&
-		(slices.Contains(c.names(s.Author, s.Signature), listedAs(a)) || slices.Contains(c.names(a, nil), listedAs(s.Author)))
+func (c Case) Is(s ledger.Source, a ledger.Actor) bool {
+	return Same(s.Author, a) || c.People != nil &&
+		(slices.Contains(c.names(s.Author, s.Signature), ListedAs(a)) || slices.Contains(c.names(a, nil), ListedAs(s.Author)))
 }
 
 // names are all that the lists of keys have for the author of an approval, and the key
 // that signed it, if one did.
 func (c Case) names(who ledger.Actor, by *ledger.Signature) []string {
 	var names []string
-	if name := listedAs(who); name != "" && c.People != nil {
+	if name := ListedAs(who); name != "" && c.People != nil {
 		names = append(names, name)
 	}
 	if by != nil {
@@ -208,9 +201,9 @@ func (c Case) names(who ledger.Actor, by *ledger.Signature) []string {
 	return c.People(names...)
 }
 
-// listedAs is the name that a list of keys may have for somebody: the login of an
+// ListedAs is the name that a list of keys may have for somebody: the login of an
 // account, or the address of a Git identity.
-func listedAs(who ledger.Actor) string {
+func ListedAs(who ledger.Actor) string {
 	if mail, local := strings.CutPrefix(who.ID, "local:"); local && strings.Contains(mail, "@") {
 		return sshsig.Name(mail)
 	} else if local {
@@ -219,7 +212,8 @@ func listedAs(who ledger.Actor) string {
 	return sshsig.Name(who.Login)
 }
 
-func same(a, b ledger.Actor) bool {
+// Same reports whether two are one: by id where both have one, else by login.
+func Same(a, b ledger.Actor) bool {
 	if a.ID != "" && b.ID != "" {
 		return a.ID == b.ID
 	}
@@ -239,7 +233,7 @@ func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, str
 		return false, "breaks the glass without a reason"
 	case !c.Policy.BreaksGlass(who.ID, who.Login):
 		return false, "the Policy does not list its author under break_glass"
-	case secret && c.wrote(d.Source):
+	case secret && c.Wrote(d.Source):
 		return false, "its author is the proposer, who cannot break the glass for a secret"
 	case d.Source.Signature == nil && slices.ContainsFunc(tallies, func(t *tally) bool { return t.need.Signed }):
 		return false, c.unsigned(d.Source)
@@ -248,17 +242,6 @@ func (c Case) breakGlass(d ledger.ApprovalDecision, tallies []*tally) (bool, str
 		return false, why
 	}
 	return true, "approved by breaking the glass"
-}
-
-// MayDeny says why somebody's denial is not heard, "" if it is: those with the
-// permission that the Policy asks of an approver may deny, and the pull request's
-// author always may. Nothing else is asked, as the worst of a denial is that
-// nothing happens: that of a bot, of the proposer or through an app is heard too.
-func MayDeny(p policy.Policy, a Access, who, author ledger.Actor) string {
-	if who.ID != "" && who.ID == author.ID {
-		return ""
-	}
-	return Refused(p, a)
 }
 
 // Refused says why an access is too little to decide, "" if it is enough.

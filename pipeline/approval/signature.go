@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -24,32 +23,19 @@ const (
 	KindKey       = "key"
 )
 
-// A SignatureDoc is the artifact countersign/signature/1: an SSH signature, as
+// A SignatureDoc is the artifact of an SSH signature, as
 // ssh-keygen writes it.
 type SignatureDoc struct {
 	Schema  string `json:"schema"`
 	Armored string `json:"armored"`
 }
 
-// A KeyDoc is the artifact countersign/key/1: the line of the allowed signers that
+// A KeyDoc is the artifact of the line of the allowed signers that
 // listed the key when the decision was recorded.
 type KeyDoc struct {
 	Schema string `json:"schema"`
 	Line   string `json:"line"`
 }
-
-const (
-	signatureSchema = "countersign/signature/1"
-	keySchema       = "countersign/key/1"
-)
-
-// NewSignatureDoc is the artifact of a signature that was found good.
-func NewSignatureDoc(s signed.Signature) SignatureDoc {
-	return SignatureDoc{signatureSchema, s.Armored}
-}
-
-// NewKeyDoc is the artifact of the line that lists a key.
-func NewKeyDoc(line string) KeyDoc { return KeyDoc{keySchema, line} }
 
 // ReadKeys reads whose signatures count from the tree that a Policy was read from.
 // Where there is no list that can be read, the Err of what it returns says why.
@@ -98,10 +84,7 @@ func Subject(log *ledger.Log, party Party, d ledger.ApprovalDecision) (signed.Su
 		PatchID: p.PatchID, Shown: Shown(log),
 		Proposers: []ledger.Actor{log.Meta().Proposer}, RequestedBy: append([]ledger.Requester{}, p.RequestedBy...), Policies: []ledger.PolicyRef{d.Policy},
 	}
-	for _, event := range log.Payloads() {
-		if same, is := event.(*ledger.ApprovalDecision); is && same.ApprovalRequestID == d.ApprovalRequestID {
-			break
-		}
+	for _, event := range log.Payloads()[:recordedAt(log, d)] {
 		switch event := event.(type) {
 		case *ledger.ApprovalRequest:
 			if event.Policy.SHA256 == d.Policy.SHA256 {
@@ -148,6 +131,27 @@ func IsOf(s signed.Statement, d ledger.ApprovalDecision, kind string) error {
 	return nil
 }
 
+// recordedAt is the place of a decision among the events: behind all where it is not recorded yet.
+func recordedAt(log *ledger.Log, d ledger.ApprovalDecision) int {
+	i := slices.IndexFunc(log.Payloads(), func(p ledger.Payload) bool {
+		same, is := p.(*ledger.ApprovalDecision)
+		return is && same.ApprovalRequestID == d.ApprovalRequestID
+	})
+	if i < 0 {
+		return len(log.Payloads())
+	}
+	return i
+}
+
+// DecidedIn is when a decision was recorded: the time of its event.
+func DecidedIn(log *ledger.Log, d ledger.ApprovalDecision) (time.Time, error) {
+	i := recordedAt(log, d)
+	if i == len(log.Payloads()) {
+		return time.Time{}, errors.New("the decision is not recorded")
+	}
+	return log.Time(i)
+}
+
 // ReadSignature reads from the record what a decision was signed with, and the line of
 // the key. The artifacts must have been stored before the decision.
 func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s signed.Signature, line string, err error) {
@@ -158,134 +162,83 @@ func ReadSignature(dir fs.FS, log *ledger.Log, d ledger.ApprovalDecision) (s sig
 	var (
 		armored SignatureDoc
 		key     KeyDoc
-		stored  = map[string]*ledger.ArtifactStored{}
 	)
-	for _, p := range log.Payloads() {
-		if same, ok := p.(*ledger.ApprovalDecision); ok && same.ApprovalRequestID == d.ApprovalRequestID {
-			break
-		}
-		if a, ok := p.(*ledger.ArtifactStored); ok {
-			stored[a.Kind+" "+a.Path] = a
+	before := log.Payloads()[:recordedAt(log, d)]
+	for _, part := range [][2]string{{KindDecision, named.Statement}, {KindSignature, named.Signature}, {KindKey, named.Key}} {
+		if storedAt(before, part[0], part[1]) == nil {
+			return s, "", fmt.Errorf("its %s is not recorded before it", part[0])
 		}
 	}
-	find := func(kind, file string) *ledger.ArtifactStored {
-		a := stored[kind+" "+file]
-		if a == nil {
-			err = fmt.Errorf("its %s is not recorded before it", kind)
-		}
-		return a
-	}
-	statement, signature, keyLine := find(KindDecision, named.Statement), find(KindSignature, named.Signature), find(KindKey, named.Key)
-	if err != nil {
-		return s, "", err
-	}
-	raw, err := fs.ReadFile(dir, statement.Path)
+	raw, err := fs.ReadFile(dir, named.Statement)
 	if err == nil {
 		s.Statement, err = signed.Parse(raw)
 	}
 	if err == nil {
-		err = readArtifact(dir, signature, &armored)
+		err = ReadArtifact(dir, storedAt(before, KindSignature, named.Signature), &armored, &armored.Schema)
 	}
 	if err == nil {
-		err = readArtifact(dir, keyLine, &key)
-	}
-	if err == nil && (armored.Schema != signatureSchema || key.Schema != keySchema) {
-		err = errors.New("its signature, or its key, is of an unknown schema")
+		err = ReadArtifact(dir, storedAt(before, KindKey, named.Key), &key, &key.Schema)
 	}
 	s.Armored = armored.Armored
 	return s, key.Line, err
 }
 
-// DecidedIn is when a decision was recorded: the time of its event.
-func DecidedIn(log *ledger.Log, d ledger.ApprovalDecision) (time.Time, error) {
-	for i, p := range log.Payloads() {
-		if same, ok := p.(*ledger.ApprovalDecision); ok && same.ApprovalRequestID == d.ApprovalRequestID {
-			return log.Time(i)
-		}
-	}
-	return time.Time{}, errors.New("the decision is not recorded")
+// A proof is what a recorded signature proves by the recorded line of its key, or why it is none.
+type proof struct {
+	signature signed.Signature
+	sshsig.Proof
+	err error
 }
 
-// signatures verifies the signatures of a record from the record alone: by the lines
-// of the keys that it has, each once.
-type signatures struct {
-	dir   fs.FS
-	log   *ledger.Log
-	known map[string]provenSignature // by the id of the request that is answered
-}
-
-type provenSignature struct {
-	signed.Signature
-	proof sshsig.Proof
-	err   error
-}
-
-func (s *signatures) of(d ledger.ApprovalDecision) provenSignature {
-	known, ok := s.known[d.ApprovalRequestID]
+// Proof holds the recorded signature of a decision to the recorded line.
+func (r *Record) Proof(d ledger.ApprovalDecision) (signed.Signature, sshsig.Proof, error) {
+	known, ok := r.proofs[d.ApprovalRequestID]
 	if !ok {
-		known.Signature, known.proof, known.err = s.prove(d)
-		if s.known == nil {
-			s.known = map[string]provenSignature{}
+		if known.signature, known.Proof, known.err = r.prove(d); known.err != nil {
+			known = proof{err: known.err}
 		}
-		s.known[d.ApprovalRequestID] = known
+		r.proofs[d.ApprovalRequestID] = known
 	}
-	return known
+	return known.signature, known.Proof, known.err
 }
 
-// prove holds the recorded signature of a decision to the recorded line.
-func (s *signatures) prove(d ledger.ApprovalDecision) (signed.Signature, sshsig.Proof, error) {
-	fail := func(err error) (signed.Signature, sshsig.Proof, error) {
-		return signed.Signature{}, sshsig.Proof{}, err
-	}
-	signature, line, err := ReadSignature(s.dir, s.log, d)
+func (r *Record) prove(d ledger.ApprovalDecision) (signature signed.Signature, proof sshsig.Proof, err error) {
+	signature, line, err := ReadSignature(r.Dir, r.Log, d)
 	if err != nil {
-		return fail(err)
+		return signature, proof, err
 	}
-	about, err := Subject(s.log, ReadParty(s.dir, s.log), d)
+	about, err := Subject(r.Log, ReadParty(r.Dir, r.Log), d)
 	if err != nil {
-		return fail(err)
+		return signature, proof, err
 	}
-	at, err := DecidedIn(s.log, d)
+	at, err := DecidedIn(r.Log, d)
 	if err != nil {
-		return fail(err)
+		return signature, proof, err
 	}
 	allowed, err := sshsig.ParseAllowedSigners([]byte(line))
 	if err != nil || strings.Contains(line, "\n") {
-		return fail(errors.New("the line of its key is not one of a list of keys"))
+		return signature, proof, errors.New("the line of its key is not one of a list of keys")
 	}
-	proof, err := signed.Verify(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
+	proof, err = signed.Verify(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
 	if err == nil {
-		err = IsOf(signature.Statement, d, s.log.Request(d.ApprovalRequestID).Kind)
+		err = IsOf(signature.Statement, d, r.Log.Request(d.ApprovalRequestID).Kind)
 	}
 	named := d.Source.Signature
 	if err == nil && (proof.Fingerprint != named.KeyFingerprint || proof.Principal != named.Principal) {
 		err = errors.New("it names another key, or another principal, than the line of its key")
 	}
-	if err != nil {
-		return fail(err)
-	}
-	return signature, proof, nil
+	return signature, proof, err
 }
 
-// People is Case.People of a transaction in a ledger's tree: by a list, which may be
+// People is Case.People of a transaction's directory: by a list, which may be
 // empty, and by the lines that its record has, so that a verdict from the record alone
 // tells no two people apart whom this one does not.
-func People(tree fs.FS, log *ledger.Log, list sshsig.Allowed) func(names ...string) []string {
-	return people(log, list, func(name string) ([]byte, error) {
-		return ledger.ReadFile(tree, log.Transaction().TransactionID, name)
-	})
-}
-
-func people(log *ledger.Log, list sshsig.Allowed, read func(name string) ([]byte, error)) func(names ...string) []string {
+func People(dir fs.FS, log *ledger.Log, list sshsig.Allowed) func(names ...string) []string {
 	lists := sync.OnceValue(func() []sshsig.Allowed {
 		all := []sshsig.Allowed{list}
 		for _, a := range log.Artifacts(KindKey) {
 			var key KeyDoc
-			raw, err := read(a.Path)
-			if err == nil {
-				err = format.Unmarshal("it", raw, &key)
-			}
-			if err != nil {
+			if err := ReadArtifact(dir, a, &key, &key.Schema); err != nil {
 				continue // no decision with this line counts
 			}
 			if allowed, err := sshsig.ParseAllowedSigners([]byte(key.Line)); err == nil {
@@ -297,30 +250,24 @@ func people(log *ledger.Log, list sshsig.Allowed, read func(name string) ([]byte
 	return func(names ...string) []string { return sshsig.Person(names, lists()...) }
 }
 
-// signedAt is Case.Signed by the record, under a Policy.
-func (s *signatures) signedAt(p policy.Policy) func(ledger.ApprovalDecision) (time.Time, error) {
+// Signed is Case.Signed by the record, under a Policy.
+func (r *Record) Signed(p policy.Policy) func(ledger.ApprovalDecision) (time.Time, error) {
 	return func(d ledger.ApprovalDecision) (time.Time, error) {
-		known := s.of(d)
-		if known.err != nil {
-			return time.Time{}, known.err
+		signature, proof, err := r.Proof(d)
+		if err == nil {
+			err = (signed.Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}).Take(proof)
 		}
-		if err := (signed.Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}).Take(known.proof); err != nil {
+		if err != nil {
 			return time.Time{}, err
 		}
-		return time.Parse(time.RFC3339, known.Statement.DecidedAt)
+		return time.Parse(time.RFC3339, signature.Statement.DecidedAt)
 	}
 }
 
-// SignedAsRecorded is Case.Signed of a verdict that is history: by the lines of the
-// keys that the record has.
-func SignedAsRecorded(dir fs.FS, log *ledger.Log, p policy.Policy) func(ledger.ApprovalDecision) (time.Time, error) {
-	return (&signatures{dir: dir, log: log}).signedAt(p)
-}
-
-// check tells what is wrong with the signature of a decision, nil if it has none and
+// checkSignature tells what is wrong with the signature of a decision, nil if it has none and
 // needs none. Of a pull request it must be the one in the text of its evidence, which
 // may be nil.
-func (s *signatures) check(ps *Policies, d *ledger.ApprovalDecision, evidence *StatementDoc) error {
+func (r *Record) checkSignature(d *ledger.ApprovalDecision, evidence *StatementDoc) error {
 	var posted signed.Signature
 	isPosted := false
 	if evidence != nil {
@@ -328,26 +275,26 @@ func (s *signatures) check(ps *Policies, d *ledger.ApprovalDecision, evidence *S
 		posted, _, err = ParseSigned(evidence.Text)
 		isPosted = err == nil
 	}
-	switch {
-	case d.Source.Signature == nil && isPosted && d.Decision == ledger.Approve:
-		return errors.New("what was posted is signed, but its signature is not recorded")
-	case d.Source.Signature == nil:
+	if d.Source.Signature == nil {
+		if isPosted && d.Decision == ledger.Approve {
+			return errors.New("what was posted is signed, but its signature is not recorded")
+		}
 		return nil
 	}
-	known := s.of(*d)
-	if known.err != nil {
-		return known.err
+	signature, _, err := r.Proof(*d)
+	if err != nil {
+		return err
 	}
-	if signed.IsForge(d.Source) && (!isPosted || posted.String() != known.String()) {
+	if signed.IsForge(d.Source) && (!isPosted || posted.String() != signature.String()) {
 		return errors.New("what was posted has another signature, or none")
 	}
-	p, _, err := ps.Recorded(s.dir, s.log, d.Policy)
+	p, _, err := r.policies.Recorded(r.Dir, r.Log, d.Policy)
 	if err != nil {
 		return err
 	}
 	if p.Approvals.Signing() == policy.SignedOff {
 		return errors.New("the Policy took none (approvals.signed)")
 	}
-	_, err = s.signedAt(p)(*d)
+	_, err = r.Signed(p)(*d)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -94,13 +95,13 @@ func TestT07SignedBlock(t *testing.T) {
 	both, glass := signedBy(ledger.Approve, "", own, "protected:"+own), signedBy(signed.BreakGlass, "down", own)
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	for body, want := range map[string]signed.Signature{
-		approval.SignedBlock(approve):              approve,
-		approval.SignedBlock(approve) + "\n":       approve,
-		crlf(approval.SignedBlock(approve)):        approve,
-		crlf(approval.SignedBlock(approve) + "\n"): approve,
-		approval.SignedBlock(deny):                 deny,
-		crlf(approval.SignedBlock(both)):           both,
-		approval.SignedBlock(glass):                glass,
+		artifact.SignedBlock(approve):              approve,
+		artifact.SignedBlock(approve) + "\n":       approve,
+		crlf(artifact.SignedBlock(approve)):        approve,
+		crlf(artifact.SignedBlock(approve) + "\n"): approve,
+		artifact.SignedBlock(deny):                 deny,
+		crlf(artifact.SignedBlock(both)):           both,
+		artifact.SignedBlock(glass):                glass,
 	} {
 		_, asLine, err := approval.ParseSigned(approval.SignedLine(want))
 		if err != nil {
@@ -115,10 +116,10 @@ func TestT07SignedBlock(t *testing.T) {
 		}
 	}
 
-	good := approval.SignedBlock(approve)
+	good := artifact.SignedBlock(approve)
 	line, block, _ := strings.Cut(good, "\n")
-	_, denied, _ := strings.Cut(approval.SignedBlock(deny), "\n")
-	_, broken, _ := strings.Cut(approval.SignedBlock(glass), "\n")
+	_, denied, _ := strings.Cut(artifact.SignedBlock(deny), "\n")
+	_, broken, _ := strings.Cut(artifact.SignedBlock(glass), "\n")
 	statement, denial := string(approve.Statement.Bytes()), string(deny.Statement.Bytes())
 	for name, body := range map[string]string{
 		"two fences":                    good + "\n" + block,
@@ -139,7 +140,7 @@ func TestT07SignedBlock(t *testing.T) {
 		"no fingerprint":                "/approve\n" + block,
 		"another kind":                  strings.Replace(good, "/approve ", "/approve secret:", 1),
 		"a kind more":                   strings.Replace(good, "/approve ", "/approve protected:"+own+" ", 1),
-		"a fence of more kinds":         line + "\n" + strings.SplitN(approval.SignedBlock(both), "\n", 2)[1],
+		"a fence of more kinds":         line + "\n" + strings.SplitN(artifact.SignedBlock(both), "\n", 2)[1],
 		"a statement of another":        strings.Replace(good, statement, denial, 1),
 		"two statements":                strings.Replace(good, statement, statement+statement, 1),
 		"no statement":                  strings.Replace(good, statement, "", 1),
@@ -210,7 +211,7 @@ func TestT07SignedBlock(t *testing.T) {
 		}
 	}
 	// A denial with a block that is none is a denial all the same.
-	for _, body := range []string{approval.SignedBlock(deny) + "\n\n", "/deny " + own + "\n" + block, "/deny " + own + "\n```countersign-decision"} {
+	for _, body := range []string{artifact.SignedBlock(deny) + "\n\n", "/deny " + own + "\n" + block, "/deny " + own + "\n```countersign-decision"} {
 		if said := talk(comment(body)).Said(); len(said) != 1 || said[0].Void != "" || said[0].Command.Verb != "deny" || said[0].Command.Signed {
 			t.Errorf("%.90q says %+v", body, said)
 		}

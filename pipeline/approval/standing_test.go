@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -34,7 +36,7 @@ func newPull(t *testing.T, file string, proposed ledger.Proposal) *pull {
 	}
 	proposed.PatchID, proposed.PullRequest = thePatch, 12
 	x := &pull{t: t, log: &ledger.Log{}, dir: fstest.MapFS{}, now: noon}
-	doc := approval.NewPolicyDoc(p, strings.Repeat("a", 40), true)
+	doc := artifact.Policy(p, strings.Repeat("a", 40), true)
 	x.ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256}
 	x.event(&ledger.Meta{TransactionID: pullTx, Proposer: agent})
 	x.event(&ledger.TurnStart{TransactionID: pullTx, TurnID: "turn_1"})
@@ -63,15 +65,15 @@ func (x *pull) artifact(kind string, doc any) string {
 }
 
 // hear records what was said, with the permission of each, but what is void.
-func (x *pull) hear(c approval.Conversation, permission string) {
+func (x *pull) hear(c conversation.Transcript, permission string) {
 	for _, s := range c.Said() {
-		decision, _ := s.Decision()
+		decision, _ := s.Command.Decision()
 		if s.Void != "" {
 			continue
 		}
 		a := approval.Access{Permission: permission, Role: permission}
-		evidence := x.artifact(approval.KindStatement, approval.NewStatementDoc(s, a))
-		x.decide(s.RequestKind(), ledger.ApprovalDecision{
+		evidence := x.artifact(approval.KindStatement, s.Doc(a))
+		x.decide(s.Command.RequestKind(), ledger.ApprovalDecision{
 			Decision: decision, Fingerprint: s.Command.Fingerprint, Reason: s.Command.Reason, Source: s.Source(a, "head", evidence),
 		})
 	}
@@ -85,11 +87,11 @@ func (x *pull) decide(kind string, d ledger.ApprovalDecision) {
 
 // stand is what is found when the forge is asked again: the talk of now, and
 // the same permission for all.
-func (x *pull) stand(now approval.Conversation, permission string) approval.Standing {
-	s := approval.NewStanding(x.now, 12, "head")
+func (x *pull) stand(now conversation.Transcript, permission string) approval.Standing {
+	s := artifact.Standing(x.now, 12, "head")
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](x.log) {
 		if d.Decision == ledger.Approve {
-			s.Add(*d, now.Stands(*d), approval.Access{Permission: permission, Role: permission})
+			s.Decisions = append(s.Decisions, artifact.Stood(*d, now.Stands(*d), approval.Access{Permission: permission, Role: permission}))
 		}
 	}
 	return s
@@ -135,7 +137,7 @@ func TestT09Standing(t *testing.T) {
 	said := talk(comment(line))
 	for _, c := range []struct {
 		name, policy, permission string
-		now                      approval.Conversation
+		now                      conversation.Transcript
 		edit                     func(*approval.Standing)
 		want                     string
 	}{
@@ -179,11 +181,11 @@ func TestStandingPeople(t *testing.T) {
 		edit         func(*approval.Standing)
 		want         string
 	}{
-		{name: "a member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { s.AddMember("acme/sec", "1") }},
-		{name: "of another team", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { s.AddMember("acme/all", "1") }, want: "L17"},
-		{name: "another member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { s.AddMember("acme/sec", "2") }, want: "L17"},
-		{name: "an owner", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { s.AddOwner("x", "1") }},
-		{name: "of another path", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { s.AddOwner("y", "1") }, want: "L17"},
+		{name: "a member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/sec", "1") }},
+		{name: "of another team", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/all", "1") }, want: "L17"},
+		{name: "another member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/sec", "2") }, want: "L17"},
+		{name: "an owner", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { artifact.AddID(s.Owners, "x", "1") }},
+		{name: "of another path", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { artifact.AddID(s.Owners, "y", "1") }, want: "L17"},
 		{name: "nobody is listed", policy: "protected: [{paths: [x], owners: true}]", want: "L17"},
 		{name: "a committer", policy: "protected: [{paths: [x]}]", proposed: ledger.Proposal{Authors: []ledger.Actor{people["ada"]}}, want: "L17"},
 	} {
@@ -207,7 +209,7 @@ func TestStandingLocal(t *testing.T) {
 		x := newPull(t, file, ledger.Proposal{})
 		d := spoken(t, "ada local")[0]
 		x.decide("fileChange", d)
-		x.artifact(approval.KindStanding, approval.NewStanding(x.now, 12, "head"))
+		x.artifact(approval.KindStanding, artifact.Standing(x.now, 12, "head"))
 		x.begin()
 		x.want(want)
 	}
@@ -266,12 +268,12 @@ func TestBreakGlassRedone(t *testing.T) {
 
 // TestStandingDoc: what is written reads as it was.
 func TestStandingDoc(t *testing.T) {
-	s := approval.NewStanding(noon, 12, "head")
+	s := artifact.Standing(noon, 12, "head")
 	for _, id := range []string{"10", "2", "10", ""} {
-		s.AddMember("acme/sec", id)
+		artifact.AddID(s.Teams, "acme/sec", id)
 	}
-	s.AddOwner("x", "2")
-	s.Add(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"})
+	artifact.AddID(s.Owners, "x", "2")
+	s.Decisions = append(s.Decisions, artifact.Stood(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"}))
 	got, err := canon.Line(s)
 	want := `{"decisions":[{"approval_request_id":"req_1","permission":"write","reason":"its comment is gone","role":"maintainer","stands":false}],` +
 		`"head_commit":"head","owners":{"x":["2"]},"policy":{"commit":"","sha256":""},"pull_request":12,"read_at":"2026-01-05T12:00:00.000Z","schema":"countersign/standing/1","teams":{"acme/sec":["10","2"]}}` + "\n"

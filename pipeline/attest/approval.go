@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
@@ -108,15 +110,15 @@ const (
 // last, and Parent the commit before the first. Strength is that of the decisions that make up for the approval,
 // Once "first" where the branch's history tells that it was used for nothing before, else "unknown".
 type Change struct {
-	Commit       string            `json:"commit"`
-	Parent       string            `json:"parent"`
-	Approved     string            `json:"approved"` // the patch_id of what was approved
-	Shipped      string            `json:"shipped"`  // the patch_id of what the commit changes
-	Result       explain.Making    `json:"result"`
-	Transactions []string          `json:"transactions"`
-	Applied      bool              `json:"applied"` // this program made the commit
-	Strength     approval.Strength `json:"strength"`
-	Once         string            `json:"once"`
+	Commit       string          `json:"commit"`
+	Parent       string          `json:"parent"`
+	Approved     string          `json:"approved"` // the patch_id of what was approved
+	Shipped      string          `json:"shipped"`  // the patch_id of what the commit changes
+	Result       explain.Making  `json:"result"`
+	Transactions []string        `json:"transactions"`
+	Applied      bool            `json:"applied"` // this program made the commit
+	Strength     replay.Strength `json:"strength"`
+	Once         string          `json:"once"`
 }
 
 // A Ledger is where the record is. Events is the hash of the transaction's events.
@@ -266,7 +268,7 @@ func read(r Record) (settled, error) {
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {
 		return settled{}, err
 	}
-	s.verdict, s.policy, s.doc, err = new(approval.Policies).AsRecorded(s.dir, log)
+	s.verdict, s.policy, s.doc, err = replay.AsRecorded(new(approval.Policies), s.dir, log)
 	if err == nil && s.verdict.State != approval.Approved {
 		err = fmt.Errorf("decided again, its verdict is %s", s.verdict.State)
 	}
@@ -274,7 +276,7 @@ func read(r Record) (settled, error) {
 		return settled{}, &ledger.CorruptError{ID: r.ID, Err: err}
 	}
 	if s.proposed.PullRequest > 0 {
-		if s.standing, err = approval.ReadStanding(r.Tree, log); err != nil {
+		if s.standing, err = artifact.ReadStanding(r.Tree, log); err != nil {
 			return settled{}, err
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -85,7 +85,7 @@ func landed(t testing.TB, files fstest.MapFS, id string) attest.Landed {
 	}
 	of := attest.Landed{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main"}
 	of.Change = explain.Explanation{
-		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: approval.Shell, Once: explain.First,
+		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: replay.Shell, Once: explain.First,
 		Transactions: []explain.Claim{{TransactionID: id, Explains: true}},
 	}
 	return of

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -15,7 +16,7 @@ import (
 // A Conversation is what was said on a pull request about one transaction, and
 // what those who said it may do.
 type Conversation struct {
-	approval.Conversation
+	Transcript
 	*reading
 }
 
@@ -83,7 +84,7 @@ func (c *Conversation) Keys(ctx context.Context, p policy.Policy, keys signed.Ke
 	registered := map[string][]signed.Registered{}
 	for _, said := range c.Said() {
 		who := said.Author
-		if decision, _ := said.Decision(); !said.Command.Signed || said.Void != "" || decision != ledger.Approve || who.Kind != "user" || who.ID == "" {
+		if decision, _ := said.Command.Decision(); !said.Command.Signed || said.Void != "" || decision != ledger.Approve || who.Kind != "user" || who.ID == "" {
 			continue
 		}
 		access, err := c.Access(ctx, who)
@@ -123,7 +124,7 @@ func (c *Conversation) WhyNoDenial(p policy.Policy, proposer, who ledger.Actor) 
 	if author.ID == proposer.ID {
 		author = ledger.Actor{}
 	}
-	return approval.MayDeny(p, c.Known(who), who, author)
+	return MayDeny(p, c.Known(who), who, author)
 }
 
 // Ask lets a case ask whether approvals stand, and who is in a team or owns a
@@ -143,19 +144,19 @@ func (c *Conversation) Ask(ctx context.Context, about approval.Case, commit stri
 // Standing is what was read at a time, as the record keeps it: what became of the
 // recorded approvals, and what the forge answered about people.
 func (c *Conversation) Standing(at time.Time, by ledger.PolicyRef, log *ledger.Log) approval.Standing {
-	doc := approval.NewStanding(at, c.pull.Number, c.pull.Head.Commit)
+	doc := artifact.Standing(at, c.pull.Number, c.pull.Head.Commit)
 	doc.Policy = by
 	for _, d := range approvals(log) {
-		doc.Add(d, c.Stands(d), c.Known(d.Source.Author))
+		doc.Decisions = append(doc.Decisions, artifact.Stood(d, c.Stands(d), c.Known(d.Source.Author)))
 	}
 	for q, yes := range c.members {
 		if yes {
-			doc.AddMember(q.of, q.id)
+			artifact.AddID(doc.Teams, q.of, q.id)
 		}
 	}
 	for q, yes := range c.owners {
 		if yes {
-			doc.AddOwner(q.of, q.id)
+			artifact.AddID(doc.Owners, q.of, q.id)
 		}
 	}
 	return doc

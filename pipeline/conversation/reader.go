@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/owners"
@@ -99,13 +100,13 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 	}
 	c := &Conversation{reading: x}
 	c.Statements, c.PatchID, c.GateOnly = x.statements, tx.PatchID(), tx.GateOnly()
-	if c.Posted, err = approval.ReadPosted(tree, log); err != nil {
+	if c.Posted, err = artifact.ReadPosted(tree, log); err != nil {
 		return nil, err
 	}
 	if c.GateOnly {
 		c.Heads = r.heads(ctx, x, tx)
 	}
-	c.Since, err = approval.Since(tree, log)
+	c.Since, err = since(tree, log)
 	return c, err
 }
 

@@ -156,7 +156,7 @@ func (t *table) row(group []string, span explain.Span) (Row, error) {
 	id := group[0]
 	row := Row{
 		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Records: []Record{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
-		URL: t.Links.Page(0, approval.Posted{}, id), CameBy: ledger.FormatTime(span.By), ClaimedAt: claimed(t.commits[id].When),
+		URL: t.Links.Page(0, forge.Posted{}, id), CameBy: ledger.FormatTime(span.By), ClaimedAt: claimed(t.commits[id].When),
 	}
 	if !span.After.IsZero() {
 		row.CameAfter = ledger.FormatTime(span.After)

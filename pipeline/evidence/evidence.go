@@ -15,7 +15,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -147,23 +146,23 @@ type Row struct {
 
 // A Record is what a transaction tells of a change.
 type Record struct {
-	TransactionID string                `json:"transaction_id"`
-	PatchID       string                `json:"patch_id"`
-	Summary       string                `json:"summary"`
-	PullRequest   int                   `json:"pull_request"`
-	PullURL       string                `json:"pull_url"`
-	ProposedAt    string                `json:"proposed_at"`
-	Proposers     []Person              `json:"proposers"`
-	RequestedBy   []ledger.Requester    `json:"requested_by"` // who is known to have asked for it
-	Decisions     []Decision            `json:"decisions"`
-	Independent   approval.Independence `json:"independent"`
-	Why           string                `json:"why"`
-	Checks        []Check               `json:"checks"`
-	Policy        ledger.PolicyRef      `json:"policy"`
-	Needs         []Need                `json:"needs"`
-	AppliedAt     string                `json:"applied_at"`
-	CompletedAt   string                `json:"completed_at"`
-	Status        ledger.Status         `json:"status"`
+	TransactionID string             `json:"transaction_id"`
+	PatchID       string             `json:"patch_id"`
+	Summary       string             `json:"summary"`
+	PullRequest   int                `json:"pull_request"`
+	PullURL       string             `json:"pull_url"`
+	ProposedAt    string             `json:"proposed_at"`
+	Proposers     []Person           `json:"proposers"`
+	RequestedBy   []ledger.Requester `json:"requested_by"` // who is known to have asked for it
+	Decisions     []Decision         `json:"decisions"`
+	Independent   Independence       `json:"independent"`
+	Why           string             `json:"why"`
+	Checks        []Check            `json:"checks"`
+	Policy        ledger.PolicyRef   `json:"policy"`
+	Needs         []Need             `json:"needs"`
+	AppliedAt     string             `json:"applied_at"`
+	CompletedAt   string             `json:"completed_at"`
+	Status        ledger.Status      `json:"status"`
 }
 
 // A Person had a part in making a change. As is "proposer", "proposed_again", "author", of a
@@ -212,9 +211,9 @@ func (r Row) Of(code Code) bool {
 
 // Independent is whether all that accounts for a change is: "" where no transaction does, and
 // the worst of several.
-func (r Row) Independent() (is approval.Independence) {
+func (r Row) Independent() (is Independence) {
 	for i, rec := range r.Records {
-		if i == 0 || rec.Independent == approval.NotIndependent || is == approval.Independent {
+		if i == 0 || rec.Independent == No || is == Yes {
 			is = rec.Independent
 		}
 	}
@@ -299,7 +298,7 @@ func (r *Report) count() {
 	for _, by := range []string{"transaction", "pull_request", "merge", "bot", "empty"} {
 		total("by_"+by, func(row Row) bool { return row.ExplainedBy == by })
 	}
-	for _, is := range []approval.Independence{approval.Independent, approval.NotIndependent, approval.UnknownIndependence} {
+	for _, is := range []Independence{Yes, No, Untold} {
 		total("independent_"+string(is), func(row Row) bool { return row.Independent() == is })
 	}
 	total("without_checks", func(row Row) bool { return len(row.Records) > 0 && !row.hasChecks() })

@@ -58,31 +58,31 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   string
 		to     []ledger.Status
-		is     approval.Independence
+		is     Independence
 		glass  bool
 		checks []Check
 		rules  policy.Policy
 		files  fstest.MapFS
 		want   []Code
 	}{
-		"nothing":                     {to: done, is: approval.Independent},
-		"the proposer approved":       {to: done, is: approval.NotIndependent, want: []Code{DependentApproval}},
-		"not told who":                {to: done, is: approval.UnknownIndependence, want: []Code{UnknownIndependence}},
+		"nothing":                     {to: done, is: Yes},
+		"the proposer approved":       {to: done, is: No, want: []Code{DependentApproval}},
+		"not told who":                {to: done, is: Untold, want: []Code{UnknownIndependence}},
 		"nothing told":                {to: done, is: "", want: []Code{UnknownIndependence}},
-		"broken glass":                {to: done, is: approval.NotIndependent, glass: true, want: []Code{BreakGlass}},
-		"broken, and not told who":    {to: done, is: approval.UnknownIndependence, glass: true, want: []Code{BreakGlass, UnknownIndependence}},
-		"applied":                     {to: done[:3], is: approval.Independent, want: []Code{NotValidated}},
-		"approved, a pull request":    {kind: ledger.KindPullRequest, to: merged[:2], is: approval.Independent, want: []Code{NotValidated}},
-		"merged":                      {kind: ledger.KindPullRequest, to: merged, is: approval.Independent, rules: run},
-		"failed":                      {to: done, is: approval.Independent, checks: []Check{check("x", "after", false, true)}, want: []Code{ChecksFailed}},
-		"failed, which may be":        {to: done, is: approval.Independent, checks: []Check{check("x", "after", false, false)}},
-		"failed first":                {to: done, is: approval.Independent, checks: []Check{check("x", "before", false, true), check("x", "before", true, true)}},
-		"failed last":                 {to: done, is: approval.Independent, checks: []Check{check("x", "before", true, true), check("x", "before", false, true)}, want: []Code{ChecksFailed}},
-		"failed before, passed after": {to: done, is: approval.Independent, checks: []Check{check("x", "before", false, true), check("x", "after", true, true)}, want: []Code{ChecksFailed}},
-		"asked for and not there":     {to: done, is: approval.Independent, rules: run, checks: []Check{check("go", "before", true, true)}, want: []Code{ChecksAbsent}},
-		"asked for and there":         {to: done, is: approval.Independent, rules: run, checks: []Check{check("go test", "before", true, true)}},
-		"denied":                      {to: done, is: approval.Independent, files: fstest.MapFS{ledger.DeniedDir(strings.Repeat("ab", 32)) + "/fileChange.json": {Data: denial}}, want: []Code{Denied}},
-		"denials that cannot be read": {to: done, is: approval.Independent, files: fstest.MapFS{ledger.DeniedDir(strings.Repeat("ab", 32)) + "/fileChange.json": {Data: []byte("{")}}, want: []Code{RecordInvalid}},
+		"broken glass":                {to: done, is: No, glass: true, want: []Code{BreakGlass}},
+		"broken, and not told who":    {to: done, is: Untold, glass: true, want: []Code{BreakGlass, UnknownIndependence}},
+		"applied":                     {to: done[:3], is: Yes, want: []Code{NotValidated}},
+		"approved, a pull request":    {kind: ledger.KindPullRequest, to: merged[:2], is: Yes, want: []Code{NotValidated}},
+		"merged":                      {kind: ledger.KindPullRequest, to: merged, is: Yes, rules: run},
+		"failed":                      {to: done, is: Yes, checks: []Check{check("x", "after", false, true)}, want: []Code{ChecksFailed}},
+		"failed, which may be":        {to: done, is: Yes, checks: []Check{check("x", "after", false, false)}},
+		"failed first":                {to: done, is: Yes, checks: []Check{check("x", "before", false, true), check("x", "before", true, true)}},
+		"failed last":                 {to: done, is: Yes, checks: []Check{check("x", "before", true, true), check("x", "before", false, true)}, want: []Code{ChecksFailed}},
+		"failed before, passed after": {to: done, is: Yes, checks: []Check{check("x", "before", false, true), check("x", "after", true, true)}, want: []Code{ChecksFailed}},
+		"asked for and not there":     {to: done, is: Yes, rules: run, checks: []Check{check("go", "before", true, true)}, want: []Code{ChecksAbsent}},
+		"asked for and there":         {to: done, is: Yes, rules: run, checks: []Check{check("go test", "before", true, true)}},
+		"denied":                      {to: done, is: Yes, files: fstest.MapFS{ledger.DeniedDir(strings.Repeat("ab", 32)) + "/fileChange.json": {Data: denial}}, want: []Code{Denied}},
+		"denials that cannot be read": {to: done, is: Yes, files: fstest.MapFS{ledger.DeniedDir(strings.Repeat("ab", 32)) + "/fileChange.json": {Data: []byte("{")}}, want: []Code{RecordInvalid}},
 	} {
 		files := c.files
 		if files == nil {
@@ -142,13 +142,13 @@ func TestRules(t *testing.T) {
 
 // T79 Of several transactions the worst counts.
 func TestT79Several(t *testing.T) {
-	const yes, no, unknown = approval.Independent, approval.NotIndependent, approval.UnknownIndependence
+	const yes, no, unknown = Yes, No, Untold
 	for _, c := range []struct {
-		of   []approval.Independence
-		want approval.Independence
+		of   []Independence
+		want Independence
 	}{
-		{nil, ""}, {[]approval.Independence{yes}, yes}, {[]approval.Independence{yes, yes}, yes}, {[]approval.Independence{yes, unknown}, unknown}, {[]approval.Independence{unknown, yes}, unknown},
-		{[]approval.Independence{yes, unknown, no}, no}, {[]approval.Independence{no, yes}, no}, {[]approval.Independence{no, unknown}, no}, {[]approval.Independence{unknown, no, yes}, no},
+		{nil, ""}, {[]Independence{yes}, yes}, {[]Independence{yes, yes}, yes}, {[]Independence{yes, unknown}, unknown}, {[]Independence{unknown, yes}, unknown},
+		{[]Independence{yes, unknown, no}, no}, {[]Independence{no, yes}, no}, {[]Independence{no, unknown}, no}, {[]Independence{unknown, no, yes}, no},
 	} {
 		row := Row{}
 		for _, is := range c.of {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
@@ -38,7 +39,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		return nil
 	}
 	tx := log.Transaction()
-	verdict, rules, _, err := t.policies.AsRecorded(dir, log)
+	verdict, rules, _, err := replay.AsRecorded(t.policies, dir, log)
 	if err == nil && tx.Pointers.Proposal == nil {
 		err = fmt.Errorf("nothing is proposed")
 	}
@@ -46,11 +47,11 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		err = fmt.Errorf("decided again, its verdict is %s (%s)", verdict.State, verdict.Reason)
 	}
 	r := &Record{
-		TransactionID: id, PatchID: tx.PatchID(), Summary: ledger.OneLine(tx.Notes, 200), ProposedAt: tx.CreatedAt, Independent: approval.UnknownIndependence,
+		TransactionID: id, PatchID: tx.PatchID(), Summary: ledger.OneLine(tx.Notes, 200), ProposedAt: tx.CreatedAt, Independent: Untold,
 		Proposers: []Person{}, Decisions: []Decision{}, Checks: []Check{}, Needs: []Need{}, Status: tx.Status,
 	}
 	if err == nil && accounts {
-		r.Independent, r.Why, err = t.policies.Independence(dir, log)
+		r.Independent, r.Why, err = Independent(t.policies, dir, log)
 	}
 	var again []ledger.Provenance
 	if err == nil {
@@ -191,10 +192,10 @@ func (t *table) judge(row *Row, r Record, log *ledger.Log, verdict approval.Verd
 		row.add(BreakGlass, verdict.Reason)
 	}
 	switch {
-	case r.Independent == approval.Independent:
-	case r.Independent == approval.NotIndependent && !verdict.BreakGlass:
+	case r.Independent == Yes:
+	case r.Independent == No && !verdict.BreakGlass:
 		row.add(DependentApproval, r.Why)
-	case r.Independent != approval.NotIndependent:
+	case r.Independent != No:
 		row.add(UnknownIndependence, r.Why)
 	}
 	if denials, err := ledger.Denials(t.Ledger, tx.PatchID()); err != nil {

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // Code is the repository of the branch. What is not there is an error that says so.
@@ -58,16 +58,16 @@ const (
 // the commit of a bot, by the file of keys. Late says that it was there before it was approved,
 // "" where that is not so. Exact is true where the change is one patch, byte for byte.
 type Explained struct {
-	Commit      string            `json:"commit"`
-	Subject     string            `json:"subject"`
-	By          By                `json:"by"`
-	Transaction string            `json:"transaction"`
-	With        []string          `json:"with"`
-	PartOf      string            `json:"part_of"`
-	Signer      string            `json:"signer"`
-	Strength    approval.Strength `json:"strength"`
-	Late        string            `json:"late"`
-	Exact       bool              `json:"exact"`
+	Commit      string          `json:"commit"`
+	Subject     string          `json:"subject"`
+	By          By              `json:"by"`
+	Transaction string          `json:"transaction"`
+	With        []string        `json:"with"`
+	PartOf      string          `json:"part_of"`
+	Signer      string          `json:"signer"`
+	Strength    replay.Strength `json:"strength"`
+	Late        string          `json:"late"`
+	Exact       bool            `json:"exact"`
 }
 
 // Transactions are all that account for a commit.
@@ -148,7 +148,7 @@ type Options struct {
 	Index   *Index
 	Code    Code
 	Default []string
-	AtLeast approval.Strength
+	AtLeast replay.Strength
 	Now     time.Time
 }
 

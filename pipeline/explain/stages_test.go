@@ -16,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -198,7 +199,7 @@ func (w *stages) opens(author ledger.Actor, base, head string, into string) *pul
 // or that it does not tell.
 func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Time) error {
 	w.runner(bea)
-	m, err := approval.NewMerge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, commit, at.UTC().Format(time.RFC3339))
+	m, err := artifact.Merge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, commit, at.UTC().Format(time.RFC3339))
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A tale is a random history whose truth is known: what is told of it, move by move, says of
@@ -56,7 +56,7 @@ type truth struct {
 	explained   bool
 	either      bool // the record does not tell
 	by          explain.By
-	strength    approval.Strength
+	strength    replay.Strength
 	late        bool
 	codes       []explain.Reason
 	ends, names string
@@ -237,12 +237,12 @@ func (w *tale) judged(x *tx, t heldTo) (is truth) {
 		return truth{codes: []explain.Reason{explain.WeakDecision}, why: "its decisions are too weak"}
 	}
 	if len(x.votes) == 1 {
-		out.strength = map[string]approval.Strength{"signed": approval.Signed, "forge": approval.Forge, "local": approval.Shell}[x.votes[0].kind]
+		out.strength = map[string]replay.Strength{"signed": replay.Signed, "forge": replay.Forge, "local": replay.Shell}[x.votes[0].kind]
 		if x.votes[0].kind == "signed" && x.votes[0].who == "cyd" {
-			out.strength = approval.Hardware
+			out.strength = replay.Hardware
 		}
 		if x.ends == "completed" {
-			out.strength = approval.ForgeTwice
+			out.strength = replay.ForgeTwice
 		}
 	}
 	return out

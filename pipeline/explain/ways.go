@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A way is one in which commits may be accounted for. cover are these, whole the one that the
@@ -20,7 +20,7 @@ type way struct {
 	whole    string
 	partOf   string
 	signer   string
-	strength approval.Strength
+	strength replay.Strength
 	exact    bool
 	claims   []*Claim // of the transactions
 }

@@ -105,12 +105,12 @@ type Board interface {
 
 	// UpsertComment replaces the text of a comment on a pull request, or posts a
 	// new one where the id is "" or the comment was deleted.
-	UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error)
+	UpsertComment(ctx context.Context, number int, id, body string) (Posted, error)
 	// CommentsBy returns the texts of an account's comments on a pull request.
 	CommentsBy(ctx context.Context, number int, who ledger.Actor) ([]string, error)
 	// CreateReviewComment opens a thread on a file of a pull request's diff, whose
 	// head the commit is.
-	CreateReviewComment(ctx context.Context, number int, commit, path, body string) (approval.Posted, error)
+	CreateReviewComment(ctx context.Context, number int, commit, path, body string) (Posted, error)
 	// ResolveThread resolves the thread that a review comment opened. It is false
 	// where the token may not, or the comment is gone.
 	ResolveThread(ctx context.Context, number int, comment string) (bool, error)

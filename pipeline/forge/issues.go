@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -14,7 +13,7 @@ type Issues interface {
 	// of an issue.
 	Viewer(ctx context.Context) (ledger.Actor, error)
 	DefaultBranch(ctx context.Context) (Side, error)
-	UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error)
+	UpsertComment(ctx context.Context, number int, id, body string) (Posted, error)
 
 	// OpenIssues lists the issues that are open, and no pull requests, the oldest first.
 	OpenIssues(ctx context.Context) ([]Issue, error)

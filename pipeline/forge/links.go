@@ -63,7 +63,7 @@ func (l Links) Folder(commit, path string) string {
 // Page is the address of a page that people look at: of a pull request, at a comment there
 // if one is given, or without a number of a commit. Nothing of it is anybody's text: what
 // the repository's settings say, a number, or a commit's id. It is "" where there is none.
-func (l Links) Page(pull int, comment approval.Posted, commit string) string {
+func (l Links) Page(pull int, comment Posted, commit string) string {
 	f, _, there := l.form()
 	switch {
 	case !there:

@@ -27,7 +27,7 @@ func TestLinksFolder(t *testing.T) {
 
 func TestLinksPage(t *testing.T) {
 	t.Parallel()
-	asked := approval.Posted{Kind: approval.KindReviewComment, ID: "7"}
+	asked := Posted{Kind: approval.KindReviewComment, ID: "7"}
 	for want, links := range map[string]Links{
 		"https://github.com/acme/app/pull/3#discussion_r7":       {Web: "https://github.com/acme/app"},
 		"https://codeberg.org/acme/app/pulls/3#issuecomment-7":   {Web: "https://codeberg.org/acme/app"},

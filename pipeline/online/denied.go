@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -77,7 +77,7 @@ func proposedHeads(tree fs.FS, p ledger.Proposal) (map[string]bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			standing, err := approval.ReadStanding(tree, log)
+			standing, err := artifact.ReadStanding(tree, log)
 			if err != nil {
 				return nil, err
 			}

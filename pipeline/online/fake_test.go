@@ -109,7 +109,7 @@ func aRecord() *recorded {
 	doc := approval.StatementDoc{Statement: s}
 	doc.Statement.Body = ""
 	return &recorded{
-		threads: []thread{{in, approval.Posted{Kind: request.Kind, ID: request.ID, BodySHA256: canon.Sum([]byte(request.Body))}}},
+		threads: []thread{{in, forge.Posted{Kind: request.Kind, ID: request.ID, BodySHA256: canon.Sum([]byte(request.Body))}}},
 		said:    []statement{{in, ledger.Approve, source, doc, source.BodySHA256}},
 		checks:  []checked{{in, patch, head, bot}}, merged: []merged{m}, gate: m, program: bot, guarded: "tx_2",
 	}

@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
@@ -45,7 +47,7 @@ type statement struct {
 // answer that names no patch would say nothing.
 type thread struct {
 	place
-	Posted approval.Posted
+	Posted forge.Posted
 }
 
 // A checked is a change that was applied on a pull request, or merged.
@@ -94,7 +96,7 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if tx.GateOnly() {
 		r.guarded = cmp.Or(r.guarded, tx.TransactionID)
 	}
-	posted, err := approval.ReadPosted(tree, log)
+	posted, err := artifact.ReadPosted(tree, log)
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if tx.Status != ledger.Completed {
 		return nil
 	}
-	standing, err := approval.ReadStanding(tree, log)
+	standing, err := artifact.ReadStanding(tree, log)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,45 @@ func OwnedBy(owners []string) string {
 	return "owned by " + strings.Join(owners, ", ")
 }
 
+// ShownDrift is the drift that people are shown of a case: of the first approval that counts;
+// where none does, of the first that would but for its drift. Nobody looks how far
+// it is since an approval that does not count anyway.
+func ShownDrift(c approval.Case, v approval.Verdict) *approval.Drift {
+	if c.Drift == nil {
+		return nil
+	}
+	unbound := c
+	unbound.Policy.Approvals.Drift = nil
+	for _, judged := range [][]approval.Judged{v.Decisions, unbound.Decide().Decisions} {
+		for i, d := range ledger.Of[*ledger.ApprovalDecision](c.Log) {
+			if judged[i].Counted && d.Decision == ledger.Approve {
+				drift := c.Drift(approval.MadeOn(c.Log, *d))
+				return &drift
+			}
+		}
+	}
+	return nil
+}
+
+// Why is the reason of a decision as a sentence of its own, whose subject is "it" where the decision is
+// meant.
+func Why(j approval.Judged) string {
+	switch verb, rest, _ := strings.Cut(j.Reason, " "); verb {
+	case "is", "was", "names", "breaks", "takes", "says", "does":
+		return "it " + j.Reason
+	case "edited", "taken", "posted", "sent":
+		return "it was " + j.Reason
+	case "expired":
+		return "it has expired"
+	case "has":
+		if strings.Contains(rest, " permission, ") {
+			return "its author " + j.Reason
+		}
+		return "it " + j.Reason
+	}
+	return j.Reason
+}
+
 // Lines are the lines, from 1, at which the parts of a Policy's file begin, by the
 // names that Explain gives them: its members, such as "approvals", and each rule of
 // protected, such as "protected[0]". Of a file that is no Policy there are none.

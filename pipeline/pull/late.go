@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -65,7 +65,7 @@ func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*ledger.Stag
 	}
 	s.Proposed(tx.PatchID(), tx.PullRequest())
 	for _, a := range ledger.Of[*ledger.ArtifactStored](from) {
-		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, approval.KindPosted}, a.Kind) {
+		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, artifact.KindPosted}, a.Kind) {
 			continue
 		}
 		raw, err := fs.ReadFile(dir, path.Clean(a.Path))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -324,12 +325,12 @@ func (s *settlement) resolve(ctx context.Context, id string) error {
 
 // posted are the comments that were made for a transaction, in the order in which
 // they were.
-func (s *settlement) posted(id string) ([]approval.Posted, error) {
+func (s *settlement) posted(id string) ([]forge.Posted, error) {
 	log, err := ledger.Read(s.ledger.Tree, id)
 	if err != nil {
 		return nil, err
 	}
-	return approval.ReadPosted(s.ledger.Tree, log)
+	return artifact.ReadPosted(s.ledger.Tree, log)
 }
 
 // policyFile is where people can read the Policy that the change was reviewed
@@ -351,7 +352,7 @@ func (s *settlement) policyFile(ctx context.Context, g pipeline.Gated) report.Po
 // the pull request's diff. Where that has none of the patch's files, any does; the
 // one comment on the pull request always works.
 func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
-	posted, err := approval.ReadPosted(g.Ledger.Tree, g.Log())
+	posted, err := artifact.ReadPosted(g.Ledger.Tree, g.Log())
 	if err != nil || len(posted) > 0 {
 		return err
 	}
@@ -384,17 +385,17 @@ func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.
 		Report: clean, Diff: shown, Needs: g.Needs(), Approvals: g.Policy().Approvals,
 		Commands: commands, Web: report.WebOf(pull.Base.CloneURL), Policy: s.policyFile(ctx, g),
 	}
-	var comment approval.Posted
+	var comment forge.Posted
 	known := slices.IndexFunc(g.Statements(), func(said approval.Statement) bool { // a run that was cut off may have asked
 		return said.Kind == approval.KindReviewComment && said.Author.ID == s.viewer.ID && said.ReplyTo == "" && question.Is(said.Body) && !said.Edited
 	})
 	if known >= 0 {
 		said := g.Statements()[known]
-		comment = approval.Posted{Kind: said.Kind, ID: said.ID, URL: said.URL, BodySHA256: canon.Sum([]byte(said.Body))}
+		comment = forge.Posted{Kind: said.Kind, ID: said.ID, URL: said.URL, BodySHA256: canon.Sum([]byte(said.Body))}
 	} else if comment, err = s.Forge.CreateReviewComment(ctx, s.number, pull.Head.Commit, file, question.Body()); err != nil {
 		return err
 	}
-	after, err := s.Runner.Note(ctx, rep.TransactionID, []approval.Posted{comment})
+	after, err := s.Runner.Note(ctx, rep.TransactionID, []forge.Posted{comment})
 	if err == nil {
 		s.ledger = after
 		rep.MoveLedger(after.Tip)

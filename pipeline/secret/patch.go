@@ -38,10 +38,10 @@ func (f *Finder) Learn(set patch.Patchset) (redact.Finder, []redact.Finding) {
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
 			for _, n := range g.Find(c.Path) {
-				found = append(found, redact.Finding{c.Path, 0, n.Kind})
+				found = append(found, redact.Finding{Path: c.Path, Line: 0, Kind: n.Kind})
 			}
 			if kind := g.rules().names(c.Path); kind != "" {
-				found = append(found, redact.Finding{c.Path, 0, kind})
+				found = append(found, redact.Finding{Path: c.Path, Line: 0, Kind: kind})
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (d *diffText) beside(set patch.Patchset) (unsearched []redact.Finding) {
 		switch c.Kind {
 		case patch.Rename:
 			if len(c.After.Data) > renames {
-				unsearched = append(unsearched, redact.Finding{c.Path, 1, KindUnscanned})
+				unsearched = append(unsearched, redact.Finding{Path: c.Path, Line: 1, Kind: KindUnscanned})
 				continue
 			}
 			renames -= len(c.After.Data)
@@ -167,7 +167,7 @@ func (d *diffText) introduced(set patch.Patchset, spans []span) (out []redact.Fi
 		}
 		if line > 0 && !seen[s.id] {
 			seen[s.id] = s.id > 0
-			out = append(out, redact.Finding{d.files[l.file].path, int(line), s.kind})
+			out = append(out, redact.Finding{Path: d.files[l.file].path, Line: int(line), Kind: s.kind})
 		}
 	}
 	return out

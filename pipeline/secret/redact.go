@@ -140,5 +140,5 @@ func (f *Finder) Refuse(path, text, why string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return &redact.FoundError{[]redact.Finding{{Path: f.Text(path), Kind: found[0].Kind}}, why}
+	return &redact.FoundError{Found: []redact.Finding{{Path: f.Text(path), Kind: found[0].Kind}}, Why: why}
 }

@@ -93,7 +93,7 @@ func (f *Finder) Find(s string) []redact.Place {
 	var out []redact.Place
 	for _, p := range spans {
 		if !p.old {
-			out = append(out, redact.Place{p.kind, p.start, p.end})
+			out = append(out, redact.Place{Kind: p.kind, Start: p.start, End: p.end})
 		}
 	}
 	return out

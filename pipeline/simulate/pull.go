@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A Pull is a merged pull request as the forge told it at the time ReadAt. Access is what those who
@@ -40,7 +42,7 @@ type Diff struct {
 // PullUnknown is a pull request of which something cannot be read.
 func PullUnknown(number int, title string, mergedAt time.Time, why error) Case {
 	return Case{
-		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: approval.Unknown, AtBest: approval.Unknown,
+		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: replay.Unknown, AtBest: replay.Unknown,
 		Difference: Unknown, Why: []string{ledger.OneLine(why.Error(), 300)},
 	}
 }
@@ -64,8 +66,8 @@ func PullRequest(pull Pull, diff Diff, p policy.Policy) Case {
 
 // replayPull is the verdict by what was said, where all that is not known is in favour,
 // and where none of it is.
-func replayPull(pull Pull, diff Diff, p policy.Policy) (approval.Replay, error) {
-	r := approval.Replay{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
+func replayPull(pull Pull, diff Diff, p policy.Policy) (replay.Replay, error) {
+	r := replay.Replay{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
 	if pull.Author.ID == "" {
 		r.Untold = append(r.Untold, "whose pull request it is")
 	}
@@ -85,7 +87,7 @@ func replayPull(pull Pull, diff Diff, p policy.Policy) (approval.Replay, error) 
 			r.Least = v
 		}
 	}
-	if r.State() != approval.Unknown {
+	if r.State() != replay.Unknown {
 		r.Untold = nil
 	}
 	return r, nil
@@ -104,7 +106,7 @@ func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(form
 		heads[commit] = favour
 		note("whether %s, which was reviewed and is not here, changed the same", cmp.Or(ledger.OneLine(commit[:min(12, len(commit))], 12), "a commit"))
 	}
-	talk := approval.Conversation{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
+	talk := conversation.Transcript{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
 	if err := pull.record(log, talk, favour, note); err != nil {
 		return approval.Case{}, err
 	}
@@ -159,9 +161,9 @@ func (pull Pull) access(who ledger.Actor) string {
 
 // record appends the decisions of a conversation to a log, as a gate would have: in favour,
 // approvals were of the head, and nobody heard a denial.
-func (pull Pull) record(log *ledger.Log, talk approval.Conversation, favour bool, note func(format string, args ...any)) error {
+func (pull Pull) record(log *ledger.Log, talk conversation.Transcript, favour bool, note func(format string, args ...any)) error {
 	for i, said := range talk.Said() {
-		decision, decides := said.Decision()
+		decision, decides := said.Command.Decision()
 		if !decides || said.Void != "" {
 			continue
 		}
@@ -176,7 +178,7 @@ func (pull Pull) record(log *ledger.Log, talk approval.Conversation, favour bool
 			on = pull.Head.Commit
 		}
 		id := fmt.Sprintf("req_%d", i+1)
-		request := ledger.ApprovalRequest{TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Kind: said.RequestKind(), Fingerprint: said.Command.Fingerprint}
+		request := ledger.ApprovalRequest{TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Kind: said.Command.RequestKind(), Fingerprint: said.Command.Fingerprint}
 		d := ledger.ApprovalDecision{
 			TransactionID: log.Meta().TransactionID, ApprovalRequestID: id, Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: said.Command.Reason,
 			Source: said.Source(approval.Access{Permission: string(policy.CanAdmin)}, on, ""),

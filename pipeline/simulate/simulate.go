@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A Difference is what another Policy would have changed.
@@ -67,7 +68,7 @@ type Case struct {
 // are those that many calls share. What cannot be read, or does not verify, is Unknown.
 func Transaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) Case {
 	log, found, err := approval.CheckRecord(tree, id)
-	c := Case{TransactionID: id, Then: approval.Unknown, Now: approval.Unknown, AtBest: approval.Unknown, Difference: Unknown, Why: []string{}}
+	c := Case{TransactionID: id, Then: replay.Unknown, Now: replay.Unknown, AtBest: replay.Unknown, Difference: Unknown, Why: []string{}}
 	switch {
 	case err == nil && len(found) > 0:
 		err = fmt.Errorf("its record does not verify: %s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)
@@ -97,7 +98,7 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	if err != nil {
 		return err
 	}
-	r, err := ps.Replay(dir, log, denials, p)
+	r, err := replay.By(ps, dir, log, denials, p)
 	if err != nil {
 		return err
 	}
@@ -124,17 +125,17 @@ func askedWhenReviewed(ps *approval.Policies, dir fs.FS, log *ledger.Log) (polic
 
 // settle compares two verdicts, and what the two Policies need of the change. Blocked says
 // why the other Policy takes it from nobody, untold what is not known beside approvals.
-func (c *Case) settle(r approval.Replay, needed, needs []policy.Need, blocked, untold []string) {
+func (c *Case) settle(r replay.Replay, needed, needs []policy.Need, blocked, untold []string) {
 	c.Then, c.Now, c.AtBest = r.Then.State, r.State(), ""
 	more, less := compare(needed, needs)
 	var why []string
 	switch {
 	case len(blocked) > 0:
 		c.Now, why = Refused, blocked
-	case c.Now == approval.Unknown:
+	case c.Now == replay.Unknown:
 		c.AtBest, why = r.Best.State, slices.Concat(more, less, notKnown(r.Untold))
 	case c.Now == approval.Approved && len(untold) > 0:
-		c.Now, c.AtBest, why = approval.Unknown, approval.Approved, slices.Concat(more, less, notKnown(untold))
+		c.Now, c.AtBest, why = replay.Unknown, approval.Approved, slices.Concat(more, less, notKnown(untold))
 	default:
 		why = slices.Concat(more, less)
 		if c.Now != c.Then {
@@ -175,7 +176,7 @@ func difference(then, now approval.State, more, less bool) Difference {
 	through := func(s approval.State) bool { return s == approval.Approved || s == Merged }
 	stopped := func(s approval.State) bool { return s == approval.Denied || s == Refused }
 	switch {
-	case now == approval.Unknown || then == approval.Unknown:
+	case now == replay.Unknown || then == replay.Unknown:
 		return Unknown
 	case stopped(now) && !stopped(then):
 		return Blocked

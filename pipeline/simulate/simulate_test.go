@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -44,7 +45,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := new(approval.Policies).Replay(dir, log, denials, policy.Default())
+	r, err := replay.By(new(approval.Policies), dir, log, denials, policy.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestWhatIf(t *testing.T) {
 			if why := strings.Join(got.Why, "; "); !strings.Contains(why, c.why) || c.why == "" && why != "" {
 				t.Errorf("%q, want %q", why, c.why)
 			}
-			if (got.AtBest != "") != (got.Now == approval.Unknown) {
+			if (got.AtBest != "") != (got.Now == replay.Unknown) {
 				t.Errorf("at best %q beside %s", got.AtBest, got.Now)
 			}
 		})
@@ -168,7 +169,7 @@ func TestLessAsked(t *testing.T) {
 	p := policy.Default()
 	p.Approvals.Required, p.Approvals.Keys = 2, "other"
 	c = simulate.Transaction(tree, new(approval.Policies), c.TransactionID, p)
-	if c.Now != approval.Unknown || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
+	if c.Now != replay.Unknown || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
@@ -81,13 +80,13 @@ func (b *board) UpdateIssue(_ context.Context, i forge.Issue) error {
 	b.issues[i.Number-1] = i
 	return nil
 }
-func (b *board) UpsertComment(_ context.Context, number int, id, body string) (approval.Posted, error) {
+func (b *board) UpsertComment(_ context.Context, number int, id, body string) (forge.Posted, error) {
 	if err := b.fail("comment"); err != nil {
-		return approval.Posted{}, err
+		return forge.Posted{}, err
 	}
 	b.writes++
 	b.comments = append(b.comments, body)
-	return approval.Posted{}, nil
+	return forge.Posted{}, nil
 }
 
 func id(n int) string { return fmt.Sprintf("%040x", n) }

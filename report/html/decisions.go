@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -20,7 +21,7 @@ func (s *sheet) decisions() {
 		if s.t.told {
 			class, says := "over", ""
 			if j := s.t.verdict.Decisions[i]; !j.Counted {
-				says = "Not counted: " + j.Why()
+				says = "Not counted: " + plain.Why(j)
 			} else {
 				class, says = map[bool]string{true: "good", false: "bad"}[d.Decision == ledger.Approve], "Counted"
 			}

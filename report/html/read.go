@@ -18,12 +18,14 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -138,7 +140,7 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	t.summarize(log)
 	t.readFiles(dir, log)
 	var err error
-	if t.verdict, t.policy, t.rules, err = r.policies.AsRecorded(dir, log); err != nil {
+	if t.verdict, t.policy, t.rules, err = replay.AsRecorded(&r.policies, dir, log); err != nil {
 		t.noPolicy = err.Error()
 	} else if t.risks != nil {
 		more := t.risks.Under(t.policy, t.Paths)
@@ -306,7 +308,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			if list, err := risk.Read(raw); err == nil {
 				t.risks = &list
 			}
-		case approval.KindStatement, "command", "validation", ledger.KindFindings, approval.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
+		case approval.KindStatement, "command", "validation", ledger.KindFindings, artifact.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw
 		}
 	}

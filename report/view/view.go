@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -155,7 +156,7 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 		Own: slices.ContainsFunc(f.Proposers, func(p ledger.Actor) bool { return p.Kind == d.Author.Kind && p.ID == d.Author.ID }),
 	}
 	if !d.Counted {
-		a.Why = d.Why()
+		a.Why = plain.Why(d)
 	}
 	a.Proof, a.Weak = Proof(d.Source, d.SignedBy != "", d.Author)
 	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // asked for again before it was carried out

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // Columns are the header of the CSV.
@@ -113,7 +113,7 @@ func explained(row evidence.Row) string {
 		return row.ExplainedBy + " " + row.Signer
 	}
 	text := strings.ReplaceAll(row.ExplainedBy, "_", " ")
-	if how := approval.Strength(row.Strength).Words(); how != "" {
+	if how := replay.Strength(row.Strength).Words(); how != "" {
 		text += ", approved " + how
 	}
 	return text

@@ -496,10 +496,6 @@ func verdictDecide(in struct {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := in.Files.fs(ledger.Dir(in.ID) + "/")
-	if err != nil {
-		return nil, err
-	}
 	log, found := ledger.ReadOwn(dir, in.ID)
 	if err := rulesOf(found); err != nil {
 		return nil, err
@@ -515,7 +511,7 @@ func verdictDecide(in struct {
 	c := approval.Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: log, Now: in.Now,
 		PullRequest: proposed.PullRequest > 0, Authors: proposed.Authors, Party: approval.ReadParty(dir, log),
-		Signed: approval.SignedAsRecorded(dir, log, p), People: approval.People(tree, log, sshsig.Allowed{}),
+		Signed: new(approval.Policies).Record(dir, log).Signed(p), People: approval.People(dir, log, sshsig.Allowed{}),
 	}
 	for _, raw := range in.Denials {
 		var d ledger.Denial

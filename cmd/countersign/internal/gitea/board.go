@@ -131,7 +131,7 @@ func (c *Client) PublishCheck(ctx context.Context, head string, check forge.Chec
 }
 
 // UpsertComment is forge.Board's.
-func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error) {
+func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (forge.Posted, error) {
 	op := fmt.Sprintf("commenting on pull request %d", number)
 	comment := map[string]string{"body": body}
 	var got said
@@ -139,7 +139,7 @@ func (c *Client) UpsertComment(ctx context.Context, number int, id, body string)
 	var err error
 	if !create {
 		if n, problem := strconv.ParseInt(id, 10, 64); problem != nil || n <= 0 {
-			return approval.Posted{}, failed(op, rest.Unusable("%+q is no number of a comment", id))
+			return forge.Posted{}, failed(op, rest.Unusable("%+q is no number of a comment", id))
 		}
 		// Of two that edit a comment at once the server refuses one (500). The text is the whole
 		// one, so that sending it again does nothing twice.
@@ -153,9 +153,9 @@ func (c *Client) UpsertComment(ctx context.Context, number int, id, body string)
 		err = rest.Unusable("the comment has no number")
 	}
 	if err != nil {
-		return approval.Posted{}, failed(op, err)
+		return forge.Posted{}, failed(op, err)
 	}
-	return approval.Posted{
+	return forge.Posted{
 		Kind: approval.KindIssueComment, ID: strconv.FormatInt(got.ID, 10), URL: got.URL, BodySHA256: canon.Sum([]byte(got.Body)),
 	}, nil
 }
@@ -163,8 +163,8 @@ func (c *Client) UpsertComment(ctx context.Context, number int, id, body string)
 // CreateReviewComment is refused: a comment is on a line here, not on a file, and one
 // line's comments are shown as one thread whichever review they are of, so that it would
 // not be certain what an answer without a fingerprint answers.
-func (c *Client) CreateReviewComment(_ context.Context, number int, _, _, _ string) (approval.Posted, error) {
-	return approval.Posted{}, failed(fmt.Sprintf("asking on pull request %d", number), &rest.Error{
+func (c *Client) CreateReviewComment(_ context.Context, number int, _, _, _ string) (forge.Posted, error) {
+	return forge.Posted{}, failed(fmt.Sprintf("asking on pull request %d", number), &rest.Error{
 		Kind: rest.KindRefused, Message: "threads on files are not used here: answers name the patch, in the conversation",
 	})
 }

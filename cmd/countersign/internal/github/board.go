@@ -145,16 +145,16 @@ func optional(s string) *string {
 
 // CreateReviewComment comments on a file of a pull request's diff as a whole,
 // which opens a thread. The path must be in the diff, the commit its head.
-func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, path, body string) (approval.Posted, error) {
+func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, path, body string) (forge.Posted, error) {
 	op := fmt.Sprintf("asking on pull request %d", number)
 	if err := checkCommit(commit); err != nil {
-		return approval.Posted{}, failed(op, err)
+		return forge.Posted{}, failed(op, err)
 	}
 	got, _, err := c.api.PullRequests.CreateComment(ctx, c.owner, c.name, number, &github.PullRequestComment{
 		Body: &body, CommitID: &commit, Path: &path, SubjectType: github.String("file"),
 	})
 	if err != nil {
-		return approval.Posted{}, failed(op, err)
+		return forge.Posted{}, failed(op, err)
 	}
 	p, err := posted(approval.KindReviewComment, got.GetID(), got.GetHTMLURL(), got.Body)
 	return p, failed(op, err)
@@ -162,7 +162,7 @@ func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, pa
 
 // UpsertComment replaces the text of a conversation comment, or posts a new one
 // where the id is "" or the comment was deleted.
-func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (approval.Posted, error) {
+func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (forge.Posted, error) {
 	op := fmt.Sprintf("commenting on pull request %d", number)
 	comment := &github.IssueComment{Body: &body}
 	var got *github.IssueComment
@@ -171,7 +171,7 @@ func (c *Client) UpsertComment(ctx context.Context, number int, id, body string)
 	if !create {
 		n, problem := strconv.ParseInt(id, 10, 64)
 		if problem != nil || n <= 0 {
-			return approval.Posted{}, failed(op, unusable("%+q is no number of a comment", id))
+			return forge.Posted{}, failed(op, unusable("%+q is no number of a comment", id))
 		}
 		got, _, err = c.api.Issues.EditComment(ctx, c.owner, c.name, n, comment)
 		create = isKind(err, KindNotFound)
@@ -180,18 +180,18 @@ func (c *Client) UpsertComment(ctx context.Context, number int, id, body string)
 		got, _, err = c.api.Issues.CreateComment(ctx, c.owner, c.name, number, comment)
 	}
 	if err != nil {
-		return approval.Posted{}, failed(op, err)
+		return forge.Posted{}, failed(op, err)
 	}
 	p, err := posted(approval.KindIssueComment, got.GetID(), got.GetHTMLURL(), got.Body)
 	return p, failed(op, err)
 }
 
 // posted takes the body as it was returned: GitHub may have changed it.
-func posted(kind string, id int64, url string, body *string) (approval.Posted, error) {
+func posted(kind string, id int64, url string, body *string) (forge.Posted, error) {
 	if id <= 0 || body == nil {
-		return approval.Posted{}, unusable("the comment has no number or no text")
+		return forge.Posted{}, unusable("the comment has no number or no text")
 	}
-	return approval.Posted{Kind: kind, ID: strconv.FormatInt(id, 10), URL: url, BodySHA256: canon.Sum([]byte(*body))}, nil
+	return forge.Posted{Kind: kind, ID: strconv.FormatInt(id, 10), URL: url, BodySHA256: canon.Sum([]byte(*body))}, nil
 }
 
 type openThread struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 func TestNew(t *testing.T) {
@@ -37,22 +38,22 @@ func TestNew(t *testing.T) {
 // A page's address has nothing of what somebody wrote, and no password.
 func TestLinksOf(t *testing.T) {
 	commit := strings.Repeat("a", 40)
-	asked := approval.Posted{Kind: approval.KindReviewComment, ID: "7"}
+	asked := forge.Posted{Kind: approval.KindReviewComment, ID: "7"}
 	for _, row := range []struct {
 		server, repository string
 		pull               int
-		comment            approval.Posted
+		comment            forge.Posted
 		commit, want       string
 	}{
-		{"https://github.com/o/n.git", "o/n", 3, approval.Posted{}, commit, "https://github.com/o/n/pull/3"},
+		{"https://github.com/o/n.git", "o/n", 3, forge.Posted{}, commit, "https://github.com/o/n/pull/3"},
 		{"https://github.com", "o/n", 3, asked, "", "https://github.com/o/n/pull/3#discussion_r7"},
-		{"https://ssh.github.com", "o/n", 3, approval.Posted{Kind: approval.KindIssueComment, ID: "8"}, "", "https://github.com/o/n/pull/3#issuecomment-8"},
+		{"https://ssh.github.com", "o/n", 3, forge.Posted{Kind: approval.KindIssueComment, ID: "8"}, "", "https://github.com/o/n/pull/3#issuecomment-8"},
 		{"http://127.0.0.1:80/o/n", "o/n", 0, asked, commit, "http://127.0.0.1:80/o/n/commit/" + commit},
-		{"https://github.com", "o/n", 3, approval.Posted{Kind: "javascript:", ID: "7"}, "", "https://github.com/o/n/pull/3"},
-		{"https://github.com", "o/n", 3, approval.Posted{Kind: approval.KindIssueComment, ID: "7 --help", URL: "https://evil.test"}, "", "https://github.com/o/n/pull/3"},
+		{"https://github.com", "o/n", 3, forge.Posted{Kind: "javascript:", ID: "7"}, "", "https://github.com/o/n/pull/3"},
+		{"https://github.com", "o/n", 3, forge.Posted{Kind: approval.KindIssueComment, ID: "7 --help", URL: "https://evil.test"}, "", "https://github.com/o/n/pull/3"},
 		{"https://github.com", "o/n", 0, asked, "main", ""},
 		{"https://github.com", "o/../x", 3, asked, commit, ""},
-		{"https://user:secret@github.com", "o/n", 3, approval.Posted{}, "", "https://github.com/o/n/pull/3"},
+		{"https://user:secret@github.com", "o/n", 3, forge.Posted{}, "", "https://github.com/o/n/pull/3"},
 		{"ssh://github.com", "o/n", 3, asked, commit, ""},
 		{"file:///etc", "o/n", 3, asked, commit, ""},
 		{"", "", 3, asked, commit, ""},

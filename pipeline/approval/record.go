@@ -18,12 +18,55 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
+// Schema is that of the documents of a kind of artifact here.
+func Schema(kind string) string { return "countersign/" + kind + "/1" }
+
+// ReadArtifact reads a JSON document that a transaction recorded; schema is where it says its own.
+func ReadArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any, schema *string) error {
+	raw, err := fs.ReadFile(dir, a.Path)
+	if err == nil {
+		err = format.Unmarshal("it", raw, doc)
+	}
+	if err == nil && *schema != Schema(a.Kind) {
+		err = errors.New("it is of an unknown schema")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.Path, err)
+	}
+	return nil
+}
+
+// storedAt is the artifact of a kind at a path among events, nil if there is none.
+func storedAt(events []ledger.Payload, kind, path string) *ledger.ArtifactStored {
+	for _, p := range events {
+		if a, is := p.(*ledger.ArtifactStored); is && a.Kind == kind && a.Path == path {
+			return a
+		}
+	}
+	return nil
+}
+
+// lastFor is the last artifact of a kind among events, nil if there is none. It has to be of the
+// apply that follows: again reports whether it was of one before. That goes by their order, as two
+// machines' clocks may differ (T56).
+func lastFor(events []ledger.Payload, kind string) (last *ledger.ArtifactStored, again bool) {
+	for _, p := range events {
+		switch p := p.(type) {
+		case *ledger.ArtifactStored:
+			if p.Kind == kind {
+				last, again = p, false
+			}
+		case *ledger.ApplyStart:
+			again = true
+		}
+	}
+	return last, again
+}
+
 // KindPolicy is the kind of the artifact that holds a Policy.
 const KindPolicy = "policy"
 
-const policySchema = "countersign/policy/1"
-
-// A PolicyDoc is that artifact, countersign/policy/1: with it whoever has the
+// A PolicyDoc is that artifact: with it whoever has the
 // transaction alone can decide again. Policy is the Policy's canonical JSON and
 // one LF, which hash to SHA256; Found is false for the defaults of a repository
 // without a Policy file.
@@ -35,23 +78,6 @@ type PolicyDoc struct {
 	Policy string `json:"policy"`
 }
 
-// NewPolicyDoc is the artifact of a Policy.
-func NewPolicyDoc(p policy.Policy, commit string, found bool) PolicyDoc {
-	return PolicyDoc{policySchema, commit, found, p.Sum(), string(p.JSON())}
-}
-
-// readArtifact reads a JSON document that a transaction recorded.
-func readArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any) error {
-	raw, err := fs.ReadFile(dir, a.Path)
-	if err == nil {
-		err = format.Unmarshal("it", raw, doc)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.Path, err)
-	}
-	return nil
-}
-
 // Policies reads Policies from the records of transactions, and each text once:
 // most transactions of a ledger went by few. The zero value has read none; it
 // may be used by several goroutines.
@@ -61,11 +87,8 @@ type Policies struct{ known sync.Map } // by text: policy.Policy
 func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
 	for _, a := range log.Artifacts(KindPolicy) {
 		var doc PolicyDoc
-		if err := readArtifact(dir, a, &doc); err != nil {
+		if err := ReadArtifact(dir, a, &doc, &doc.Schema); err != nil {
 			return policy.Policy{}, doc, err
-		}
-		if doc.Schema != policySchema {
-			return policy.Policy{}, doc, errors.New("a Policy is recorded in an unknown schema")
 		}
 		if doc.SHA256 != ref.SHA256 || doc.Commit != ref.Commit {
 			continue
@@ -85,62 +108,69 @@ func (ps *Policies) Recorded(dir fs.FS, log *ledger.Log, ref ledger.PolicyRef) (
 	return policy.Policy{}, PolicyDoc{}, errors.New("the Policy in force then is not recorded")
 }
 
+// A Record is what a transaction recorded: its directory, and the log in that. It verifies each
+// signature once, by the line of its key that it has.
+type Record struct {
+	Dir      fs.FS
+	Log      *ledger.Log
+	policies *Policies
+	proofs   map[string]proof // by the id of the request that is answered
+}
+
+// Record is that of a directory and its log.
+func (ps *Policies) Record(dir fs.FS, log *ledger.Log) *Record {
+	return &Record{dir, log, ps, map[string]proof{}}
+}
+
 // Redo holds decisions to their evidence, rule L18, and to their signatures, rule
 // L21, and decides again, from the record alone, what each apply/start was begun
-// on: rule L17. As what a pull request was merged has to be of that one: rule L25. Of a pull request the last artifact "standing" before the apply/start tells what the forge
+// on: rule L17. As what a pull request was merged has to be of that one: rule L25. Of a pull
+// request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
 func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
 	var f rule.Finder
-	end := 0
-	signatures := &signatures{dir: dir, log: log}
+	r := ps.Record(dir, log)
 	for i, p := range log.Payloads() {
-		at := fmt.Sprintf("%s:%d", ledger.EventsFile, i+1)
+		add := func(id, about string, err error) {
+			if err != nil {
+				f.Add(id, fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), "%s%v", about, err)
+			}
+		}
 		switch p := p.(type) {
 		case *ledger.ApplyStart:
-			v, err := ps.decideAgain(signatures, i, end, p.Policy)
+			v, err := r.Approved(i, p.Policy)
 			if err == nil && !slices.Equal(p.Approvals, v.Approvals()) {
 				err = errors.New("apply/start does not ask for what the recorded Policy asks for")
 			}
-			if err != nil {
-				f.Add("L17", at, "%v", err)
-			}
+			add("L17", "", err)
 		case *ledger.ValidateComplete:
-			// A pull request's own diff was merged by the Policy that its Standing names.
-			if tx := log.Transaction(); tx.GateOnly() {
-				s, err := lastStanding(dir, log.Payloads()[:i])
-				if err == nil {
-					_, err = ps.decideAgain(signatures, i, end, s.Policy)
-				}
-				if err != nil {
-					f.Add("L17", at, "%v", err)
-				}
-			}
-		case *ledger.ArtifactStored:
-			if p.Kind != KindMerge {
+			if tx := log.Transaction(); !tx.GateOnly() {
 				break
 			}
-			if _, err := ReadMerge(dir, log); err != nil {
-				f.Add("L25", at, "%v", err)
+			// A pull request's own diff was merged by the Policy that its Standing names.
+			s, err := LastStanding(dir, log.Payloads()[:i])
+			if err == nil {
+				_, err = r.Approved(i, s.Policy)
+			}
+			add("L17", "", err)
+		case *ledger.ArtifactStored:
+			if p.Kind == KindMerge {
+				_, err := ReadMerge(dir, log)
+				add("L25", "", err)
 			}
 		case *ledger.ApprovalDecision:
 			evidence, err := checkEvidence(dir, log, i, p)
-			if err != nil {
-				f.Add("L18", at, "%v", err)
-			}
-			if err := signatures.check(ps, p, evidence); err != nil {
-				f.Add("L21", at, "its signature: %v", err)
-			}
+			add("L18", "", err)
+			add("L21", "its signature: ", r.checkSignature(p, evidence))
 		}
-		end += bytes.IndexByte(log.Bytes()[end:], '\n') + 1
 	}
 	return f.Sorted()
 }
 
-// decideAgain decides on the first n events, which end at a byte of the log. It
-// is an error unless the verdict is approved.
-func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.PolicyRef) (v Verdict, err error) {
-	c, err := ps.caseBefore(signatures, n, end, ref)
+// Approved decides on the first n events. It is an error unless the verdict is approved.
+func (r *Record) Approved(n int, ref ledger.PolicyRef) (v Verdict, err error) {
+	c, err := r.Before(n, ref)
 	if err != nil {
 		return v, err
 	}
@@ -150,47 +180,48 @@ func (ps *Policies) decideAgain(signatures *signatures, n, end int, ref ledger.P
 	return v, nil
 }
 
-// caseBefore is the case of the first n events, which end at a byte of the log.
-func (ps *Policies) caseBefore(signatures *signatures, n, end int, ref ledger.PolicyRef) (c Case, err error) {
-	dir, log := signatures.dir, signatures.log
-	p, _, err := ps.Recorded(dir, log, ref)
+// Before is the case of the first n events, at the time of the event that follows them.
+func (r *Record) Before(n int, ref ledger.PolicyRef) (c Case, err error) {
+	p, _, err := r.policies.Recorded(r.Dir, r.Log, ref)
 	if err != nil {
 		return c, err
 	}
-	at, err := log.Time(n)
+	at, err := r.Log.Time(n)
 	if err != nil {
 		return c, err
 	}
-	c, err = signatures.caseAt(end, at, p)
-	if err != nil {
+	if c, err = r.At(n, at, p); err != nil {
 		return c, err
 	}
-	if proposed := c.Log.Transaction().Pointers.Proposal; proposed.PullRequest == 0 {
-		c.Needs, c.Policy.Approvals.SameHead = granted(c.Needs), false
-	} else {
-		s, err := standingFor(dir, c.Log)
+	if c.PullRequest {
+		s, err := r.Standing(c.Log)
 		if err != nil {
 			return c, err
 		}
 		c = c.On(s)
+	} else {
+		c.Needs, c.Policy.Approvals.SameHead = Granted(c.Needs), false
 	}
-	if p.Approvals.Drift != nil {
-		doc, err := lastDrift(dir, c.Log.Payloads())
-		if err == nil {
-			err = doc.measured(c.goesOnto(log.Payloads()[n]), log.Meta().BaseCommit)
-		}
-		if err != nil {
-			return c, err
-		}
-		c.Drift = doc.Of
+	if p.Approvals.Drift == nil {
+		return c, nil
 	}
-	return c, nil
+	onto := c.Head // of a pull request's own diff
+	if start, is := r.Log.Payloads()[n].(*ledger.ApplyStart); is {
+		onto = start.BaseCommit
+	}
+	doc, err := LastDrift(r.Dir, c.Log.Payloads())
+	if err == nil {
+		err = doc.measured(onto, r.Log.Meta().BaseCommit)
+	}
+	c.Drift = doc.Of
+	return c, err
 }
 
-// caseAt is the case of the events that end at a byte of the log, under a Policy and at a
-// time, by what stands in these events: without what the forge answered, and what has moved.
-func (s *signatures) caseAt(end int, at time.Time, p policy.Policy) (Case, error) {
-	before, err := ledger.ReadLog(s.log.Bytes()[:end])
+// At is the case of the first n events, under a Policy and at a time, by what stands in these
+// events: without what the forge answered, and what has moved.
+func (r *Record) At(n int, at time.Time, p policy.Policy) (Case, error) {
+	lines := bytes.SplitAfterN(r.Log.Bytes(), []byte("\n"), n+1)
+	before, err := ledger.ReadLog(bytes.Join(lines[:n], nil))
 	if err != nil {
 		return Case{}, err
 	}
@@ -200,32 +231,12 @@ func (s *signatures) caseAt(end int, at time.Time, p policy.Policy) (Case, error
 	}
 	return Case{
 		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
-		Party: ReadParty(s.dir, before), PullRequest: proposed.PullRequest > 0, Signed: s.signedAt(p),
-		People: people(before, sshsig.Allowed{}, func(name string) ([]byte, error) { return fs.ReadFile(s.dir, name) }),
+		Party: ReadParty(r.Dir, before), PullRequest: proposed.PullRequest > 0, Signed: r.Signed(p), People: People(r.Dir, before, sshsig.Allowed{}),
 	}, nil
 }
 
-// standingFor is the Standing of the apply that follows on a log, which must be of the
-// same pull request.
-func standingFor(dir fs.FS, before *ledger.Log) (Standing, error) {
-	s, err := lastStanding(dir, before.Payloads())
-	if number := before.Transaction().PullRequest(); err == nil && s.PullRequest != number {
-		err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, number)
-	}
-	return s, err
-}
-
-// goesOnto is the commit that an event says the change goes onto; of a pull
-// request's own diff it is the head.
-func (c Case) goesOnto(p ledger.Payload) string {
-	if start, ok := p.(*ledger.ApplyStart); ok {
-		return start.BaseCommit
-	}
-	return c.Head
-}
-
-// granted leaves out whom the record cannot tell apart.
-func granted(needs []policy.Need) []policy.Need {
+// Granted leaves out of needs whom the record of a change without a pull request cannot tell apart.
+func Granted(needs []policy.Need) []policy.Need {
 	out := slices.Clone(needs)
 	for i := range out {
 		if len(out[i].Teams) > 0 || out[i].Owners {
@@ -239,9 +250,7 @@ func granted(needs []policy.Need) []policy.Need {
 // approvals when the forge was asked again, before an apply.
 const KindStanding = "standing"
 
-const standingSchema = "countersign/standing/1"
-
-// A Standing is that artifact, countersign/standing/1. Teams and Owners have the
+// A Standing is that artifact. Teams and Owners have the
 // ids of the accounts that are in a team, or own a path; who is not there is in
 // none, and owns nothing.
 type Standing struct {
@@ -263,33 +272,6 @@ type Stood struct {
 	Reason            string `json:"reason"` // "" where it stands
 	Permission        string `json:"permission"`
 	Role              string `json:"role"`
-}
-
-// NewStanding is a Standing of a pull request, read at a time when head was the
-// commit of its head.
-func NewStanding(readAt time.Time, pullRequest int, head string) Standing {
-	return Standing{
-		Schema: standingSchema, ReadAt: ledger.FormatTime(readAt), PullRequest: pullRequest, HeadCommit: head,
-		Decisions: []Stood{}, Teams: map[string][]string{}, Owners: map[string][]string{},
-	}
-}
-
-// Add notes a recorded approval: the reason of Conversation.Stands, and what its
-// author may do now.
-func (s *Standing) Add(d ledger.ApprovalDecision, reason string, a Access) {
-	s.Decisions = append(s.Decisions, Stood{d.ApprovalRequestID, reason == "", reason, a.Permission, a.Role})
-}
-
-// AddMember notes that the account of an id is in "org/team".
-func (s *Standing) AddMember(team, id string) { addID(s.Teams, team, id) }
-
-// AddOwner notes that the account of an id owns a path.
-func (s *Standing) AddOwner(path, id string) { addID(s.Owners, path, id) }
-
-func addID(sets map[string][]string, key, id string) {
-	if at, has := slices.BinarySearch(sets[key], id); !has && id != "" {
-		sets[key] = slices.Insert(sets[key], at, id)
-	}
 }
 
 // On is the case of a pull request with what a Standing tells and nothing else:
@@ -314,34 +296,26 @@ func (c Case) On(s Standing) Case {
 	return c
 }
 
-// lastStanding reads the last Standing among events, which has to be of the apply
-// that follows and not of one before.
-func lastStanding(dir fs.FS, events []ledger.Payload) (Standing, error) {
-	var s Standing
-	at, applied := -1, -1
-	for i, p := range events {
-		switch p := p.(type) {
-		case *ledger.ArtifactStored:
-			if p.Kind == KindStanding {
-				at = i
-			}
-		case *ledger.ApplyStart:
-			applied = i
-		}
-	}
-	if at < 0 {
+// LastStanding reads the Standing among events that is of the apply which follows.
+func LastStanding(dir fs.FS, events []ledger.Payload) (s Standing, err error) {
+	a, again := lastFor(events, KindStanding)
+	switch {
+	case a == nil:
 		return s, errors.New("which approvals still stood when the change was applied is not recorded")
-	}
-	if at < applied { // by their order: two machines' clocks may differ (T56)
+	case again:
 		return s, errors.New("which approvals still stood was not asked again for this apply")
 	}
-	if err := readArtifact(dir, events[at].(*ledger.ArtifactStored), &s); err != nil {
-		return s, err
+	return s, ReadArtifact(dir, a, &s, &s.Schema)
+}
+
+// Standing is that of the apply that follows on a log, which must be of the
+// same pull request.
+func (r *Record) Standing(before *ledger.Log) (Standing, error) {
+	s, err := LastStanding(r.Dir, before.Payloads())
+	if number := before.Transaction().PullRequest(); err == nil && s.PullRequest != number {
+		err = fmt.Errorf("which approvals still stood is recorded for pull request %d, not %d", s.PullRequest, number)
 	}
-	if s.Schema != standingSchema {
-		return s, errors.New("which approvals still stood is recorded in an unknown schema")
-	}
-	return s, nil
+	return s, err
 }
 
 // CheckRecord verifies a transaction's directory and its place in the index of
@@ -405,61 +379,4 @@ func checkProposed(tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
 		}
 	}
 	return nil, nil
-}
-
-// ReadStanding reads what an apply recorded of its approvals: the last before it.
-func ReadStanding(tree fs.FS, log *ledger.Log) (*Standing, error) {
-	id := log.Transaction().TransactionID
-	last := ""
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind == KindStanding {
-			last = a.Path
-		}
-	}
-	var s Standing
-	raw, err := ledger.ReadFile(tree, id, last)
-	if err == nil {
-		err = format.Unmarshal("it", raw, &s)
-	}
-	if err == nil && s.Schema != standingSchema {
-		err = errors.New("its schema is unknown")
-	}
-	if err != nil {
-		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
-	}
-	return &s, nil
-}
-
-// KindPosted is the kind of the artifact that says what we posted.
-const KindPosted = "posted"
-
-// PostedSchema is its schema.
-const PostedSchema = "countersign/posted/1"
-
-// A PostedDoc is that artifact, countersign/posted/1.
-type PostedDoc struct {
-	Schema   string   `json:"schema"`
-	Comments []Posted `json:"comments"`
-}
-
-// ReadPosted reads the comments that were made for a transaction, in the order in which
-// they were.
-func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
-	var out []Posted
-	tx := log.Transaction().TransactionID
-	for _, a := range log.Artifacts(KindPosted) {
-		var doc PostedDoc
-		raw, err := ledger.ReadFile(tree, tx, a.Path)
-		if err == nil {
-			err = format.Unmarshal("what was posted", raw, &doc)
-		}
-		if err == nil && doc.Schema != PostedSchema {
-			err = errors.New("what was posted is recorded in an unknown schema")
-		}
-		if err != nil {
-			return nil, &ledger.CorruptError{ID: tx, Err: err}
-		}
-		out = append(out, doc.Comments...)
-	}
-	return out, nil
 }

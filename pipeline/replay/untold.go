@@ -1,4 +1,4 @@
-package approval
+package replay
 
 import (
 	"bytes"
@@ -7,24 +7,27 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
 )
 
 // under is the verdict of that moment by a Policy, where what the record does not tell is
 // in favour of approval, or is not.
-func (m *moment) under(p policy.Policy, favour bool) (Verdict, error) {
+func (m *moment) under(p policy.Policy, favour bool) (approval.Verdict, error) {
 	c, err := m.caseUnder(p, favour)
 	if err != nil {
-		return Verdict{}, err
+		return approval.Verdict{}, err
 	}
 	return c.Decide(), nil
 }
 
 // caseUnder is the case of under.
-func (m *moment) caseUnder(p policy.Policy, favour bool) (Case, error) {
-	c, err := m.caseAt(m.end, m.at, p)
+func (m *moment) caseUnder(p policy.Policy, favour bool) (approval.Case, error) {
+	c, err := m.At(m.events, m.at, p)
 	if err != nil {
 		return c, err
 	}
@@ -41,7 +44,7 @@ func (m *moment) caseUnder(p policy.Policy, favour bool) (Case, error) {
 			return c, err
 		}
 	} else if len(said) > 0 {
-		m.note("whether %s would count that did not count then", count(len(said), "statement"))
+		m.note("whether %s would count that did not count then", ledger.Plural(len(said), "statement", "statements"))
 	}
 	m.people(&c, favour)
 	m.signing(&c, favour)
@@ -50,8 +53,8 @@ func (m *moment) caseUnder(p policy.Policy, favour bool) (Case, error) {
 }
 
 // people lets a case ask who is in a team or owns a path, as far as that was asked then.
-func (m *moment) people(c *Case, favour bool) {
-	ask := func(kind string, recorded func(Standing) map[string][]string) func(string, ledger.Actor) (bool, error) {
+func (m *moment) people(c *approval.Case, favour bool) {
+	ask := func(kind string, recorded func(approval.Standing) map[string][]string) func(string, ledger.Actor) (bool, error) {
 		return func(of string, who ledger.Actor) (bool, error) {
 			if m.standing != nil && slices.Contains(recorded(*m.standing)[of], who.ID) {
 				return true, nil
@@ -64,13 +67,13 @@ func (m *moment) people(c *Case, favour bool) {
 			return favour, nil
 		}
 	}
-	c.Teams = ask("team", func(s Standing) map[string][]string { return s.Teams })
-	c.Owners = ask("path", func(s Standing) map[string][]string { return s.Owners })
+	c.Teams = ask("team", func(s approval.Standing) map[string][]string { return s.Teams })
+	c.Owners = ask("path", func(s approval.Standing) map[string][]string { return s.Owners })
 	if listed := c.Policy.Approvals.Keys; listed != "" && listed != m.policy.Approvals.Keys && !favour {
 		m.note("which accounts %s has for one person", listed)
 		everybody := []string{"anybody"}
-		for _, a := range append([]ledger.Actor{m.log.Meta().Proposer}, c.Authors...) {
-			everybody = append(everybody, listedAs(a))
+		for _, a := range append([]ledger.Actor{m.Log.Meta().Proposer}, c.Authors...) {
+			everybody = append(everybody, approval.ListedAs(a))
 		}
 		c.People = func(names ...string) []string { return slices.Concat(names, everybody) }
 	}
@@ -78,7 +81,7 @@ func (m *moment) people(c *Case, favour bool) {
 
 // signing lets a case verify signatures by the lines that the record has of keys. Another
 // list of keys has these lines, or it has not.
-func (m *moment) signing(c *Case, favour bool) {
+func (m *moment) signing(c *approval.Case, favour bool) {
 	verify := c.Signed
 	a, then := c.Policy.Approvals, m.policy.Approvals
 	otherKeys := a.Keys != then.Keys || a.ForgeKeys != then.ForgeKeys
@@ -95,7 +98,7 @@ func (m *moment) signing(c *Case, favour bool) {
 }
 
 // place tells a case on which commit it is, what has moved, and which comments still stand.
-func (m *moment) place(c *Case, favour bool) {
+func (m *moment) place(c *approval.Case, favour bool) {
 	p := &c.Policy.Approvals
 	switch {
 	case m.standing != nil:
@@ -105,17 +108,17 @@ func (m *moment) place(c *Case, favour bool) {
 	case p.SameHead:
 		m.note("which commit was the head when it was decided")
 	}
-	c.Drift = func(from string) Drift {
+	c.Drift = func(from string) approval.Drift {
 		if m.drift != nil {
 			if d := m.drift(from); d.Unknown == "" {
 				return d
 			}
 		}
 		if favour {
-			return Drift{From: from, To: from}
+			return approval.Drift{From: from, To: from}
 		}
 		m.note("how far the base had moved since an approval")
-		return UnknownDrift(from, "", "it is not recorded")
+		return approval.UnknownDrift(from, "", "it is not recorded")
 	}
 	if p.Drift == nil {
 		c.Drift = nil
@@ -129,7 +132,7 @@ func (m *moment) place(c *Case, favour bool) {
 		case known && recorded != nil:
 			return recorded(d)
 		case favour:
-			return Refused(c.Policy, Access{Permission: d.Source.Permission})
+			return approval.Refused(c.Policy, approval.Access{Permission: d.Source.Permission})
 		}
 		m.note("whether the approval of %s still stood", d.Source.Author.Login)
 		return "whether it still stood is not recorded"
@@ -138,29 +141,26 @@ func (m *moment) place(c *Case, favour bool) {
 
 // uncounted are the statements that did not count then and that another Policy could
 // count, and a denial among them that it would have heard.
-func (m *moment) uncounted(p policy.Policy) (said []StatementDoc, deny *ledger.Denial, err error) {
+func (m *moment) uncounted(p policy.Policy) (said []approval.StatementDoc, deny *ledger.Denial, err error) {
 	evidence := map[string]bool{}
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
 		evidence[d.Source.Evidence] = true
 	}
-	for _, a := range m.before.Artifacts(KindStatement) {
+	for _, a := range m.before.Artifacts(approval.KindStatement) {
 		if evidence[a.Path] {
 			continue
 		}
-		var doc StatementDoc
-		if err := readArtifact(m.dir, a, &doc); err != nil {
+		var doc approval.StatementDoc
+		if err := approval.ReadArtifact(m.Dir, a, &doc, &doc.Schema); err != nil {
 			return nil, nil, err
 		}
-		void := doc.Statement.void()
-		if doc.Native {
-			void = doc.Statement.voidState()
-		}
+		void := doc.Statement.Void(doc.Native)
 		about := slices.Contains(policy.Fingerprints(m.before.Transaction().PatchID()), doc.Command.Fingerprint)
 		switch who := doc.Statement.Author; {
-		case doc.Schema != statementSchema || !about:
-		case doc.Command.Verb == VerbApprove && void == "":
+		case !about:
+		case doc.Command.Verb == approval.VerbApprove && void == "":
 			said = append(said, doc)
-		case doc.Command.Verb == VerbDeny && MayDeny(m.policy, doc.Access, who, ledger.Actor{}) != "" && MayDeny(p, doc.Access, who, ledger.Actor{}) == "":
+		case doc.Command.Verb == approval.VerbDeny && approval.Refused(m.policy, doc.Access) != "" && approval.Refused(p, doc.Access) == "":
 			deny = &ledger.Denial{Fingerprint: doc.Command.Fingerprint, Author: who, Reason: doc.Command.Reason}
 		}
 	}
@@ -168,7 +168,7 @@ func (m *moment) uncounted(p policy.Policy) (said []StatementDoc, deny *ledger.D
 }
 
 // with is the log with approvals that were not recorded as decisions.
-func (m *moment) with(said []StatementDoc) (*ledger.Log, error) {
+func (m *moment) with(said []approval.StatementDoc) (*ledger.Log, error) {
 	if len(said) == 0 {
 		return m.before, nil
 	}
@@ -176,16 +176,15 @@ func (m *moment) with(said []StatementDoc) (*ledger.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, head := log.Transaction().TransactionID, m.log.Meta().BaseCommit
+	id, head := log.Transaction().TransactionID, m.Log.Meta().BaseCommit
 	if m.standing != nil {
 		head = m.standing.HeadCommit
 	}
 	for i, doc := range said {
-		one := Said{Statement: doc.Statement, Command: doc.Command, Text: doc.Text, Native: doc.Native}
-		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: one.RequestKind(), Fingerprint: doc.Command.Fingerprint}
+		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: doc.Command.RequestKind(), Fingerprint: doc.Command.Fingerprint}
 		d := ledger.ApprovalDecision{
 			TransactionID: id, ApprovalRequestID: request.ApprovalRequestID, Decision: ledger.Approve, Fingerprint: doc.Command.Fingerprint, Reason: doc.Command.Reason,
-			Source: one.Source(doc.Access, head, ""),
+			Source: conversation.Said{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
 		}
 		if doc.Command.Signed {
 			d.Source.Signature = &ledger.Signature{KeyFingerprint: request.ApprovalRequestID}
@@ -209,8 +208,8 @@ func (m *moment) denialInDoubt(p policy.Policy) string {
 	doubt := "whether who denied it had " + string(p.Approvals.Permission) + " permission"
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
 		if d.Decision == ledger.Deny {
-			heard = heard || isLocal(d.Source) || Refused(p, Access{Permission: d.Source.Permission}) == ""
-			doubt = fmt.Sprintf("what had become of it without the denial of %s, who %s", d.Source.Author.Login, Refused(p, Access{Permission: d.Source.Permission}))
+			heard = heard || !signed.IsForge(d.Source) || approval.Refused(p, approval.Access{Permission: d.Source.Permission}) == ""
+			doubt = fmt.Sprintf("what had become of it without the denial of %s, who %s", d.Source.Author.Login, approval.Refused(p, approval.Access{Permission: d.Source.Permission}))
 		}
 	}
 	if heard {

@@ -1,19 +1,22 @@
-package approval
+// Package replay decides again on transactions of the past from their records: as it was, on
+// other terms, and by another Policy. Nothing is approved by it.
+package replay
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
 // Unknown is the state of a verdict that a record does not tell.
-const Unknown State = "unknown"
+const Unknown approval.State = "unknown"
 
 // A Replay is what a recorded transaction came to, and what it would have come to by
 // another Policy with the same proposal and the same words of the same people.
@@ -25,27 +28,27 @@ const Unknown State = "unknown"
 type Replay struct {
 	At     time.Time
 	Policy policy.Policy
-	Then   Verdict
-	Least  Verdict
-	Best   Verdict
+	Then   approval.Verdict
+	Least  approval.Verdict
+	Best   approval.Verdict
 	Untold []string
 }
 
 // State is the state of the other Policy's verdict, Unknown where that depends on what the
 // record does not tell.
-func (r Replay) State() State {
+func (r Replay) State() approval.State {
 	if r.Least.State != r.Best.State {
 		return Unknown
 	}
 	return r.Least.State
 }
 
-// Replay decides again on a transaction, whose record was verified, by another Policy at
+// By decides again on a transaction, whose record was verified, by another Policy at
 // the moment of its recorded verdict: of its merge or its last apply, else of the last event
 // while it was open. Denials are what the ledger holds against the patch. It is an error where the
 // record does not tell its own verdict.
-func (ps *Policies) Replay(dir fs.FS, log *ledger.Log, denials []ledger.Denial, p policy.Policy) (Replay, error) {
-	m, err := ps.lastVerdict(&signatures{dir: dir, log: log}, denials)
+func By(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, p policy.Policy) (Replay, error) {
+	m, err := lastVerdict(ps, dir, log, denials)
 	if err != nil {
 		return Replay{}, err
 	}
@@ -56,11 +59,11 @@ func (ps *Policies) Replay(dir fs.FS, log *ledger.Log, denials []ledger.Denial, 
 	if err != nil {
 		return Replay{}, err
 	}
-	if why := m.denialInDoubt(p); why != "" && r.Least.State == Denied {
+	if why := m.denialInDoubt(p); why != "" && r.Least.State == approval.Denied {
 		r.Best.State, r.Best.Reason = Unknown, why
 		m.note("%s", why)
 	}
-	if kept := len(m.before.Artifacts(KindStatement)); kept >= KeptStatements {
+	if kept := len(m.before.Artifacts(approval.KindStatement)); kept >= conversation.KeptStatements {
 		r.Best.State = Unknown
 		m.note("%d statements are recorded, and what else was said without counting is not", kept)
 	}
@@ -76,19 +79,20 @@ func (ps *Policies) Replay(dir fs.FS, log *ledger.Log, denials []ledger.Denial, 
 
 // A moment is that of a recorded verdict, with what the record tells of it.
 type moment struct {
-	*signatures
-	end     int // of the events that it is on, in the log's bytes
-	at      time.Time
-	policy  policy.Policy
-	then    Verdict
-	before  *ledger.Log // the log up to end
-	denials []ledger.Denial
+	*approval.Record
+	policies *approval.Policies
+	events   int // that it is on
+	at       time.Time
+	policy   policy.Policy
+	then     approval.Verdict
+	before   *ledger.Log // the log of these
+	denials  []ledger.Denial
 
-	standing *Standing          // of a pull request, nil where nothing tells what still stood
-	drift    func(string) Drift // nil where nobody measured it
-	asked    map[[2]string]bool // (team or path, id of an account): what the forge was asked then
+	standing *approval.Standing          // of a pull request, nil where nothing tells what still stood
+	drift    func(string) approval.Drift // nil where nobody measured it
+	asked    map[[2]string]bool          // (team or path, id of an account): what the forge was asked then
 	untold   []string
-	decided  func() (Case, error) // the case of then, nil where the record does not have it whole
+	decided  func() (approval.Case, error) // the case of then, nil where the record does not have it whole
 }
 
 // note adds what is not told, once.
@@ -99,24 +103,29 @@ func (m *moment) note(format string, args ...any) {
 }
 
 // lastVerdict finds the moment of the verdict that a transaction ended with, or stands at.
-func (ps *Policies) lastVerdict(s *signatures, denials []ledger.Denial) (*moment, error) {
-	m := &moment{signatures: s, asked: map[[2]string]bool{}}
-	event, ref, done := s.log.DecidedAt()
-	tx := s.log.Transaction()
-	begun := ledger.Last[*ledger.ApplyStart](s.log) != nil
+func lastVerdict(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial) (*moment, error) {
+	m := &moment{Record: ps.Record(dir, log), policies: ps, asked: map[[2]string]bool{}}
+	event, ref, done := log.DecidedAt()
+	tx := log.Transaction()
+	begun := ledger.Last[*ledger.ApplyStart](log) != nil
 	if tx.Pointers.Proposal == nil {
 		return nil, errors.New("nothing is proposed")
 	}
 	if tx.Status == ledger.Denied || !done && !begun {
-		return m, ps.openVerdict(m, denials)
+		return m, m.openVerdict(denials)
 	}
+	m.events = event
 	var err error
-	m.end = s.endOf(event)
-	if m.before, err = ledger.ReadLog(s.log.Bytes()[:m.end]); err != nil {
+	if m.at, err = log.Time(event); err != nil {
 		return nil, err
 	}
+	known, err := m.At(event, m.at, policy.Policy{})
+	if err != nil {
+		return nil, err
+	}
+	m.before = known.Log
 	if tx.PullRequest() > 0 {
-		standing, err := standingFor(s.dir, m.before)
+		standing, err := m.Standing(m.before)
 		if err != nil {
 			return nil, err
 		}
@@ -125,26 +134,23 @@ func (ps *Policies) lastVerdict(s *signatures, denials []ledger.Denial) (*moment
 			ref = standing.Policy
 		}
 	}
-	if m.at, err = s.log.Time(event); err != nil {
+	if m.policy, _, err = ps.Recorded(dir, log, ref); err != nil {
 		return nil, err
 	}
-	if m.policy, _, err = ps.Recorded(s.dir, s.log, ref); err != nil {
-		return nil, err
-	}
-	if doc, err := lastDrift(s.dir, m.before.Payloads()); err == nil {
+	if doc, err := approval.LastDrift(dir, m.before.Payloads()); err == nil {
 		m.drift = doc.Of
 	}
-	if m.then, err = ps.decideAgain(s, event, m.end, ref); err != nil {
+	if m.then, err = m.Approved(event, ref); err != nil {
 		return nil, err
 	}
-	m.decided = func() (Case, error) { return ps.caseBefore(s, event, m.end, ref) }
+	m.decided = func() (approval.Case, error) { return m.Before(event, ref) }
 	return m, m.noteQuestions()
 }
 
 // openVerdict fills in a moment of a transaction that never came to an apply. What it stood at
 // then is its status; only where nobody asked yet does the record have to be decided on.
-func (ps *Policies) openVerdict(m *moment, denials []ledger.Denial) error {
-	log := m.log
+func (m *moment) openVerdict(denials []ledger.Denial) error {
+	log := m.Log
 	last := len(log.Events()) - 1
 	ref := ledger.PolicyRef{Commit: log.Meta().PolicyCommit, SHA256: log.Transaction().Pointers.Proposal.PolicySHA256}
 	status, approved := ledger.Created, false
@@ -163,17 +169,19 @@ func (ps *Policies) openVerdict(m *moment, denials []ledger.Denial) error {
 			}
 		}
 	}
-	m.end = m.endOf(last + 1)
+	m.events = last + 1
 	var err error
-	if m.before, err = ledger.ReadLog(log.Bytes()[:m.end]); err != nil {
-		return err
-	}
 	if m.at, err = log.Time(last); err != nil {
 		return err
 	}
-	if m.policy, _, err = ps.Recorded(m.dir, log, ref); err != nil {
+	if m.policy, _, err = m.policies.Recorded(m.Dir, log, ref); err != nil {
 		return err
 	}
+	known, err := m.At(m.events, m.at, m.policy)
+	if err != nil {
+		return err
+	}
+	m.before = known.Log
 	if status == ledger.Denied {
 		m.denials = denials
 	}
@@ -181,24 +189,15 @@ func (ps *Policies) openVerdict(m *moment, denials []ledger.Denial) error {
 		return err
 	}
 	switch {
-	case status == ledger.Denied && m.then.State != Denied:
+	case status == ledger.Denied && m.then.State != approval.Denied:
 		return errors.New("it is denied, and no denial of its patch is recorded")
-	case status == ledger.Awaiting && m.then.State == Approved:
-		m.then.State, m.then.Reason = Pending, "approval asked for"
-	case approved && m.then.State != Denied:
-		m.then.State = Approved
+	case status == ledger.Awaiting && m.then.State == approval.Approved:
+		m.then.State, m.then.Reason = approval.Pending, "approval asked for"
+	case approved && m.then.State != approval.Denied:
+		m.then.State = approval.Approved
 	}
 	m.untold = nil
 	return nil
-}
-
-// endOf is where the first n events end in the log's bytes.
-func (s *signatures) endOf(n int) int {
-	end := 0
-	for range n {
-		end += bytes.IndexByte(s.log.Bytes()[end:], '\n') + 1
-	}
-	return end
 }
 
 // noteQuestions finds out what the forge was asked about people for the verdict of then.
@@ -206,7 +205,7 @@ func (m *moment) noteQuestions() error {
 	if m.standing == nil {
 		return nil
 	}
-	c, err := m.caseAt(m.end, m.at, m.policy)
+	c, err := m.At(m.events, m.at, m.policy)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package approval
+package replay
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -77,31 +78,32 @@ type Terms struct {
 // this depends on. Strength is that of what makes up for the verdict; Enough is false where
 // this is too weak. Late is true where it was not approved yet when it was made.
 type Account struct {
-	Then, Verdict Verdict
+	Then, Verdict approval.Verdict
 	Unknown       []string
 	Strength      Strength
 	Enough, Late  bool
 }
 
-// Account decides again on a transaction, whose record was verified, on other Terms.
+// On decides again on a transaction, whose record was verified, on other Terms.
 // Denials are what the ledger holds against the patch, where the change is not settled.
-func (ps *Policies) Account(dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
-	m, err := ps.lastVerdict(&signatures{dir: dir, log: log}, denials)
+func On(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
+	m, err := lastVerdict(ps, dir, log, denials)
 	if err != nil {
 		return a, err
 	}
-	if a.Then = m.then; a.Then.State != Approved {
+	if a.Then = m.then; a.Then.State != approval.Approved {
 		return a, nil
 	}
-	if a.Verdict, a.Unknown, err = ps.on(m, t, nil); err != nil || a.Verdict.State != Approved {
+	if a.Verdict, a.Unknown, err = m.on(t, nil); err != nil || a.Verdict.State != approval.Approved {
 		return a, err
 	}
 	approved := func(counts func(ledger.ApprovalDecision) bool) (bool, error) {
-		v, _, err := ps.on(m, t, counts)
-		return v.State == Approved, err
+		v, _, err := m.on(t, counts)
+		return v.State == approval.Approved, err
 	}
+	counted := m.strengths(a.Verdict)
 	for _, least := range Strengths {
-		if !slices.ContainsFunc(a.Verdict.strengths(m), func(s Strength) bool { return s == least }) {
+		if !slices.Contains(counted, least) {
 			continue
 		}
 		ok, err := approved(func(d ledger.ApprovalDecision) bool { return m.strength(d).AtLeast(least) })
@@ -127,13 +129,13 @@ func (ps *Policies) Account(dir fs.FS, log *ledger.Log, denials []ledger.Denial,
 
 // on is the verdict of that moment on some Terms, where of the approvals only those count
 // that counts takes; nil takes all.
-func (ps *Policies) on(m *moment, t Terms, counts func(ledger.ApprovalDecision) bool) (v Verdict, unknown []string, err error) {
-	p, proposed := t.Policy, m.log.Transaction().Pointers.Proposal
+func (m *moment) on(t Terms, counts func(ledger.ApprovalDecision) bool) (v approval.Verdict, unknown []string, err error) {
+	p, proposed := t.Policy, m.Log.Transaction().Pointers.Proposal
 	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)
 	if slices.ContainsFunc(needs, func(n policy.Need) bool { return n.Owners }) && !t.Owners() {
-		return Verdict{State: Unknown}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
+		return approval.Verdict{State: Unknown}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
 	}
-	decide := func(c Case) Verdict {
+	decide := func(c approval.Case) approval.Verdict {
 		if signedBy := c.Signed; t.Listed != nil {
 			c.Signed = func(d ledger.ApprovalDecision) (time.Time, error) {
 				if err := m.listed(d, t.Listed); err != nil {
@@ -169,9 +171,9 @@ func (ps *Policies) on(m *moment, t Terms, counts func(ledger.ApprovalDecision) 
 		return v, nil, err
 	}
 	v = decide(least)
-	if v.State == Denied && m.denialInDoubt(p) != "" || decide(best).State != v.State {
+	if v.State == approval.Denied && m.denialInDoubt(p) != "" || decide(best).State != v.State {
 		if counts == nil && !m.asksTheSame(p) {
-			return Verdict{State: Unknown}, m.untold, nil
+			return approval.Verdict{State: Unknown}, m.untold, nil
 		}
 		v = decide(best)
 	}
@@ -180,11 +182,11 @@ func (ps *Policies) on(m *moment, t Terms, counts func(ledger.ApprovalDecision) 
 
 // listed holds the recorded line of a decision's key to a list.
 func (m *moment) listed(d ledger.ApprovalDecision, has func(string, time.Time) bool) error {
-	_, line, err := ReadSignature(m.dir, m.log, d)
+	_, line, err := approval.ReadSignature(m.Dir, m.Log, d)
 	if err != nil {
 		return err
 	}
-	began, err := m.log.Time(0)
+	began, err := m.Log.Time(0)
 	if err == nil && !has(line, began) {
 		err = errors.New("the branch's list of keys has another line for it, or none")
 	}
@@ -192,7 +194,7 @@ func (m *moment) listed(d ledger.ApprovalDecision, has func(string, time.Time) b
 }
 
 // strengths are those of the approvals that count in a verdict.
-func (v Verdict) strengths(m *moment) (out []Strength) {
+func (m *moment) strengths(v approval.Verdict) (out []Strength) {
 	for i, d := range ledger.Of[*ledger.ApprovalDecision](m.before) {
 		if i < len(v.Decisions) && v.Decisions[i].Counted && d.Decision == ledger.Approve {
 			out = append(out, m.strength(*d))
@@ -205,7 +207,7 @@ func (v Verdict) strengths(m *moment) (out []Strength) {
 func (m *moment) strength(d ledger.ApprovalDecision) Strength {
 	switch s := d.Source; {
 	case s.Signature != nil:
-		if proven := m.of(d); proven.err == nil && proven.proof.Hardware {
+		if _, proof, err := m.Proof(d); err == nil && proof.Hardware {
 			return Hardware
 		}
 		return Signed
@@ -221,21 +223,22 @@ func (m *moment) strength(d ledger.ApprovalDecision) Strength {
 // askedAgain reports whether the forge was asked about an approval in a later stage than the one
 // that recorded it, and told that it stood.
 func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
-	var recorded time.Time
-	for i, p := range m.log.Payloads() {
-		at, err := m.log.Time(i)
-		if err != nil {
-			return false
-		}
-		if o, is := p.(*ledger.ApprovalDecision); is && o.ApprovalRequestID == d.ApprovalRequestID {
-			recorded = at
-		}
+	recorded, err := approval.DecidedIn(m.Log, d)
+	if err != nil {
+		return false
+	}
+	for i, p := range m.Log.Payloads() {
 		a, is := p.(*ledger.ArtifactStored)
-		if !is || a.Kind != KindStanding || recorded.IsZero() || !at.After(recorded) { // the events of a stage have one time
+		if !is || a.Kind != approval.KindStanding {
 			continue
 		}
-		var s Standing
-		if readArtifact(m.dir, a, &s) == nil && slices.ContainsFunc(s.Decisions, func(s Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }) {
+		at, err := m.Log.Time(i)
+		if err != nil || !at.After(recorded) { // the events of a stage have one time
+			continue
+		}
+		var s approval.Standing
+		stood := func(s approval.Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }
+		if approval.ReadArtifact(m.Dir, a, &s, &s.Schema) == nil && slices.ContainsFunc(s.Decisions, stood) {
 			return true
 		}
 	}
@@ -253,21 +256,16 @@ func (m *moment) inTime(d ledger.ApprovalDecision, t Terms) bool {
 	if t.Recorded.IsZero() {
 		return true
 	}
-	for i, p := range m.log.Payloads() {
-		if o, is := p.(*ledger.ApprovalDecision); is && o.ApprovalRequestID == d.ApprovalRequestID {
-			at, err := m.log.Time(i)
-			return err == nil && !at.After(t.Recorded)
-		}
-	}
-	return false
+	at, err := approval.DecidedIn(m.Log, d)
+	return err == nil && !at.After(t.Recorded)
 }
 
 // Needed is why a verdict is not approved, in words.
 func (a Account) Needed() string {
 	switch {
-	case a.Then.State != Approved:
+	case a.Then.State != approval.Approved:
 		return fmt.Sprintf("by its record its verdict is %s (%s)", a.Then.State, a.Then.Reason)
-	case a.Verdict.State != Approved:
+	case a.Verdict.State != approval.Approved:
 		return fmt.Sprintf("by the Policy that the branch had its verdict is %s (%s)", a.Verdict.State, a.Verdict.Reason)
 	}
 	return ""

@@ -1,0 +1,129 @@
+// Package artifact makes, for the stages, the artifacts that package approval judges a record
+// by, and reads the last of them back.
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/format"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/signed"
+)
+
+// Policy is the artifact of a Policy.
+func Policy(p policy.Policy, commit string, found bool) approval.PolicyDoc {
+	return approval.PolicyDoc{Schema: approval.Schema(approval.KindPolicy), Commit: commit, Found: found, SHA256: p.Sum(), Policy: string(p.JSON())}
+}
+
+// Signature is the artifact of a signature that was found good.
+func Signature(s signed.Signature) approval.SignatureDoc {
+	return approval.SignatureDoc{Schema: approval.Schema(approval.KindSignature), Armored: s.Armored}
+}
+
+// Key is the artifact of the line that lists a key.
+func Key(line string) approval.KeyDoc {
+	return approval.KeyDoc{Schema: approval.Schema(approval.KindKey), Line: line}
+}
+
+// SignedBlock is approval.SignedLine with the signature and the statement below the line, where
+// people can read them.
+func SignedBlock(s signed.Signature) string {
+	return approval.CommandOf(s.Statement) + "\n" + s.Block()
+}
+
+// Merge is that of a pull request. A forge that does not tell the commit or the time yet
+// is an error.
+func Merge(in ledger.Repository, number int, base, head, commit, at string) (approval.Merge, error) {
+	m := approval.Merge{
+		Schema: approval.Schema(approval.KindMerge), Repository: in, PullRequest: number, Base: base, HeadCommit: head, MergeCommit: commit, MergedAt: at,
+	}
+	return m, m.Check()
+}
+
+// Standing is one of a pull request, read at a time when head was the
+// commit of its head.
+func Standing(readAt time.Time, pullRequest int, head string) approval.Standing {
+	return approval.Standing{
+		Schema: approval.Schema(approval.KindStanding), ReadAt: ledger.FormatTime(readAt), PullRequest: pullRequest, HeadCommit: head,
+		Decisions: []approval.Stood{}, Teams: map[string][]string{}, Owners: map[string][]string{},
+	}
+}
+
+// Stood is what became of a recorded approval: the reason of Transcript.Stands, and what its
+// author may do now.
+func Stood(d ledger.ApprovalDecision, reason string, a approval.Access) approval.Stood {
+	return approval.Stood{ApprovalRequestID: d.ApprovalRequestID, Stands: reason == "", Reason: reason, Permission: a.Permission, Role: a.Role}
+}
+
+// AddID notes that the account of an id is in the team or owns the path that is the key.
+func AddID(sets map[string][]string, key, id string) {
+	if at, has := slices.BinarySearch(sets[key], id); !has && id != "" {
+		sets[key] = slices.Insert(sets[key], at, id)
+	}
+}
+
+// ReadStanding reads what an apply recorded of its approvals: the last before it.
+func ReadStanding(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
+	id := log.Transaction().TransactionID
+	last := ""
+	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
+		if a.Kind == approval.KindStanding {
+			last = a.Path
+		}
+	}
+	var s approval.Standing
+	raw, err := ledger.ReadFile(tree, id, last)
+	if err == nil {
+		err = format.Unmarshal("it", raw, &s)
+	}
+	if err == nil && s.Schema != approval.Schema(approval.KindStanding) {
+		err = errors.New("its schema is unknown")
+	}
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
+	}
+	return &s, nil
+}
+
+// KindPosted is the kind of the artifact that says what we posted.
+const KindPosted = "posted"
+
+// A PostedDoc is that artifact.
+type PostedDoc struct {
+	Schema   string         `json:"schema"`
+	Comments []forge.Posted `json:"comments"`
+}
+
+// Posted is the artifact of comments.
+func Posted(comments []forge.Posted) PostedDoc {
+	return PostedDoc{approval.Schema(KindPosted), comments}
+}
+
+// ReadPosted reads the comments that were made for a transaction, in the order in which
+// they were.
+func ReadPosted(tree fs.FS, log *ledger.Log) ([]forge.Posted, error) {
+	var out []forge.Posted
+	tx := log.Transaction().TransactionID
+	for _, a := range log.Artifacts(KindPosted) {
+		var doc PostedDoc
+		raw, err := ledger.ReadFile(tree, tx, a.Path)
+		if err == nil {
+			err = format.Unmarshal("what was posted", raw, &doc)
+		}
+		if err == nil && doc.Schema != approval.Schema(KindPosted) {
+			err = errors.New("what was posted is recorded in an unknown schema")
+		}
+		if err != nil {
+			return nil, &ledger.CorruptError{ID: tx, Err: err}
+		}
+		out = append(out, doc.Comments...)
+	}
+	return out, nil
+}

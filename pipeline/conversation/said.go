@@ -1,0 +1,94 @@
+package conversation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/policy"
+)
+
+// KeptStatements is how many statements a transaction has before no further one is kept
+// that does not count: anybody may write comments.
+const KeptStatements = 20
+
+// Doc is the artifact of what was said, by somebody with this access.
+// Of earlier texts it keeps the one that counts: there may be a thousand.
+func (s Said) Doc(a approval.Access) approval.StatementDoc {
+	s.Earlier = nil
+	if s.Text != s.Body {
+		s.Earlier = []string{s.Text}
+	}
+	return approval.StatementDoc{
+		Schema: approval.Schema(approval.KindStatement), Statement: s.Statement, Access: a, Text: s.Text, Command: s.Command, Native: s.Native,
+	}
+}
+
+// Source is where the decision was read, as the ledger records it: of an author
+// with this access, with the StatementDoc at the path evidence. What names no
+// commit itself was said of head.
+func (s Said) Source(a approval.Access, head, evidence string) ledger.Source {
+	return ledger.Source{
+		Kind: s.Kind, ID: s.ID, URL: s.URL, Author: s.Author, Permission: a.Permission, Commit: cmp.Or(s.Commit, head),
+		BodySHA256: canon.Sum([]byte(s.Text)), CreatedAt: s.CreatedAt, Evidence: evidence,
+	}
+}
+
+// Recorded reports whether the log has this decision of this statement.
+func (s Said) Recorded(log *ledger.Log) bool {
+	decision, _ := s.Command.Decision()
+	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](log), func(d *ledger.ApprovalDecision) bool {
+		return s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint
+	})
+}
+
+func (s Said) from(source ledger.Source) bool { return s.Kind == source.Kind && s.ID == source.ID }
+
+// Stands says why a recorded approval stands no more in this reading, "" if its
+// statement still says the same and may count. What its author may do now is
+// for the caller to ask.
+func (c Transcript) Stands(d ledger.ApprovalDecision) string {
+	for _, s := range c.Said() {
+		if !s.from(d.Source) || s.Command.Verb != approval.VerbApprove {
+			continue
+		}
+		switch {
+		case s.Command.Signed && s.Command.Fingerprint != d.Fingerprint:
+			continue // it may say several things
+		case s.Command.Fingerprint != "" && s.Command.Fingerprint != d.Fingerprint: // "" has a Void
+			return "its comment says something else now"
+		case s.Author.ID != d.Source.Author.ID:
+			return "its comment has another author now"
+		case d.Source.Signature != nil && !strings.EqualFold(s.Author.Login, d.Source.Author.Login):
+			return "its author has another login than the one that the key was looked up by; sign again"
+		case d.Source.Signature != nil && s.CreatedAt != d.Source.CreatedAt:
+			return "its comment was made at another time than is recorded"
+		case s.Void == approval.VoidEdited, s.Void == "" && !s.Native && canon.Sum([]byte(s.Text)) != d.Source.BodySHA256:
+			return "its comment was edited"
+		case s.Void == approval.VoidGone:
+			return "its comment is gone"
+		}
+		return s.Void
+	}
+	// It approves no more: either it is there with another text, or not at all.
+	for _, s := range c.Statements {
+		if s.Kind == d.Source.Kind && s.ID == d.Source.ID && !s.Gone {
+			return "its comment was edited"
+		}
+	}
+	return "its comment is gone"
+}
+
+// MayDeny says why somebody's denial is not heard, "" if it is: those with the
+// permission that the Policy asks of an approver may deny, and the pull request's
+// author always may. Nothing else is asked, as the worst of a denial is that
+// nothing happens: that of a bot, of the proposer or through an app is heard too.
+func MayDeny(p policy.Policy, a approval.Access, who, author ledger.Actor) string {
+	if who.ID != "" && who.ID == author.ID {
+		return ""
+	}
+	return approval.Refused(p, a)
+}
