@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 )
 
 // manyFiles makes a repository of 10,000 small files in 200 directories and a
@@ -136,7 +136,7 @@ func branchApply(b *testing.B, dir string, diff []byte) string {
 	fail(err)
 	tree, err := repo.Tree(ctx, head)
 	fail(err)
-	parsed, err := patch.Parse(append(diff, '\n'))
+	parsed, err := gitpatch.Parse(append(diff, '\n'))
 	fail(err)
 	set, err := parsed.Resolve(tree)
 	fail(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -24,7 +25,7 @@ func (w work) diffID(a, b string, options ...string) (string, error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	diff, err := patch.Parse(raw)
+	diff, err := gitpatch.Parse(raw)
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 )
 
 // An escapedPart has the lines of one side of a file that a diff shows with escapes.
@@ -20,7 +20,7 @@ type escapedPart struct {
 // lines that are added, and for bytes that are not UTF-8 in lines that are added or removed. Without a word, a change from such a
 // byte to the text of its escape would look like none.
 func escapedIn(diff []byte) (parts []escapedPart) {
-	for l := range patch.Lines(diff) {
+	for l := range difflook.Lines(diff) {
 		removed, text := l.Mark == '-', string(l.Text)
 		if l.Mark != '+' && !removed || removed && utf8.ValidString(text) || (Style{}).reveal(text) == text {
 			continue

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 )
 
 // renamedFrom says what a file was before it was renamed with changes, "" where it was not;
@@ -20,10 +20,10 @@ func (f File) renamedFrom(show func(string) string) string {
 // is for eyes alone, and no part of what is approved.
 func Renamed(diff []byte, s Style) string {
 	var b strings.Builder
-	for _, r := range patch.Renamings(diff) {
+	for _, r := range difflook.Renamings(diff) {
 		title := fmt.Sprintf("renamed with changes: %s → %s (%d%% alike; only for reading, the bytes above are what counts)", r.OldPath, r.NewPath, r.Alike)
 		b.WriteString("\n" + s.paint(bold, Clean(title)) + "\n")
-		for l := range patch.Lines(r.Diff) {
+		for l := range difflook.Lines(r.Diff) {
 			b.WriteString("  " + s.diffLine(l) + "\n")
 		}
 	}

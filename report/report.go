@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -110,7 +111,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
-	stats := patch.Stats(diff)
+	stats := difflook.Stats(diff)
 	item, _ := log.FileChange()
 	for i, c := range item.Item.Changes {
 		f := File{Path: c.Path, From: c.From, Kind: c.Kind, After: p.AfterSHA256[c.Path]}
@@ -120,7 +121,7 @@ func New(log *ledger.Log, diff []byte) Report {
 		}
 		r.Files = append(r.Files, f)
 	}
-	for _, one := range patch.Renamings(diff) {
+	for _, one := range difflook.Renamings(diff) {
 		if one.From < len(r.Files) && one.To < len(r.Files) {
 			r.Files[one.To].RenamedFrom, r.Files[one.To].Alike = r.Files[one.From].Path, one.Alike
 		}

@@ -9,9 +9,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
@@ -61,7 +61,7 @@ func (s Style) paint(code, text string) string {
 func (r Report) found() string {
 	var all []string
 	for _, o := range r.Offsets {
-		if text := o.String(); !slices.Contains(all, text) {
+		if text := difflook.Moved(o); !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
@@ -76,7 +76,7 @@ func (r Report) moved() string {
 	if len(r.Moved) == 0 {
 		return ""
 	}
-	return Clean(patch.QuoteList(r.Moved)) + " changed meanwhile"
+	return Clean(difflook.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
 func (f File) name() string {
@@ -163,7 +163,7 @@ func Diff(diff []byte, s Style) string {
 	var b strings.Builder
 	var escaped []int
 	n := 0
-	for l := range patch.Lines(diff) {
+	for l := range difflook.Lines(diff) {
 		n++
 		text := strings.TrimSuffix(string(l.Raw), "\n")
 		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
@@ -178,7 +178,7 @@ func Diff(diff []byte, s Style) string {
 	return b.String()
 }
 
-func (s Style) diffLine(l patch.Line) string {
+func (s Style) diffLine(l difflook.Line) string {
 	shown := s.reveal(strings.TrimSuffix(string(l.Raw), "\n"))
 	switch l.Mark {
 	case '@':

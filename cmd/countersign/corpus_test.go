@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -52,7 +53,7 @@ func TestReleaseCorpus(t *testing.T) {
 			files := 0
 			for _, how := range [][]string{{"-U3"}, {"-U0", "--no-renames"}, {"-M", "-C", "--patience"}, {"-B", "-M", "-U8"}} {
 				diff := s.git(append([]string{"diff", "--cached", "--binary"}, how...)...)
-				parsed, err := patch.Parse([]byte(diff))
+				parsed, err := gitpatch.Parse([]byte(diff))
 				check(t, err)
 				set, err := parsed.Resolve(base)
 				check(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/review"
 )
@@ -19,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata/screens anew")
 // TestScreens: what a person reads of these errors is a golden file. They are not folded, whatever
 // the screen is: a hint is pasted. Package report has the other screens.
 func TestScreens(t *testing.T) {
-	moved := &patch.Error{Path: "mux.go", Base: true, Mismatch: &patch.Mismatch{Line: 28, Wants: []byte("type Router struct {\n"), Has: []byte("type Router struct { // human\n")}}
+	moved := &patch.Error{Path: "mux.go", Base: true, Cause: &gitpatch.Mismatch{Line: 28, Wants: []byte("type Router struct {\n"), Has: []byte("type Router struct { // human\n")}}
 	unfit := func(why review.UnfitError) error {
 		why.Patch = moved
 		return &unfitError{reviewFlags{patch: "fix.patch"}, inFile("fix.patch", &why), &why}

@@ -193,7 +193,7 @@ func (j *judge) blobs(e *entry) ([]PathChange, error) {
 		return nil, &ledger.CorruptError{ID: e.id, Err: err}
 	}
 	id := func(id string) string { return strings.TrimLeft(id, "0") }
-	for _, part := range diff.Parts() {
+	for _, part := range diff.Parts {
 		one := PathChange{Path: part.Path, Old: uint32(part.Before), New: uint32(part.After), OldID: part.OldID, NewID: part.NewID}
 		if part.Kind == patch.Rename {
 			e.blobs = append(e.blobs, PathChange{Path: part.From, Old: one.Old, OldID: one.OldID})

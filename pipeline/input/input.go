@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -94,15 +95,15 @@ func (in Change) Number() int {
 
 // Diff reads a Git diff.
 func Diff(raw []byte, summary string) (Change, error) {
-	diff, err := patch.Parse(raw)
+	diff, err := gitpatch.Parse(raw)
 	if err != nil {
 		return Change{}, err
 	}
 	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve, Expands: expands(diff)}, nil
 }
 
-func expands(diffs ...patch.Diff) func(base fs.FS) int64 {
-	return func(base fs.FS) int64 { return patch.Expands(base, diffs...) }
+func expands(diffs ...gitpatch.Diff) func(base fs.FS) int64 {
+	return func(base fs.FS) int64 { return gitpatch.Expands(base, diffs...) }
 }
 
 // An InvalidError is a document that breaks the rules of its format.
@@ -143,7 +144,7 @@ func Pack(raw []byte, summary string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	ops := make([]patch.Operation, 0, len(p.Operations))
+	ops := make([]fileOp, 0, len(p.Operations))
 	for _, o := range p.Operations {
 		if err := o.CheckHash(); err != nil {
 			return Change{}, &patch.Error{Message: err.Error()}
@@ -175,7 +176,7 @@ func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, 
 	if err != nil {
 		return Change{}, err
 	}
-	var ops []patch.Operation
+	var ops []fileOp
 	for _, a := range asked.Files() {
 		ops = append(ops, operation(fileOps[a.Type], a.Target, a.Content))
 	}
@@ -205,16 +206,61 @@ var fileOps = map[string]string{
 	proposal.CreateFile: "create", proposal.ModifyFile: "modify", proposal.DeleteFile: "delete",
 }
 
-func operation(op, path string, content *string) patch.Operation {
-	o := patch.Operation{Op: op, Path: path}
+// A fileOp writes or deletes a whole file, as patch.json and Proposals do.
+type fileOp struct {
+	op      string // create, modify or delete
+	path    string
+	content []byte // nil for a delete
+}
+
+func operation(op, path string, content *string) fileOp {
+	o := fileOp{op: op, path: path}
 	if content != nil {
-		o.Content = []byte(*content)
+		o.content = []byte(*content)
 	}
 	return o
 }
 
-func operations(ops []patch.Operation) func(fs.FS) (patch.Patchset, error) {
-	return func(base fs.FS) (patch.Patchset, error) { return patch.FromOperations(base, ops) }
+// operations makes the Patchset that the operations mean on a base. A new file is a regular one; a
+// modified one keeps its mode. An operation that does not fit the base, or a path that is named twice, is
+// a *patch.Error.
+func operations(ops []fileOp) func(fs.FS) (patch.Patchset, error) {
+	return func(base fs.FS) (patch.Patchset, error) {
+		t, after := patch.NewTree(base), map[string]*patch.File{}
+		for _, o := range ops {
+			if _, twice := after[o.path]; twice {
+				return patch.Patchset{}, &patch.Error{Path: o.path, Message: "path appears twice in the patch", Try: gitpatch.TryCommit}
+			}
+			f, err := o.resolve(t)
+			if err != nil {
+				return patch.Patchset{}, err
+			}
+			after[o.path] = f
+		}
+		return t.Between(after)
+	}
+}
+
+func (o fileOp) resolve(t *patch.Tree) (*patch.File, error) {
+	if err := patch.CheckPath(o.path); err != nil {
+		return nil, err
+	}
+	before, err := t.File(o.path)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.op == "create" && before != nil:
+		return nil, &patch.Error{Path: o.path, Message: "already exists in the base commit", Try: patch.OnHead}
+	case o.op == "create":
+		return &patch.File{Mode: patch.Regular, Data: o.content}, nil
+	case before == nil:
+		return nil, &patch.Error{Path: o.path, Message: "does not exist in the base commit", Try: patch.OnHead}
+	case o.op == "modify":
+		return &patch.File{Mode: before.Mode, Data: o.content}, nil
+	case o.op == "delete":
+		return nil, nil
+	}
+	return nil, &patch.Error{Path: o.path, Message: "unknown operation " + patch.Quote(o.op)}
 }
 
 // Recipe is the seeds' remove_todo_multi: every line that contains the
@@ -255,8 +301,8 @@ func Worktree(changed []string, read func(name string, base *patch.File, most in
 			}
 			after[name] = f
 			set := patch.Patchset{Changes: []patch.Change{{Path: name, Before: before, After: f}}}
-			if room -= set.Growth(); room < 0 {
-				return patch.Patchset{}, &patch.TooLargeError{Path: name}
+			if room -= gitpatch.Growth(set); room < 0 {
+				return patch.Patchset{}, &gitpatch.TooLargeError{Path: name}
 			}
 		}
 		return patch.Between(base, after)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -275,13 +276,13 @@ func Each(raw []byte, summary string) ([]Change, error) {
 // resolved.
 func expandsLater(diffs []reader) func(base fs.FS) int64 {
 	return func(base fs.FS) int64 {
-		var read []patch.Diff
+		var read []gitpatch.Diff
 		for _, diff := range diffs {
 			if d, err := diff(func(path string) (*patch.File, error) { return patch.Lookup(base, path) }); err == nil {
 				read = append(read, d)
 			}
 		}
-		return patch.Expands(base, read...)
+		return gitpatch.Expands(base, read...)
 	}
 }
 
@@ -306,7 +307,7 @@ func change(raw []byte, pieces []Piece, summary string) (Change, error) {
 
 // with is the change with other diffs, one on what the other makes.
 func (in Change) with(diffs []reader) Change {
-	in.diffs, in.Resolve = diffs, func(base fs.FS) (patch.Patchset, error) { return patch.Series(base, diffs) }
+	in.diffs, in.Resolve = diffs, func(base fs.FS) (patch.Patchset, error) { return gitpatch.Series(base, diffs) }
 	return in
 }
 
@@ -324,7 +325,7 @@ func (in Change) IsDiff() bool { return len(in.diffs) > 0 }
 
 // Parts are what the diffs of a change say of its files on a tree, nil where it is none, or they
 // cannot be read there.
-func (in Change) Parts(base fs.FS) (parts []patch.Part) {
+func (in Change) Parts(base fs.FS) (parts []gitpatch.Part) {
 	for _, read := range in.diffs {
 		d, err := read(func(path string) (*patch.File, error) { return patch.Lookup(base, path) })
 		if err != nil {
@@ -339,7 +340,7 @@ func (in Change) Parts(base fs.FS) (parts []patch.Part) {
 func (in Change) Below(dir string) Change {
 	diffs := make([]reader, len(in.diffs))
 	for i, read := range in.diffs {
-		diffs[i] = func(there look) (patch.Diff, error) {
+		diffs[i] = func(there look) (gitpatch.Diff, error) {
 			d, err := read(func(path string) (*patch.File, error) { return there(dir + "/" + path) })
 			return d.Below(dir), err
 		}
@@ -351,7 +352,7 @@ func (in Change) Below(dir string) Change {
 func (in Change) DoneIn(base fs.FS) bool {
 	back := make([]reader, len(in.diffs))
 	for i, read := range in.diffs {
-		back[len(back)-1-i] = func(there look) (patch.Diff, error) {
+		back[len(back)-1-i] = func(there look) (gitpatch.Diff, error) {
 			d, err := read(there)
 			if err != nil {
 				return d, err

@@ -107,7 +107,7 @@ func (in Change) FileChange(p Patch, rules policy.Policy) ledger.Item {
 	before, after := p.Set.Hashes()
 	meta := &ledger.Proposal{
 		Kind: in.Kind, WorkspaceRoot: ".", BaseSHA256: before, AfterSHA256: after,
-		PatchID: p.ID, PatchFingerprint: patch.Fingerprint(p.ID), BaseCommit: p.Base, PolicySHA256: rules.Sum(),
+		PatchID: p.ID, PatchFingerprint: "patchset:" + p.ID, BaseCommit: p.Base, PolicySHA256: rules.Sum(),
 		Needle: in.Needle, ContainsSecrets: p.ContainsSecrets, PatchRedactedSHA256: p.Redacted(), Author: in.Author,
 	}
 	if p.Sealed != nil {

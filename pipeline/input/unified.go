@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -16,7 +17,7 @@ import (
 type look = func(path string) (*patch.File, error)
 
 // A reader reads a diff, given the files that it is put on.
-type reader = func(look) (patch.Diff, error)
+type reader = func(look) (gitpatch.Diff, error)
 
 // A file is what a diff says of one file.
 type file struct {
@@ -35,15 +36,15 @@ func (f *file) add(number int, line string) {
 	f.lines = append(f.lines, number)
 }
 
-// read reads one diff: as patch.Parse does, else as "git apply" finds it in a text.
+// read reads one diff: as gitpatch.Parse does, else as "git apply" finds it in a text.
 func read(raw []byte) (reader, error) {
-	d, err := patch.Parse(raw)
+	d, err := gitpatch.Parse(raw)
 	f := newFinder(raw)
 	if err == nil || f.first() == 0 {
-		return func(look) (patch.Diff, error) { return d.Moved(), nil }, err
+		return func(look) (gitpatch.Diff, error) { return d.Moved(), nil }, err
 	}
 	files, err := f.files()
-	return func(there look) (patch.Diff, error) { return diff(files, there) }, err
+	return func(there look) (gitpatch.Diff, error) { return diff(files, there) }, err
 }
 
 // A finder reads the diffs that "git apply" finds in a text: below a line "diff --git", or
@@ -217,7 +218,7 @@ func (f *finder) hunks(out *file) error {
 }
 
 // body takes over the lines of a hunk. What it has beyond its counts comes along, for
-// patch.Parse to refuse.
+// gitpatch.Parse to refuse.
 func (f *finder) body(out *file, olds, news int) {
 	for f.next < len(f.lines) {
 		l := f.lines[f.next]
@@ -287,7 +288,7 @@ func plainName(text string) (name string, epoch bool, err error) {
 	if !strings.HasPrefix(text, `"`) {
 		text, _, _ = strings.Cut(text, "\t")
 	}
-	if name, err = patch.Unquote(strings.TrimRight(text, " \t")); name == "/dev/null" {
+	if name, err = gitpatch.Unquote(strings.TrimRight(text, " \t")); name == "/dev/null" {
 		name = ""
 	}
 	return name, epoch, err
@@ -371,12 +372,12 @@ func find(files []*file, there look) (paths []string, err error) {
 	return paths, err
 }
 
-// diff is what patch.Parse makes of files, once what Git writes above their hunks is there.
+// diff is what gitpatch.Parse makes of files, once what Git writes above their hunks is there.
 // It reads them as strictly as one of Git's.
-func diff(files []*file, there look) (patch.Diff, error) {
+func diff(files []*file, there look) (gitpatch.Diff, error) {
 	paths, err := find(files, there)
 	if err != nil {
-		return patch.Diff{}, err
+		return gitpatch.Diff{}, err
 	}
 	var git strings.Builder
 	lines := []int{0} // of the input, by that of what is written
@@ -384,7 +385,7 @@ func diff(files []*file, there look) (patch.Diff, error) {
 		if !f.git {
 			head, err := f.head(paths[i], there)
 			if err != nil {
-				return patch.Diff{}, err
+				return gitpatch.Diff{}, err
 			}
 			git.WriteString(head)
 			for range strings.Count(head, "\n") {
@@ -394,7 +395,7 @@ func diff(files []*file, there look) (patch.Diff, error) {
 		git.WriteString(f.text.String())
 		lines = append(lines, f.lines...)
 	}
-	d, err := patch.Parse([]byte(git.String()))
+	d, err := gitpatch.Parse([]byte(git.String()))
 	if e, is := err.(*patch.Error); is && e.Line < len(lines) { //nolint:errorlint // they are not wrapped
 		err = &patch.Error{Line: lines[e.Line], Path: e.Path, Message: e.Message, Try: e.Try}
 	}

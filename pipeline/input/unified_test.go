@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // after returns what a change makes of files.
@@ -144,10 +144,10 @@ func TestUnifiedAsGit(t *testing.T) {
 	}
 }
 
-// TestHostileAsGit: of the hostile diffs that patch.Parse refuses, those that are read nonetheless
+// TestHostileAsGit: of the hostile diffs that gitpatch.Parse refuses, those that are read nonetheless
 // come to exactly what git apply makes of them.
 func TestHostileAsGit(t *testing.T) {
-	cases, err := filepath.Glob("../patch/testdata/hostile/*.txtar")
+	cases, err := filepath.Glob("../gitpatch/testdata/hostile/*.txtar")
 	if err != nil || len(cases) < 400 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
@@ -172,7 +172,7 @@ func TestHostileAsGit(t *testing.T) {
 				}
 			}
 		}
-		if _, strict := patch.Parse([]byte(f.Input)); strict == nil || err != nil {
+		if _, strict := gitpatch.Parse([]byte(f.Input)); strict == nil || err != nil {
 			continue
 		}
 		got, err := read("git", f)

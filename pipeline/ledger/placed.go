@@ -79,9 +79,8 @@ func (c *checker) describes(raw []byte, p *Proposal) {
 
 // lists reports whether the items that list changes list those of the patch, in its order: a diff is shown under their names.
 func (c *checker) lists(diff patch.Diff) bool {
-	parts := diff.Parts()
 	return !slices.ContainsFunc(Of[*TurnItem](c.log), func(it *TurnItem) bool {
-		return it.Item.Changes != nil && !slices.EqualFunc(it.Item.Changes, parts, func(change ItemChange, p patch.Part) bool {
+		return it.Item.Changes != nil && !slices.EqualFunc(it.Item.Changes, diff.Parts, func(change ItemChange, p patch.Part) bool {
 			return change.Path == p.Path && change.From == p.From && change.Kind == string(p.Kind)
 		})
 	})

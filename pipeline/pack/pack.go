@@ -56,23 +56,38 @@ type Operation struct {
 // and hash hands it over. What the format cannot express (content that is not
 // UTF-8, an executable bit) is a *patch.Error.
 func Of(set patch.Patchset, proposalID, proposalHash string) (Pack, error) {
-	ops, err := set.Operations()
-	if err != nil {
-		return Pack{}, err
-	}
 	p := Pack{PatchSchemaVersion: SchemaVersion, SourceProposalID: proposalID, SourceProposalHash: proposalHash}
-	for _, op := range ops {
-		o := Operation{Op: op.Op, Path: op.Path}
-		if op.Op != "delete" {
-			if !utf8.Valid(op.Content) || bytes.IndexByte(op.Content, 0) >= 0 {
-				return Pack{}, &patch.Error{Path: op.Path, Message: "patch.json can only hold UTF-8 text"}
-			}
-			content, hash := string(op.Content), canon.Sum(op.Content)
-			o.Content, o.ExpectedHash = &content, &hash
+	for _, f := range set.Files() {
+		o, err := whole(f)
+		if err != nil {
+			return Pack{}, err
 		}
 		p.Operations = append(p.Operations, o)
 	}
 	return p, nil
+}
+
+// whole writes a change as an operation on a whole file.
+func whole(f patch.Change) (Operation, error) {
+	o, mode := Operation{Op: "modify", Path: f.Path}, patch.Regular
+	switch {
+	case f.After == nil:
+		o.Op = "delete"
+		return o, nil
+	case f.Before == nil:
+		o.Op = "create"
+	default:
+		mode = f.Before.Mode
+	}
+	switch {
+	case f.After.Mode != mode:
+		return o, &patch.Error{Path: f.Path, Message: "whole-file operations cannot set the executable bit", Try: "propose a Git diff: it says what is executable"}
+	case !utf8.Valid(f.After.Data) || bytes.IndexByte(f.After.Data, 0) >= 0:
+		return o, &patch.Error{Path: f.Path, Message: "patch.json can only hold UTF-8 text"}
+	}
+	content, hash := string(f.After.Data), canon.Sum(f.After.Data)
+	o.Content, o.ExpectedHash = &content, &hash
+	return o, nil
 }
 
 // Decode reads a parsed document that Verify accepts, its operations in the

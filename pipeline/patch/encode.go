@@ -2,7 +2,6 @@ package patch
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
@@ -11,86 +10,97 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
+// absentID is the blob id of a file that is not there.
 const absentID = "0000000000000000000000000000000000000000"
 
 // Bytes returns the canonical bytes: a Git diff that `git apply` accepts, with
 // full blob ids, three lines of context, the line diff of package linediff and
-// uncompressed binary literals. docs/formats.md specifies every line. They are
+// uncompressed binary literals. docs/spec/patch.md specifies every line. They are
 // derived once and must not be modified.
 func (p Patchset) Bytes() []byte {
-	if p.memo == nil {
+	if p.bytes == nil {
 		return encode(p.Changes)
 	}
-	return p.memo.bytes()
+	return p.bytes()
+}
+
+// ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
+func (p Patchset) ID() string { return canon.Hex(p.Bytes()) }
+
+func newPatchset(changes []Change) Patchset {
+	return Patchset{Changes: changes, bytes: sync.OnceValue(func() []byte { return encode(changes) })}
 }
 
 func encode(changes []Change) []byte {
-	pieces := make([][]byte, len(changes))
-	parallel.Do(len(changes), func(i int) { pieces[i] = changes[i].Bytes() })
-	if len(pieces) == 1 {
-		return slices.Clip(pieces[0])
-	}
-	return bytes.Join(pieces, nil)
-}
-
-// Bytes returns the canonical bytes of this one change.
-func (c Change) Bytes() []byte {
 	var b bytes.Buffer
-	c.write(&b, 100)
+	for _, c := range changes {
+		c.write(&b)
+	}
 	return b.Bytes()
 }
 
-// write writes a change; alike is the similarity of a rename, in percent, which has other
-// content only where it is shown to people (Renaming).
-func (c Change) write(b *bytes.Buffer, alike int) {
-	from := c.Path
-	if c.Kind == Rename {
-		from = c.From
-	}
-	fmt.Fprintf(b, "diff --git %s %s\n", quoteName("a/"+from), quoteName("b/"+c.Path))
-	switch {
-	case c.Before == nil:
-		fmt.Fprintf(b, "new file mode %s\n", c.After.Mode)
-	case c.After == nil:
-		fmt.Fprintf(b, "deleted file mode %s\n", c.Before.Mode)
-	case c.Before.Mode != c.After.Mode:
-		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", c.Before.Mode, c.After.Mode)
-	}
-	if c.Kind == Rename {
-		fmt.Fprintf(b, "similarity index %d%%\nrename from %s\nrename to %s\n", alike, quoteName(from), quoteName(c.Path))
-	}
-	// The index line binds the content even where no hunk shows it (a rename, a
-	// mode change, an empty file).
-	oldID, newID, mode := absentID, absentID, ""
+// Bytes returns the canonical bytes of this one change.
+func (c Change) Bytes() []byte { return encode([]Change{c}) }
+
+func (c Change) write(b *bytes.Buffer) {
+	p := Part{Kind: c.Kind, Path: c.Path, From: c.From, OldID: absentID, NewID: absentID}
+	var before, after []byte
 	if c.Before != nil {
-		oldID = c.Before.BlobID()
+		p.Before, p.OldID, before = c.Before.Mode, c.Before.BlobID(), c.Before.Data
 	}
 	if c.After != nil {
-		newID = c.After.BlobID()
+		p.After, p.NewID, after = c.After.Mode, c.After.BlobID(), c.After.Data
 	}
-	if c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode {
-		mode = " " + c.After.Mode.String()
-	}
-	fmt.Fprintf(b, "index %s..%s%s\n", oldID, newID, mode)
-	before, after := c.Before.data(), c.After.data()
+	b.WriteString(p.header())
 	switch {
 	case bytes.Equal(before, after):
 	case isBinary(before) || isBinary(after):
 		writeBinary(b, after)
 	default:
-		c.writeText(b, before, after)
+		b.WriteString(p.names())
+		old, new := linediff.Lines(before), linediff.Lines(after)
+		for _, h := range linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines) {
+			writeHunk(b, h, old, new)
+		}
 	}
 }
 
-func (f *File) data() []byte {
-	if f == nil {
-		return nil
+// header is what stands above the content of a file. The index line binds the
+// content even where no hunk shows it (a rename, a mode change, an empty file).
+func (p Part) header() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "diff --git %s %s\n", quoteName("a/"+p.Old()), quoteName("b/"+p.Path))
+	mode := ""
+	switch {
+	case p.Before == 0:
+		fmt.Fprintf(&b, "new file mode %s\n", p.After)
+	case p.After == 0:
+		fmt.Fprintf(&b, "deleted file mode %s\n", p.Before)
+	case p.Before != p.After:
+		fmt.Fprintf(&b, "old mode %s\nnew mode %s\n", p.Before, p.After)
+	default:
+		mode = " " + p.After.String()
 	}
-	return f.Data
+	if p.Kind == Rename {
+		fmt.Fprintf(&b, "similarity index 100%%\nrename from %s\nrename to %s\n", quoteName(p.From), quoteName(p.Path))
+	}
+	fmt.Fprintf(&b, "index %s..%s%s\n", p.OldID, p.NewID, mode)
+	return b.String()
+}
+
+// names are the lines above the hunks of a text.
+func (p Part) names() string {
+	old, new := "/dev/null", "/dev/null"
+	if p.Before != 0 {
+		old = headerName("a/" + p.Old())
+	}
+	if p.After != 0 {
+		new = headerName("b/" + p.Path)
+	}
+	return "--- " + old + "\n+++ " + new + "\n"
 }
 
 // isBinary: a file with a NUL byte anywhere is not shown as text.
@@ -117,60 +127,8 @@ func headerName(name string) string {
 // contextLines is the number of unchanged lines around each hunk.
 const contextLines = 3
 
-func (c Change) writeText(b *bytes.Buffer, before, after []byte) {
-	oldName, newName := "/dev/null", "/dev/null"
-	if c.Before != nil {
-		oldName = headerName("a/" + cmp.Or(c.From, c.Path))
-	}
-	if c.After != nil {
-		newName = headerName("b/" + c.Path)
-	}
-	fmt.Fprintf(b, "--- %s\n+++ %s\n", oldName, newName)
-	room := lineRooms.Get().(*lineRoom)
-	defer room.done()
-	room.old = linediff.AppendLines(room.old[:0], before)
-	room.new = linediff.AppendLines(room.new[:0], after)
-	old, new := room.old, room.new
-	hunks := linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines)
-	size := 0
-	for _, h := range hunks {
-		size += hunkSize(h, old, new)
-	}
-	b.Grow(size)
-	for _, h := range hunks {
-		writeHunk(b, h, old, new)
-	}
-}
-
-// lineRoom is memory for the lines of a file before and after, used again: with
-// many files, most of the memory would be theirs.
-type lineRoom struct{ old, new [][]byte }
-
-var lineRooms = sync.Pool{New: func() any { return new(lineRoom) }}
-
-func (r *lineRoom) done() {
-	clear(r.old)
-	clear(r.new)
-	lineRooms.Put(r)
-}
-
-// hunkSize is a little more than the bytes of a hunk, so that those of a large
-// file are written without growing, which would take their memory three times.
-func hunkSize(h linediff.Hunk, old, new [][]byte) int {
-	size := 128
-	for _, line := range old[h.OldStart : h.OldStart+h.OldLines] {
-		size += 1 + len(line)
-	}
-	for _, e := range h.Edits {
-		for _, line := range new[e.NewStart:e.NewEnd] {
-			size += 1 + len(line)
-		}
-	}
-	return size
-}
-
 func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
-	fmt.Fprintf(b, "@@ -%s +%s @@\n", hunkRange(h.OldStart, h.OldLines), hunkRange(h.NewStart, h.NewLines))
+	b.WriteString(hunkHeader(h.OldStart, h.OldLines, h.NewStart, h.NewLines))
 	at := h.OldStart
 	for _, e := range h.Edits {
 		writeLines(b, ' ', old[at:e.OldStart])
@@ -179,6 +137,10 @@ func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
 		at = e.OldEnd
 	}
 	writeLines(b, ' ', old[at:h.OldStart+h.OldLines])
+}
+
+func hunkHeader(oldStart, oldLines, newStart, newLines int) string {
+	return "@@ -" + hunkRange(oldStart, oldLines) + " +" + hunkRange(newStart, newLines) + " @@\n"
 }
 
 // hunkRange writes a hunk's start and length as Git does: the length is left
@@ -193,20 +155,26 @@ func hunkRange(start, lines int) string {
 	return fmt.Sprintf("%d,%d", start+1, lines)
 }
 
+// noNewline is the line after one that has no LF.
+const noNewline = "\\ No newline at end of file\n"
+
 func writeLines(b *bytes.Buffer, mark byte, lines [][]byte) {
 	for _, line := range lines {
 		b.WriteByte(mark)
 		b.Write(line)
 		if line[len(line)-1] != '\n' {
-			b.WriteString("\n\\ No newline at end of file\n")
+			b.WriteString("\n" + noNewline)
 		}
 	}
 }
 
+// binaryMark is the line above a binary content.
+const binaryMark = "GIT binary patch\n"
+
 // writeBinary writes Git's "literal" form: a zlib stream (RFC 1950) of stored
 // blocks (RFC 1951 3.2.4), base 85, 52 bytes a line.
 func writeBinary(b *bytes.Buffer, data []byte) {
-	fmt.Fprintf(b, "GIT binary patch\nliteral %d\n", len(data))
+	fmt.Fprintf(b, "%sliteral %d\n", binaryMark, len(data))
 	for chunk := range slices.Chunk(storedZlib(data), 52) {
 		// The length as a letter, then five characters for each four bytes, the
 		// last group padded with zeros.
@@ -251,17 +219,3 @@ func storedZlib(data []byte) []byte {
 }
 
 const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-
-func newPatchset(changes []Change) Patchset {
-	raw := sync.OnceValue(func() []byte { return encode(changes) })
-	id := sync.OnceValue(func() string { return canon.Hex(raw()) })
-	return Patchset{Changes: changes, memo: &memo{raw, id}}
-}
-
-// ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
-func (p Patchset) ID() string {
-	if p.memo == nil {
-		return canon.Hex(encode(p.Changes))
-	}
-	return p.memo.id()
-}

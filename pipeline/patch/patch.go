@@ -2,10 +2,8 @@
 // bytes of every path it touches, and from these the one canonical form whose
 // SHA-256 a human approves.
 //
-// A Diff is what somebody sent, read strictly but not yet believed. Resolve
-// puts it on a base, an fs.FS of the commit that is patched, without fuzz. The
-// canonical bytes are derived from the before and after
-// bytes alone, so the same change has the same patch_id however it was written:
+// The canonical bytes are derived from the before and after bytes alone, so the
+// same change has the same patch_id however it was written:
 //
 //	diff --git a/greet.txt b/greet.txt
 //	index ce013625030ba8dba906f756967f9e9ca394464a..b88012fa0eb63e2e1fd9b5e6a9e0a85a3fb4ee55 100644
@@ -15,13 +13,18 @@
 //	-hello
 //	+hello, world
 //
+// Parse reads them again, and nothing that Bytes would not write. Diffs that
+// others write are read by package gitpatch; what it makes of one is a Patchset,
+// and people approve that.
+//
 // Everything here is pure: no clock, no environment, no I/O but the fs.FS given.
 package patch
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +62,10 @@ func (f *File) Equal(g *File) bool {
 // BlobID is the file's Git object id: the SHA-1 of "blob <size>\0<bytes>" as
 // 40 hex digits. It identifies, it does not protect; Sum does.
 func (f *File) BlobID() string {
-	return blobID(f.Data, 2*sha1.Size)
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(f.Data))
+	h.Write(f.Data)
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // Sum is the file's "sha256:…" over its raw bytes, or nil for an absent file.
@@ -91,16 +97,22 @@ type Change struct {
 }
 
 // A Patchset is a whole change in canonical form: sorted by path in byte
-// order, one entry a path. Between and Diff.Resolve make it; its changes must
-// not be modified.
+// order, one entry a path. Tree.Between makes it; its changes must not be
+// modified.
 type Patchset struct {
 	Changes []Change
-	Offsets []Offset // which hunks of the Diff were found at another line; no part of the change
-	memo    *memo
+	Offsets []Offset // no part of the change
+	bytes   func() []byte
 }
 
-// Fingerprint is what an approval names: "patchset:" and the patch_id.
-func Fingerprint(patchID string) string { return "patchset:" + patchID }
+// An Offset says that a hunk of the diff that a Patchset was made of was found at another line than it
+// names: so many lines lower, or, where By is negative, higher. Line is the one that it names, in the
+// file before the patch.
+type Offset struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	By   int    `json:"by"`
+}
 
 // Files returns every touched path with its content before and after; a
 // renamed file counts twice, as the removal of one path and the making of
@@ -142,15 +154,15 @@ func (p Patchset) Hashes() (before, after map[string]*string) {
 // An Error says what is wrong with a proposed change. Line counts from 1 in
 // the input, 0 where the fault has no line; Path is empty where it is not about
 // one file. Base says that it is about the base commit, and that the change may fit
-// another one; Mismatch is the line of a file that a hunk does not expect, if it is that.
+// another one; Cause is what it comes from, nil if the message says all.
 // Try says what helps, "" where that is not known: a command to type, or a short sentence.
 type Error struct {
-	Line     int
-	Path     string
-	Message  string
-	Try      string
-	Base     bool
-	Mismatch *Mismatch
+	Line    int
+	Path    string
+	Message string
+	Try     string
+	Base    bool
+	Cause   error
 }
 
 func (e *Error) Error() string {
@@ -164,12 +176,23 @@ func (e *Error) Error() string {
 	return b.String() + e.Message
 }
 
+func (e *Error) Unwrap() error { return e.Cause }
+
 // Hint is what to do about it.
 func (e *Error) Hint() string {
 	if e.Try == "" && e.Base {
 		return OnHead
 	}
 	return e.Try
+}
+
+// At puts a line and a path into an *Error that has none.
+func At(err error, line int, path string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Line, e.Path = cmp.Or(e.Line, line), cmp.Or(e.Path, path)
+	}
+	return err
 }
 
 // With is the error with what helps.
@@ -180,26 +203,10 @@ func (e *Error) With(try string) *Error {
 
 // What helps in several places.
 const (
-	OnHead    = "make the diff against the commit that HEAD is on: git diff --no-textconv --no-ext-diff HEAD"
-	ReadHead  = "the proposer has to read the file as it is in HEAD, and make the change anew"
-	SayPlace  = "the proposer has to say which place is meant"
-	tryCommit = "make them commits if one builds on the other, and propose those with --as one"
-	tryDelete = "delete in the same patch what is in the way"
+	OnHead   = "make the diff against the commit that HEAD is on: git diff --no-textconv --no-ext-diff HEAD"
+	ReadHead = "the proposer has to read the file as it is in HEAD, and make the change anew"
+	SayPlace = "the proposer has to say which place is meant"
 )
-
-// A TooLargeError is a file that has more bytes than may be read.
-type TooLargeError struct{ Path string }
-
-func (e *TooLargeError) Error() string { return Quote(e.Path) + " is too large" }
-
-// Growth returns how many bytes the files of the patchset have more than before, without
-// those that became shorter.
-func (p Patchset) Growth() (n int64) {
-	for _, c := range p.Changes {
-		n += int64(max(0, len(c.After.data())-len(c.Before.data())))
-	}
-	return n
-}
 
 // Quote makes a path safe to print: as it is where it is plain, else as a Go
 // string literal with everything but printable ASCII escaped.
@@ -208,36 +215,4 @@ func Quote(path string) string {
 		return q
 	}
 	return path
-}
-
-// QuoteList makes the first few paths of a list safe to print.
-func QuoteList(paths []string) string {
-	const most = 10
-	var out []string
-	for _, p := range paths[:min(most, len(paths))] {
-		out = append(out, Quote(p))
-	}
-	if len(paths) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
-	}
-	return strings.Join(out, ", ")
-}
-
-// blobID is Git's object id of a file's content with as many hex digits as a
-// SHA-1 or SHA-256 repository has.
-func blobID(data []byte, digits int) string {
-	h := sha1.New()
-	if digits == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
-// memo keeps what is derived from the changes, once it was asked for. A
-// Patchset that was made by hand has none.
-type memo struct {
-	bytes func() []byte
-	id    func() string
 }

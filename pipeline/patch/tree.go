@@ -11,23 +11,23 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch/regular"
 )
 
-// tree reads files of a base once each. It is for one goroutine, as the base
+// A Tree reads files of a base once each. It is for one goroutine, as the base
 // need not be safe for more.
-type tree struct {
+type Tree struct {
 	base    fs.FS
 	regular *regular.Tree
 	files   map[string]*File
 }
 
-func newTree(base fs.FS) *tree {
-	return &tree{base, regular.New(base), map[string]*File{}}
-}
+// NewTree returns a Tree of a base.
+func NewTree(base fs.FS) *Tree { return &Tree{base, regular.New(base), map[string]*File{}} }
 
-// Lookup returns a regular file of a tree, nil if there is none at the path. A
-// link or a submodule at the path or above it is an *Error.
-func Lookup(base fs.FS, path string) (*File, error) { return newTree(base).file(path) }
+// Lookup is File of one path.
+func Lookup(base fs.FS, path string) (*File, error) { return NewTree(base).File(path) }
 
-func (t *tree) file(path string) (*File, error) {
+// File returns a regular file, nil if there is none at the path. A link or a
+// submodule at the path or above it is an *Error.
+func (t *Tree) File(path string) (*File, error) {
 	if f, known := t.files[path]; known {
 		return f, nil
 	}
@@ -38,7 +38,7 @@ func (t *tree) file(path string) (*File, error) {
 	return f, err
 }
 
-func (t *tree) read(path string) (*File, error) {
+func (t *Tree) read(path string) (*File, error) {
 	info, err := t.regular.Stat(path)
 	var why regular.Error
 	switch {
@@ -123,9 +123,9 @@ func (c *collider) place(dir, name, path string, last bool) error {
 	case taken && other != name:
 		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored", Try: "rename one of the two: on some systems they are one file"}
 	case taken && last:
-		return &Error{Path: path, Message: "is a directory after the patch", Try: tryDelete}
+		return &Error{Path: path, Message: "is a directory after the patch", Try: "delete in the same patch what is in the way"}
 	case taken && c.isFile(full):
-		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory", Try: tryDelete}
+		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory", Try: "delete in the same patch what is in the way"}
 	}
 	names[casefold.Name(name)] = name
 	return nil
@@ -195,23 +195,24 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Between makes the Patchset that turns the files of base into after: the
-// content of each path afterwards, nil for a path that is gone. Paths that end
-// as they began are left out; nothing changed at all is an *Error.
+// Between is Tree.Between of a base.
 func Between(base fs.FS, after map[string]*File) (Patchset, error) {
-	return between(newTree(base), after)
+	return NewTree(base).Between(after)
 }
 
 // ErrUnchanged is the *Error of a patch that changes nothing.
 var ErrUnchanged error = &Error{Message: "the patch changes nothing"}
 
-func between(t *tree, after map[string]*File) (Patchset, error) {
+// Between makes the Patchset that turns the files of the base into after: the
+// content of each path afterwards, nil for a path that is gone. Paths that end
+// as they began are left out; nothing changed at all is an *Error.
+func (t *Tree) Between(after map[string]*File) (Patchset, error) {
 	var changes []Change
 	for _, path := range slices.Sorted(maps.Keys(after)) {
 		if err := CheckPath(path); err != nil {
 			return Patchset{}, err
 		}
-		before, err := t.file(path)
+		before, err := t.File(path)
 		if err != nil {
 			return Patchset{}, err
 		}
@@ -239,19 +240,11 @@ func between(t *tree, after map[string]*File) (Patchset, error) {
 // pairRenames finds the renames. Walking the added paths in order, each is
 // paired with the first deleted path of identical content.
 func pairRenames(changes []Change) []Change {
-	added := map[int]bool{} // sizes
-	for _, c := range changes {
-		if c.Kind == Add {
-			added[len(c.After.Data)] = true
-		}
-	}
-	// The deletions of a content, in path order. Only content of a size that is
-	// also added is hashed.
-	gone, sizes := map[[sha256.Size]byte][]int{}, map[int]bool{}
+	gone := map[[sha256.Size]byte][]int{} // the deletions of a content, in path order
 	for i, c := range changes {
-		if c.Kind == Delete && added[len(c.Before.Data)] {
+		if c.Kind == Delete {
 			sum := sha256.Sum256(c.Before.Data)
-			gone[sum], sizes[len(c.Before.Data)] = append(gone[sum], i), true
+			gone[sum] = append(gone[sum], i)
 		}
 	}
 	if len(gone) == 0 {
@@ -260,19 +253,16 @@ func pairRenames(changes []Change) []Change {
 	paired := map[int]bool{}
 	for i := range changes {
 		c := &changes[i]
-		if c.Kind != Add || !sizes[len(c.After.Data)] {
+		if c.Kind != Add {
 			continue
 		}
 		sum := sha256.Sum256(c.After.Data)
-		from := gone[sum]
-		if len(from) == 0 {
-			continue
+		if from := gone[sum]; len(from) > 0 {
+			gone[sum], paired[from[0]] = from[1:], true
+			c.Kind, c.From, c.Before = Rename, changes[from[0]].Path, changes[from[0]].Before
 		}
-		gone[sum] = from[1:]
-		paired[from[0]] = true
-		c.Kind, c.From, c.Before = Rename, changes[from[0]].Path, changes[from[0]].Before
 	}
-	out := changes[:0:0]
+	var out []Change
 	for i, c := range changes {
 		if !paired[i] {
 			out = append(out, c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -147,13 +148,13 @@ func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error)
 		}
 	}
 	set, err := in.Resolve(tree)
-	if large := new(patch.TooLargeError); errors.As(err, &large) {
+	if large := new(gitpatch.TooLargeError); errors.As(err, &large) {
 		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &pipeline.LimitError{What: "bytes", Have: limits.Bytes + 1, Max: limits.Bytes})
 	}
 	if err != nil {
 		return gathered{}, r.unfit(ctx, in, base, tree, err)
 	}
-	if size := set.Growth(); in.Kind != input.KindPullRequest && size > limits.Bytes {
+	if size := gitpatch.Growth(set); in.Kind != input.KindPullRequest && size > limits.Bytes {
 		return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 	}
 	if n := len(set.Files()); n > limits.Files {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
@@ -26,7 +28,7 @@ type UnfitError struct {
 }
 
 func (e *UnfitError) Error() string {
-	switch m := e.Patch.Mismatch; {
+	switch m := e.mismatch(); {
 	case e.Done && e.Since != "":
 		return fmt.Sprintf("nothing to do: HEAD has this change since %.7s", e.Since)
 	case e.Done:
@@ -42,11 +44,16 @@ func (e *UnfitError) Error() string {
 }
 
 // Differs returns the line of the file that differs, where that says it all; nil where another reason is told.
-func (e *UnfitError) Differs() *patch.Mismatch {
-	if m := e.Patch.Mismatch; m != nil && !e.Done && m.Whole() {
+func (e *UnfitError) Differs() *gitpatch.Mismatch {
+	if m := e.mismatch(); m != nil && !e.Done && m.Whole() {
 		return m
 	}
 	return nil
+}
+
+func (e *UnfitError) mismatch() (m *gitpatch.Mismatch) {
+	errors.As(e.Patch.Cause, &m)
+	return m
 }
 
 func (e *UnfitError) Unwrap() error { return e.Patch }
@@ -176,7 +183,7 @@ func (r reviewer) renamed(ctx context.Context, base string, tree fs.FS, gone str
 			if was == nil || old != nil || now == nil || errors.Join(err1, err2) != nil {
 				continue
 			}
-			if alike := patch.Alike(was.Data, now.Data); alike > most {
+			if alike := difflook.Alike(was.Data, now.Data); alike > most {
 				best, most = file, alike
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/redact"
@@ -70,7 +71,7 @@ func (s Source) restored(ctx context.Context, tx ledger.Transaction, diff []byte
 	if err != nil {
 		return nil, false
 	}
-	parsed, err := patch.Parse(diff)
+	parsed, err := gitpatch.Parse(diff)
 	if err != nil {
 		return nil, false
 	}
@@ -115,15 +116,11 @@ func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commi
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return s.resolve(ctx, parsed, commit)
-}
-
-func (s Source) resolve(ctx context.Context, diff patch.Diff, commit string) (patch.Patchset, error) {
 	base, err := s.Repo.Tree(ctx, commit)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return diff.Resolve(base)
+	return parsed.Resolve(base)
 }
 
 // Check returns the canonical bytes of a patch that somebody gives for a
@@ -133,11 +130,15 @@ func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([
 	if tx.Pointers.Proposal == nil {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("it has no proposal")}
 	}
-	parsed, err := patch.Parse(raw)
+	parsed, err := gitpatch.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.resolve(ctx, parsed.Moved(), tx.Pointers.Proposal.BaseCommit)
+	base, err := s.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, err
+	}
+	set, err := parsed.Moved().Resolve(base)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -71,7 +72,7 @@ func onlyCRLF(data []byte) bool {
 
 // ofPart lists the risks of what a diff itself says of a file, in no certain
 // order: not those for which the file has to be seen before or after.
-func ofPart(p patch.Part, secrets []int) []Risk {
+func ofPart(p patch.Part, added []difflook.Line, lost int, secrets []int) []Risk {
 	var out []Risk
 	add := func(k Kind, detail string) {
 		out = append(out, Risk{Kind: k, Path: p.Path, From: p.From, Detail: detail})
@@ -91,7 +92,7 @@ func ofPart(p patch.Part, secrets []int) []Risk {
 	case p.Kind == patch.Delete && p.Binary:
 		add(Delete, "binary")
 	case p.Kind == patch.Delete:
-		add(Delete, lineCount(p.Lost))
+		add(Delete, lineCount(lost))
 	case p.Kind == patch.Rename:
 		add(Rename, "")
 	}
@@ -100,7 +101,7 @@ func ofPart(p patch.Part, secrets []int) []Risk {
 	} else if reason := generatedName(p.Path); reason != "" && p.Kind != patch.Delete && p.Kind != patch.Rename {
 		add(Generated, reason)
 	}
-	return append(out, inLines(p.Path, p.Added, secrets)...)
+	return append(out, inLines(p.Path, added, secrets)...)
 }
 
 // ofName lists the risks of a path as such.
@@ -142,8 +143,8 @@ func sides(c patch.Change) []string {
 
 // addedLines reads the lines that a change adds out of its canonical bytes, so
 // that they are those which a reader of the diff sees, or tells that it is binary.
-func addedLines(c patch.Change) (out []patch.Line, binary bool) {
-	for l := range patch.Lines(c.Bytes()) {
+func addedLines(c patch.Change) (out []difflook.Line, binary bool) {
+	for l := range difflook.Lines(c.Bytes()) {
 		if l.Mark == '+' {
 			out = append(out, l)
 		}

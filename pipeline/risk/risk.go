@@ -32,6 +32,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -123,14 +124,15 @@ func Of(set patch.Patchset, found []redact.Finding) []Risk {
 // lines, and those that stand there as <REDACTED:kind> where the diff is kept without.
 func OfDiff(d patch.Diff, f redact.Finder) []Risk {
 	var out []Risk
-	for _, p := range d.Parts() {
-		found := secretLines(p.Added, f)
+	for _, p := range d.Parts {
+		added, lost := difflook.Changed(p)
+		found := secretLines(added, f)
 		var lines []int
 		for _, one := range found {
 			out = append(out, Risk{Kind: Secret, Path: p.Path, Lines: []int{one.Line}, Detail: one.Kind})
 			lines = append(lines, one.Line)
 		}
-		out = append(out, ofPart(p, lines)...)
+		out = append(out, ofPart(p, added, lost, lines)...)
 	}
 	return Sort(out)
 }
@@ -141,7 +143,7 @@ const DiffAlone = "only the diff was seen: "
 var redacted = regexp.MustCompile(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
 
 // secretLines are the lines in which a secret among them begins.
-func secretLines(added []patch.Line, f redact.Finder) []redact.Finding {
+func secretLines(added []difflook.Line, f redact.Finder) []redact.Finding {
 	var text bytes.Buffer
 	ends := make([]int, len(added))
 	for i, l := range added {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 )
 
 // Diff returns a Git diff with its secrets redacted: in names, in added,
@@ -55,7 +55,7 @@ func (d *diffText) unpack() {
 		var data []byte
 		if s.from >= 0 && !d.isMarker(s) {
 			if s.literal && s.size <= left {
-				data, _ = patch.Literal(d.text[s.from:s.to], s.size)
+				data, _ = gitpatch.Literal(d.text[s.from:s.to], s.size)
 			}
 			if data == nil {
 				d.taken = append(d.taken, span{start: s.from, end: s.to, kind: KindUnscanned})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -155,7 +156,7 @@ func (t *Tree) stored(commit fs.FS, changes []patch.Change, exact bool) (effect.
 	return func(name string, base *patch.File, most int64) (*patch.File, error) {
 		form, unknown := rules.Form(name)
 		if !form.IsFiltered() && t.exceeds(name, base, most, form) {
-			return nil, &patch.TooLargeError{Path: name}
+			return nil, &gitpatch.TooLargeError{Path: name}
 		}
 		f, err := t.Read(name, base)
 		if err != nil || f == nil {

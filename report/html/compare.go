@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -70,7 +70,7 @@ func (s *sheet) compare() {
 // parts are the files of a patch.
 func (t Transaction) parts() []part {
 	var out []part
-	for l := range patch.Lines(t.patch) {
+	for l := range difflook.Lines(t.patch) {
 		if l.File == len(out) {
 			name := string(l.Text)
 			if l.File < len(t.changes) {

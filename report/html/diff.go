@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -37,7 +37,7 @@ type changedFile struct {
 // changedFiles are the files of a diff in its order, a rename where its new file is. changes and
 // list are what the record says of them.
 func changedFiles(diff []byte, changes []ledger.ItemChange, list *risk.List) []changedFile {
-	stats := patch.Stats(diff)
+	stats := difflook.Stats(diff)
 	var out []changedFile
 	for i, s := range stats {
 		f := changedFile{Number: i + 1, Name: fmt.Sprintf("file %d", i+1), diff: s.Diff}
@@ -51,17 +51,17 @@ func changedFiles(diff []byte, changes []ledger.ItemChange, list *risk.List) []c
 		}
 		out = append(out, f.counted(s))
 	}
-	for _, r := range patch.Renamings(diff) {
+	for _, r := range difflook.Renamings(diff) {
 		old, f := out[r.From], &out[r.To]
 		*f = changedFile{Number: r.To + 1, Name: old.Name + " → " + f.Name, Note: fmt.Sprintf("renamed, %d %% alike", r.Alike), diff: r.Diff, gone: old.diff, now: f.diff, from: r.From + 1}
-		*f = f.counted(patch.Stats(r.Diff)[0])
+		*f = f.counted(difflook.Stats(r.Diff)[0])
 		out[r.From].diff = nil
 	}
 	return slices.DeleteFunc(out, func(f changedFile) bool { return f.diff == nil })
 }
 
 // counted is the file with the numbers of its diff.
-func (f changedFile) counted(s patch.Stat) changedFile {
+func (f changedFile) counted(s difflook.Stat) changedFile {
 	f.Added, f.Deleted, f.Binary, f.Closed = s.Added, s.Deleted, s.Binary, s.Binary || s.Lines > maxOpenLines
 	if f.Closed && !f.Binary {
 		f.Note = strings.TrimPrefix(fmt.Sprintf("%s, %d lines", f.Note, s.Lines), ", ")
@@ -71,7 +71,7 @@ func (f changedFile) counted(s patch.Stat) changedFile {
 
 // content is what a binary file is: "PNG, 41.2 → 43.0 KB". The diff does not have what it was before:
 // its size then is from the list of risks, where that tells the size after as the diff does.
-func content(s patch.Stat, list *risk.List, name string) string {
+func content(s difflook.Stat, list *risk.List, name string) string {
 	if s.Size < 0 || len(s.Begins) == 0 {
 		return "binary"
 	}
@@ -153,8 +153,8 @@ func (s *sheet) writeDiff(files []changedFile) {
 // A drawer writes diffs line by line.
 type drawer struct {
 	*Body
-	words          int          // work that is left for the search of changed words
-	removed, added []patch.Line // of the change that is open, with what says that a newline is missing
+	words          int             // work that is left for the search of changed words
+	removed, added []difflook.Line // of the change that is open, with what says that a newline is missing
 }
 
 // told is the class of a diff that is not canonical bytes, but what differs in a rename. The title says
@@ -167,7 +167,7 @@ func (d *drawer) write(class constant, id, label string, diff []byte) {
 		d.Put(` id="{}"`, id)
 	}
 	d.Put(` tabindex="0" role="region" aria-label="{}"><code>`, label)
-	for l := range patch.Lines(diff) {
+	for l := range difflook.Lines(diff) {
 		if class != told || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
 			d.line(l)
 		}
@@ -178,7 +178,7 @@ func (d *drawer) write(class constant, id, label string, diff []byte) {
 
 // line writes a line, or keeps it until its change is whole. A removed line after an added one begins
 // another change.
-func (d *drawer) line(l patch.Line) {
+func (d *drawer) line(l difflook.Line) {
 	switch {
 	case l.Mark == '-' && len(d.added) > 0:
 		d.endChange()
@@ -220,7 +220,7 @@ var classes = map[byte]constant{'@': "g", ' ': "u", '-': "d", '+': "a"}
 
 // code writes a line, with its numbers before and after as attributes, so that they are neither copied
 // nor read as text, and with these words of it marked.
-func (d *drawer) code(l patch.Line, words []extent) {
+func (d *drawer) code(l difflook.Line, words []extent) {
 	class, known := classes[l.Mark]
 	if !known {
 		class = "m"

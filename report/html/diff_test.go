@@ -14,6 +14,7 @@ import (
 
 	parser "golang.org/x/net/html"
 
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -148,7 +149,7 @@ func holdsAll(t *testing.T, doc *parser.Node, diff []byte) {
 	for _, pre := range find(doc, "pre", "diff") {
 		all = append(all, textOf(pre))
 	}
-	for _, s := range patch.Stats(diff) {
+	for _, s := range difflook.Stats(diff) {
 		plain := new(Body).Markup("<pre>").Lines("\n" + string(s.Diff)).Markup("</pre>") // a parser leaves the first line end out
 		read, err := parser.Parse(strings.NewReader(string(plain.b)))
 		if err != nil {

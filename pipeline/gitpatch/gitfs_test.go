@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -8,80 +8,90 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every
-// hunk must apply exactly where it says, but for one that is Moved. The error is an *Error for a diff that
+// hunk must apply exactly where it says, but for one that is Moved. The error is a *patch.Error for a diff that
 // does not fit, and wraps fs errors where base could not be read; of several it
 // is the first in the diff's order.
 //
 // base should implement fs.ReadLinkFS, so that links are seen and refused. It
 // is read from one goroutine.
-func (d Diff) Resolve(base fs.FS) (Patchset, error) {
-	t := newTree(base)
-	after, offsets, err := d.after(t)
+func (d Diff) Resolve(base fs.FS) (patch.Patchset, error) {
+	t := patch.NewTree(base)
+	after, offsets, err := d.after(t.File)
 	if err != nil {
-		return Patchset{}, err
+		return patch.Patchset{}, err
 	}
-	p, err := between(t, after)
+	p, err := t.Between(after)
 	p.Offsets = offsets
-	var e *Error
+	var e *patch.Error
 	if !errors.As(err, &e) || e.Line != 0 || e.Path == "" {
 		return p, err
 	}
 	for _, s := range d.sections { // the line of the section that makes the path
 		if s.new == e.Path {
-			return p, at(err, s.line, s.new)
+			return p, patch.At(err, s.line, s.new)
 		}
 	}
 	return p, err
 }
 
+// A look returns a file that a diff is put on, nil where there is none.
+type look = func(path string) (*patch.File, error)
+
 // Series applies diffs one after the other, each to what those before it leave, and returns
 // what all of them come to. Each is made where the files are known that it is put on.
-func Series(base fs.FS, diffs []func(file func(path string) (*File, error)) (Diff, error)) (Patchset, error) {
-	t := newTree(base)
-	all := map[string]*File{}
-	var offsets []Offset
+func Series(base fs.FS, diffs []func(look) (Diff, error)) (patch.Patchset, error) {
+	t := patch.NewTree(base)
+	all := map[string]*patch.File{}
+	file := func(path string) (*patch.File, error) {
+		if f, made := all[path]; made {
+			return f, nil
+		}
+		return t.File(path)
+	}
+	var offsets []patch.Offset
 	room := int64(maxMade)
 	for i, make := range diffs {
-		d, err := make(t.file)
+		d, err := make(file)
 		if err == nil && len(diffs) == 1 {
 			return d.Resolve(base)
 		}
-		var after map[string]*File
-		var found []Offset
+		var after map[string]*patch.File
+		var found []patch.Offset
 		if err == nil {
-			after, found, err = d.after(t)
+			after, found, err = d.after(file)
 		}
 		if err != nil && len(diffs) > 1 {
 			err = fmt.Errorf("patch %d of %d: %w", i+1, len(diffs), err)
 		}
 		if err != nil {
-			return Patchset{}, err
+			return patch.Patchset{}, err
 		}
 		room += int64(d.size)
 		offsets = append(offsets, found...)
 		for path, f := range after {
-			if t.files[path], all[path] = f, f; f != nil {
+			if all[path] = f; f != nil {
 				room -= int64(len(f.Data))
 			}
 		}
 		if room < 0 {
-			return Patchset{}, &Error{Message: "the patches make too much content; give them one at a time"}
+			return patch.Patchset{}, &patch.Error{Message: "the patches make too much content; give them one at a time"}
 		}
 	}
-	p, err := Between(base, all)
+	p, err := t.Between(all)
 	p.Offsets = offsets
 	return p, err
 }
 
 // after is the content of each path afterwards, and which hunks were found elsewhere.
-func (d Diff) after(t *tree) (after map[string]*File, offsets []Offset, err error) {
-	jobs := d.jobs(t)
+func (d Diff) after(file look) (after map[string]*patch.File, offsets []patch.Offset, err error) {
+	jobs := d.jobs(file)
 	parallel.Do(len(jobs), func(i int) { jobs[i].apply(maxSearched / len(jobs)) })
-	after = map[string]*File{}
+	after = map[string]*patch.File{}
 	// Paths that renames take away may be made anew by other sections (git diff -B -M).
 	leaving := map[string]bool{}
 	for _, s := range d.sections {
@@ -91,10 +101,10 @@ func (d Diff) after(t *tree) (after map[string]*File, offsets []Offset, err erro
 	}
 	for _, j := range jobs {
 		if j.err == nil {
-			j.err = j.outcome(t, after, leaving)
+			j.err = j.outcome(file, after, leaving)
 		}
 		if j.err != nil {
-			return nil, nil, at(j.err, j.line, j.old)
+			return nil, nil, patch.At(j.err, j.line, j.old)
 		}
 		offsets = append(offsets, j.offsets...)
 	}
@@ -104,19 +114,19 @@ func (d Diff) after(t *tree) (after map[string]*File, offsets []Offset, err erro
 // job is a section with the file that it changes.
 type job struct {
 	section
-	before  *File
+	before  *patch.File
 	data    []byte // the content afterwards
-	offsets []Offset
+	offsets []patch.Offset
 	err     error
 }
 
 // jobs reads the base. The last one has the error if there is one.
-func (d Diff) jobs(t *tree) []job {
+func (d Diff) jobs(file look) []job {
 	jobs := make([]job, 0, len(d.sections))
 	room := int64(maxMade + d.size)
 	for _, s := range d.sections {
 		j := job{section: s}
-		j.before, j.err = s.find(t)
+		j.before, j.err = s.find(file)
 		if j.err == nil {
 			var size int64
 			size, j.err = s.makesBytes(j.before.Data)
@@ -136,18 +146,18 @@ func (d Diff) jobs(t *tree) []job {
 
 // find returns the base file that the section changes, an empty one for a new
 // file.
-func (s section) find(t *tree) (*File, error) {
+func (s section) find(file look) (*patch.File, error) {
 	if s.does == makes {
-		return &File{}, nil // whether the path is free is for outcome to say
+		return &patch.File{}, nil // whether the path is free is for outcome to say
 	}
-	before, err := t.file(s.old)
+	before, err := file(s.old)
 	switch {
 	case err != nil:
 		return nil, err
 	case before == nil:
-		return nil, &Error{Path: s.old, Message: "does not exist in the base commit", Base: true}
+		return nil, &patch.Error{Path: s.old, Message: "does not exist in the base commit", Base: true}
 	case s.oldMode != 0 && s.oldMode != before.Mode:
-		return nil, &Error{Path: s.old, Message: fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, s.oldMode), Base: true}
+		return nil, &patch.Error{Path: s.old, Message: fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, s.oldMode), Base: true}
 	}
 	return before, nil
 }
@@ -157,10 +167,12 @@ func (s section) misfit(err error) error {
 		return nil
 	}
 	if err == errMade {
-		return &Error{Path: s.old, Message: err.Error()}
+		return &patch.Error{Path: s.old, Message: err.Error()}
 	}
-	e := &Error{Path: s.old, Message: "does not apply to the base commit: " + err.Error(), Base: true}
-	errors.As(err, &e.Mismatch)
+	e := &patch.Error{Path: s.old, Message: "does not apply to the base commit: " + err.Error(), Base: true}
+	if m := new(Mismatch); errors.As(err, &m) {
+		e.Cause = m
+	}
 	return e
 }
 
@@ -191,25 +203,25 @@ func (j *job) apply(room int) {
 func (j *job) note(found []hunk) {
 	for i, h := range j.hunks {
 		if by := found[i].at - h.at; by != 0 {
-			j.offsets = append(j.offsets, Offset{Path: j.new, Line: h.at + 1, By: by})
+			j.offsets = append(j.offsets, patch.Offset{Path: j.new, Line: h.at + 1, By: by})
 		}
 	}
 }
 
 // outcome enters into after what the section leaves behind.
-func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) error {
+func (j *job) outcome(file look, after map[string]*patch.File, leaving map[string]bool) error {
 	if j.does == deletes {
 		if len(j.data) > 0 {
-			return &Error{Path: j.old, Message: "deletion leaves content behind", Base: true}
+			return &patch.Error{Path: j.old, Message: "deletion leaves content behind", Base: true}
 		}
 		after[j.old] = nil
 		return nil
 	}
 	if j.does != updates && !leaving[j.new] {
-		if old, err := t.file(j.new); err != nil {
+		if old, err := file(j.new); err != nil {
 			return err
 		} else if old != nil {
-			return &Error{Path: j.new, Message: "already exists in the base commit", Base: true}
+			return &patch.Error{Path: j.new, Message: "already exists in the base commit", Base: true}
 		}
 	}
 	if _, done := after[j.old]; j.does == renames && !done {
@@ -219,7 +231,7 @@ func (j *job) outcome(t *tree, after map[string]*File, leaving map[string]bool) 
 	if mode == 0 {
 		mode = j.before.Mode
 	}
-	after[j.new] = &File{Mode: mode, Data: j.data}
+	after[j.new] = &patch.File{Mode: mode, Data: j.data}
 	return nil
 }
 
@@ -253,18 +265,18 @@ func (d Diff) Restore(base fs.FS) (Diff, error) {
 		if s.does == makes || len(s.hunks) == 0 {
 			continue
 		}
-		f, err := Lookup(base, s.old)
+		f, err := patch.Lookup(base, s.old)
 		if err != nil {
 			return Diff{}, err
 		}
 		if f == nil {
-			return Diff{}, &Error{Path: s.old, Message: "does not exist in the base commit", Try: OnHead}
+			return Diff{}, &patch.Error{Path: s.old, Message: "does not exist in the base commit", Try: patch.OnHead}
 		}
 		lines := linediff.Lines(f.Data)
 		hunks := slices.Clone(s.hunks)
 		for j := range hunks {
 			if !hunks[j].restore(lines) {
-				return Diff{}, &Error{Path: s.old, Message: "has fewer lines in the base commit", Try: OnHead}
+				return Diff{}, &patch.Error{Path: s.old, Message: "has fewer lines in the base commit", Try: patch.OnHead}
 			}
 		}
 		d.sections[i].hunks = hunks
@@ -299,79 +311,4 @@ func (h *hunk) restore(lines [][]byte) bool {
 	}
 	h.body = out
 	return true
-}
-
-// An Operation writes or deletes a whole file, as patch.json and Proposals do.
-type Operation struct {
-	Op      string // create, modify or delete
-	Path    string
-	Content []byte // nil for a delete
-}
-
-// FromOperations makes the Patchset that the operations mean on base. A new
-// file is a regular one; a modified one keeps its mode. An operation that does
-// not fit the base, or a path that is named twice, is an *Error.
-func FromOperations(base fs.FS, ops []Operation) (Patchset, error) {
-	t, after := newTree(base), map[string]*File{}
-	for _, op := range ops {
-		if _, twice := after[op.Path]; twice {
-			return Patchset{}, &Error{Path: op.Path, Message: "path appears twice in the patch", Try: tryCommit}
-		}
-		f, err := op.resolve(t)
-		if err != nil {
-			return Patchset{}, err
-		}
-		after[op.Path] = f
-	}
-	return between(t, after)
-}
-
-func (op Operation) resolve(t *tree) (*File, error) {
-	if err := CheckPath(op.Path); err != nil {
-		return nil, err
-	}
-	before, err := t.file(op.Path)
-	switch {
-	case err != nil:
-		return nil, err
-	case op.Op == "create" && before != nil:
-		return nil, &Error{Path: op.Path, Message: "already exists in the base commit", Try: OnHead}
-	case op.Op == "create":
-		return &File{Mode: Regular, Data: op.Content}, nil
-	case before == nil:
-		return nil, &Error{Path: op.Path, Message: "does not exist in the base commit", Try: OnHead}
-	case op.Op == "modify":
-		return &File{Mode: before.Mode, Data: op.Content}, nil
-	case op.Op == "delete":
-		return nil, nil
-	}
-	return nil, &Error{Path: op.Path, Message: "unknown operation " + Quote(op.Op)}
-}
-
-// Operations writes the patchset as operations on whole files, sorted by path.
-// A patchset that they cannot express (an executable bit that changes or is
-// new) is an *Error.
-func (p Patchset) Operations() ([]Operation, error) {
-	var out []Operation
-	for _, f := range p.Files() {
-		op := Operation{Op: "modify", Path: f.Path}
-		switch {
-		case f.After == nil:
-			op.Op = "delete"
-		case f.Before == nil:
-			op.Op = "create"
-		}
-		want := Regular
-		if f.Before != nil {
-			want = f.Before.Mode
-		}
-		if f.After != nil {
-			if f.After.Mode != want {
-				return nil, &Error{Path: f.Path, Message: "whole-file operations cannot set the executable bit", Try: "propose a Git diff: it says what is executable"}
-			}
-			op.Content = slices.Clip(f.After.Data)
-		}
-		out = append(out, op)
-	}
-	return out, nil
 }

@@ -1,8 +1,10 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
 	"compress/zlib"
+	"crypto/sha1"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,8 @@ import (
 	"strconv"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // maxMade bounds what copies and binary sections of one patch may expand to
@@ -105,7 +109,7 @@ func (s *section) readBinary(text []byte) error {
 		return err
 	}
 	if n := len(s.oldID); n != len(s.newID) || n != 40 && n != 64 {
-		return &Error{Line: s.line, Message: "binary patch without full object ids in its index line"}
+		return &patch.Error{Line: s.line, Message: "binary patch without full object ids in its index line"}
 	}
 	s.binary = f.BinaryFragment
 	return nil
@@ -175,9 +179,9 @@ func literal(payload []byte, size int) (*gitdiff.BinaryFragment, error) {
 	return files[0].BinaryFragment, nil
 }
 
-// literalBegins returns the first bytes of such a content, as many as the first line
+// LiteralBegins returns the first bytes of such a content, as many as the first line
 // of its payload has, none if that is not as Git writes it.
-func literalBegins(line []byte, size int) []byte {
+func LiteralBegins(line []byte, size int) []byte {
 	f, err := literal(line, size)
 	if err != nil {
 		return nil
@@ -363,3 +367,38 @@ func varint(b []byte) (n int64, rest []byte, err error) {
 	}
 	return 0, nil, errDelta
 }
+
+// blobID is Git's object id of a file's content with as many hex digits as a
+// SHA-1 or SHA-256 repository has.
+func blobID(data []byte, digits int) string {
+	h := sha1.New()
+	if digits == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// Growth returns how many bytes the files of a patchset have more than before, without
+// those that became shorter.
+func Growth(p patch.Patchset) (n int64) {
+	for _, c := range p.Changes {
+		n += int64(max(0, size(c.After)-size(c.Before)))
+	}
+	return n
+}
+
+func size(f *patch.File) int {
+	if f == nil {
+		return 0
+	}
+	return len(f.Data)
+}
+
+// A TooLargeError is a file that has more bytes than may be read.
+type TooLargeError struct{ Path string }
+
+func (e *TooLargeError) Error() string { return patch.Quote(e.Path) + " is too large" }
+
+const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"

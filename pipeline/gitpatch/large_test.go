@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -17,7 +18,7 @@ import (
 func resolved(t testing.TB, raw []byte, base memFS) (patch.Patchset, time.Duration) {
 	t.Helper()
 	start := time.Now()
-	d, err := patch.Parse(raw)
+	d, err := gitpatch.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestT42CopyBomb(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&raw, "diff --git a/a b/c%[1]d\nsimilarity index 99%%\ncopy from a\ncopy to c%[1]d\n--- a/a\n+++ b/c%[1]d\n@@ -1 +1 @@\n-line\n+LINE\n", i)
 	}
-	d, err := patch.Parse(raw.Bytes())
+	d, err := gitpatch.Parse(raw.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

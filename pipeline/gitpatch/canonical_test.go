@@ -1,12 +1,14 @@
-package patch_test
+package gitpatch_test
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -44,19 +46,25 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// checkStable reads the canonical bytes again: they are those of one change.
+// checkStable reads the canonical bytes again, as such and as any Git diff: they are those of one change.
 func checkStable(t *testing.T, base fs.FS, p patch.Patchset) {
 	t.Helper()
-	d, err := patch.Parse(p.Bytes())
-	if err != nil {
+	any, err1 := gitpatch.Parse(p.Bytes())
+	canonical, err2 := patch.Parse(p.Bytes())
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
 	}
-	again, err := d.Resolve(base)
-	if err != nil {
+	one, err1 := any.Resolve(base)
+	again, err2 := canonical.Resolve(base)
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
 	}
-	if string(again.Bytes()) != string(p.Bytes()) || again.ID() != p.ID() {
+	if string(again.Bytes()) != string(p.Bytes()) || again.ID() != p.ID() || one.ID() != p.ID() {
 		t.Fatalf("canonical bytes of canonical bytes:\n%s\nwere\n%s", again.Bytes(), p.Bytes())
+	}
+	before, after := p.Hashes()
+	if err := canonical.Agrees(p.Paths(), before, after, true); err != nil {
+		t.Fatalf("canonical bytes do not agree with their own hashes:\n%s", p.Bytes())
 	}
 }
 

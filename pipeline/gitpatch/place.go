@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -7,26 +7,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// An Offset says that a hunk was found at another line than it names: so many lines lower,
-// or, where By is negative, higher. Line is the one that it names, in the file before the patch.
-type Offset struct {
-	Path string `json:"path"`
-	Line int    `json:"line"`
-	By   int    `json:"by"`
-}
-
-// String says it as "doc.go 4 lines lower".
-func (o Offset) String() string {
-	where, n, s := "lower", o.By, "s"
-	if n < 0 {
-		where, n = "higher", -n
-	}
-	if n == 1 {
-		s = ""
-	}
-	return fmt.Sprintf("%s %d line%s %s", Quote(o.Path), n, s, where)
-}
 
 // maxSearched bounds how many bytes are searched for the hunks of one patch.
 const maxSearched = 1 << 28

@@ -1,10 +1,13 @@
-package patch
+package difflook
 
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // A Renaming is a text file that a diff deletes and adds elsewhere with changes. The
@@ -39,21 +42,20 @@ func Renamings(diff []byte) []Renaming {
 	if len(diff) > maxRenameBytes || !bytes.Contains(diff, []byte("\nnew file mode ")) || !bytes.Contains(diff, []byte("\ndeleted file mode ")) {
 		return nil
 	}
-	d, err := Parse(diff)
+	d, err := patch.Parse(diff)
 	if err != nil {
 		return nil
 	}
 	var out []Renaming
 	taken := map[int]bool{}
-	for _, p := range d.similar() {
+	for _, p := range similar(d) {
 		if taken[p.from.file] || taken[p.to.file] {
 			continue
 		}
 		taken[p.from.file], taken[p.to.file] = true, true
 		r := Renaming{From: p.from.file, To: p.to.file, OldPath: p.from.path, NewPath: p.to.path, Alike: 100 * p.score / wholeScore}
-		var b bytes.Buffer
-		Change{Kind: Rename, Path: r.NewPath, From: r.OldPath, Before: &p.from.File, After: &p.to.File}.write(&b, r.Alike)
-		r.Diff = b.Bytes()
+		r.Diff = patch.Change{Kind: patch.Rename, Path: r.NewPath, From: r.OldPath, Before: &p.from.File, After: &p.to.File}.Bytes()
+		r.Diff = bytes.Replace(r.Diff, []byte("\nsimilarity index 100%\n"), fmt.Appendf(nil, "\nsimilarity index %d%%\n", r.Alike), 1)
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b Renaming) int { return a.To - b.To })
@@ -62,7 +64,7 @@ func Renamings(diff []byte) []Renaming {
 
 // A wholeFile is one that a diff adds, or deletes.
 type wholeFile struct {
-	File
+	patch.File
 	file  int // of the diff
 	path  string
 	spans spans
@@ -77,8 +79,8 @@ type pair struct {
 }
 
 // similar pairs files, those first that belong together before others.
-func (d Diff) similar() []pair {
-	gone, made, names := d.wholeFiles()
+func similar(d patch.Diff) []pair {
+	gone, made, names := wholeFiles(d)
 	var out []pair
 	lookups := 0
 	for t := range made {
@@ -107,28 +109,50 @@ func (d Diff) similar() []pair {
 
 // wholeFiles are the text files that a diff deletes, and those that it adds, and how many of
 // all that it deletes or adds have a name.
-func (d Diff) wholeFiles() (gone, made []wholeFile, names map[string]int) {
+func wholeFiles(d patch.Diff) (gone, made []wholeFile, names map[string]int) {
 	names = map[string]int{}
-	for i, s := range d.sections {
-		f, id, other, to := wholeFile{file: i, path: s.old}, s.oldID, byte('+'), &gone
-		f.Mode = s.oldMode
-		switch s.does {
-		case makes:
-			f.path, f.Mode, id, other, to = s.new, s.newMode, s.newID, '-', &made
-		case deletes:
+	for i, p := range d.Parts {
+		f, id, to := wholeFile{file: i, path: p.Path}, p.OldID, &gone
+		f.Mode = p.Before
+		switch p.Kind {
+		case patch.Add:
+			f.Mode, id, to = p.After, p.NewID, &made
+		case patch.Delete:
 		default:
 			continue
 		}
 		names[path.Base(f.path)]++
-		for _, h := range s.hunks {
-			f.Data = append(f.Data, h.without(other)...)
+		for _, h := range p.Hunks {
+			for _, text := range h.Lines {
+				f.Data = append(f.Data, text...)
+			}
 		}
-		if len(f.Data) > 0 && blobID(f.Data, len(id)) == id {
+		if len(f.Data) > 0 && f.BlobID() == id {
 			f.spans = spansOf(f.Data)
 			*to = append(*to, f)
 		}
 	}
 	return gone, made, names
+}
+
+// Changed are the lines that a part of a diff adds, with their numbers, and how many it takes away.
+func Changed(p patch.Part) (added []Line, lost int) {
+	shift := 0
+	for _, h := range p.Hunks {
+		number := h.At + shift + 1
+		for mark, text := range h.Lines {
+			switch mark {
+			case '-':
+				lost++
+				continue
+			case '+':
+				added = append(added, Line{Mark: '+', After: number, Text: bytes.TrimSuffix(text, []byte("\n"))})
+			}
+			number++
+		}
+		shift += h.NewLines - h.OldLines
+	}
+	return added, lost
 }
 
 // Spans are the pieces of a file that Git compares: its lines, those of more than 64 bytes

@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -31,7 +32,7 @@ func TestRestore(t *testing.T) {
 			}
 			masked = append(masked, line)
 		}
-		d, err := patch.Parse([]byte(strings.Join(masked, "")))
+		d, err := gitpatch.Parse([]byte(strings.Join(masked, "")))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, strings.Join(masked, ""))
 		}
@@ -55,7 +56,7 @@ func randomText(rng *rand.Rand) string {
 
 // TestRestoreElsewhere: a base that does not have the lines is an error.
 func TestRestoreElsewhere(t *testing.T) {
-	d, err := patch.Parse([]byte("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"))
+	d, err := gitpatch.Parse([]byte("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -2 +2 @@\n-x\n+y\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

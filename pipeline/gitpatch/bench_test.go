@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -99,7 +100,7 @@ func BenchmarkWhole(b *testing.B) {
 // BenchmarkStages shows what of 10,000 files costs what.
 func BenchmarkStages(b *testing.B) {
 	s := newScene(b, 10_000)
-	d, err := patch.Parse(s.diff)
+	d, err := gitpatch.Parse(s.diff)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func BenchmarkStages(b *testing.B) {
 		name string
 		do   func()
 	}{
-		{"parse", func() { _, _ = patch.Parse(s.diff) }},
+		{"parse", func() { _, _ = gitpatch.Parse(s.diff) }},
 		{"resolve", func() { _, _ = d.Resolve(s.base) }},
 		{"bytes", func() { hand.Bytes() }},
 		{"id", func() { hand.ID() }},

@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // hunk is one "@@" part of a section. Its body stays as it was sent: lines of
@@ -125,7 +127,7 @@ func (s *scanner) hunkBody(h *hunk) (ended bool, err error) {
 	case len(s.rest) > 0 && strings.IndexByte(" +-", s.rest[0]) >= 0 && !s.atSignature():
 		return false, s.miscounted(h, start)
 	case !b.changes:
-		return false, &Error{Line: h.line, Message: "hunk without a change"}
+		return false, &patch.Error{Line: h.line, Message: "hunk without a change"}
 	}
 	return b.oldEnded || b.newEnded, nil
 }
@@ -145,7 +147,7 @@ func (s *scanner) miscounted(h *hunk, start []byte) error {
 			new++
 		}
 	}
-	return &Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new), Try: "mend the counts in its @@ line, or make the diff anew"}
+	return &patch.Error{Line: h.line, Message: fmt.Sprintf("hunk says %d old and %d new lines, but has %d and %d", h.oldLines, h.newLines, old, new), Try: "mend the counts in its @@ line, or make the diff anew"}
 }
 
 // body is the state while a hunk's lines are read.

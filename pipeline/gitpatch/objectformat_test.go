@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -73,7 +74,7 @@ func TestObjectFormats(t *testing.T) {
 			"SHA-1 beside SHA-256":   {strings.Replace(with(64, same), "index "+long[first(p)], "index "+first(p), 1), false, false},
 			"SHA-256 with a capital": {with(64, strings.ToUpper), false, true},
 		} {
-			d, err := patch.Parse([]byte(c.diff))
+			d, err := gitpatch.Parse([]byte(c.diff))
 			var got patch.Patchset
 			if err == nil {
 				got, err = d.Resolve(base)

@@ -1,11 +1,14 @@
-package patch_test
+package gitpatch_test
 
 import (
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -34,7 +37,8 @@ func FuzzParse(f *testing.F) {
 		"dir/empty":   {Mode: 0o644},
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		d, err := patch.Parse(raw)
+		checkCanonical(t, base, raw)
+		d, err := gitpatch.Parse(raw)
 		if err != nil {
 			checkMessage(t, err)
 			return
@@ -46,6 +50,33 @@ func FuzzParse(f *testing.F) {
 		}
 		checkStable(t, base, p)
 	})
+}
+
+// checkCanonical: what is read as canonical bytes is read as a Git diff as well, and is the same change.
+func checkCanonical(t *testing.T, base fs.FS, raw []byte) {
+	t.Helper()
+	d, err := patch.Parse(raw)
+	if err != nil {
+		checkMessage(t, err)
+		return
+	}
+	p, err := d.Resolve(base)
+	if err != nil {
+		checkMessage(t, err)
+		return
+	}
+	before, after := p.Hashes()
+	if err := d.Agrees(p.Paths(), before, after, true); err != nil && p.ID() == canon.Hex(raw) {
+		t.Errorf("it does not agree with itself:\n%s", raw)
+	}
+	other, err := gitpatch.Parse(raw)
+	var q patch.Patchset
+	if err == nil {
+		q, err = other.Resolve(base)
+	}
+	if err != nil || q.ID() != p.ID() {
+		t.Errorf("%v: another change than\n%s", err, raw)
+	}
 }
 
 // checkMessage: an error is one line that a terminal can show.

@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -11,7 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
 )
 
@@ -130,7 +131,7 @@ func FuzzOffset(f *testing.F) {
 		if diff == "" {
 			return
 		}
-		d, err := patch.Parse([]byte(diff))
+		d, err := gitpatch.Parse([]byte(diff))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func TestOffset(t *testing.T) {
 		{"a new line without context", "0 1 a", "@@ -5,0 +6 @@\n+b\n", "", "past the end"},
 		{"there already, and elsewhere not yet", "0 a B c 1 a b c d", "@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n", "", "the hunk's lines are at line 6"},
 	} {
-		d, err := patch.Parse([]byte(head + c.diff))
+		d, err := gitpatch.Parse([]byte(head + c.diff))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func TestOffset(t *testing.T) {
 		case err != nil:
 			says = err.Error()
 		case len(p.Offsets) > 0:
-			says = p.Offsets[0].String()
+			says = difflook.Moved(p.Offsets[0])
 		}
 		if (err == nil) != (c.want != "") || err == nil && string(p.Changes[0].After.Data) != lines(c.want) || !strings.Contains(says, c.says) || c.says == "" && says != "" {
 			t.Errorf("%s: %v, %q", c.name, p.Changes, says)
@@ -206,7 +207,7 @@ func TestRepeatedLines(t *testing.T) {
 	const line, lines = "0123456789abcdefgh\n", 100_000
 	for _, last := range []string{"X\n", line} {
 		diff := fmt.Sprintf("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,%d +1,%[1]d @@\n", lines+2) + strings.Repeat(" "+line, lines) + " " + last + "-Y\n+Z\n"
-		d, err := patch.Parse([]byte(diff))
+		d, err := gitpatch.Parse([]byte(diff))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +236,7 @@ func TestReverse(t *testing.T) {
 		if diff == "" || is == "" {
 			continue
 		}
-		d, err := patch.Parse([]byte(diff))
+		d, err := gitpatch.Parse([]byte(diff))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +255,7 @@ func TestReverse(t *testing.T) {
 		{"removed without context", "diff --git a/n b/n\n--- a/n\n+++ b/n\n@@ -2 +1,0 @@\n-y\n", "error"},
 		{"copied", "diff --git a/g b/n\nsimilarity index 100%\ncopy from g\ncopy to n\n", "error"},
 	} {
-		d, err := patch.Parse([]byte(c.diff))
+		d, err := gitpatch.Parse([]byte(c.diff))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
@@ -270,7 +271,7 @@ func TestReverse(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := patch.Alike([]byte("a\nb\nc\nd\n"), []byte("a\nb\nx\nd\nd\n")); got != 60 {
+	if got := difflook.Alike([]byte("a\nb\nc\nd\n"), []byte("a\nb\nx\nd\nd\n")); got != 60 {
 		t.Errorf("alike: %d", got)
 	}
 }

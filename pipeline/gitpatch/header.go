@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // header collects what the lines between "diff --git" and the content say. A
@@ -17,9 +18,9 @@ type header struct {
 	seen             [ranks]string
 	minus, plus      string // after "--- " and "+++ ", as they stand
 	from, to         string // rename or copy, as they stand
-	oldMode, newMode Mode
+	oldMode, newMode patch.Mode
 	modeWas          string // after "old mode "
-	indexMode        Mode
+	indexMode        patch.Mode
 	oldID, newID     string
 	score            int // of the similarity or dissimilarity line
 	hasContent       bool
@@ -108,9 +109,9 @@ func (s *scanner) headerLine(h *header) (rank int, err error) {
 			h.seen[k.rank] = k.word
 			err = h.set(k.rank, string(value))
 		}
-		var e *Error
+		var e *patch.Error
 		if errors.As(err, &e) {
-			return 0, at(e, s.line, "")
+			return 0, patch.At(e, s.line, "")
 		} else if err != nil {
 			return 0, s.fail("%v", err)
 		}
@@ -187,18 +188,18 @@ func isID(s string) bool {
 // isWhole reports whether an id is not abbreviated.
 func isWhole(id string) bool { return len(id) == 40 || len(id) == 64 }
 
-func parseMode(s string) (Mode, error) {
+func parseMode(s string) (patch.Mode, error) {
 	switch s {
 	case "100644":
-		return Regular, nil
+		return patch.Regular, nil
 	case "100755":
-		return Executable, nil
+		return patch.Executable, nil
 	case "120000":
-		return 0, &Error{Message: "symbolic links are refused", Try: "leave it out: only regular files can be proposed"}
+		return 0, &patch.Error{Message: "symbolic links are refused", Try: "leave it out: only regular files can be proposed"}
 	case "160000":
-		return 0, &Error{Message: "submodules are refused", Try: "git diff --ignore-submodules=all"}
+		return 0, &patch.Error{Message: "submodules are refused", Try: "git diff --ignore-submodules=all"}
 	}
-	return 0, errors.New("unknown file mode " + Quote(clip(s)))
+	return 0, errors.New("unknown file mode " + patch.Quote(clip(s)))
 }
 
 var errPrefix = errors.New(`names do not begin with "a/" and "b/"`)

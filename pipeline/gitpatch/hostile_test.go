@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -74,7 +75,7 @@ func (a archive) about() string { return strings.Join(strings.Fields(string(a.Co
 
 // judge is the message, or the changes.
 func judge(diff []byte, base fs.FS) string {
-	d, err := patch.Parse(diff)
+	d, err := gitpatch.Parse(diff)
 	if err != nil {
 		return err.Error() + "\n"
 	}

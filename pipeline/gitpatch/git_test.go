@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -118,17 +119,17 @@ func TestExpands(t *testing.T) {
 		}
 		r.git("add", "-A")
 		raw := r.git("diff", "--cached", "--binary", "-M", "-C", "--find-copies-harder", "--full-index")
-		d, err := patch.Parse(raw)
+		d, err := gitpatch.Parse(raw)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if got := patch.Expands(base, d); got != c.want {
+		if got := gitpatch.Expands(base, d); got != c.want {
 			t.Errorf("%s: %d, want %d\n%s", name, got, c.want, raw)
 		}
 	}
-	parse := func(raw string) patch.Diff {
+	parse := func(raw string) gitpatch.Diff {
 		t.Helper()
-		d, err := patch.Parse([]byte(raw))
+		d, err := gitpatch.Parse([]byte(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +140,8 @@ func TestExpands(t *testing.T) {
 	made := parse("diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+1234567\n")
 	copied := parse("diff --git a/n b/m\nsimilarity index 100%\ncopy from n\ncopy to m\n")
 	again := parse("diff --git a/m b/l\nsimilarity index 100%\ncopy from m\ncopy to l\n")
-	if base := (fstest.MapFS{}); patch.Expands(base, two) != math.MaxInt64 || patch.Expands(base, made, copied, again) != 16 {
-		t.Error(patch.Expands(base, two), patch.Expands(base, made, copied, again))
+	if base := (fstest.MapFS{}); gitpatch.Expands(base, two) != math.MaxInt64 || gitpatch.Expands(base, made, copied, again) != 16 {
+		t.Error(gitpatch.Expands(base, two), gitpatch.Expands(base, made, copied, again))
 	}
 }
 
@@ -288,7 +289,7 @@ func oneChange(t *testing.T, rnd *rand.Rand) {
 
 func assertSame(t *testing.T, tree fs.FS, diff []byte, want patch.Patchset, how string) {
 	t.Helper()
-	d, err := patch.Parse(diff)
+	d, err := gitpatch.Parse(diff)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", how, err, diff)
 		return

@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
 // section is one file's part of a diff. It has hunks, or a binary fragment, or
@@ -16,8 +18,8 @@ type section struct {
 	line         int // of the "diff --git" line, from 1
 	old, new     string
 	does         action
-	oldMode      Mode // 0 where the diff does not say
-	newMode      Mode
+	oldMode      patch.Mode // 0 where the diff does not say
+	newMode      patch.Mode
 	oldID, newID string // from the index line, perhaps abbreviated
 	moved        bool   // the file may have another content before than oldID
 	hunks        []hunk
@@ -40,22 +42,22 @@ const (
 func (h *header) section() (section, error) {
 	old, new, err := h.names()
 	if err != nil {
-		return section{}, (&Error{Line: h.line, Message: err.Error()}).With(tryNames[err])
+		return section{}, (&patch.Error{Line: h.line, Message: err.Error()}).With(tryNames[err])
 	}
 	for _, name := range []string{old, new} {
-		if err := CheckPath(name); err != nil {
-			return section{}, at(err, h.line, name)
+		if err := patch.CheckPath(name); err != nil {
+			return section{}, patch.At(err, h.line, name)
 		}
 	}
 	if err := h.checkQuotes(old, new); err != nil {
-		return section{}, &Error{Line: h.line, Path: new, Message: err.Error()}
+		return section{}, &patch.Error{Line: h.line, Path: new, Message: err.Error()}
 	}
 	does, err := h.action()
 	if err == nil {
 		err = h.fits(does)
 	}
 	if err != nil {
-		return section{}, &Error{Line: h.line, Path: new, Message: err.Error()}
+		return section{}, &patch.Error{Line: h.line, Path: new, Message: err.Error()}
 	}
 	sec := section{line: h.line, old: old, new: new, does: does, oldID: h.oldID, newID: h.newID, oldMode: h.oldMode, newMode: h.newMode}
 	if h.indexMode != 0 {
@@ -120,24 +122,10 @@ func sameID(a, b string) bool {
 // removes reports whether the old path is not free for another section.
 func (s section) removes() bool { return s.does != makes && s.does != copies }
 
-// at puts a line and a path into an *Error that has none.
-func at(err error, line int, path string) error {
-	var e *Error
-	if errors.As(err, &e) {
-		if e.Line == 0 {
-			e.Line = line
-		}
-		if e.Path == "" {
-			e.Path = path
-		}
-	}
-	return err
-}
-
 // checkContent compares what the header says with the content that follows: git
 // writes no hunks only where the bytes stay, or an empty file comes or goes.
 func (s section) checkContent(h header) error {
-	fail := func(msg string) error { return &Error{Line: s.line, Message: msg} }
+	fail := func(msg string) error { return &patch.Error{Line: s.line, Message: msg} }
 	if len(s.hunks) > 0 || s.binary != nil {
 		if h.seen[rankScore] == "similarity index" && h.score == 100 && s.binary == nil && !movesLines(s.hunks) {
 			return fail("similarity index says that the content stays, but it changes")
@@ -168,11 +156,11 @@ func (s section) checkWhole() error {
 	first := s.hunks[0]
 	switch {
 	case s.does == makes && first.oldLines > 0:
-		return &Error{Line: first.line, Message: "new file depends on old content"}
+		return &patch.Error{Line: first.line, Message: "new file depends on old content"}
 	case s.does == deletes && first.newLines > 0:
-		return &Error{Line: first.line, Message: "deleted file keeps content"}
+		return &patch.Error{Line: first.line, Message: "deleted file keeps content"}
 	case first.at > 0 || len(s.hunks) > 1:
-		return &Error{Line: s.hunks[len(s.hunks)-1].line, Message: "a new or deleted file has one hunk, from its first line"}
+		return &patch.Error{Line: s.hunks[len(s.hunks)-1].line, Message: "a new or deleted file has one hunk, from its first line"}
 	}
 	return nil
 }
@@ -218,14 +206,14 @@ func (s section) checkBlobs(before, after []byte) error {
 // secondOpinion has go-gitdiff read the section too; what it sees must be what
 // we see.
 func (s section) secondOpinion(text []byte) (*gitdiff.File, error) {
-	fail := func(msg string) error { return &Error{Line: s.line, Message: msg} }
+	fail := func(msg string) error { return &patch.Error{Line: s.line, Message: msg} }
 	files, preamble, err := gitdiff.Parse(bytes.NewBuffer(text))
 	if err != nil || len(files) != 1 || preamble != "" {
 		return nil, fail("malformed file section")
 	}
 	f := files[0]
 	if f.OldName != "" && f.OldName != s.old || f.NewName != "" && f.NewName != s.new {
-		return nil, (&Error{Line: s.line, Message: errNames.Error()}).With(tryNames[errNames])
+		return nil, (&patch.Error{Line: s.line, Message: errNames.Error()}).With(tryNames[errNames])
 	}
 	if f.IsNew != (s.does == makes) || f.IsDelete != (s.does == deletes) || f.IsRename != (s.does == renames) || f.IsCopy != (s.does == copies) {
 		return nil, fail(errDoes.Error())

@@ -1,4 +1,4 @@
-package patch_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 )
 
@@ -114,7 +115,7 @@ func (s *tally) one(t *testing.T, what string, raw []byte, base treeFS, want map
 
 // outcome is each path's mode and blob id afterwards, as rawDiff has it.
 func outcome(raw []byte, base treeFS) (map[string]string, error) {
-	d, err := patch.Parse(raw)
+	d, err := gitpatch.Parse(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,20 @@
-package patch
+// Package difflook is what people are shown of a diff: its lines and their numbers, how much of
+// which file changes, and the files that were renamed with changes. It decides nothing.
+package difflook
 
 import (
 	"bytes"
 	"iter"
+	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+)
+
+const (
+	sectionMark = "diff --git "
+	binaryMark  = "GIT binary patch\n"
 )
 
 // A Line is one line of a diff.
@@ -28,10 +39,7 @@ func Lines(diff []byte) iter.Seq[Line] {
 				file, inHunk = file+1, false
 			case bytes.HasPrefix(raw, []byte("@@ ")):
 				l.Mark, inHunk = '@', true
-				h, at, err := parseHunkHeader(string(l.Text[:min(len(l.Text), maxHunkHeader)]))
-				if before, after = h.at+1, at+1; err != nil {
-					before, after = 0, 0
-				}
+				before, after = begins(l.Text)
 			case inHunk && strings.IndexByte(" -+\\\n", raw[0]) >= 0:
 				if l.Mark = raw[0]; l.Mark == '\n' { // GNU diff leaves an empty line bare
 					l.Mark = ' '
@@ -52,6 +60,27 @@ func Lines(diff []byte) iter.Seq[Line] {
 			}
 		}
 	}
+}
+
+// maxHunkHeader bounds what is looked at of a hunk's header, whose heading can be of any length.
+const maxHunkHeader = 200
+
+var hunkHeader = lazyregexp.New(`^@@ -([0-9]{1,10})(,[0-9]+)? \+([0-9]{1,10})(,[0-9]+)? @@( |$)`)
+
+// begins are the numbers of the first lines of a hunk before and after, 0 for both if its header is none.
+func begins(header []byte) (before, after int) {
+	m := hunkHeader().FindSubmatch(header[:min(len(header), maxHunkHeader)])
+	if m == nil {
+		return 0, 0
+	}
+	first := func(start, length []byte) int {
+		n, _ := strconv.Atoi(string(start)) // ten digits are a number
+		if string(length) == ",0" {
+			n++ // a range of no lines names the one before it
+		}
+		return n
+	}
+	return first(m[1], m[2]), first(m[3], m[4])
 }
 
 // A Stat is what a diff does to one of its files, in numbers.
@@ -99,10 +128,10 @@ func (s *Stat) readBinary() {
 	_, content, s.Binary = bytes.Cut(s.Diff, []byte("\n"+binaryMark))
 	head, payload, _ := bytes.Cut(content, []byte("\n"))
 	size, literal := strings.CutPrefix(string(head), "literal ")
-	n, err := parseNumber(size)
-	if !literal || err != nil {
+	n, err := strconv.Atoi(size)
+	if !literal || err != nil || n < 0 {
 		return
 	}
 	first, _, _ := bytes.Cut(payload, []byte("\n"))
-	s.Size, s.Begins = n, literalBegins(first, n)
+	s.Size, s.Begins = n, gitpatch.LiteralBegins(first, n)
 }

@@ -1,4 +1,4 @@
-package patch
+package gitpatch
 
 import (
 	"bytes"
@@ -6,7 +6,11 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 )
+
+// TryCommit helps where a path is there twice.
+const TryCommit = "make them commits if one builds on the other, and propose those with --as one"
 
 // A Diff is a Git diff that was read strictly and is not yet on a base. It
 // refers to the bytes that Parse was given; they must not be modified.
@@ -41,12 +45,12 @@ func Parse(raw []byte) (Diff, error) {
 		d.sections = append(d.sections, sec)
 	}
 	if len(d.sections) == 0 {
-		return Diff{}, &Error{Message: "the patch is empty", Try: "git diff HEAD"}
+		return Diff{}, &patch.Error{Message: "the patch is empty", Try: "git diff HEAD"}
 	}
 	made, taken := map[string]bool{}, map[string]bool{}
 	for _, s := range d.sections {
 		if made[s.new] || s.removes() && taken[s.old] {
-			return d, &Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch", Try: tryCommit}
+			return d, &patch.Error{Line: s.line, Path: s.new, Message: "path appears twice in the patch", Try: TryCommit}
 		}
 		made[s.new] = true
 		if s.removes() {
@@ -64,7 +68,7 @@ func (s *scanner) section() (section, error) {
 	start := s.rest
 	h := header{line: s.line + 1}
 	if err := s.header(&h); err != nil {
-		return section{}, at(err, h.line, h.likelyName())
+		return section{}, patch.At(err, h.line, h.likelyName())
 	}
 	head := start[:len(start)-len(s.rest)]
 	sec, err := h.section()
@@ -77,7 +81,7 @@ func (s *scanner) section() (section, error) {
 	if err == nil && s.cut {
 		err = s.fail("the patch ends in the middle of a line").With("end the patch with a line break")
 	}
-	return sec, at(err, sec.line, sec.new)
+	return sec, patch.At(err, sec.line, sec.new)
 }
 
 // content reads what follows the header; head is the header, start the section
@@ -101,48 +105,17 @@ func (s *scanner) content(sec *section, head, start []byte) (err error) {
 	return err
 }
 
-// A Part is what a Diff says of one file by itself, without its base. Before and
-// After are modes, 0 where there is no file or the Diff does not say. Lost is how
-// many lines it takes away.
-type Part struct {
-	Kind          Kind
-	Path, From    string
-	Before, After Mode
-	OldID, NewID  string // of the index line
-	Binary        bool
-	Added         []Line
-	Lost          int
-}
+// A Part is what a Diff says of one file by itself, without its base: the path of the file before, ""
+// for one that it makes, and after; and the id before of the index line, "" for none.
+type Part struct{ Path, From, OldID string }
 
 // Parts are the files of a Diff in its order. A copy is a file that is added.
 func (d Diff) Parts() []Part {
 	var out []Part
 	for _, s := range d.sections {
-		p := Part{Kind: Update, Path: s.new, Before: s.oldMode, After: s.newMode, OldID: s.oldID, NewID: s.newID, Binary: s.binary != nil}
-		switch s.does {
-		case makes, copies:
-			p.Kind, p.Before = Add, 0
-		case deletes:
-			p.Kind, p.Path, p.After = Delete, s.old, 0
-		case renames:
-			p.Kind, p.From = Rename, s.old
-		}
-		shift := 0
-		for _, h := range s.hunks {
-			number := h.at + shift + 1
-			for line := range bytes.Lines(h.body) {
-				switch line[0] {
-				case '+':
-					p.Added = append(p.Added, Line{Mark: '+', After: number, Text: bytes.TrimSuffix(line[1:], []byte("\n"))})
-					number++
-				case '-':
-					p.Lost++
-				case '\\':
-				default:
-					number++
-				}
-			}
-			shift += h.newLines - h.oldLines
+		p := Part{Path: s.new, OldID: s.oldID}
+		if s.does == renames {
+			p.From = s.old
 		}
 		out = append(out, p)
 	}
@@ -179,8 +152,8 @@ func (s *scanner) at(prefix string) bool {
 	return len(s.rest) >= len(prefix) && string(s.rest[:len(prefix)]) == prefix
 }
 
-func (s *scanner) fail(format string, args ...any) *Error {
-	return &Error{Line: s.line, Message: fmt.Sprintf(format, args...)}
+func (s *scanner) fail(format string, args ...any) *patch.Error {
+	return &patch.Error{Line: s.line, Message: fmt.Sprintf(format, args...)}
 }
 
 // preamble skips blank lines, or the head of one format-patch mail.
@@ -223,7 +196,7 @@ func (s *scanner) notADiff(line []byte) error {
 	case has("diff --cc ") || has("diff --combined "):
 		return s.fail("a merge's combined diff cannot be applied").With("git diff HEAD^1 HEAD")
 	}
-	e := s.fail("not a Git diff: unexpected text %s", Quote(clip(line)))
+	e := s.fail("not a Git diff: unexpected text %s", patch.Quote(clip(line)))
 	switch {
 	case has("\x1b"):
 		return e.With("git diff --no-color")
