@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -210,7 +211,7 @@ func TestDryRun(t *testing.T) {
 	if !reflect.DeepEqual(dry.Result, real.Result) {
 		t.Errorf("predicted %+v, got %+v", dry.Result, real.Result)
 	}
-	line, err := real.Result.Line()
+	line, err := canon.Line(real.Result)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/difflook"
@@ -195,7 +196,7 @@ func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why stri
 	if err != nil {
 		return err
 	}
-	res := result.New(".", tx.Pointers.Proposal.Source(), false, done.Operations)
+	res := applyresult.New(".", tx.Pointers.Proposal.Source(), false, done.Operations)
 	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
 	if err != nil && !errors.Is(err, ledger.ErrMoved) { // ended by another run, which is as good
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -81,7 +82,7 @@ func again(args ...string) string { return "countersign " + strings.Join(args, "
 // applied is approved and written, with a decision that did not count.
 func applied() report.Report {
 	r, after := proposal(), theHash
-	res := result.New(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
+	res := applyresult.New(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
 		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
 	})
 	r.Status, r.ApplyResult, r.AppliedCommit = ledger.Completed, &res, strings.Repeat("e", 40)
@@ -97,7 +98,7 @@ func applied() report.Report {
 func failed() report.Report {
 	r, after := applied(), theHash
 	r.Files = append(r.Files, report.File{Path: "a.txt", Kind: "add"}, report.File{Path: "b.txt", Kind: "delete"})
-	res := result.New(".", result.Source{}, false, []result.Operation{
+	res := applyresult.New(".", result.Source{}, false, []result.Operation{
 		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after},
 		{Op: "create", Path: "a.txt", Status: result.StatusError, Error: "permission denied"},
 		{Op: "delete", Path: "b.txt", Status: result.StatusSkipped},

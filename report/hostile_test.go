@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -42,7 +43,7 @@ func filled(text string) map[string]string {
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
 	r.Verdict.Drift = &approval.Drift{From: strings.Repeat("1", 40), To: word, Commits: 1, Files: 2, Beside: 2, Names: []string{word, word}}
 	bad := r
-	res := result.New(".", result.Source{}, false, []result.Operation{
+	res := applyresult.New(".", result.Source{}, false, []result.Operation{
 		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
 	})
 	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -83,7 +84,7 @@ func huge(text string) report.Report {
 		r.Validation.Violations = append(r.Validation.Violations, rule.Violation{RuleID: "L5", Path: "main.go", Message: long})
 		r.Verdict.Decisions = append(r.Verdict.Decisions, judged(ada, "deny", approval.KindReview, long, false))
 	}
-	res := result.New(".", result.Source{}, false, ops)
+	res := applyresult.New(".", result.Source{}, false, ops)
 	res.Error, r.Summary, r.ApplyResult = long, long, &res
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
@@ -120,8 +121,8 @@ func some() report.Report {
 // A proposal that nobody answered, or that was denied, does not paint a pull
 // request red; a failure does.
 func TestConclusion(t *testing.T) {
-	failed := result.New(".", result.Source{}, false, []result.Operation{{Path: "a", Status: result.StatusError, Error: "x"}})
-	done := result.New(".", result.Source{}, false, nil)
+	failed := applyresult.New(".", result.Source{}, false, []result.Operation{{Path: "a", Status: result.StatusError, Error: "x"}})
+	done := applyresult.New(".", result.Source{}, false, nil)
 	for _, c := range []struct {
 		want string
 		set  func(*report.Report)
@@ -152,7 +153,7 @@ func TestT63LongReport(t *testing.T) {
 		ops = append(ops, result.Operation{Op: "modify", Path: strings.Repeat("é", 40), Status: result.StatusSuccess})
 	}
 	ops = append(ops, result.Operation{Op: "modify", Path: "zz-the-bad-one", Status: result.StatusError, Error: "cannot write"})
-	res := result.New(".", result.Source{}, false, ops)
+	res := applyresult.New(".", result.Source{}, false, ops)
 	r.ApplyResult = &res
 	run := r.CheckRun()
 	for name, text := range map[string]string{"summary": run.Summary, "text": run.Text} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -116,7 +117,7 @@ func (a *App) sayResumed(id string, out pipeline.ApplyOutcome) {
 // showResult prints the ApplyResult, which is all of --json.
 func (a *App) showResult(ctx context.Context, r *pipeline.Runner, id string, out pipeline.ApplyOutcome) error {
 	if a.flags.json {
-		line, err := out.Result.Line()
+		line, err := canon.Line(out.Result)
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/format"
-	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
 // release is the version of the next or present release.
@@ -54,7 +54,7 @@ is 1 where the workflows name another than the newest release.`,
 			}
 			return a.result(document{
 				"version": release, "commit": commit(), "go": runtime.Version(),
-				"schemas": document{"ledger": format.Version(), "transaction": "0", "apply_result": result.SchemaVersion},
+				"schemas": document{"ledger": format.Version(), "transaction": "0", "apply_result": applyresult.SchemaVersion},
 			}, "countersign "+version()+" ("+runtime.Version()+")\n")
 		},
 	}

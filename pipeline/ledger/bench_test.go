@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -96,7 +97,7 @@ func landed(s *ledger.Stage, p ledger.Proposal) {
 			Op: "modify", Path: name, Status: result.StatusSuccess, BeforeHash: p.BaseSHA256[name], AfterHash: p.AfterSHA256[name], BytesWritten: 1234,
 		})
 	}
-	res := result.New(".", p.Source(), false, done)
+	res := applyresult.New(".", p.Source(), false, done)
 	s.Result(res)
 	artifact := s.Artifact("apply", map[string]any{"apply_id": "apply_1", "apply_result": res, "commit": commit, "target": "branch"})
 	s.Event(&ledger.ApplyComplete{

@@ -542,7 +542,7 @@ func proposalArtifact(t *testing.T) string {
 func (d directory) invalidResult(t *testing.T) {
 	bad := applied()
 	bad.Summary = result.Summary{}
-	data, err := bad.Line()
+	data, err := canon.Line(bad)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -252,8 +252,12 @@ func (c *checker) result() {
 		c.Add("L7", ResultFile, "not canonical JSON and one LF")
 		return
 	}
-	for _, v := range result.Verify(doc, nil) {
-		c.Add("L6", ResultFile, "%s %s: %s", v.RuleID, v.Path, v.Message)
+	res, err := result.Parse(raw)
+	if err == nil {
+		err = res.Check()
+	}
+	if err != nil {
+		c.Add("L6", ResultFile, "%v", err)
 	}
 	if p := c.log.Transaction().Pointers.Proposal; p != nil && !fits(raw, *p) {
 		c.Add("L6", ResultFile, "does not report the files and hashes that were approved")

@@ -28,6 +28,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -43,11 +44,11 @@ func Apply(packDir, target string, dryRun bool) (result.Result, error) {
 	var no *refusal
 	switch {
 	case errors.As(err, &no):
-		return result.Refuse(reported(target), dryRun, no.message, no.violations), nil
+		return applyresult.Refuse(reported(target), dryRun, no.message, no.violations), nil
 	case err != nil:
 		return result.Result{}, err
 	}
-	return result.New(reported(target), src, dryRun, ops), nil
+	return applyresult.New(reported(target), src, dryRun, ops), nil
 }
 
 func apply(packDir, target string, dryRun bool) (result.Source, []result.Operation, error) {

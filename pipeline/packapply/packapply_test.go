@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -117,7 +118,7 @@ func apply(t *testing.T, packDir, target string) result.Result {
 
 func line(t *testing.T, r result.Result) string {
 	t.Helper()
-	b, err := r.Line()
+	b, err := applyresult.Line(r)
 	must(t, err)
 	return string(b)
 }
@@ -136,7 +137,7 @@ func verify(t *testing.T, r result.Result, packDir string) {
 	if err != nil {
 		patch = map[string]any{}
 	}
-	for _, v := range result.Verify(doc, patch) {
+	for _, v := range applyresult.Verify(doc, patch) {
 		t.Errorf("%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
 }

@@ -1,5 +1,5 @@
-// Package result builds, writes, reads and verifies the ApplyResult: what
-// became of each operation of a patch (APPLY_SPEC 1.0.0).
+// Package result is the ApplyResult as a record has it: what became of each
+// operation of a patch (APPLY_SPEC 1.0.0). Package applyresult makes it.
 //
 // It is stored as one line of canonical JSON (RFC 8785) and an LF:
 //
@@ -11,7 +11,7 @@
 package result
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,10 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
-
-// SchemaVersion is the apply_schema_version that New and Refuse write
-// (APPLY_SPEC 3.1).
-const SchemaVersion = "1.0.0"
 
 // An Outcome is what became of a patch as a whole (APPLY_SPEC 3.3).
 type Outcome string
@@ -36,18 +32,6 @@ const (
 	Refused Outcome = "REFUSED"
 )
 
-// ExitCode is the status the process ends with (APPLY_SPEC 9.1): 0 for
-// Success, 2 for Refused, 1 for anything else.
-func (o Outcome) ExitCode() int {
-	switch o {
-	case Success:
-		return 0
-	case Refused:
-		return 2
-	}
-	return 1
-}
-
 // A Status is what became of one operation (APPLY_SPEC 3.4).
 type Status string
 
@@ -59,7 +43,7 @@ const (
 	StatusError   Status = "error"
 )
 
-// A Result is the ApplyResult of APPLY_SPEC 3.2. New and Refuse build it.
+// A Result is the ApplyResult of APPLY_SPEC 3.2.
 type Result struct {
 	SchemaVersion string           `json:"apply_schema_version"`
 	Outcome       Outcome          `json:"outcome"`
@@ -100,136 +84,64 @@ type Summary struct {
 	Bytes     int64 `json:"total_bytes_written"`
 }
 
-// New is the result of operations that were attempted, in any order. It sorts
-// a copy of them by path (UTF-16 code units), counts, and draws the outcome:
-// Success if none failed, Partial if some did and some succeeded, else Failed.
-func New(root string, src Source, dryRun bool, ops []Operation) Result {
-	r := Result{
-		SchemaVersion: SchemaVersion, DryRun: dryRun, TargetRoot: root, Source: src,
-		Operations: append([]Operation{}, ops...), Summary: Summary{Total: len(ops)},
-	}
-	for _, o := range ops {
-		switch o.Status {
-		case StatusSuccess:
-			r.Summary.Succeeded++
-		case StatusSkipped:
-			r.Summary.Skipped++
-		case StatusError:
-			r.Summary.Failed++
-		}
-		r.Summary.Bytes += o.BytesWritten
-	}
-	slices.SortStableFunc(r.Operations, func(a, b Operation) int {
-		return canon.Compare(a.Path, b.Path)
-	})
-	switch s := r.Summary; {
-	case s.Failed == 0:
-		r.Outcome = Success
-		return r
-	case s.Succeeded > 0:
-		r.Outcome = Partial
-	default:
-		r.Outcome = Failed
-	}
-	r.Error = fmt.Sprintf("%d operations failed", r.Summary.Failed)
-	return r
-}
-
-// Refuse is the result of a patch that was not attempted: message says why,
-// and vs, of which it sorts a copy, in detail.
-func Refuse(root string, dryRun bool, message string, vs []rule.Violation) Result {
-	r := New(root, Source{}, dryRun, nil)
-	r.Outcome, r.Error, r.Violations = Refused, message, slices.Clone(vs)
-	rule.Sort(r.Violations)
-	return r
-}
-
-// Line is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
-// error is for a string that is neither UTF-8 nor WTF-8.
-func (r Result) Line() ([]byte, error) {
-	b, err := canon.Line(r.document())
-	if err != nil {
-		return nil, fmt.Errorf("encoding ApplyResult: %w", err)
-	}
-	return b, nil
-}
-
-// Parse reads what Line wrote, its LF or none, and refuses anything else, and
-// text with lone surrogates, which our own records never hold. It does not
-// verify: Verify takes the document.
+// Parse reads the stored form, its LF or none, and refuses what is not as this
+// program writes it. Whether it says what a record may hold, Check tells.
 func Parse(data []byte) (Result, error) {
 	var r Result
-	if err := canon.Unmarshal(data, &r); err != nil {
-		return Result{}, fmt.Errorf("reading ApplyResult: %w", err)
+	err := canon.Unmarshal(data, &r)
+	if err == nil && r.Operations == nil {
+		err = errors.New("operation_results is null")
 	}
-	line, err := r.Line()
 	if err != nil {
-		return Result{}, err
-	}
-	if !bytes.Equal(bytes.TrimSuffix(line, []byte("\n")), bytes.TrimSuffix(data, []byte("\n"))) {
-		return Result{}, errors.New("reading ApplyResult: not as this program writes it")
+		return Result{}, fmt.Errorf("reading ApplyResult: %w", err)
 	}
 	return r, nil
 }
 
-// document is r as canon.Parse would give it. It stands in for encoding/json,
-// which would replace the lone surrogates that a foreign patch's path may hold.
-func (r Result) document() map[string]any {
-	m := map[string]any{
-		"apply_schema_version": r.SchemaVersion,
-		"outcome":              string(r.Outcome),
-		"dry_run":              r.DryRun,
-		"target_root":          r.TargetRoot,
-		"patch_source": map[string]any{
-			"proposal_id": r.Source.ProposalID, "proposal_hash": r.Source.ProposalHash,
-		},
-		"operation_results": list(r.Operations, Operation.document),
-		"summary":           r.Summary.document(),
+// Check holds the result of an apply that succeeded to docs/spec/transaction.md,
+// E-34, as far as it speaks of this document alone.
+func (r Result) Check() error {
+	sum := Summary{Total: len(r.Operations)}
+	for _, o := range r.Operations {
+		switch o.Status {
+		case StatusSuccess:
+			sum.Succeeded++
+		case StatusSkipped:
+			sum.Skipped++
+		case StatusError:
+			sum.Failed++
+		default:
+			return fmt.Errorf("invalid status: %q", o.Status)
+		}
+		sum.Bytes += o.BytesWritten
+		switch {
+		case o.Op != "create" && o.Op != "modify" && o.Op != "delete":
+			return fmt.Errorf("invalid op: %q", o.Op)
+		case !isHash(o.BeforeHash) || !isHash(o.AfterHash):
+			return fmt.Errorf("invalid hash format of %q", o.Path)
+		case rule.IsAbsolute(o.Path):
+			return fmt.Errorf("absolute path in operation: %q", o.Path)
+		case o.Status == StatusError && o.Error == "":
+			return errors.New("operation status is error but no error message provided")
+		}
 	}
-	if len(r.Violations) > 0 {
-		m["violations"] = list(r.Violations, violation)
+	byPath := func(a, b Operation) int { return canon.Compare(a.Path, b.Path) }
+	byRule := func(a, b rule.Violation) int {
+		return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path))
 	}
-	return withText(m, "error", r.Error)
+	switch {
+	case r.SchemaVersion == "":
+		return errors.New("apply_schema_version cannot be empty")
+	case r.Outcome != Success:
+		return fmt.Errorf("outcome is %q", r.Outcome)
+	case rule.IsAbsolute(r.TargetRoot):
+		return fmt.Errorf("absolute path in target_root: %q", r.TargetRoot)
+	case !slices.IsSortedFunc(r.Operations, byPath) || !slices.IsSortedFunc(r.Violations, byRule):
+		return errors.New("operation_results or violations are not sorted")
+	case r.Summary != sum:
+		return errors.New("summary does not count the operations")
+	}
+	return nil
 }
 
-func (o Operation) document() map[string]any {
-	m := map[string]any{
-		"op": o.Op, "path": o.Path, "status": string(o.Status),
-		"before_hash": nil, "after_hash": nil, "bytes_written": float64(o.BytesWritten),
-	}
-	if o.BeforeHash != nil {
-		m["before_hash"] = *o.BeforeHash
-	}
-	if o.AfterHash != nil {
-		m["after_hash"] = *o.AfterHash
-	}
-	return withText(m, "error", o.Error)
-}
-
-func (s Summary) document() map[string]any {
-	return map[string]any{
-		"total_operations": float64(s.Total), "succeeded": float64(s.Succeeded),
-		"skipped": float64(s.Skipped), "failed": float64(s.Failed),
-		"total_bytes_written": float64(s.Bytes),
-	}
-}
-
-func violation(v rule.Violation) map[string]any {
-	return withText(map[string]any{"rule_id": v.RuleID, "message": v.Message}, "path", v.Path)
-}
-
-func list[T any](items []T, document func(T) map[string]any) []any {
-	out := make([]any, len(items))
-	for i, item := range items {
-		out[i] = document(item)
-	}
-	return out
-}
-
-// withText sets an optional field: left out when empty.
-func withText(m map[string]any, key, text string) map[string]any {
-	if text != "" {
-		m[key] = text
-	}
-	return m
-}
+func isHash(h *string) bool { return h == nil || canon.IsSum(*h) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -146,5 +147,5 @@ func inspect(t *testing.T, tree *Tree, cs []patch.Change, want effect.State) {
 
 // outcome is the ApplyResult's outcome of a report.
 func outcome(ops []result.Operation) result.Outcome {
-	return result.New(".", result.Source{}, false, ops).Outcome
+	return applyresult.New(".", result.Source{}, false, ops).Outcome
 }

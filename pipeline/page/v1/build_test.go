@@ -3,6 +3,7 @@ package v1_test
 import (
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -58,7 +59,7 @@ func start(required int) *ledger.ApplyStart {
 
 func applied() result.Result {
 	hash := canon.Sum([]byte("x"))
-	return result.New(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
+	return applyresult.New(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
 		{Op: "create", Path: "a", Status: result.StatusSuccess, AfterHash: &hash, BytesWritten: 1},
 	})
 }

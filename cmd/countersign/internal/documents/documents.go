@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -73,14 +74,14 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if err != nil {
 				return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
 			}
-			line, err := r.Line()
+			line, err := applyresult.Line(r)
 			if err != nil {
 				return err
 			}
 			if err := p.Print(string(line)); err != nil || r.Outcome == result.Success {
 				return err
 			}
-			return &cli.ExitError{Code: r.Outcome.ExitCode(), Err: fmt.Errorf("pack apply: %s", r.Error)}
+			return &cli.ExitError{Code: applyresult.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}
 		},
 	}
 	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")
@@ -102,7 +103,7 @@ func (p Program) resultCommand() *cobra.Command {
 	var patch string
 	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
 		of, err := p.other(patch)
-		return result.Verify(doc, of), err
+		return applyresult.Verify(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
 	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)

@@ -1,10 +1,11 @@
-package result
+package applyresult
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -70,9 +71,9 @@ type problem struct {
 }
 
 var (
-	outcomes = []string{string(Success), string(Partial), string(Failed), string(Refused)}
+	outcomes = []string{string(result.Success), string(result.Partial), string(result.Failed), string(result.Refused)}
 	ops      = []string{"create", "modify", "delete"}
-	statuses = []string{string(StatusSuccess), string(StatusSkipped), string(StatusError)}
+	statuses = []string{string(result.StatusSuccess), string(result.StatusSkipped), string(result.StatusError)}
 	counted  = []string{"total_operations", "succeeded", "skipped", "failed", "total_bytes_written"}
 	required = []string{"apply_schema_version", "outcome", "dry_run", "target_root",
 		"patch_source", "operation_results", "summary"}
@@ -238,9 +239,9 @@ func (c *checker) counts(v view) {
 		bytes += *o.bytes
 	}
 	c.count(v, "total_operations", "", float64(v.total), "operation_results length")
-	c.count(v, "succeeded", " count", byStatus[string(StatusSuccess)], "actual")
-	c.count(v, "skipped", " count", byStatus[string(StatusSkipped)], "actual")
-	c.count(v, "failed", " count", byStatus[string(StatusError)], "actual")
+	c.count(v, "succeeded", " count", byStatus[string(result.StatusSuccess)], "actual")
+	c.count(v, "skipped", " count", byStatus[string(result.StatusSkipped)], "actual")
+	c.count(v, "failed", " count", byStatus[string(result.StatusError)], "actual")
 	if known {
 		c.count(v, "total_bytes_written", "", bytes, "actual")
 	}
@@ -296,7 +297,7 @@ func (c *checker) writeSet(v view, patch any) {
 		}
 		done[*o.path] = true
 	}
-	if v.outcome == string(Refused) {
+	if v.outcome == string(result.Refused) {
 		return
 	}
 	for p := range asked {
@@ -325,11 +326,11 @@ func isHash(v any) bool {
 
 // errors is AS9: what went wrong says so.
 func (c *checker) errors(v view) {
-	if (v.outcome == string(Failed) || v.outcome == string(Refused)) && !v.hasError {
+	if (v.outcome == string(result.Failed) || v.outcome == string(result.Refused)) && !v.hasError {
 		c.Add("AS9", "", "outcome is %s but no error message provided", v.outcome)
 	}
 	for _, o := range v.operations {
-		if o.status == string(StatusError) && !o.hasError {
+		if o.status == string(result.StatusError) && !o.hasError {
 			c.Add("AS9", o.at, "operation status is error but no error message provided")
 		}
 	}

@@ -1,4 +1,4 @@
-package result_test
+package applyresult_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -26,15 +27,15 @@ func TestReferenceResults(t *testing.T) {
 		}
 		slices.Reverse(r.Operations)
 		slices.Reverse(r.Violations)
-		again := result.New(r.TargetRoot, r.Source, r.DryRun, r.Operations)
+		again := applyresult.New(r.TargetRoot, r.Source, r.DryRun, r.Operations)
 		if r.Outcome == result.Refused {
-			again = result.Refuse(r.TargetRoot, r.DryRun, r.Error, reorder(r.Violations))
+			again = applyresult.Refuse(r.TargetRoot, r.DryRun, r.Error, reorder(r.Violations))
 		}
-		got, err := again.Line()
+		got, err := applyresult.Line(again)
 		if err != nil || string(got) != string(line) {
 			t.Errorf("rebuilt:\n got %s%v\nwant %s", got, err, line)
 		}
-		if vs := result.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := applyresult.Verify(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v\n%s", vs, line)
 		}
 	}
@@ -93,15 +94,15 @@ func TestNew(t *testing.T) {
 		{[]string{"a:skipped", "b:error", "c:skipped"}, result.Failed,
 			result.Summary{Total: 3, Skipped: 2, Failed: 1}, "1 operations failed", 1},
 	} {
-		r := result.New("w", result.Source{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
-		if r.Outcome != c.outcome || r.Summary != c.summary || r.Error != c.err || r.Outcome.ExitCode() != c.exit {
-			t.Errorf("%v: %+v, exit %d", c.ops, r, r.Outcome.ExitCode())
+		r := applyresult.New("w", result.Source{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
+		if r.Outcome != c.outcome || r.Summary != c.summary || r.Error != c.err || applyresult.ExitCode(r.Outcome) != c.exit {
+			t.Errorf("%v: %+v, exit %d", c.ops, r, applyresult.ExitCode(r.Outcome))
 		}
-		line, err := r.Line()
+		line, err := applyresult.Line(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if vs := result.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := applyresult.Verify(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v: %v", c.ops, vs)
 		}
 	}
@@ -109,7 +110,7 @@ func TestNew(t *testing.T) {
 
 func TestNewSortsACopy(t *testing.T) {
 	ops := operations("\ue000:success", "😀:success", "b:success", "a:success", "a:skipped")
-	r := result.New(".", result.Source{}, false, ops)
+	r := applyresult.New(".", result.Source{}, false, ops)
 	var got []string
 	for _, o := range r.Operations {
 		got = append(got, o.Path+":"+string(o.Status))
@@ -125,11 +126,11 @@ func TestNewSortsACopy(t *testing.T) {
 
 func TestRefuse(t *testing.T) {
 	vs := []rule.Violation{{RuleID: "AS5", Path: "l", Message: "m"}, {RuleID: "AS5", Message: "n"}}
-	r := result.Refuse("w", true, "m", vs)
-	if r.Outcome.ExitCode() != 2 || vs[0].Path != "l" {
-		t.Errorf("exit %d, caller's violations %v", r.Outcome.ExitCode(), vs)
+	r := applyresult.Refuse("w", true, "m", vs)
+	if applyresult.ExitCode(r.Outcome) != 2 || vs[0].Path != "l" {
+		t.Errorf("exit %d, caller's violations %v", applyresult.ExitCode(r.Outcome), vs)
 	}
-	line, err := r.Line()
+	line, err := applyresult.Line(r)
 	want := `{"apply_schema_version":"1.0.0","dry_run":true,"error":"m","operation_results":[],"outcome":"REFUSED",` +
 		`"patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,` +
 		`"total_bytes_written":0,"total_operations":0},"target_root":"w","violations":[` +
@@ -143,10 +144,10 @@ func TestRefuse(t *testing.T) {
 func TestTags(t *testing.T) {
 	for _, r := range []result.Result{
 		{Operations: []result.Operation{}},
-		result.New("w", result.Source{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
-		result.Refuse("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
+		applyresult.New("w", result.Source{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
+		applyresult.Refuse("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
 	} {
-		line, err := r.Line()
+		line, err := applyresult.Line(r)
 		tagged, err2 := canon.Line(r)
 		if err != nil || err2 != nil || string(line) != string(tagged) {
 			t.Errorf("Line %s, %v\ntags %s, %v", line, err, tagged, err2)
@@ -155,21 +156,21 @@ func TestTags(t *testing.T) {
 }
 
 func TestLoneSurrogateIsWritten(t *testing.T) {
-	r := result.New("w", result.Source{}, false, operations("a\xed\xa0\x80:skipped"))
-	line, err := r.Line()
+	r := applyresult.New("w", result.Source{}, false, operations("a\xed\xa0\x80:skipped"))
+	line, err := applyresult.Line(r)
 	if err != nil || !strings.Contains(string(line), `"path":"a\ud800"`) {
 		t.Errorf("Line = %s, %v", line, err)
 	}
 	if _, err := result.Parse(line); err == nil {
 		t.Error("Parse took a lone surrogate")
 	}
-	if _, err := result.New("\xff", result.Source{}, false, nil).Line(); err == nil {
+	if _, err := applyresult.Line(applyresult.New("\xff", result.Source{}, false, nil)); err == nil {
 		t.Error("Line took a string that is not UTF-8")
 	}
 }
 
 func TestParse(t *testing.T) {
-	line, err := result.New("w", result.Source{}, false, operations("a:success", "b:error")).Line()
+	line, err := applyresult.Line(applyresult.New("w", result.Source{}, false, operations("a:success", "b:error")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package result_test
+package applyresult_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -30,7 +31,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(result.Verify(parse(t, c.Input), nil)))
+			got, err := canon.Marshal(rule.NewReport(applyresult.Verify(parse(t, c.Input), nil)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -45,11 +46,32 @@ func TestRows(t *testing.T) {
 			if in == valid && r.new != "" {
 				t.Fatal("the row changes nothing")
 			}
-			if got := lines(result.Verify(parse(t, in), nil)); got != r.want {
+			got := lines(applyresult.Verify(parse(t, in), nil))
+			if got != r.want {
 				t.Errorf("\n got %s\nwant %s", got, r.want)
+			}
+			if err := record(in); err == nil && got != "" || err != nil && in == valid {
+				t.Errorf("as a record: %v", err)
 			}
 		})
 	}
+}
+
+// record reads what a record would hold: all that Verify finds is refused there as well.
+func record(in string) error {
+	line, err := canon.Parse([]byte(in))
+	if err != nil {
+		return err
+	}
+	raw, err := canon.Line(line)
+	if err != nil {
+		return err
+	}
+	r, err := result.Parse(raw)
+	if err != nil {
+		return err
+	}
+	return r.Check()
 }
 
 func lines(vs []rule.Violation) string {
@@ -61,7 +83,7 @@ func lines(vs []rule.Violation) string {
 }
 
 func TestWriteSet(t *testing.T) {
-	refused, err := result.Refuse("w", false, "m", nil).Line()
+	refused, err := applyresult.Line(applyresult.Refuse("w", false, "m", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +102,9 @@ func TestWriteSet(t *testing.T) {
 		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
 			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
-			lines(result.Verify(parse(t, `{"operation_results":5}`), nil))},
+			lines(applyresult.Verify(parse(t, `{"operation_results":5}`), nil))},
 	} {
-		if got := lines(result.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+		if got := lines(applyresult.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -95,7 +117,7 @@ func FuzzVerify(f *testing.F) {
 	for _, r := range rows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
-	line, _ := result.New("w", result.Source{}, false, operations("a:success")).Line()
+	line, _ := applyresult.Line(applyresult.New("w", result.Source{}, false, operations("a:success")))
 	f.Add(line, []byte(patch))
 	f.Fuzz(func(t *testing.T, data, other []byte) {
 		doc, err := canon.Parse(data)
@@ -106,8 +128,8 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			patch = nil
 		}
-		got := lines(result.Verify(doc, patch))
-		sorted := result.Verify(doc, patch)
+		got := lines(applyresult.Verify(doc, patch))
+		sorted := applyresult.Verify(doc, patch)
 		rule.Sort(sorted)
 		if got != lines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
@@ -116,7 +138,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := r.Line()
+		again, err := applyresult.Line(r)
 		if err != nil || strings.TrimSuffix(string(again), "\n") != strings.TrimSuffix(string(data), "\n") {
 			t.Errorf("reads %s, writes %s, %v", data, again, err)
 		}

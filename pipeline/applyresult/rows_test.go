@@ -1,4 +1,4 @@
-package result_test
+package applyresult_test
 
 import "strings"
 

@@ -1,0 +1,144 @@
+// Package applyresult builds and writes the ApplyResult of package result, and
+// verifies one of any program (APPLY_SPEC 1.0.0).
+package applyresult
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/rule"
+)
+
+// SchemaVersion is the apply_schema_version that New and Refuse write
+// (APPLY_SPEC 3.1).
+const SchemaVersion = "1.0.0"
+
+// ExitCode is the status the process ends with (APPLY_SPEC 9.1): 0 for
+// Success, 2 for Refused, 1 for anything else.
+func ExitCode(o result.Outcome) int {
+	switch o {
+	case result.Success:
+		return 0
+	case result.Refused:
+		return 2
+	}
+	return 1
+}
+
+// New is the result of operations that were attempted, in any order. It sorts
+// a copy of them by path (UTF-16 code units), counts, and draws the outcome:
+// Success if none failed, Partial if some did and some succeeded, else Failed.
+func New(root string, src result.Source, dryRun bool, ops []result.Operation) result.Result {
+	r := result.Result{
+		SchemaVersion: SchemaVersion, DryRun: dryRun, TargetRoot: root, Source: src,
+		Operations: append([]result.Operation{}, ops...), Summary: result.Summary{Total: len(ops)},
+	}
+	for _, o := range ops {
+		switch o.Status {
+		case result.StatusSuccess:
+			r.Summary.Succeeded++
+		case result.StatusSkipped:
+			r.Summary.Skipped++
+		case result.StatusError:
+			r.Summary.Failed++
+		}
+		r.Summary.Bytes += o.BytesWritten
+	}
+	slices.SortStableFunc(r.Operations, func(a, b result.Operation) int {
+		return canon.Compare(a.Path, b.Path)
+	})
+	switch s := r.Summary; {
+	case s.Failed == 0:
+		r.Outcome = result.Success
+		return r
+	case s.Succeeded > 0:
+		r.Outcome = result.Partial
+	default:
+		r.Outcome = result.Failed
+	}
+	r.Error = fmt.Sprintf("%d operations failed", r.Summary.Failed)
+	return r
+}
+
+// Refuse is the result of a patch that was not attempted: message says why,
+// and vs, of which it sorts a copy, in detail.
+func Refuse(root string, dryRun bool, message string, vs []rule.Violation) result.Result {
+	r := New(root, result.Source{}, dryRun, nil)
+	r.Outcome, r.Error, r.Violations = result.Refused, message, slices.Clone(vs)
+	rule.Sort(r.Violations)
+	return r
+}
+
+// Line is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
+// error is for a string that is neither UTF-8 nor WTF-8.
+func Line(r result.Result) ([]byte, error) {
+	b, err := canon.Line(document(r))
+	if err != nil {
+		return nil, fmt.Errorf("encoding ApplyResult: %w", err)
+	}
+	return b, nil
+}
+
+// document is r as canon.Parse would give it. It stands in for encoding/json,
+// which would replace the lone surrogates that a foreign patch's path may hold.
+func document(r result.Result) map[string]any {
+	m := map[string]any{
+		"apply_schema_version": r.SchemaVersion,
+		"outcome":              string(r.Outcome),
+		"dry_run":              r.DryRun,
+		"target_root":          r.TargetRoot,
+		"patch_source": map[string]any{
+			"proposal_id": r.Source.ProposalID, "proposal_hash": r.Source.ProposalHash,
+		},
+		"operation_results": list(r.Operations, operationDocument),
+		"summary":           summaryDocument(r.Summary),
+	}
+	if len(r.Violations) > 0 {
+		m["violations"] = list(r.Violations, violation)
+	}
+	return withText(m, "error", r.Error)
+}
+
+func operationDocument(o result.Operation) map[string]any {
+	m := map[string]any{
+		"op": o.Op, "path": o.Path, "status": string(o.Status),
+		"before_hash": nil, "after_hash": nil, "bytes_written": float64(o.BytesWritten),
+	}
+	if o.BeforeHash != nil {
+		m["before_hash"] = *o.BeforeHash
+	}
+	if o.AfterHash != nil {
+		m["after_hash"] = *o.AfterHash
+	}
+	return withText(m, "error", o.Error)
+}
+
+func summaryDocument(s result.Summary) map[string]any {
+	return map[string]any{
+		"total_operations": float64(s.Total), "succeeded": float64(s.Succeeded),
+		"skipped": float64(s.Skipped), "failed": float64(s.Failed),
+		"total_bytes_written": float64(s.Bytes),
+	}
+}
+
+func violation(v rule.Violation) map[string]any {
+	return withText(map[string]any{"rule_id": v.RuleID, "message": v.Message}, "path", v.Path)
+}
+
+func list[T any](items []T, document func(T) map[string]any) []any {
+	out := make([]any, len(items))
+	for i, item := range items {
+		out[i] = document(item)
+	}
+	return out
+}
+
+// withText sets an optional field: left out when empty.
+func withText(m map[string]any, key, text string) map[string]any {
+	if text != "" {
+		m[key] = text
+	}
+	return m
+}
