@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -86,7 +87,7 @@ func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code 
 	if code != nil {
 		keys = audit.CodeKeys(code)
 	}
-	r, err := audit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys})
+	r, err := pageaudit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys}, nil)
 	r.From = h.From()
 	return r, err
 }

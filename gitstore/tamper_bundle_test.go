@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 )
 
 // bundleOf is the forged ledger as the bytes of a bundle.
@@ -48,7 +49,7 @@ func (f *forge) asRepository(tip string) (audit.Result, error) {
 	if errors.As(err, &rollback) {
 		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}
 	}
-	return audit.Run(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o)
+	return pageaudit.Run(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o, nil)
 }
 
 // TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict

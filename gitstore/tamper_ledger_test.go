@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -315,7 +316,7 @@ type caught struct {
 }
 
 func (f *forge) audit() (caught, error) {
-	r, err := audit.Run(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true})
+	r, err := pageaudit.Run(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true}, nil)
 	if err != nil {
 		return caught{}, err
 	}
@@ -327,7 +328,7 @@ func (f *forge) audit() (caught, error) {
 	if !c.rules && slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.Message != "is not signed" }) {
 		o := f.options() // is it a finding for those without a list of keys, too?
 		o.Signers = nil
-		plain, err := audit.Run(lineage.New(objectsOf{f}, o), audit.Options{})
+		plain, err := pageaudit.Run(lineage.New(objectsOf{f}, o), audit.Options{}, nil)
 		if err != nil {
 			return c, err
 		}

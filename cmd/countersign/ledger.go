@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -69,7 +70,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 		Pages:    page.Versions{},
 		KnownTip: known, Sign: sign, Check: ledger.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
-			r, err := audit.Run(h, audit.Options{Tip: tip})
+			r, err := pageaudit.Run(h, audit.Options{Tip: tip}, nil)
 			return r.Findings, r.Complete, cmp.Or(err, r.Undecidable())
 		},
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
@@ -42,7 +43,7 @@ func Of(h *lineage.History, o Options) (audit.Result, error) {
 	if o.Over != nil {
 		over = o.Over
 	}
-	r, err := audit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Progress: o.Progress})
+	r, err := pageaudit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Progress: o.Progress}, nil)
 	r.From = h.From()
 	return r, err
 }

@@ -35,11 +35,8 @@
 // and I1 to I12, L1 to L7, L9, L10, L17, L18, L20, L21, L24 and L25 of each transaction as it stands at the
 // tip (package ledger).
 //
-// Pages (package page) are a view of the record, which is sound or not whatever they say. What one says that the record does
-// not is a finding apart:
-//
-//	L23      the page of a transaction, the tables and the page at the root are what
-//	         their version makes of the record; pages of newer versions are counted
+// Pages are a view of the record, which is sound or not whatever they say. Who knows what they should say checks them on the
+// way ([View]), and findings about them (L23) are apart.
 package audit
 
 import (
@@ -59,8 +56,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // Options are what an audit is given beside the history.
@@ -74,18 +69,57 @@ type Options struct {
 	// Keys reads the keys that a commit of the code lists. Nil is an audit without the
 	// code: whose keys a commit listed is unknown then.
 	Keys KeyReader
-	// Pages are the versions of pages that are made again; nil is all that there are.
-	Pages page.Versions
+	// Spread calls do for 0 to n-1, on several goroutines. If it is nil, the audit has one.
+	Spread func(n int, do func(i int))
+	// View, which may be nil, begins a check of pages.
+	View func(ViewReader) View
 	// Progress, which may be nil, is told how far the audit is; total is 0 where
 	// it is not known. It is called on several goroutines.
 	Progress func(what string, done, total int)
+}
+
+// A View is what a ledger has for people who browse it, beside the record. An audit hands on what it goes over to whom checks
+// that.
+type View interface {
+	// Commit is called for each commit, on several goroutines, with the changes of what ledger.IsPage tells and the transactions
+	// that the commit adds to. What it returns comes with the version.
+	Commit(c history.Commit, changes []history.Change, transactions []string) []history.Change
+	// Version is called for what a commit did to a transaction: for one of them the oldest first, for several on several goroutines.
+	Version(Version)
+	// End is called last, and returns how many pages could not be checked.
+	End() (notChecked int)
+}
+
+// A Version is what a commit did to a transaction: the events up to it, what they fold to, and whether it brought the first of them;
+// Dir is the directory as the last commit leaves it, and Denials are the files that this one adds to denied/.
+type Version struct {
+	Commit      history.ID
+	Age         int
+	Dir         fs.FS
+	Payloads    []ledger.Payload
+	Transaction ledger.Transaction
+	First       bool
+	Denials     map[string][]byte
+	Pages       []history.Change
+}
+
+// A ViewReader is what a View reads and tells.
+type ViewReader interface {
+	// Read returns what an entry is, nil if it is no file or cannot be read, which is a finding of the audit.
+	Read(commit history.ID, name string, e history.Entry) []byte
+	Former(path string) (map[string]history.Entry, error)
+	// Differs is a finding about a page.
+	Differs(commit history.ID, page, format string, args ...any)
 }
 
 // Run audits a history. The error is only that of reading it.
 func Run(h history.Reader, o Options) (Result, error) {
 	a := &auditor{
 		Reader: h, o: o, transactions: map[string]*transaction{}, denied: map[string]int{},
-		superseded: map[string]ended{}, proposals: map[string][]proposalAt{}, pages: newPages(), keys: keyLists{read: o.Keys},
+		superseded: map[string]ended{}, proposals: map[string][]proposalAt{}, keys: keyLists{read: o.Keys},
+	}
+	if o.View != nil {
+		a.view = o.View(a)
 	}
 	for _, f := range o.Found {
 		a.found.add(f)
@@ -97,18 +131,29 @@ func Run(h history.Reader, o Options) (Result, error) {
 	all := a.sorted()
 	a.ownEvents()
 	var done atomic.Int64
-	parallel.Do(len(all), func(i int) {
+	do := func(i int) {
 		a.transaction(all[i])
 		a.progress("transactions", int(done.Add(1)), len(all))
-	})
+	}
+	if o.Spread != nil {
+		o.Spread(len(all), do)
+	} else {
+		for i := range all {
+			do(i)
+		}
+	}
 	a.successions()
 	a.ownApprovals()
 	a.undecided()
-	a.untouched()
 	r := Result{
 		Tip: o.Tip, Commits: int(a.commits.Load()), Transactions: len(all), Signed: int(a.signed.Load()), Decisions: a.keys.seen,
-		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least, Pages: a.pages.result(),
+		Count: a.found.count, OK: a.found.count == 0, Complete: !a.found.incomplete, Newer: a.least,
 		faults: a.found.count - a.found.newer,
+	}
+	if a.view != nil {
+		r.Pages = Pages{NotChecked: a.view.End(), OK: a.pages.count == 0, Count: a.pages.count}
+		a.pages.trim()
+		r.Pages.Findings = append([]history.Finding{}, a.pages.all...)
 	}
 	a.found.trim()
 	r.Findings = append([]history.Finding{}, a.found.all...)
@@ -125,7 +170,9 @@ func Run(h history.Reader, o Options) (Result, error) {
 type auditor struct {
 	history.Reader
 	o       Options
+	view    View
 	found   findings
+	pages   findings // about pages
 	commits atomic.Int64
 	signed  atomic.Int64
 
@@ -140,7 +187,6 @@ type auditor struct {
 	mu           sync.Mutex
 	transactions map[string]*transaction
 	denied       map[string]int // directory in denied/ → age of the first commit that added to it
-	pages        *pages
 	own          []ownVersion
 	heirs        []heir
 	superseded   map[string]ended // by id
@@ -253,6 +299,11 @@ func shown(s string) string {
 
 func (a *auditor) add(rule string, commit history.ID, path, format string, args ...any) {
 	a.found.add(history.Finding{RuleID: rule, Commit: commit.String(), Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Differs is L23.
+func (a *auditor) Differs(commit history.ID, page, format string, args ...any) {
+	a.pages.add(history.Finding{RuleID: "L23", Commit: commit.String(), Path: page, Message: fmt.Sprintf(format, args...)})
 }
 
 // dirFS is the files of a transaction, with what is needed of fs.FS to check

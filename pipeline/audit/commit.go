@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -79,11 +80,13 @@ func (a *auditor) sort(c history.Commit) {
 	if len(p.transactions) != 1 {
 		for _, ch := range p.index {
 			a.add(indexRule(ch.Path), c.ID, ch.Path, "was not added by a transaction")
-			a.read(c.ID, ch.Path, ch.New)
+			a.Read(c.ID, ch.Path, ch.New)
 		}
 		p.index = nil
 	}
-	a.paged(c, &p)
+	if a.view != nil {
+		p.pages = a.view.Commit(c, p.pages, slices.Collect(maps.Keys(p.transactions)))
+	}
 	words, fit := parseMessage(c.Message)
 	if !fit && p.events == nil {
 		a.add("L15", c.ID, "", "its message does not have the form of a stage's")
@@ -159,7 +162,7 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	default:
 		p.foreign = true
 		a.add("L10", c.ID, ch.Path, "does not belong in a ledger")
-		a.read(c.ID, ch.Path, ch.New)
+		a.Read(c.ID, ch.Path, ch.New)
 	}
 }
 
@@ -174,8 +177,8 @@ func inside(name, id string) string {
 	return strings.Clone(name)
 }
 
-// read returns the content of a file; nil if it cannot be read, which is told.
-func (a *auditor) read(commit history.ID, name string, e history.Entry) []byte {
+// Read returns the content of a file; nil if it cannot be read, which is told.
+func (a *auditor) Read(commit history.ID, name string, e history.Entry) []byte {
 	if !isFile(e) {
 		return nil
 	}

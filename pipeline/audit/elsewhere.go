@@ -111,7 +111,7 @@ func (a *auditor) proposedBefore(d approvalAt) (out []proposalAt) {
 				continue
 			}
 			name = inside(name, id)
-			dir.files[name], dir.content[e.ID] = e, a.read(d.commit, name, e)
+			dir.files[name], dir.content[e.ID] = e, a.Read(d.commit, name, e)
 		}
 		log, err := ledger.ReadLog(dir.content[dir.files[ledger.EventsFile].ID])
 		if err != nil {

@@ -44,7 +44,7 @@ type aged struct {
 
 // schema looks at the ledger.json that a commit brings: which version the ledger has.
 func (a *auditor) schema(c history.Commit, p parts) {
-	raw := a.read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
+	raw := a.Read(c.ID, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: p.schema})
 	if len(p.transactions) == 0 {
 		a.add("L16", c.ID, ledger.SchemaFile, "was not added by a review")
 	}
@@ -94,7 +94,7 @@ func (a *auditor) before(name string) (raw []byte) {
 		a.found.add(history.Finding{RuleID: "OBJECT", Path: name, Message: "what was there before cannot be read: " + err.Error()})
 	}
 	for _, e := range former {
-		raw = a.read(history.ID{}, name, e)
+		raw = a.Read(history.ID{}, name, e)
 	}
 	return raw
 }
@@ -119,7 +119,7 @@ func (a *auditor) ownEvents() {
 		a.raise(history.ID{}, math.MaxInt-1, ledger.LedgerEventsFile, version, err)
 	}
 	for _, v := range a.own {
-		raw := a.read(v.commit, ledger.LedgerEventsFile, v.change.New)
+		raw := a.Read(v.commit, ledger.LedgerEventsFile, v.change.New)
 		if raw == nil {
 			return // removed, or not readable, which was told
 		}

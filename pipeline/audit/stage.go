@@ -29,7 +29,15 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
 	}
 	need := l.accounted(from, to)
-	l.view(v, from, to, tx)
+	if l.view != nil {
+		denials := map[string][]byte{}
+		for _, ch := range v.index {
+			if ledger.IsDenial(ch.Path) {
+				denials[ch.Path] = l.content[ch.New.ID]
+			}
+		}
+		l.view.Version(Version{v.commit, v.age, newDirFS(l.files, l.content), l.log.Payloads()[:to], tx, from == 0, denials, v.pages})
+	}
 	for _, ch := range v.changes {
 		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
 			continue
@@ -48,7 +56,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		}
 	}
 	if !v.schema.IsZero() {
-		raw := l.read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
+		raw := l.Read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
 		createdAt, _, err := ledger.SchemaOf(raw)
 		if raw != nil && !errors.As(err, new(*format.NewerError)) && (err != nil || createdAt != tx.UpdatedAt || !canon.IsLine(raw)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")

@@ -58,7 +58,6 @@ type life struct {
 	ends  []int64 // where events.jsonl ends in versions
 	which []int   // index of that version; -1: what was there before
 	named map[string]bool
-	page  history.Entry // README.md as the last version so far leaves it
 }
 
 // transaction checks all versions of one transaction.
@@ -109,9 +108,6 @@ func (l *life) begin() bool {
 	}
 	for name, e := range former {
 		if ledger.IsPage(name) {
-			if name == path.Join(l.dir, ledger.ReadmeFile) {
-				l.page = e
-			}
 			continue
 		}
 		name = strings.TrimPrefix(strings.TrimPrefix(name, l.dir), "/")
@@ -161,7 +157,7 @@ func (l *life) histories(first int) (_ []history.Entry, states []history.ID, for
 			if _, known := l.content[ch.New.ID]; known {
 				continue
 			}
-			if raw := l.read(v.commit, ch.Path, ch.New); raw != nil {
+			if raw := l.Read(v.commit, ch.Path, ch.New); raw != nil {
 				l.content[ch.New.ID] = raw
 			}
 		}
@@ -321,7 +317,7 @@ func (a *auditor) endedBefore(id string, h heir) (ended, bool) {
 	}
 	var tx ledger.Transaction
 	for _, e := range former {
-		if err := canon.Unmarshal(a.read(h.commit, name, e), &tx); err != nil {
+		if err := canon.Unmarshal(a.Read(h.commit, name, e), &tx); err != nil {
 			return ended{}, false
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -57,7 +58,7 @@ func newWorld(t *testing.T) *world {
 			return Source{Repo: repo, Ledger: local, Ref: gitstore.LedgerRef}, err
 		},
 		Audit: func(_ context.Context, _ *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error) {
-			return audit.Run(over, audit.Options{Tip: h.Tip()})
+			return pageaudit.Run(over, audit.Options{Tip: h.Tip()}, nil)
 		},
 		Masks: func() func([]byte) bool {
 			return func(diff []byte) bool { return w.secret != "" && bytes.Contains(diff, []byte(w.secret)) }

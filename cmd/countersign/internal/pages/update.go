@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
@@ -119,9 +120,9 @@ func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
 		return nil, err
 	}
 	noted := &Noted{Reader: h, newest: map[string]change{}}
-	result, err := audit.Run(noted, audit.Options{
+	result, err := pageaudit.Run(noted, audit.Options{
 		Tip: h.Tip(), Progress: b.Progress, Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return b.Repo.Tree(ctx, commit) }),
-	})
+	}, nil)
 	if errors.As(err, new(*gitstore.NotInHistoryError)) {
 		return nil, nil
 	}

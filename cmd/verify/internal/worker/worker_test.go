@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -43,7 +44,7 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 	check(t, l.WriteBundle(t.Context(), tip, &out))
 	h, err := l.History(t.Context(), gitstore.HistoryOptions{})
 	check(t, err)
-	says, err = audit.Run(h, audit.Options{Tip: tip})
+	says, err = pageaudit.Run(h, audit.Options{Tip: tip}, nil)
 	check(t, err)
 	return out.Bytes(), tip, says
 }

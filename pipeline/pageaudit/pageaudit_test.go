@@ -1,7 +1,9 @@
-package audit_test
+package pageaudit_test
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -23,6 +26,10 @@ type viewed struct {
 	entries []ledger.Entry
 	pages   []map[string][]byte
 	from    int
+}
+
+func file(data []byte) history.Entry {
+	return history.Entry{Mode: history.ModeFile, ID: sha1.Sum(data)}
 }
 
 // play has whole lives played by the stages themselves, with what somebody makes of the pages of each entry.
@@ -125,7 +132,7 @@ func (v viewed) audit(t *testing.T, versions page.Versions, from int) audit.Page
 			}
 		}
 	}
-	r, err := audit.Run(quick{v, blobs}, audit.Options{Pages: versions})
+	r, err := pageaudit.Run(quick{v, blobs}, audit.Options{}, versions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,5 +345,19 @@ func TestT77TableLeftAlone(t *testing.T) {
 		if lacks != dropped || c.told != (lacks > 0) {
 			t.Errorf("%s: %d tables left alone, %d told", c.name, dropped, lacks)
 		}
+	}
+}
+
+// missing is a history whose objects cannot be read.
+type missing struct{ quick }
+
+func (missing) Blob(history.ID) ([]byte, error) { return nil, errors.New("is missing") }
+
+// TestT53Unreadable: an object of a page that is missing is a finding of the record, as any that is.
+func TestT53Unreadable(t *testing.T) {
+	v := play(t, 1, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) })
+	r, err := pageaudit.Run(missing{quick{viewed: v}}, audit.Options{}, nil)
+	if err != nil || r.OK || r.Complete || !slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.RuleID == "OBJECT" && f.Path == ledger.ReadmeFile }) {
+		t.Errorf("%v %+v", err, r)
 	}
 }
