@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 const attested = "tx_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -80,7 +81,7 @@ func TestAttestationsGrow(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if !errors.Is(err, ledger.ErrMoved) {
+			if !errors.Is(err, writing.ErrMoved) {
 				t.Error(err)
 				return
 			}

@@ -150,7 +150,7 @@ func (l *Ledger) Kept(_ context.Context, b Beside, want func(name string) bool) 
 
 // Keep replaces the files that were read by others, or adds them where the ref grows, in a
 // commit on the one that had them. If another commit has taken its place, it returns
-// ledger.ErrMoved.
+// writing.ErrMoved.
 func (l *Ledger) Keep(_ context.Context, b Beside, before Kept, files map[string][]byte, when time.Time) error {
 	batch := &packfile.Batch{}
 	made, err := b.commit(l.repo.objects, batch, files, when, plumbing.NewHash(before.Tip))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Kept reads what the remote keeps and, if the ref does not grow and the clone has the ledger
@@ -81,7 +81,7 @@ func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs plumbing.Hash
 }
 
 // Keep replaces the files that were read, or adds to them, there and, if the clone has the ledger
-// itself, here. If somebody else has moved the remote's ref, it returns ledger.ErrMoved.
+// itself, here. If somebody else has moved the remote's ref, it returns writing.ErrMoved.
 func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[string][]byte, when time.Time) error {
 	var objects source = s.local.repo.objects
 	if s.partial != nil {
@@ -114,7 +114,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 		return writeOwn(s.partial.own, batch)
 	}
 	err = s.local.keep(b, ours, made, batch)
-	if errors.Is(err, ledger.ErrMoved) { // another process keeps what it read: the remote has this
+	if errors.Is(err, writing.ErrMoved) { // another process keeps what it read: the remote has this
 		err = nil
 	}
 	return err
@@ -169,7 +169,7 @@ func (s *Shared) SyncBeside(ctx context.Context, b Beside, when time.Time) (bool
 		}
 	}
 	err = s.local.keep(b, ours, next, batch)
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, writing.ErrMoved) {
 		err = nil
 	}
 	return true, err

@@ -13,8 +13,8 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var _ code.Checkout = (*Repo)(nil)
@@ -47,7 +47,7 @@ func (r *Repo) Branch(context.Context) (string, error) {
 // MoveBranch is MoveRef for the branch that is checked out.
 func (r *Repo) MoveBranch(ctx context.Context, branch, old, next string) error {
 	if !r.IsCheckedOut(branch) {
-		return ledger.ErrMoved
+		return writing.ErrMoved
 	}
 	tip, err := r.Ref(ctx, branch)
 	if err != nil || tip == next {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // T40 The branch that is checked out is moved by compare-and-swap alone, and no branch that is
@@ -30,8 +30,8 @@ func TestT40Checkout(t *testing.T) {
 		branch, old, next string
 		want              error
 	}{
-		{"refs/heads/main", first, first, ledger.ErrMoved},
-		{"refs/heads/other", first, second, ledger.ErrMoved},
+		{"refs/heads/main", first, first, writing.ErrMoved},
+		{"refs/heads/other", first, second, writing.ErrMoved},
 		{"refs/heads/main", first, second, nil}, // it is there
 		{"refs/heads/main", second, first, nil},
 	} {

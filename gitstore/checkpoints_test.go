@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestBesideRef(t *testing.T) {
@@ -59,7 +59,7 @@ func TestCheckpointsLocal(t *testing.T) {
 	if err != nil || string(got.Files["1-0123456789ab"]) != "one more\n" || len(got.Files) != 2 {
 		t.Fatalf("%v %q", err, got.Files)
 	}
-	if err := l.Keep(t.Context(), gitstore.Checkpoints, none, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
+	if err := l.Keep(t.Context(), gitstore.Checkpoints, none, kept("late\n"), someTime); !errors.Is(err, writing.ErrMoved) {
 		t.Errorf("a late writer: %v", err)
 	}
 	if out := w.git("rev-list", "--count", "refs/agent/ledger-checkpoints"); strings.TrimSpace(out) != "2" {
@@ -125,7 +125,7 @@ func TestCheckpointsShared(t *testing.T) {
 			if err := other.Keep(t.Context(), gitstore.Checkpoints, before, kept("one\n"), someTime); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Keep(t.Context(), gitstore.Checkpoints, before, kept("late\n"), someTime); !errors.Is(err, ledger.ErrMoved) {
+			if err := s.Keep(t.Context(), gitstore.Checkpoints, before, kept("late\n"), someTime); !errors.Is(err, writing.ErrMoved) {
 				t.Errorf("a late writer: %v", err)
 			}
 			now, err := s.Kept(t.Context(), gitstore.Checkpoints, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // DefaultFetchLimit is how many bytes a pack may have that Fetch asks for.
@@ -233,7 +233,7 @@ func (r *Repo) keep(name plumbing.ReferenceName, commit plumbing.Hash) error {
 	if err == nil && now != commit {
 		err = r.moveRef(name, now, commit)
 	}
-	if errors.Is(err, ledger.ErrMoved) { // by git itself
+	if errors.Is(err, writing.ErrMoved) { // by git itself
 		err = fmt.Errorf("keeping %s: %s is being moved by another program", commit, name)
 	}
 	return err

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // The test binary is its own helper: with this in the environment it appends
@@ -159,7 +159,7 @@ func (w work) open() *gitstore.Repo {
 }
 
 // Open opens the repository anew and returns its ledger.
-func (w work) Open() ledger.Store {
+func (w work) Open() writing.Store {
 	w.t.Helper()
 	l, err := w.open().Ledger(gitstore.LedgerRef, gitstore.LedgerOptions{Pages: page.Versions{}})
 	if err != nil {

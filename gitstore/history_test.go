@@ -25,10 +25,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // lives makes entries of transactions' lives.
-func lives(tb testing.TB, all ...storetest.Life) []ledger.Entry {
+func lives(tb testing.TB, all ...storetest.Life) []writing.Entry {
 	tb.Helper()
 	entries, err := storetest.Lives(all...)
 	if err != nil {
@@ -38,7 +39,7 @@ func lives(tb testing.TB, all ...storetest.Life) []ledger.Entry {
 }
 
 // appendAll adds entries to the ledger of a repository, some at a time.
-func appendAll(tb testing.TB, dir string, entries []ledger.Entry, some int, sign func([]byte) (string, error)) (tip string) {
+func appendAll(tb testing.TB, dir string, entries []writing.Entry, some int, sign func([]byte) (string, error)) (tip string) {
 	tb.Helper()
 	repo, err := gitstore.Open(dir)
 	if err != nil {

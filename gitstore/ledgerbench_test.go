@@ -14,14 +14,15 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // entryOf is the i-th transaction of a day: four small files and a line in an
 // index, 14 new objects with the trees and the commit.
-func entryOf(i int) ledger.Entry {
+func entryOf(i int) writing.Entry {
 	when := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Millisecond)
 	sum := canon.Hex(fmt.Appendf(nil, "transaction %d", i))
-	id, err := ledger.NewID(when, strings.NewReader(sum))
+	id, err := writing.NewID(when, strings.NewReader(sum))
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +31,7 @@ func entryOf(i int) ledger.Entry {
 	for n := range 6 {
 		fmt.Fprintf(events, `{"payload":{"n":%d,"transaction_id":"%s"},"prev":"sha256:%s","seq":%d,"timestamp":"2026-11-20T00:00:00.000Z","type":"tx/status"}`+"\n", n, id, canon.Hex(fmt.Append(nil, i, n)), n+1)
 	}
-	return ledger.Entry{
+	return writing.Entry{
 		Message: "review: change to file.go\n\nCountersign-Transaction: " + id + "\n", When: when,
 		Files: map[string][]byte{
 			dir + ledger.TransactionFile:                 fmt.Appendf(nil, `{"status":"proposed","transaction_id":"%s","x":"%s"}`+"\n", id, sum),
@@ -42,7 +43,7 @@ func entryOf(i int) ledger.Entry {
 	}
 }
 
-func entriesOf(from, to int) (out []ledger.Entry) {
+func entriesOf(from, to int) (out []writing.Entry) {
 	for i := range to - from {
 		out = append(out, entryOf(from+i))
 	}
@@ -152,7 +153,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 }
 
 // fastImport is the same commits for git fast-import.
-func fastImport(entries []ledger.Entry) []byte {
+func fastImport(entries []writing.Entry) []byte {
 	var b bytes.Buffer
 	for _, e := range entries {
 		who := fmt.Sprintf("countersign <countersign@localhost> %d +0000", e.When.Unix())

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A RollbackError is lineage's.
@@ -196,7 +196,7 @@ func (e *AcceptError) Error() string { return e.Message }
 
 // Record makes the entry that records an acceptance, from the accepted tip's
 // tree and the tip that was remembered.
-type Record func(tree fs.FS, remembered string) (ledger.Entry, error)
+type Record func(tree fs.FS, remembered string) (writing.Entry, error)
 
 // acceptable holds a tip to what a person looked at and accepts.
 func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plumbing.Hash, err error) {
@@ -261,7 +261,7 @@ func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen plumbing.Has
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	return chain(s, to, now, []ledger.Entry{entry}, l.pages, l.sign)
+	return chain(s, to, now, []writing.Entry{entry}, l.pages, l.sign)
 }
 
 // AcceptTip is the same for the remote's tip. What the clone itself had is kept
@@ -299,7 +299,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		return "", err
 	}
 	if err := s.push(ctx, now, made, batch); err != nil {
-		if errors.Is(err, ledger.ErrMoved) {
+		if errors.Is(err, writing.ErrMoved) {
 			err = &AcceptError{s.seen.name + " has moved meanwhile"}
 		}
 		return "", err

@@ -17,11 +17,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // regrown are entries in which a made-up 1.1 wrote some events otherwise: change is given each event of each transaction, by
 // the entry that brings it.
-func regrown(t *testing.T, entries []ledger.Entry, change func(entry int, e *ledger.Event)) []ledger.Entry {
+func regrown(t *testing.T, entries []writing.Entry, change func(entry int, e *ledger.Event)) []writing.Entry {
 	t.Helper()
 	came, out := map[string]int{}, slices.Clone(entries) // entry by file and number of the event
 	for n := range out {
@@ -57,7 +58,7 @@ func regrown(t *testing.T, entries []ledger.Entry, change func(entry int, e *led
 }
 
 // ownEvent is a commit with one more of the ledger's own events, of a type and in words that need not be of this version.
-func ownEvent(t *testing.T, before []byte, at time.Time, typ ledger.Type, payload string, needs, message string) ledger.Entry {
+func ownEvent(t *testing.T, before []byte, at time.Time, typ ledger.Type, payload string, needs, message string) writing.Entry {
 	t.Helper()
 	e := ledger.Event{Seq: bytes.Count(before, []byte("\n")) + 1, Timestamp: ledger.FormatTime(at), Type: typ, Payload: json.RawMessage(payload), Needs: needs}
 	if len(before) > 0 {
@@ -68,11 +69,11 @@ func ownEvent(t *testing.T, before []byte, at time.Time, typ ledger.Type, payloa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ledger.Entry{Message: message, When: at, Files: map[string][]byte{ledger.LedgerEventsFile: slices.Concat(before, line)}}
+	return writing.Entry{Message: message, When: at, Files: map[string][]byte{ledger.LedgerEventsFile: slices.Concat(before, line)}}
 }
 
 // raise is that commit as the event of a raise has it.
-func raise(t *testing.T, at time.Time, from, to string) ledger.Entry {
+func raise(t *testing.T, at time.Time, from, to string) writing.Entry {
 	payload := fmt.Sprintf(`{"author":{"id":"local:ada","kind":"user","login":"Ada"},"from":%q,"reason":"a feature","version":%q}`, from, to)
 	return ownEvent(t, nil, at, ledger.TypeVersion, payload, "", fmt.Sprintf("version: Ada raised it from %s to %s: a feature\n\nCountersign-Stage: version\n", from, to))
 }
@@ -96,13 +97,13 @@ func TestNewer(t *testing.T) {
 			e.Type = "weather/changed"
 		}
 	}
-	schema := func(text string) []ledger.Entry {
+	schema := func(text string) []writing.Entry {
 		out := slices.Clone(entries)
 		out[0].Files = maps.Clone(out[0].Files)
 		out[0].Files[ledger.SchemaFile] = []byte(strings.Replace(string(out[0].Files[ledger.SchemaFile]), `"schema_version":"1.0"`, text, 1))
 		return out
 	}
-	bent := func(in []ledger.Entry, n int) []ledger.Entry { // a transaction.json that its events do not fold to
+	bent := func(in []writing.Entry, n int) []writing.Entry { // a transaction.json that its events do not fold to
 		out := slices.Clone(in)
 		out[n].Files = maps.Clone(out[n].Files)
 		for name, raw := range out[n].Files {
@@ -112,7 +113,7 @@ func TestNewer(t *testing.T) {
 		}
 		return out
 	}
-	rewritten := func(in []ledger.Entry) []ledger.Entry { // the last version of a transaction has other words in an event that was there
+	rewritten := func(in []writing.Entry) []writing.Entry { // the last version of a transaction has other words in an event that was there
 		out := slices.Clone(in)
 		n := len(out) - 1
 		out[n].Files = maps.Clone(out[n].Files)
@@ -123,11 +124,11 @@ func TestNewer(t *testing.T) {
 		}
 		return out
 	}
-	with := func(in []ledger.Entry, n int, e ledger.Entry) []ledger.Entry {
+	with := func(in []writing.Entry, n int, e writing.Entry) []writing.Entry {
 		return slices.Insert(slices.Clone(in), n, e)
 	}
-	unapproved := func(in []ledger.Entry, change func(int, *ledger.Event)) []ledger.Entry { // an apply that lacks an approval, then the raise, then more of the same
-		n := slices.IndexFunc(in, func(e ledger.Entry) bool { return strings.HasPrefix(e.Message, "apply: ") })
+	unapproved := func(in []writing.Entry, change func(int, *ledger.Event)) []writing.Entry { // an apply that lacks an approval, then the raise, then more of the same
+		n := slices.IndexFunc(in, func(e writing.Entry) bool { return strings.HasPrefix(e.Message, "apply: ") })
 		forged := regrown(t, in, func(entry int, e *ledger.Event) {
 			e.Payload = bytes.Replace(e.Payload, []byte(`"required":1}],"base_commit"`), []byte(`"required":2}],"base_commit"`), 1)
 			change(entry-n, e)
@@ -136,7 +137,7 @@ func TestNewer(t *testing.T) {
 	}
 	whole := lives(t, storetest.Whole)
 	for name, c := range map[string]struct {
-		entries []ledger.Entry
+		entries []writing.Entry
 		want    string
 	}{
 		"broken: unapproved, and more": {unapproved(whole, func(int, *ledger.Event) {}), unsound},
@@ -213,15 +214,15 @@ func TestNewer(t *testing.T) {
 func TestNewerForged(t *testing.T) {
 	entries := lives(t, storetest.Whole)
 	at := entries[len(entries)-1].When.Add(time.Second)
-	for name, bend := range map[string]func(*ledger.Entry){
-		"the event twice": func(e *ledger.Entry) {
+	for name, bend := range map[string]func(*writing.Entry){
+		"the event twice": func(e *writing.Entry) {
 			e.Files[ledger.LedgerEventsFile] = bytes.Repeat(e.Files[ledger.LedgerEventsFile], 2)
 		},
-		"beside a file": func(e *ledger.Entry) { e.Files["x"] = []byte("x") },
-		"no line feed": func(e *ledger.Entry) {
+		"beside a file": func(e *writing.Entry) { e.Files["x"] = []byte("x") },
+		"no line feed": func(e *writing.Entry) {
 			e.Files[ledger.LedgerEventsFile] = bytes.TrimSpace(e.Files[ledger.LedgerEventsFile])
 		},
-		"in ledger.json too": func(e *ledger.Entry) { e.Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1.1") },
+		"in ledger.json too": func(e *writing.Entry) { e.Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1.1") },
 	} {
 		w := newWork(t, nil)
 		e := raise(t, at, "1.0", "1.1")
@@ -231,7 +232,7 @@ func TestNewerForged(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, err, r)
 		}
 	}
-	if _, err := ledger.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*format.NewerError)) {
+	if _, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*format.NewerError)) {
 		t.Errorf("raised to what this program does not know: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // partialCopy is what is here of a ledger that is elsewhere: the objects that were
@@ -301,7 +302,7 @@ func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing
 
 // prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
 // these are in.
-func (p *partialCopy) prefetchRows(root plumbing.Hash, pages ledger.Pages, entries []ledger.Entry) error {
+func (p *partialCopy) prefetchRows(root plumbing.Hash, pages writing.Pages, entries []writing.Entry) error {
 	var dirs []string
 	for _, e := range entries {
 		for _, file := range pages.TablesOf(e) {
@@ -362,7 +363,7 @@ func (p *partialCopy) firstMissing(root plumbing.Hash, name string) (id plumbing
 		if at.mode != filemode.Dir {
 			break // there is no such path
 		}
-		whole = depth >= transactionDepth || part == "" && ledger.IsListed(name)
+		whole = depth >= transactionDepth || part == "" && writing.IsListed(name)
 		if !p.has(at.id) {
 			return at.id, whole, nil
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var _ code.Refs = (*Repo)(nil)
@@ -160,7 +160,7 @@ func (r *Repo) clashes(name string) error {
 }
 
 // MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
-// absent), else it returns ledger.ErrMoved.
+// absent), else it returns writing.ErrMoved.
 func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := r.CheckRef(ctx, name); err != nil {
 		return err
@@ -370,7 +370,7 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (er
 	}
 	now, err := r.tip(name)
 	if err == nil && now != old {
-		err = ledger.ErrMoved
+		err = writing.ErrMoved
 	}
 	if err == nil {
 		if err = os.Rename(file+".lock", file); err != nil {

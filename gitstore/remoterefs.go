@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // RemoteRefs are the refs of a remote repository, whose commits are made in a
@@ -78,7 +79,7 @@ func (m *RemoteRefs) CheckRef(_ context.Context, name string) error {
 
 // MoveRef sends the commit next, with the objects that its parent has not, and
 // sets the ref to it if it still is old ("": absent); else it returns
-// ledger.ErrMoved. next must be one commit on old. A ref that is at next, or
+// writing.ErrMoved. next must be one commit on old. A ref that is at next, or
 // at a commit after it, is left alone. What the remote refuses is a *PushError.
 func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := m.CheckRef(ctx, name); err != nil {
@@ -89,7 +90,7 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 		return err
 	}
 	err = push(ctx, m.Server, name, plumbing.NewHash(old), plumbing.NewHash(next), batch, 2, m.Pause)
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, writing.ErrMoved) {
 		err = m.overtaken(ctx, name, plumbing.NewHash(next))
 	}
 	if err != nil {
@@ -106,11 +107,11 @@ func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours plumbing.H
 		return err
 	}
 	if tip.IsZero() {
-		return ledger.ErrMoved
+		return writing.ErrMoved
 	}
 	after, err := m.Repo.Descends(ctx, tip.String(), ours.String())
 	if err == nil && !after {
-		err = ledger.ErrMoved
+		err = writing.ErrMoved
 	}
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var byAda = code.Commit{Author: "ada", Email: "ada@example.org", When: time.Unix(1_700_000_000, 0), Message: "change\n"}
@@ -130,11 +130,11 @@ func TestRemoteNewRef(t *testing.T) {
 		t.Error("a commit that the clone has not was pushed")
 	}
 	refs, _, other = u.build(u.clone(), added("z", "other\n"))
-	if err := refs.MoveRef(t.Context(), name, "", other); !errors.Is(err, ledger.ErrMoved) {
+	if err := refs.MoveRef(t.Context(), name, "", other); !errors.Is(err, writing.ErrMoved) {
 		t.Errorf("a ref that is there was made: %v", err)
 	}
 	for from, to := range map[string]string{u.git("rev-parse", "main~1"): other, other: other, old: old} {
-		if err := refs.MoveRef(t.Context(), branch, from, to); err == nil || errors.Is(err, ledger.ErrMoved) {
+		if err := refs.MoveRef(t.Context(), branch, from, to); err == nil || errors.Is(err, writing.ErrMoved) {
 			t.Errorf("%s to %s, which is not one commit on it: %v", from, to, err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestT40RemoteLostRace(t *testing.T) {
 			refs, old, next := u.build(u.clone(), added("z", "z\n"))
 			after(u)
 			theirs := u.repo.Ref(branch)
-			if err := refs.MoveRef(t.Context(), branch, old, next); !errors.Is(err, ledger.ErrMoved) {
+			if err := refs.MoveRef(t.Context(), branch, old, next); !errors.Is(err, writing.ErrMoved) {
 				t.Errorf("%v", err)
 			}
 			if got := u.repo.Ref(branch); got != theirs {
@@ -216,7 +216,7 @@ func TestRemoteRefused(t *testing.T) {
 			c.refuse(u, server)
 			err := refs.MoveRef(t.Context(), branch, old, next)
 			if name == "config" { // it reads as deleted, and is not ours
-				if !errors.Is(err, ledger.ErrMoved) {
+				if !errors.Is(err, writing.ErrMoved) {
 					t.Errorf("%v", err)
 				}
 				return

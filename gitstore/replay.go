@@ -16,8 +16,11 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // replay makes the commits that only the clone has again on the remote's tip.
@@ -27,7 +30,7 @@ type replay struct {
 	former, now  plumbing.Hash // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
-	pages        ledger.Pages
+	pages        writing.Pages
 }
 
 // An ourStep is one of our commits: what it brought, and what it is about.
@@ -59,7 +62,7 @@ type planned struct {
 }
 
 type madeAgain struct {
-	ledger.Entry
+	writing.Entry
 	signed bool
 }
 
@@ -205,7 +208,7 @@ func (r *replay) same(a, b treeEntry) (bool, error) {
 }
 
 // join makes the steps of a transaction, which the remote has advanced as well,
-// again on what the remote has of it, where they commute (ledger.Join). It
+// again on what the remote has of it, where they commute (joining.Join). It
 // returns each step's files, nil for a step that has nothing new; and nil if
 // the two contradict. overruled says that ours is left out: an approval of what the
 // remote has denied, or an apply of what it has applied.
@@ -228,8 +231,8 @@ func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]b
 	}
 	out = map[int]map[string][]byte{}
 	done := len(before.Events())
-	repeats := ledger.Repeats(ours, there)
-	join := ledger.NewJoin(there, done)
+	repeats := joining.Repeats(ours, there)
+	join := joining.New(there, done)
 	for i, s := range steps {
 		if s.place != place {
 			continue
@@ -297,7 +300,7 @@ func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	others, err := ledger.ProposedElsewhere(there, dir, ours)
+	others, err := lookup.ProposedElsewhere(there, dir, ours)
 	return slices.ContainsFunc(others, func(p ledger.ProposedIn) bool {
 		return slices.ContainsFunc(approved, func(a ledger.Actor) bool { return a.ID == p.Proposer.ID })
 	}), err
@@ -397,7 +400,7 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 	if err != nil {
 		return madeAgain{}, fmt.Errorf("reading commit %s: %w", s.id, err)
 	}
-	return madeAgain{ledger.Entry{Message: message, When: when, Files: s.files}, signature != ""}, nil
+	return madeAgain{writing.Entry{Message: message, When: when, Files: s.files}, signature != ""}, nil
 }
 
 // commitWords reads when a commit was made, and what it says.
@@ -424,7 +427,7 @@ func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip plumbing.Hash
 		if !e.signed {
 			sign = nil
 		}
-		if tip, err = chain(r.source, to, tip, []ledger.Entry{e.Entry}, r.pages, sign); err != nil {
+		if tip, err = chain(r.source, to, tip, []writing.Entry{e.Entry}, r.pages, sign); err != nil {
 			return tip, err
 		}
 	}

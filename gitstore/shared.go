@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -33,7 +34,7 @@ type Shared struct {
 	pause func(ctx context.Context, attempt int)
 }
 
-var _ ledger.Store = (*Shared)(nil)
+var _ writing.Store = (*Shared)(nil)
 
 // maxPushes bounds how often one push is tried.
 const maxPushes = 5
@@ -178,11 +179,11 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 }
 
 // Snapshot returns the remote ledger as it stands.
-func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+func (s *Shared) Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error) {
 	if s.partial == nil {
 		done, err := s.Sync(ctx, false, nil)
 		if err != nil {
-			return ledger.Snapshot{}, err
+			return writing.Snapshot{}, err
 		}
 		return s.local.At(ctx, done.Tip)
 	}
@@ -190,20 +191,20 @@ func (s *Shared) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot
 	tip, err := s.fetchTip(ctx)
 	if err != nil || tip.IsZero() {
 		empty, _ := newTreeFS(s.partial, nil)
-		return ledger.Snapshot{Tree: empty}, err
+		return writing.Snapshot{Tree: empty}, err
 	}
 	c, err := readCommit(s.partial, tip)
 	if err == nil {
 		err = s.partial.prefetch(c.Tree, paths)
 	}
 	if err != nil {
-		return ledger.Snapshot{}, err
+		return writing.Snapshot{}, err
 	}
 	return snapshot(s.partial, tip)
 }
 
 // At returns the ledger as it was at a tip.
-func (s *Shared) At(ctx context.Context, tip string) (ledger.Snapshot, error) {
+func (s *Shared) At(ctx context.Context, tip string) (writing.Snapshot, error) {
 	if s.partial == nil {
 		return s.local.At(ctx, tip)
 	}
@@ -301,7 +302,7 @@ func (s *Shared) descends(tip, ancestor plumbing.Hash) (bool, error) {
 
 // Append adds one commit an entry on tip, here and on the remote: one request
 // with exactly the new objects, whose old hash is the lease.
-func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	var objects source = s.local.repo.objects
 	own := s.local.repo.objects
 	if s.partial != nil {
@@ -310,7 +311,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	}
 	parent := plumbing.NewHash(tip)
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
-		return "", ledger.ErrMoved // no tip that was ever seen here
+		return "", writing.ErrMoved // no tip that was ever seen here
 	}
 	if s.partial != nil && !parent.IsZero() {
 		c, err := readCommit(s.partial, parent)
@@ -346,7 +347,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 	}
 	// The remote has it. Should another process have moved the ref here, the
 	// next join finds that.
-	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, ledger.ErrMoved) {
+	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, writing.ErrMoved) {
 		return "", err
 	}
 	s.local.repo.mergePacks()
@@ -356,7 +357,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...ledger.Entry
 // push sends the objects; one that somebody else overtook may be done all the same.
 func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packfile.Batch) error {
 	err := push(ctx, s.server, s.ref, old, next, batch, maxPushes, s.pause)
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, writing.ErrMoved) {
 		return s.overtaken(ctx, old, next)
 	}
 	return explained(err)
@@ -387,7 +388,7 @@ func push(ctx context.Context, server *wire.Server, ref string, old, next plumbi
 		case err == nil && tip == next:
 			return nil
 		case err == nil && tip != old:
-			return ledger.ErrMoved
+			return writing.ErrMoved
 		case errors.As(pushed, &refused), errors.As(pushed, &rejected) && attempt >= refusals, attempt == maxPushes, ctx.Err() != nil:
 			return pushed
 		}
@@ -420,7 +421,7 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 	for attempt := 1; ; attempt++ {
 		tip, err := s.server.Tip(ctx, s.ref)
 		if err == nil && tip.IsZero() {
-			return ledger.ErrMoved // the next snapshot says what that means
+			return writing.ErrMoved // the next snapshot says what that means
 		}
 		if err == nil {
 			err = t.fetchHistory(tip, ours, old)
@@ -429,7 +430,7 @@ func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
 			if ok, err := descends(t.own, tip, ours); ok && err == nil {
 				return nil
 			}
-			return ledger.ErrMoved
+			return writing.ErrMoved
 		}
 		if attempt == maxJoins || !s.hasMoved(ctx, tip) && (unreachable(err) || attempt >= maxPushes) {
 			return err

@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A remote is a repository on a server, and the clones of it.
@@ -66,7 +67,7 @@ func (r remote) share(w work, o gitstore.LedgerOptions) *gitstore.Shared {
 func (r remote) clone() work { return newWork(r.t, map[string]string{"a": "1\n"}) }
 
 // Open opens the ledger from a new clone.
-func (r remote) Open() ledger.Store {
+func (r remote) Open() writing.Store {
 	s := r.share(r.clone(), gitstore.LedgerOptions{Pages: page.Versions{}})
 	if r.full {
 		if _, err := s.Sync(r.t.Context(), false, nil); err != nil {
@@ -93,7 +94,7 @@ func TestT52SharedSuite(t *testing.T) {
 	}
 }
 
-func add(t *testing.T, s ledger.Store, line string) {
+func add(t *testing.T, s writing.Store, line string) {
 	t.Helper()
 	if err := storetest.AppendLine(s, line); err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestT10SharedList(t *testing.T) {
 	paths := []string{ledger.ProposedDir(patchID)}
 	for i, e := range entries {
 		for name := range maps.Clone(e.Files) {
-			if ledger.IsListed(name) {
+			if writing.IsListed(name) {
 				id := strings.TrimSuffix(path.Base(name), ".json")
 				e.Files[path.Join(paths[0], path.Base(name))] = fmt.Appendf(nil, `{"base_commit":"","transaction_id":"%s"}`+"\n", id)
 			} else if path.Base(name) == ledger.EventsFile {
@@ -387,12 +388,12 @@ func TestT51Rewritten(t *testing.T) {
 				t.Errorf("known tip: %v", err)
 			}
 
-			record := func(tree fs.FS, remembered string) (ledger.Entry, error) {
+			record := func(tree fs.FS, remembered string) (writing.Entry, error) {
 				files := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-02T03:04:05.000Z", "1.0")}}
 				if raw, err := fs.ReadFile(tree, ledger.LedgerEventsFile); err == nil {
 					files[ledger.LedgerEventsFile] = &fstest.MapFile{Data: raw}
 				}
-				return ledger.OwnEntry(files, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
+				return writing.OwnEntry(files, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
 			}
 			var not *gitstore.AcceptError
 			if _, err := open().AcceptTip(t.Context(), old, record); !errors.As(err, &not) {

@@ -20,9 +20,9 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // LedgerRef is where the ledger is unless somebody says otherwise.
@@ -44,7 +44,7 @@ type LedgerOptions struct {
 	// the ledger.
 	Verify func(h history.Reader, tip string) (found []history.Finding, complete bool, err error)
 	// Pages make the pages of each commit. They are needed.
-	Pages ledger.Pages
+	Pages writing.Pages
 }
 
 // Ledger is the ledger in a repository itself.
@@ -56,11 +56,11 @@ type Ledger struct {
 
 	check  func(fs.FS) error
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
-	pages  ledger.Pages
+	pages  writing.Pages
 	passed plumbing.Hash // the last tip that was held, or made
 }
 
-var _ ledger.Store = (*Ledger)(nil)
+var _ writing.Store = (*Ledger)(nil)
 
 // Ledger returns the ledger that ref names. The ref must lie below refs/ and
 // hold two slashes, as a forge demands (GitHub docs, REST git/refs). It may be a
@@ -90,10 +90,10 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 // Snapshot returns the ledger as it stands. A tip that does not descend from
 // the last one that was seen here is a *RollbackError, one whose commits since
 // then do not verify an *UnverifiedError.
-func (l *Ledger) Snapshot(ctx context.Context, _ ...string) (ledger.Snapshot, error) {
+func (l *Ledger) Snapshot(ctx context.Context, _ ...string) (writing.Snapshot, error) {
 	tip, err := l.held()
 	if err != nil {
-		return ledger.Snapshot{}, err
+		return writing.Snapshot{}, err
 	}
 	return l.At(ctx, hexOf(tip))
 }
@@ -160,7 +160,7 @@ func (l *Ledger) checkOf(tip plumbing.Hash) tipCheck {
 }
 
 // At returns the ledger as it was at a tip, with what is not joined with it now.
-func (l *Ledger) At(_ context.Context, tip string) (ledger.Snapshot, error) {
+func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
 	snap, err := snapshot(l.repo.objects, plumbing.NewHash(tip))
 	if err == nil {
 		snap.Unjoined, err = l.unjoined()
@@ -168,33 +168,33 @@ func (l *Ledger) At(_ context.Context, tip string) (ledger.Snapshot, error) {
 	return snap, err
 }
 
-func snapshot(s source, tip plumbing.Hash) (ledger.Snapshot, error) {
+func snapshot(s source, tip plumbing.Hash) (writing.Snapshot, error) {
 	if tip.IsZero() {
 		empty, err := newTreeFS(s, nil)
-		return ledger.Snapshot{Tree: empty}, err
+		return writing.Snapshot{Tree: empty}, err
 	}
 	tree, err := commitTree(s, tip)
 	if err != nil {
-		return ledger.Snapshot{}, err
+		return writing.Snapshot{}, err
 	}
-	return ledger.Snapshot{Tip: tip.String(), Tree: tree}, nil
+	return writing.Snapshot{Tip: tip.String(), Tree: tree}, nil
 }
 
 // Append adds one commit an entry on tip. The objects are written first, as one
 // pack, which is held until the ref has moved by Git's own lock protocol: a
 // crash leaves the ledger as it was, and `git gc` takes nothing away.
-func (l *Ledger) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	parent := plumbing.NewHash(tip)
 	now, err := l.repo.tip(l.ref)
 	if err != nil {
 		return "", err
 	}
 	if now != parent {
-		return "", ledger.ErrMoved
+		return "", writing.ErrMoved
 	}
 	if parent != l.passed { // what is built on is remembered with what is built
 		if held, _, err := l.hold(); err != nil || held != parent {
-			return "", cmp.Or(err, error(ledger.ErrMoved))
+			return "", cmp.Or(err, error(writing.ErrMoved))
 		}
 	}
 	var batch packfile.Batch
@@ -238,7 +238,7 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 }
 
 // chain makes one commit an entry, with its pages, each on the one before, and returns the last.
-func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []ledger.Entry, pages ledger.Pages, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []writing.Entry, pages writing.Pages, sign func([]byte) (string, error)) (plumbing.Hash, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
 		before, err := snapshot(b.store, parent)

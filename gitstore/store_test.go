@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestT52StoreSuite(t *testing.T) {
@@ -44,7 +44,7 @@ func (w work) tip() string { return w.git("rev-parse", gitstore.LedgerRef) }
 // TestCommit pins what `git log` shows of an entry.
 func TestCommit(t *testing.T) {
 	w := newWork(t, nil)
-	e := ledger.Entry{
+	e := writing.Entry{
 		Message: "review: x\n\nCountersign-Stage: review\n",
 		When:    time.Date(2026, 1, 5, 1, 0, 0, 0, time.FixedZone("", 3600)),
 		Files:   map[string][]byte{"a/b": []byte("1"), "c": nil},
@@ -149,9 +149,9 @@ func TestT52StaleLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Open().Append(t.Context(), snap.Tip, ledger.Entry{Files: map[string][]byte{"x": nil}})
+	_, err = w.Open().Append(t.Context(), snap.Tip, writing.Entry{Files: map[string][]byte{"x": nil}})
 	var locked *gitstore.LockedError
-	if !errors.As(err, &locked) || !strings.HasSuffix(locked.File, "ledger.lock") || errors.Is(err, ledger.ErrMoved) {
+	if !errors.As(err, &locked) || !strings.HasSuffix(locked.File, "ledger.lock") || errors.Is(err, writing.ErrMoved) {
 		t.Errorf("%v", err)
 	}
 	if w.tip() != before {
@@ -220,7 +220,7 @@ func TestT51DamagedRef(t *testing.T) {
 				t.Errorf("a snapshot of %q", snap.Tip)
 			}
 			for _, tip := range []string{"", w.git("rev-parse", "main")} {
-				if tip, err := w.Open().Append(t.Context(), tip, ledger.Entry{}); err == nil || errors.Is(err, ledger.ErrMoved) {
+				if tip, err := w.Open().Append(t.Context(), tip, writing.Entry{}); err == nil || errors.Is(err, writing.ErrMoved) {
 					t.Errorf("appended %q: %v", tip, err)
 				}
 			}
@@ -263,7 +263,7 @@ func TestT51SymbolicRef(t *testing.T) {
 		w := newWork(t, nil)
 		w.git("symbolic-ref", gitstore.LedgerRef, target)
 		_, err := w.Open().Snapshot(t.Context())
-		_, err2 := w.Open().Append(t.Context(), "", ledger.Entry{})
+		_, err2 := w.Open().Append(t.Context(), "", writing.Entry{})
 		for _, err := range []error{err, err2} {
 			if err == nil || !strings.Contains(err.Error(), "symbolic") {
 				t.Errorf("%s: %v", target, err)
@@ -385,7 +385,7 @@ func TestNotADirectory(t *testing.T) {
 	w := newWork(t, nil)
 	w.add("one")
 	before := w.tip()
-	_, err := w.Open().Append(t.Context(), before, ledger.Entry{Files: map[string][]byte{"lines/x": nil}})
+	_, err := w.Open().Append(t.Context(), before, writing.Entry{Files: map[string][]byte{"lines/x": nil}})
 	if err == nil || w.tip() != before {
 		t.Errorf("%v", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -66,7 +66,7 @@ func (s *Shared) Sync(ctx context.Context, leaveOut bool, agree func(Joined) err
 	s.partial = nil // from here on the clone has it itself
 	for attempt := 1; ; attempt++ {
 		done, err := s.joinOnce(ctx, leaveOut, agree)
-		if !errors.Is(err, ledger.ErrMoved) || attempt == maxJoins {
+		if !errors.Is(err, writing.ErrMoved) || attempt == maxJoins {
 			return done, err
 		}
 		s.pause(ctx, attempt)
@@ -147,7 +147,7 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 	}
 	if packs, err = s.fetchWhole(ctx, theirs, ours); err != nil {
 		if !unreachable(err) && s.hasMoved(ctx, theirs) {
-			err = ledger.ErrMoved
+			err = writing.ErrMoved
 		}
 		return ours, theirs, packs, err
 	}
@@ -283,7 +283,7 @@ func (r *Repo) keepRef(name string, commit plumbing.Hash) error {
 	}
 	defer unlock()
 	err = r.moveRef(plumbing.ReferenceName(name), plumbing.ZeroHash, commit)
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, writing.ErrMoved) {
 		return nil // it keeps that commit already: its name says which
 	}
 	return err

@@ -24,11 +24,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // idOf is a transaction's id that the name stands for.
 func idOf(name string) string {
-	id, err := ledger.NewID(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), strings.NewReader(canon.Hex([]byte(name))))
+	id, err := writing.NewID(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), strings.NewReader(canon.Hex([]byte(name))))
 	if err != nil {
 		panic(err)
 	}
@@ -37,7 +38,7 @@ func idOf(name string) string {
 
 // advance adds a line to the events of a transaction, and the files of an
 // index and of the root that a first stage has.
-func advance(t *testing.T, s ledger.Store, name, line string) {
+func advance(t *testing.T, s writing.Store, name, line string) {
 	t.Helper()
 	id := idOf(name)
 	file := ledger.Dir(id) + "/" + ledger.EventsFile
@@ -220,7 +221,7 @@ func TestSyncAcceptance(t *testing.T) {
 		}
 	}
 	accept := func(fs.FS) (map[string][]byte, error) {
-		e, err := ledger.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
+		e, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
 		return e.Files, err
 	}
 	if _, err := storetest.Append(b.Open(), accept); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // forgers make every hash good, every commit and every state: what they leave is
@@ -140,13 +141,13 @@ var forgers = []kind{
 		if len(open) == 0 || log.Transaction().Status != ledger.Awaiting {
 			return false
 		}
-		s := ledger.NewStage(log, t.steps[len(t.steps)-1].when.Add(time.Minute), storetest.Plain{})
+		s := writing.NewStage(log, t.steps[len(t.steps)-1].when.Add(time.Minute), storetest.Plain{})
 		s.Event(&ledger.ApprovalDecision{
 			TransactionID: id, ApprovalRequestID: open[0].ApprovalRequestID, Decision: ledger.Approve, Fingerprint: open[0].Fingerprint,
 			Source: ledger.Source{Kind: "local", Author: ledger.Actor{Kind: "user", ID: "local:grace", Login: "Grace"}, BodySHA256: canon.Sum(nil)},
 		})
 		s.Status(ledger.Proposed, "approved")
-		e, err := s.Entry(ledger.Title{Stage: "approve", Outcome: "approved", Subject: "approved by Grace"}, false)
+		e, err := s.Entry(writing.Title{Stage: "approve", Outcome: "approved", Subject: "approved by Grace"}, false)
 		if err != nil {
 			panic(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // tamper is one tamperer at work.
@@ -136,7 +137,7 @@ func (k kind) forges() bool {
 func (t *tamper) makePages() {
 	tree := fstest.MapFS{}
 	for i, st := range t.steps {
-		e := ledger.Entry{Files: map[string][]byte{}}
+		e := writing.Entry{Files: map[string][]byte{}}
 		for name, one := range st.files {
 			if i >= t.from && ledger.IsPage(name) {
 				delete(t.changed(i).files, name)

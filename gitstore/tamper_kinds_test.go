@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // tamperers do not make good all that hangs together: the rules have to tell.
@@ -623,7 +624,7 @@ var tamperers = []kind{
 			p.AcceptedTip = t.commits[t.r.IntN(len(t.commits)-1)].String()
 		}
 		tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}
-		e, err := ledger.OwnEntry(tree, when, p)
+		e, err := writing.OwnEntry(tree, when, p)
 		if err != nil {
 			panic(err)
 		}
@@ -643,7 +644,7 @@ var tamperers = []kind{
 			st.files["transactions/x"] = file{data: data}
 		case 6: // two at once
 			tree[ledger.LedgerEventsFile] = &fstest.MapFile{Data: data}
-			if e, err = ledger.OwnEntry(tree, when, p); err != nil {
+			if e, err = writing.OwnEntry(tree, when, p); err != nil {
 				panic(err)
 			}
 			st.files[ledger.LedgerEventsFile] = file{data: e.Files[ledger.LedgerEventsFile]}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Stage is one of those that a proposal goes through after its review.
@@ -150,7 +151,7 @@ func (r *Runner) applyTo(ctx context.Context, o *Outcome, options ApplyOptions) 
 		err = &UnappliedError{applied.Result}
 	}
 	if err != nil { // and on record, perhaps
-		applied.Ledger = ledger.Snapshot{}
+		applied.Ledger = writing.Snapshot{}
 	}
 	return errors.Join(err, r.reread(ctx, o, applied.Ledger))
 }
@@ -170,7 +171,7 @@ func (r *Runner) validated(ctx context.Context, o *Outcome) error {
 
 // reread takes over the record as a stage left it; the Verdict stays what the
 // gate said.
-func (r *Runner) reread(ctx context.Context, o *Outcome, after ledger.Snapshot) (err error) {
+func (r *Runner) reread(ctx context.Context, o *Outcome, after writing.Snapshot) (err error) {
 	id := o.Transaction().TransactionID
 	if after.Tree == nil {
 		if after, err = r.Ledger(ctx, Paths(id)...); err != nil {

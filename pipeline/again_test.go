@@ -14,9 +14,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // again proposes fix once more.
@@ -46,7 +48,7 @@ func (w *world) provenances(tx string) []ledger.Provenance {
 	if err != nil {
 		w.Fatal(err)
 	}
-	all, err := ledger.Provenances(dir, log)
+	all, err := lookup.Provenances(dir, log)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := ledger.NewStage(log, w.now(), w.as(bot).Secrets)
+	s := writing.NewStage(log, w.now(), w.as(bot).Secrets)
 	if in == ledger.Applied {
 		s.Event(&ledger.ApplyStart{TransactionID: tx, ApplyID: "apply_1"})
 		s.Event(&ledger.ApplyComplete{TransactionID: tx, ApplyID: "apply_1", Success: true})
@@ -345,7 +347,7 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 		doc.Tool = fmt.Sprint("test ", i)
 		s.Artifact(ledger.KindAgain, doc)
 	}
-	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "x"}, false)
+	entry, err := s.Entry(writing.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: "x"}, false)
 	if err == nil {
 		_, err = w.store.Append(t.Context(), snap.Tip, *entry)
 	}

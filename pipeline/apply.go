@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // An ApplyOutcome is what Apply did. Already says that an earlier apply had
@@ -25,7 +26,7 @@ import (
 // committed; Branch has those that were.
 type ApplyOutcome struct {
 	Result  result.Result
-	Ledger  ledger.Snapshot // as the apply left it
+	Ledger  writing.Snapshot // as the apply left it
 	Commit  string
 	Branch  string
 	Already bool
@@ -92,7 +93,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		out, err := r.apply(ctx, to, g, snap, o.DryRun, from)
 		r = r.With(out.Learnt)
 		out.Learnt = r.Known()
-		if !errors.Is(err, ledger.ErrMoved) || attempt == maxAttempts {
+		if !errors.Is(err, writing.ErrMoved) || attempt == maxAttempts {
 			return out, err
 		}
 	}
@@ -141,7 +142,7 @@ func (e *GateOnlyError) Error() string {
 func (*GateOnlyError) Hint() string { return "merge the pull request once its check has passed" }
 
 // already returns the outcome of a transaction that was applied before.
-func already(snap ledger.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
+func already(snap writing.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 	tx := log.Transaction()
 	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return ApplyOutcome{}, nil
@@ -166,7 +167,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap writing.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
 	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // denied fails the test unless an apply was refused for a denial, and nothing
@@ -43,12 +44,12 @@ func TestT03DenialBeforeApply(t *testing.T) {
 
 // meddling lets somebody else write right before its own nth Append.
 type meddling struct {
-	ledger.Store
+	writing.Store
 	n  int
 	do func()
 }
 
-func (m *meddling) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (m *meddling) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if m.n--; m.n == 0 {
 		m.do()
 	}
@@ -332,14 +333,14 @@ func TestT03DenialAfterCrash(t *testing.T) {
 // failingOnce is a store that cannot be written after n appends; with lost, the
 // entry is there all the same.
 type failingOnce struct {
-	ledger.Store
+	writing.Store
 	n    int
 	lost bool
 }
 
 var errDisk = errors.New("no space left on device")
 
-func (f *failingOnce) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (f *failingOnce) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if f.n--; f.n == -1 {
 		if f.lost {
 			_, _ = storetest.Append(f.Store, func(fs.FS) (map[string][]byte, error) { return entries[0].Files, nil })
@@ -347,7 +348,7 @@ func (f *failingOnce) Append(ctx context.Context, tip string, entries ...ledger.
 		return "", errDisk
 	}
 	got, err := f.Store.Append(ctx, tip, entries...)
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, writing.ErrMoved) {
 		f.n++
 	}
 	return got, err
@@ -438,10 +439,10 @@ func TestT03IndexEntryGone(t *testing.T) {
 }
 
 // restless is a ledger in which others are always faster.
-type restless struct{ ledger.Store }
+type restless struct{ writing.Store }
 
-func (restless) Append(context.Context, string, ...ledger.Entry) (string, error) {
-	return "", ledger.ErrMoved
+func (restless) Append(context.Context, string, ...writing.Entry) (string, error) {
+	return "", writing.ErrMoved
 }
 
 func TestT52OthersAlwaysFaster(t *testing.T) {

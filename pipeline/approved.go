@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // ApplyOptions say where an approved change goes.
@@ -155,7 +156,7 @@ func (r *Runner) keepableBranch(name string) error {
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap ledger.Snapshot) (prepared, error) {
+func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap writing.Snapshot) (prepared, error) {
 	tx := g.Transaction()
 	diff, err := r.Source().Bytes(ctx, snap.Tree, tx)
 	if err != nil {

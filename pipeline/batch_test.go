@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // crowd is a world with n approved transactions, every third of which wants the
@@ -47,7 +48,7 @@ func crowd(t *testing.T, n int) (*world, []ledger.Transaction) {
 
 // beside is a Runner whose clock may be read by several, and whose store and
 // working tree are watched.
-func (w *world) beside(store ledger.Store, tree *witness) *pipeline.Runner {
+func (w *world) beside(store writing.Store, tree *witness) *pipeline.Runner {
 	r, start := w.as(bot), w.now()
 	tree.Tree = r.Worktree
 	r.Now, r.Store, r.Worktree = func() time.Time { return start }, store, tree
@@ -97,12 +98,12 @@ func (s *witness) Write(files []patch.Change) []result.Operation {
 
 // hostile is a ledger that does something at the nth append.
 type hostile struct {
-	ledger.Store
+	writing.Store
 	n  int
 	at func(n int) (before, after error)
 }
 
-func (h *hostile) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (h *hostile) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	h.n++
 	before, after := h.at(h.n)
 	if before != nil {
@@ -115,9 +116,9 @@ func (h *hostile) Append(ctx context.Context, tip string, entries ...ledger.Entr
 	return next, err
 }
 
-func (h *hostile) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+func (h *hostile) Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
-		return ledger.Snapshot{}, err
+		return writing.Snapshot{}, err
 	}
 	return h.Store.Snapshot(ctx, paths...)
 }

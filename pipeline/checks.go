@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // checker runs checks with what is known.
@@ -57,7 +58,7 @@ func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) e
 }
 
 // checkApplied runs the checks on what was applied.
-func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, read checks.ReadFile) (checks.Done, error) {
+func (r *Runner) checkApplied(ctx context.Context, snap writing.Snapshot, log *ledger.Log, read checks.ReadFile) (checks.Done, error) {
 	g := Gated{Ledger: snap, log: log, history: true}
 	start, _, _ := log.DecidedAt()
 	begun := log.Payloads()[start].(*ledger.ApplyStart)
@@ -91,7 +92,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap ledger.Snapshot, log *le
 
 // recordFailed records an apply that its checks refused before it began.
 func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done checks.Done) error {
-	_, _, err := Update(ctx, r, Paths(failed.ID), func(snap ledger.Snapshot) (Try[none], error) {
+	_, _, err := Update(ctx, r, Paths(failed.ID), func(snap writing.Snapshot) (Try[none], error) {
 		g, err := r.judge(ctx, snap, failed.ID, nil)
 		if err != nil {
 			return Nothing(none{}, err)
@@ -102,7 +103,7 @@ func (r *Runner) recordFailed(ctx context.Context, failed *ChecksError, done che
 		s := r.Stage(g.log)
 		done.Record(s, r.Secrets, "before")
 		s.Status(ledger.Failed, r.OneLine(failed.Violations[0].Message, 300))
-		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
+		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Failed), Subject: "not begun: " + failed.Violations[0].Message})
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Ruling is one human's decision, taken here and now.
@@ -75,7 +76,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40))}
 	}
 	ruling.Reason = r.OneLine(ruling.Reason, 500)
-	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil {
 			return Nothing(g, err)
@@ -92,7 +93,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 			return Nothing(g, err)
 		}
 		r.recordVerdict(ctx, s, g)
-		return Recording(g, s, ledger.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
+		return Recording(g, s, writing.Title{Stage: string(ruling.Decision), Outcome: string(g.Verdict.State), Subject: r.rulingSubject(ruling)})
 	})
 	g.Ledger = after
 	return g, err
@@ -101,7 +102,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 // decide says what a ruling is about, and judges with that. What does not
 // count is not recorded: the person is told why, and of several things the
 // others are said again without it.
-func (r *Runner) decide(ctx context.Context, snap ledger.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *conversation.Reader) (Gated, *ledger.Stage, error) {
+func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *conversation.Reader) (Gated, *writing.Stage, error) {
 	var uncounted []string
 	for {
 		s := r.Stage(g.log)
@@ -257,7 +258,7 @@ func inFull(name, patchID string) string {
 
 // rule records one decision that was taken here; an error is what is wrong with its
 // signature.
-func (r *Runner) rule(s *ledger.Stage, g *Gated, about approval.Request, ruling Ruling) error {
+func (r *Runner) rule(s *writing.Stage, g *Gated, about approval.Request, ruling Ruling) error {
 	body := "/" + string(ruling.Decision) + " " + about.Fingerprint
 	if ruling.Reason != "" {
 		body += " " + ruling.Reason

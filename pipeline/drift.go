@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // driftTo tells how far what a change goes onto has moved, up to a commit, since
@@ -69,7 +70,7 @@ func (r *Runner) onto(ctx context.Context, g Gated, to effect.Effect, base strin
 }
 
 // noteDrift records how far the base has moved, where the Policy bounds that.
-func (g Gated) noteDrift(s *ledger.Stage) {
+func (g Gated) noteDrift(s *writing.Stage) {
 	if g.rules.Policy.Approvals.Drift != nil {
 		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // proposedElsewhere proposes fix in a transaction of no pull request.
@@ -187,9 +188,9 @@ func TestL24Elsewhere(t *testing.T) {
 		if name == "in the same one" {
 			doc.Proposals[0].TransactionID = tx.ID
 		}
-		s := ledger.NewStage(log, w.now(), w.as(bot).Secrets)
+		s := writing.NewStage(log, w.now(), w.as(bot).Secrets)
 		s.Artifact(ledger.KindElsewhere, doc)
-		entry, err := s.Entry(ledger.Title{Stage: "gate", Outcome: "pending", Subject: "x"}, false)
+		entry, err := s.Entry(writing.Title{Stage: "gate", Outcome: "pending", Subject: "x"}, false)
 		if err == nil {
 			_, err = w.store.Append(t.Context(), w.tip(), *entry)
 		}
@@ -230,11 +231,11 @@ func TestT10ProposedElsewhereAtOnce(t *testing.T) {
 
 // askedStore notes which paths a ledger was asked for.
 type askedStore struct {
-	ledger.Store
+	writing.Store
 	paths []string
 }
 
-func (a *askedStore) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+func (a *askedStore) Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error) {
 	a.paths = append(a.paths, paths...)
 	return a.Store.Snapshot(ctx, paths...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Interrupt closes a transaction that nobody will take further. Unlike a
@@ -22,7 +23,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 	if err := r.endApply(ctx, id); err != nil {
 		return Gated{}, err
 	}
-	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, nil)
 		if err != nil {
 			return Nothing(g, err)
@@ -35,7 +36,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 		s.Status(ledger.Interrupted, r.OneLine(reason, 300))
 		s.Close()
 		g.Recorded = true
-		return Recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason})
+		return Recording(g, s, writing.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + reason})
 	})
 	g.Ledger = after
 	return g, err
@@ -71,7 +72,7 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 // recorded before. What cannot be read is an error, and ends nothing.
 func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Gated) (string, error)) (Gated, error) {
 	from := r.Reader()
-	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
 			return Nothing(g, err)
@@ -97,7 +98,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		}
 		g.Recorded = true
 		if s.Log.Transaction().Closed { // denied
-			return Recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
+			return Recording(g, s, writing.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 		}
 		why, done := "", "what was merged is the approved patch"
 		switch {
@@ -124,13 +125,13 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		if why != "" {
 			s.Status(ledger.Interrupted, why)
 			s.Close()
-			return Recording(g, s, ledger.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
+			return Recording(g, s, writing.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
 		}
 		s.Event(s.Log.NextValidate())
 		s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
 		s.Status(ledger.Completed, r.OneLine(done, 300))
 		s.Close()
-		return Recording(g, s, ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"})
+		return Recording(g, s, writing.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, what was merged is the approved patch"})
 	})
 	g.Ledger = after
 	return g, err
@@ -186,7 +187,7 @@ func lost(v approval.Verdict) string {
 
 // Supersede ends an open transaction whose place another one has taken, unless its apply was begun.
 func (r *Runner) Supersede(ctx context.Context, id, by, why string) error {
-	_, _, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
+	_, _, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed || log.Applying() || log.Transaction().Status == ledger.Applied {
 			return Nothing(none{}, err)
@@ -198,20 +199,20 @@ func (r *Runner) Supersede(ctx context.Context, id, by, why string) error {
 }
 
 // Succeeded ends a transaction whose place another one has taken.
-func (r *Runner) Succeeded(log *ledger.Log, by, why string) (*ledger.Stage, ledger.Title) {
+func (r *Runner) Succeeded(log *ledger.Log, by, why string) (*writing.Stage, writing.Title) {
 	s := r.Stage(log)
 	s.Status(ledger.Superseded, fmt.Sprintf("superseded by %s: %s", by, why))
 	s.Close()
-	return s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
+	return s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded by " + by}
 }
 
 // EnterDenied records a denial that was said after a transaction was closed, and
 // returns the id of the record that has it, "" where nothing new was said.
 // A closed record takes nothing more: the patch is entered once more, by propose,
 // which begins a transaction that proposes what the closed one in dir did.
-func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *conversation.Reader, propose func(dir fs.FS, closed *ledger.Log) (*ledger.Stage, error)) (string, ledger.Snapshot, error) {
+func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *conversation.Reader, propose func(dir fs.FS, closed *ledger.Log) (*writing.Stage, error)) (string, writing.Snapshot, error) {
 	paths := append(Paths(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
-	return Update(ctx, r, paths, func(snap ledger.Snapshot) (Try[string], error) {
+	return Update(ctx, r, paths, func(snap writing.Snapshot) (Try[string], error) {
 		g, err := r.judge(ctx, snap, tx.TransactionID, nil)
 		if err != nil || !g.Transaction().Closed || len(g.denials) > 0 {
 			return Nothing("", err)
@@ -233,7 +234,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 		g.Verdict = g.verdict(ctx, g.at)
 		r.recordVerdict(ctx, s, g)
 		entered := s.Log.Transaction()
-		return Recording(entered.TransactionID, s, ledger.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
+		return Recording(entered.TransactionID, s, writing.Title{Stage: "review", Outcome: string(entered.Status), Subject: entered.Notes})
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // forged is a transaction as somebody with write access to the ledger makes it:
@@ -61,10 +62,10 @@ func (w *world) recorded(patch string, patchOf func(set, stored []byte) []byte, 
 
 // recordAgain records what a log of another ledger has, with another stored patch, each
 // event edited, and with another artifact of a kind, none where instead is nil.
-func (w *world) recordAgain(snap ledger.Snapshot, log *ledger.Log, stored []byte, edit func(ledger.Payload), kind string, instead func(patchID string) any) {
+func (w *world) recordAgain(snap writing.Snapshot, log *ledger.Log, stored []byte, edit func(ledger.Payload), kind string, instead func(patchID string) any) {
 	w.Helper()
 	tx := log.Transaction()
-	s := ledger.NewStage(&ledger.Log{}, w.now(), storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, w.now(), storetest.Plain{})
 	for _, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ledger.ArtifactStored:
@@ -87,14 +88,14 @@ func (w *world) recordAgain(snap ledger.Snapshot, log *ledger.Log, stored []byte
 	}
 	s.Patch(tx.PatchID(), stored)
 	s.Proposed(tx.PatchID(), tx.PullRequest())
-	entry, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
+	entry, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: "forged"}, true)
 	if err != nil {
 		w.Fatal(err)
 	}
 	for {
 		if _, err := w.store.Append(w.Context(), "", *entry); err == nil {
 			break
-		} else if !errors.Is(err, ledger.ErrMoved) {
+		} else if !errors.Is(err, writing.ErrMoved) {
 			w.Fatal(err)
 		}
 	}

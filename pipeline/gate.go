@@ -13,7 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Gate adds up the decisions, opens the requests that are missing, and records
@@ -35,7 +37,7 @@ func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Rea
 }
 
 func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Gated, error) {
-	g, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
 			return Nothing(g, err)
@@ -52,7 +54,7 @@ func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader,
 		if g.Recorded = len(g.log.Events()) > before; !g.Recorded {
 			return Nothing(g, nil)
 		}
-		return Recording(g, s, ledger.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
+		return Recording(g, s, writing.Title{Stage: "gate", Outcome: string(g.Verdict.State), Subject: gateSubject(g.Verdict)})
 	})
 	g.Ledger = after
 	return g, err
@@ -68,7 +70,7 @@ func gateSubject(v approval.Verdict) string {
 // recordVerdict records what a verdict means for a transaction that is still open. That a
 // pull request's own diff is approved lets people merge it, whenever they like: what the forge
 // answered is recorded with that.
-func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
+func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Gated) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
 	case approval.Pending: // as many requests are open as approvals are missing, of the Policy that was asked by last
@@ -107,7 +109,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *ledger.Stage, g Gated) {
 }
 
 // ask opens a request.
-func (g Gated) ask(s *ledger.Stage, about approval.Request) string {
+func (g Gated) ask(s *writing.Stage, about approval.Request) string {
 	g.rules.Note(s)
 	item, _ := s.Log.FileChange()
 	tx := s.Log.Transaction()
@@ -130,7 +132,7 @@ var prompts = map[string]string{
 
 // recordDecisions records what was said and counts, and tells why the rest does
 // not; of that, what is exactly a decision on this patch is kept as evidence.
-func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated) error {
+func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Gated) error {
 	if g.talk == nil { // nobody was asked
 		return nil
 	}
@@ -161,7 +163,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *ledger.Stage, g *Gated)
 }
 
 // recordDecision records one decision, or says why it does not count.
-func (r *Runner) recordDecision(ctx context.Context, s *ledger.Stage, g *Gated, said conversation.Said) (why string, err error) {
+func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Gated, said conversation.Said) (why string, err error) {
 	decision, recordable := said.Command.Decision()
 	switch {
 	case said.Void != "":
@@ -226,7 +228,7 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.S
 
 // record adds a decision of a pull request to a stage, after what shows that it
 // was taken, and its signature, if it has a good one.
-func (r *Runner) record(s *ledger.Stage, g *Gated, said conversation.Said, access approval.Access, signature *proven) {
+func (r *Runner) record(s *writing.Stage, g *Gated, said conversation.Said, access approval.Access, signature *proven) {
 	d := r.decision(*g, said, access)
 	d.Source.Evidence = s.Artifact(approval.KindStatement, said.Doc(access))
 	d.Source.Signature = g.store(s, signature)
@@ -242,7 +244,7 @@ func (r *Runner) decision(g Gated, said conversation.Said, access approval.Acces
 }
 
 // proveSaid verifies the signature of what was said on a pull request.
-func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said conversation.Said, access approval.Access) (*proven, error) {
+func (r *Runner) proveSaid(s *writing.Stage, g Gated, said conversation.Said, access approval.Access) (*proven, error) {
 	signature, _, err := approval.ParseSigned(said.Text)
 	if err != nil {
 		return nil, err
@@ -256,7 +258,7 @@ func (r *Runner) proveSaid(s *ledger.Stage, g Gated, said conversation.Said, acc
 // noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
 // record alone it is then found that they approve their own change (T10). Nobody is recorded twice, and a stage looks
 // once: what it stages itself is not in the ledger yet. A ledger that is elsewhere is asked for all of it at once.
-func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) error {
+func (r *Runner) noteElsewhere(ctx context.Context, s *writing.Stage, g *Gated) error {
 	if g.elsewhere != nil {
 		return nil
 	}
@@ -274,7 +276,7 @@ func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) e
 	if err != nil {
 		return err
 	}
-	found, err := ledger.ProposedElsewhere(g.Ledger.Tree, dir, s.Log)
+	found, err := lookup.ProposedElsewhere(g.Ledger.Tree, dir, s.Log)
 	if err != nil {
 		return err
 	}
@@ -288,7 +290,7 @@ func (r *Runner) noteElsewhere(ctx context.Context, s *ledger.Stage, g *Gated) e
 
 // enter records a decision as the answer to a request, and a denial where it
 // cannot be overlooked.
-func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalDecision) {
+func (g Gated) enter(s *writing.Stage, about approval.Request, d ledger.ApprovalDecision) {
 	tx := s.Log.Transaction()
 	d.TransactionID = tx.TransactionID
 	if d.ApprovalRequestID == "" {
@@ -308,7 +310,7 @@ func (g Gated) enter(s *ledger.Stage, about approval.Request, d ledger.ApprovalD
 
 // openRequest returns a request that waits for an answer, and opens one where
 // there is none: a denial always finds one.
-func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
+func (g Gated) openRequest(s *writing.Stage, about approval.Request) string {
 	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
 		defer s.Status(ledger.Awaiting, "approval asked for")
 	}
@@ -324,7 +326,7 @@ func (g Gated) openRequest(s *ledger.Stage, about approval.Request) string {
 // what the forge answered when it was asked again goes into it.
 //
 // How far the base had moved is recorded too, where the Policy bounds that.
-func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
+func (g Gated) onRecord(ctx context.Context, s *writing.Stage) approval.Verdict {
 	g.noteDrift(s)
 	if g.talk == nil {
 		return g.verdict(ctx, g.at)
@@ -337,8 +339,8 @@ func (g Gated) onRecord(ctx context.Context, s *ledger.Stage) approval.Verdict {
 }
 
 // Note records the comments that were made for a transaction.
-func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (ledger.Snapshot, error) {
-	_, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
+func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (writing.Snapshot, error) {
+	_, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed {
 			return Nothing(none{}, err)
@@ -358,7 +360,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (
 		}
 		s := r.Stage(log)
 		s.Artifact(artifact.KindPosted, artifact.Posted(fresh))
-		return Recording(none{}, s, ledger.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
+		return Recording(none{}, s, writing.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err
 }

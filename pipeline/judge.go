@@ -20,13 +20,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Gated is a transaction with its Verdict. Apply takes one, so that no change
 // gets there without having been through the gate.
 type Gated struct {
 	Verdict approval.Verdict
-	Ledger  ledger.Snapshot // as the stage left it
+	Ledger  writing.Snapshot // as the stage left it
 	// Recorded reports whether this call added anything to the ledger.
 	Recorded bool
 	// Uncounted are what Decide left out of several decisions, and why.
@@ -143,7 +144,7 @@ func (g Gated) Commands() ([]string, error) {
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError. Of a pull request from reads what was
 // said there; without it nobody is asked, and no approval there counts.
-func (r *Runner) judge(ctx context.Context, snap ledger.Snapshot, id string, from *conversation.Reader) (Gated, error) {
+func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *conversation.Reader) (Gated, error) {
 	log, found, err := approval.CheckRecord(snap.Tree, id)
 	if err == nil && len(found) > 0 {
 		_, err = ledger.Read(snap.Tree, id) // what keeps it from being read is an error
@@ -224,7 +225,7 @@ func (r *Runner) headOf(ctx context.Context, g Gated) string {
 }
 
 // asItWas takes the verdict's time, Policy and standing from the record.
-func (g *Gated) asItWas(snap ledger.Snapshot, event int, policy ledger.PolicyRef) (err error) {
+func (g *Gated) asItWas(snap writing.Snapshot, event int, policy ledger.PolicyRef) (err error) {
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // late has what was superseded heard once more.
@@ -203,7 +204,7 @@ func TestEnterDeniedOpen(t *testing.T) {
 	open := h.offers(h.runner(), greet("a"), nil)
 	h.says(adaThere, "/deny patchset:"+open.PatchID)
 	r, tip := h.runner(), h.w.tip()
-	id, _, err := r.EnterDenied(t.Context(), h.log(open.ID).Transaction(), r.Reader(), func(fs.FS, *ledger.Log) (*ledger.Stage, error) {
+	id, _, err := r.EnterDenied(t.Context(), h.log(open.ID).Transaction(), r.Reader(), func(fs.FS, *ledger.Log) (*writing.Stage, error) {
 		return nil, errors.New("proposed once more")
 	})
 	if id != "" || err != nil || h.w.tip() != tip {

@@ -15,11 +15,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestLife is a whole transaction; after every stage the record is sound.
@@ -69,7 +71,7 @@ func TestLife(t *testing.T) {
 
 // TestDeterminism: the same input, clock and entropy give the same ledger.
 func TestDeterminism(t *testing.T) {
-	var entries [2][]ledger.Entry
+	var entries [2][]writing.Entry
 	var tips [2]string
 	for i := range 2 {
 		w := newWorld(t)
@@ -358,7 +360,7 @@ func TestDecideOnSeveral(t *testing.T) {
 // TestFind: by name, the open one, the newest.
 func TestFind(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.as(bot).Find(t.Context(), "", true); !errors.Is(err, ledger.ErrNoTransactions) {
+	if _, _, err := w.as(bot).Find(t.Context(), "", true); !errors.Is(err, lookup.ErrNoTransactions) {
 		t.Errorf("an empty ledger: %v", err)
 	}
 	r := w.review()
@@ -368,7 +370,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	w.says(ada, ledger.Deny, r.ID)
-	if _, _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, ledger.ErrNoneOpen) {
+	if _, _, err := w.as(bot).Find(t.Context(), "", false); !errors.Is(err, lookup.ErrNoneOpen) {
 		t.Errorf("none open: %v", err)
 	}
 	if _, got, err := w.as(bot).Find(t.Context(), "", true); got != r.ID || err != nil {

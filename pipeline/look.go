@@ -8,13 +8,15 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Find returns the ledger as it is now, and the id of the transaction in it that
 // name means; an empty name means the one that is open, or with look the newest.
-func (r *Runner) Find(ctx context.Context, name string, look bool) (ledger.Snapshot, string, error) {
+func (r *Runner) Find(ctx context.Context, name string, look bool) (writing.Snapshot, string, error) {
 	var all []string
 	if name == "" && !look {
 		all = []string{ledger.TransactionsDir} // each is looked at
@@ -23,12 +25,12 @@ func (r *Runner) Find(ctx context.Context, name string, look bool) (ledger.Snaps
 	if err != nil {
 		return snap, "", err
 	}
-	find := ledger.FindOpen
+	find := lookup.FindOpen
 	switch {
 	case name != "":
-		find = func(tree fs.FS) (string, error) { return ledger.Find(tree, name) }
+		find = func(tree fs.FS) (string, error) { return lookup.Find(tree, name) }
 	case look:
-		find = ledger.Newest
+		find = lookup.Newest
 	}
 	id, err := find(snap.Tree)
 	return snap, id, err
@@ -41,16 +43,16 @@ func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged [
 	if err != nil {
 		return nil, nil, err
 	}
-	all, damaged, err := ledger.Each(snap.Tree)
+	all, damaged, err := lookup.Each(snap.Tree)
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
 }
 
 // A Judge is History, of one Runner or another.
-type Judge func(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error)
+type Judge func(ctx context.Context, snap writing.Snapshot, id string) (Gated, error)
 
 // History returns the verdict on a transaction as a ledger has it, asking nobody
 // and recording nothing.
-func (r *Runner) History(ctx context.Context, snap ledger.Snapshot, id string) (Gated, error) {
+func (r *Runner) History(ctx context.Context, snap writing.Snapshot, id string) (Gated, error) {
 	return r.judge(ctx, snap, id, nil)
 }
 
@@ -92,7 +94,7 @@ func (g Gated) Provenances() ([]ledger.Provenance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Provenances(dir, g.log)
+	return lookup.Provenances(dir, g.log)
 }
 
 // CheckTree runs the commands of the Policy on the tree of a commit.
@@ -106,7 +108,7 @@ func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, 
 
 // CheckTransaction runs the commands that a transaction needs on the tree that
 // its patch makes of what it would be applied to, and records nothing.
-func (r *Runner) CheckTransaction(ctx context.Context, snap ledger.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
+func (r *Runner) CheckTransaction(ctx context.Context, snap writing.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
 	g, err := r.judge(ctx, snap, id, nil)
 	if err == nil && g.Transaction().Status == ledger.Applied {
 		err = &ClosedError{id, ledger.Applied}

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // begin records apply/start on a state that is still approved, by the same Policy. An apply that
@@ -22,7 +23,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 	if len(p.checked.Runs) > 0 {
 		from.Forget()
 	}
-	start, _, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[ledger.ApplyStart], error) {
+	start, _, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[ledger.ApplyStart], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err == nil {
 			err = g.Err()
@@ -35,7 +36,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 		}
 		open, resuming := g.log.OpenApply()
 		if tx := g.Transaction(); resuming != resumed || tx.Closed || tx.Status == ledger.Applied {
-			return Nothing(open, ledger.ErrMoved) // another run was faster
+			return Nothing(open, writing.ErrMoved) // another run was faster
 		}
 		if resuming {
 			return Nothing(open, nil)
@@ -52,7 +53,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 		if place == effect.Worktree {
 			place = "the working tree"
 		}
-		done, err := Recording(start, s, ledger.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place})
+		done, err := Recording(start, s, writing.Title{Stage: "apply", Outcome: "started", Subject: "writing " + ledger.Plural(len(start.Files), "file", "files") + " to " + place})
 		done.Undo = undo
 		return done, err
 	})
@@ -60,10 +61,10 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 }
 
 // starting is the stage that ends with apply/start.
-func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prepared) (s *ledger.Stage, start ledger.ApplyStart, err error) {
+func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prepared) (s *writing.Stage, start ledger.ApplyStart, err error) {
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
-	s = ledger.NewStage(g.log, g.at, r.Secrets)
+	s = writing.NewStage(g.log, g.at, r.Secrets)
 	r.recordVerdict(ctx, s, g)
 	g.rules.Note(s)
 	verdict := r.onto(ctx, g, to, p.Base).onRecord(ctx, s)
@@ -87,18 +88,18 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 // transaction has gone on since that was found, it may be the change itself that
 // was made: ErrMoved says to look again.
 func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError) error {
-	_, _, err := Update(ctx, r, Paths(why.ID), func(snap ledger.Snapshot) (Try[none], error) {
+	_, _, err := Update(ctx, r, Paths(why.ID), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
 		if err != nil {
 			return Nothing(none{}, err)
 		}
 		if len(log.Events()) != len(g.log.Events()) {
-			return Nothing(none{}, ledger.ErrMoved)
+			return Nothing(none{}, writing.ErrMoved)
 		}
 		s := r.Stage(log)
 		s.Status(ledger.Superseded, r.OneLine("the base changed: "+difflook.QuoteList(why.Files), 300))
 		s.Close()
-		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + difflook.QuoteList(why.Files)})
+		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + difflook.QuoteList(why.Files)})
 	})
 	if err != nil {
 		return err
@@ -119,14 +120,14 @@ type applyDoc struct {
 
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
-func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (ledger.Snapshot, error) {
-	_, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[none], error) {
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (writing.Snapshot, error) {
+	_, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return Nothing(none{}, err)
 		}
 		if open, ok := log.OpenApply(); !ok || open.ApplyID != start.ApplyID {
-			return Nothing(none{}, ledger.ErrMoved)
+			return Nothing(none{}, writing.ErrMoved)
 		}
 		s := r.Stage(log)
 		success := res.Outcome == result.Success
@@ -140,13 +141,13 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 			s.Result(res)
 		}
 		subject := string(res.Outcome) + ", " + ledger.Plural(res.Summary.Succeeded, "file", "files") + " written and read back"
-		return Recording(none{}, s, ledger.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
+		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(res.Outcome), Subject: subject})
 	})
 	return after, err
 }
 
 // recordState moves the transaction on; a failed apply may be tried again.
-func (r *Runner) recordState(s *ledger.Stage, success bool) {
+func (r *Runner) recordState(s *writing.Stage, success bool) {
 	tx := s.Log.Transaction()
 	if !success {
 		if tx.Status == ledger.Proposed {
@@ -198,7 +199,7 @@ func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why stri
 	}
 	res := applyresult.New(".", tx.Pointers.Proposal.Source(), false, done.Operations)
 	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
-	if err != nil && !errors.Is(err, ledger.ErrMoved) { // ended by another run, which is as good
+	if err != nil && !errors.Is(err, writing.ErrMoved) { // ended by another run, which is as good
 		return err
 	}
 	return to.End(open)

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // refs keeps branches over the commits of a world. A commit that was built has
@@ -64,7 +65,7 @@ func (r *refs) MoveRef(_ context.Context, name, old, next string) error {
 		before()
 	}
 	if r.tips[name] != old {
-		return ledger.ErrMoved
+		return writing.ErrMoved
 	}
 	r.tips[name] = next
 	return nil
@@ -165,11 +166,11 @@ func TestT40BranchChangesTheFile(t *testing.T) {
 
 // lastStore fails the nth append after the intent.
 type lastStore struct {
-	ledger.Store
+	writing.Store
 	n int
 }
 
-func (s *lastStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (s *lastStore) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if s.n--; s.n == 0 {
 		return "", errDisk
 	}

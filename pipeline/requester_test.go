@@ -28,7 +28,7 @@ func TestT10Requester(t *testing.T) {
 			return h.proposeFor(asksFor(adaThere, ledger.AskedByRunTrigger))
 		},
 		"by name": func(h *hub) (string, string) {
-			return h.proposeFor(func(in *input.Change) { in.RequestedBy = []ledger.Requester{ledger.Named("Ada", ledger.AskedByFlag)} })
+			return h.proposeFor(func(in *input.Change) { in.RequestedBy = []ledger.Requester{input.Named("Ada", ledger.AskedByFlag)} })
 		},
 		"elsewhere": func(h *hub) (string, string) {
 			r, in := h.runner(), h.w.input(fix)
@@ -93,7 +93,7 @@ func TestT10RequesterNamedByStranger(t *testing.T) {
 			h.w.policy.Approvals.Independent = requesterAlone
 			r, in := h.runner(), h.w.input(fix)
 			r.Actor = c.by
-			in.RequestedBy = []ledger.Requester{ledger.Named("ada", c.source)}
+			in.RequestedBy = []ledger.Requester{input.Named("ada", c.source)}
 			if _, err := review.Run(t.Context(), r, in, false); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestAgainRequester(t *testing.T) {
 	}
 	item, _ := log.FileChange()
 	meta := *item.Item.Metadata
-	meta.RequestedBy = []ledger.Requester{ledger.Named("eve", ledger.AskedByFlag)}
+	meta.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)}
 	item.Item.Metadata = &meta
 	if err := log.Append(w.time(), &item); err == nil || !strings.Contains(err.Error(), "who asked for the change") {
 		t.Error(err)

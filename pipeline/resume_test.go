@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // ends are the outcomes of a transaction's applies.
@@ -179,14 +180,14 @@ func TestT41StartLandsLate(t *testing.T) {
 
 // landsLate writes what the first append brings, and says that somebody else did.
 type landsLate struct {
-	ledger.Store
+	writing.Store
 	done bool
 }
 
-func (s *landsLate) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (s *landsLate) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	made, err := s.Store.Append(ctx, tip, entries...)
 	if err == nil && !s.done {
-		s.done, made, err = true, "", ledger.ErrMoved
+		s.done, made, err = true, "", writing.ErrMoved
 	}
 	return made, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Rules are the Policy that holds at a moment, the commit that it was read from, and
@@ -84,7 +85,7 @@ func (r Rules) ref() ledger.PolicyRef {
 }
 
 // Note keeps the Policy as an artifact.
-func (r Rules) Note(s *ledger.Stage) {
+func (r Rules) Note(s *writing.Stage) {
 	s.Artifact(approval.KindPolicy, artifact.Policy(r.Policy, r.Commit, r.Found))
 }
 

@@ -19,10 +19,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Runner runs the stages of one command. What a stage returns has the ledger as
@@ -30,7 +32,7 @@ import (
 // fields down to Entropy are needed, but for Worktree, which is nil in a bare
 // repository.
 type Runner struct {
-	Store    ledger.Store
+	Store    writing.Store
 	Repo     code.Repository
 	Refs     code.Refs
 	Worktree effect.Tree
@@ -130,7 +132,7 @@ func (r *Runner) OneLine(text string, limit int) string {
 // Give returns a Runner that has a patch whose transaction has it only redacted.
 // Which transaction that is, its hash says; the patch goes on the commit it was
 // reviewed on.
-func (r *Runner) Give(ctx context.Context, snap ledger.Snapshot, id string, raw []byte) (*Runner, error) {
+func (r *Runner) Give(ctx context.Context, snap writing.Snapshot, id string, raw []byte) (*Runner, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return r, err
@@ -148,8 +150,8 @@ func (r *Runner) Source() reviewed.Source {
 }
 
 // Stage begins what one stage records.
-func (r *Runner) Stage(log *ledger.Log) *ledger.Stage {
-	return ledger.NewStage(log, r.Now(), r.Secrets)
+func (r *Runner) Stage(log *ledger.Log) *writing.Stage {
+	return writing.NewStage(log, r.Now(), r.Secrets)
 }
 
 // maxAttempts bounds how often a stage is evaluated again on a moved ledger.
@@ -160,7 +162,7 @@ const maxAttempts = 50
 // takes back what the try has noted elsewhere, for a ledger that has moved.
 type Try[T any] struct {
 	Value   T
-	Entries []ledger.Entry
+	Entries []writing.Entry
 	Undo    func() error
 }
 
@@ -171,19 +173,19 @@ type none struct{}
 func Nothing[T any](value T, err error) (Try[T], error) { return Try[T]{Value: value}, err }
 
 // Recording is a Try that records one entry.
-func Recording[T any](value T, s *ledger.Stage, title ledger.Title) (Try[T], error) {
+func Recording[T any](value T, s *writing.Stage, title writing.Title) (Try[T], error) {
 	entry, err := s.Entry(title, false)
 	if err != nil {
 		return Try[T]{Value: value}, err
 	}
-	return Try[T]{Value: value, Entries: []ledger.Entry{*entry}}, nil
+	return Try[T]{Value: value, Entries: []writing.Entry{*entry}}, nil
 }
 
 // Update runs a stage until its entries are in the ledger, and returns what it
 // came to and the ledger as that leaves it. fn sees the ledger as it is, and runs
 // again on the new state when somebody else was faster. paths are what fn will
 // read.
-func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledger.Snapshot) (Try[T], error)) (T, ledger.Snapshot, error) {
+func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(writing.Snapshot) (Try[T], error)) (T, writing.Snapshot, error) {
 	var none T
 	for attempt := 1; attempt <= maxAttempts; attempt++ {
 		snap, err := r.Ledger(ctx, paths...)
@@ -201,7 +203,7 @@ func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledge
 			}
 			return done.Value, snap, err
 		}
-		if !errors.Is(err, ledger.ErrMoved) {
+		if !errors.Is(err, writing.ErrMoved) {
 			return done.Value, snap, fmt.Errorf("writing the ledger: %w", err)
 		}
 		if done.Undo != nil {
@@ -216,7 +218,7 @@ func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(ledge
 			return none, snap, ctx.Err()
 		}
 	}
-	return none, ledger.Snapshot{}, fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
+	return none, writing.Snapshot{}, fmt.Errorf("writing the ledger: other writers were faster %d times", maxAttempts)
 }
 
 // Code brings what pull requests are made of into the repository, and back.
@@ -239,10 +241,10 @@ type Code interface {
 
 // Ledger returns the ledger as it is now. paths are what will be read of it, so
 // that one which is elsewhere can be asked for them at once.
-func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+func (r *Runner) Ledger(ctx context.Context, paths ...string) (writing.Snapshot, error) {
 	snap, err := r.Store.Snapshot(ctx, paths...)
 	if err != nil {
-		return ledger.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
+		return writing.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if snap.Tip != "" {
 		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
@@ -252,7 +254,7 @@ func (r *Runner) Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, 
 
 // TransactionsOn returns the transactions of a pull request, oldest first, and the ledger
 // that has them.
-func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, number int) ([]ledger.Transaction, writing.Snapshot, error) {
 	snap, err := r.Ledger(ctx, ledger.PullDir(number))
 	if err != nil {
 		return nil, snap, err
@@ -268,7 +270,7 @@ func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, numbe
 	if snap, err = r.Ledger(ctx, paths...); err != nil {
 		return nil, snap, err
 	}
-	all, err := ledger.StatesOnPull(snap.Tree, in, number)
+	all, err := lookup.StatesOnPull(snap.Tree, in, number)
 	return all, snap, err
 }
 

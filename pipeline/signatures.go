@@ -13,10 +13,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Statement is what somebody signs who decides on the transaction as it is here, at a
@@ -26,7 +28,7 @@ import (
 func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
 	about, err := approval.Subject(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
 	if err == nil {
-		about.Proposers, about.RequestedBy, err = ledger.Everybody(g.Ledger.Tree, g.log)
+		about.Proposers, about.RequestedBy, err = lookup.Everybody(g.Ledger.Tree, g.log)
 	}
 	if err != nil {
 		return signed.Statement{}, err
@@ -98,7 +100,7 @@ type proven struct {
 
 // prove verifies the signature of a decision on a request of some kind, which a stage
 // is about to record.
-func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
+func (r *Runner) prove(s *writing.Stage, g Gated, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
 	if g.rules.Policy.Approvals.Signing() == policy.SignedOff {
 		return nil, errors.New("the Policy takes none (approvals.signed)")
 	}
@@ -120,7 +122,7 @@ func (r *Runner) prove(s *ledger.Stage, g Gated, signature signed.Signature, d l
 		if err != nil {
 			return nil, err
 		}
-		kept, err := r.Secrets.JSON(raw, ledger.IsTyped)
+		kept, err := r.Secrets.JSON(raw, writing.IsTyped)
 		if err != nil || !bytes.Equal(kept, raw) {
 			return nil, errors.New("what was signed, or the line of the key, has what looks like a secret in it, which the ledger does not keep: sign again without it")
 		}
@@ -135,7 +137,7 @@ func (p *proven) artifacts() [3]any {
 }
 
 // store records a signature, and returns what a decision says of it. Nil is none.
-func (g *Gated) store(s *ledger.Stage, p *proven) *ledger.Signature {
+func (g *Gated) store(s *writing.Stage, p *proven) *ledger.Signature {
 	if p == nil {
 		return nil
 	}

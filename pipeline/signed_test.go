@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -217,7 +218,7 @@ func TestT73Pull(t *testing.T) {
 		"another base":               {post(adaKey, func(s *signed.Statement) { s.BaseCommit = id(2) }), "another base"},
 		"another proposer":           {post(adaKey, func(s *signed.Statement) { s.Proposers = []ledger.Actor{bobThere} }), "others as who proposed"},
 		"one proposer more":          {post(adaKey, func(s *signed.Statement) { s.Proposers = append(s.Proposers, bobThere) }), "others as who proposed"},
-		"another requester":          {post(adaKey, func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{ledger.Named("eve", ledger.AskedByFlag)} }), "others as who asked"},
+		"another requester":          {post(adaKey, func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)} }), "others as who asked"},
 		"another Policy":             {post(adaKey, func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }), "another Policy than the one that asks for it now: sign again"},
 		"a Policy of another commit": {post(adaKey, func(s *signed.Statement) { s.Policy.Commit = id(9) }), "sign again"},
 		"a Policy that changed": {func(x world) {
@@ -642,7 +643,7 @@ func TestT73RecordedSignature(t *testing.T) {
 		"a denial":               {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Decision = ledger.Deny }))}, "signed to deny"},
 		"with another reason":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Reason = "x" }))}, "another reason"},
 		"of another proposer":    {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Proposers = []ledger.Actor{adaThere} }))}, "who proposed this"},
-		"of another requester":   {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{ledger.Named("eve", ledger.AskedByFlag)} }))}, "who asked for this"},
+		"of another requester":   {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)} }))}, "who asked for this"},
 		"of another Policy":      {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("a", 64) }))}, "another Policy"},
 		"of a Policy elsewhere":  {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Policy.Commit = id(9) }))}, "from which nobody was asked"},
 		"of other risks":         {forged{signature: adaKey.Signs(another(func(s *signed.Statement) { s.Shown = "sha256:" + strings.Repeat("a", 64) }))}, "other risks"},

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // greet is a change of greet.txt, which fix changes as well.
@@ -184,12 +185,12 @@ func TestSupersededAtOnce(t *testing.T) {
 
 // countingStore counts appends, and runs before ahead of the first one.
 type countingStore struct {
-	ledger.Store
+	writing.Store
 	calls, entries int
 	before         func()
 }
 
-func (s *countingStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (s *countingStore) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if do := s.before; do != nil {
 		s.before = nil
 		do()

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Validation is what Validate found. Completed says that it closed the
@@ -21,7 +22,7 @@ type Validation struct {
 	Report    rule.Report
 	ID        string
 	Status    ledger.Status
-	Ledger    ledger.Snapshot // as it left it
+	Ledger    writing.Snapshot // as it left it
 	Completed bool
 }
 
@@ -32,7 +33,7 @@ type Validation struct {
 // files are not as approved, or a check fails, is, once, and the transaction stays applied.
 func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	known := r.Known() // a command runs once, however often the ledger moves
-	v, after, err := Update(ctx, r, Paths(id), func(snap ledger.Snapshot) (Try[Validation], error) {
+	v, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Validation], error) {
 		v := Validation{ID: id}
 		log, found, err := approval.CheckRecord(snap.Tree, id)
 		if err != nil {
@@ -65,7 +66,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 			return r.unproven(v, log, done)
 		}
 		v.Completed, v.Status = true, ledger.Completed
-		return Recording(v, r.complete(log, done), ledger.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
+		return Recording(v, r.complete(log, done), writing.Title{Stage: "validate", Outcome: string(ledger.Completed), Subject: "completed, the record and the files are as approved"})
 	})
 	v.ID, v.Ledger = id, after
 	return v, err
@@ -73,7 +74,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
-func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.Log, set func() (patch.Patchset, error)) (checks.ReadFile, error) {
+func (r *Runner) applied(ctx context.Context, snap writing.Snapshot, log *ledger.Log, set func() (patch.Patchset, error)) (checks.ReadFile, error) {
 	done, tx := log.LastApply(), log.Transaction()
 	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
@@ -102,7 +103,7 @@ func (r *Runner) applied(ctx context.Context, snap ledger.Snapshot, log *ledger.
 // bring brings a commit that was made in another clone: with the pull request, or
 // by making it again, since the same approved change on the same parent is the
 // same commit.
-func (r *Runner) bring(ctx context.Context, snap ledger.Snapshot, tx ledger.Transaction, done ledger.ApplyComplete) error {
+func (r *Runner) bring(ctx context.Context, snap writing.Snapshot, tx ledger.Transaction, done ledger.ApplyComplete) error {
 	switch number := tx.PullRequest(); {
 	case number > 0 && r.Code == nil:
 		return nil
@@ -117,7 +118,7 @@ func (r *Runner) bring(ctx context.Context, snap ledger.Snapshot, tx ledger.Tran
 	return nil
 }
 
-func (r *Runner) buildAgain(ctx context.Context, snap ledger.Snapshot, tx ledger.Transaction, base string) (string, error) {
+func (r *Runner) buildAgain(ctx context.Context, snap writing.Snapshot, tx ledger.Transaction, base string) (string, error) {
 	g, err := r.judge(ctx, snap, tx.TransactionID, nil)
 	if err != nil {
 		return "", err
@@ -150,7 +151,7 @@ type validationDoc struct {
 }
 
 // complete ends a transaction that is proved.
-func (r *Runner) complete(log *ledger.Log, done checks.Done) *ledger.Stage {
+func (r *Runner) complete(log *ledger.Log, done checks.Done) *writing.Stage {
 	tx := log.Transaction()
 	s := r.Stage(log)
 	start := log.NextValidate()
@@ -179,7 +180,7 @@ func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (Try[
 	s.Event(start)
 	done.Record(s, r.Secrets, "after")
 	s.Event(&ledger.ValidateComplete{TransactionID: v.ID, ValidateID: start.ValidateID, Findings: file})
-	return Recording(v, s, ledger.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
+	return Recording(v, s, writing.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
 }
 
 // CheckDir verifies a transaction directory that is not in a ledger: one that

@@ -25,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var (
@@ -346,7 +347,7 @@ func (w *world) tip() string {
 }
 
 // ledger is the ledger as it is now.
-func (w *world) ledger() ledger.Snapshot {
+func (w *world) ledger() writing.Snapshot {
 	w.Helper()
 	snap, err := w.store.Snapshot(w.Context())
 	if err != nil {

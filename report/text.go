@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Style colours text, or leaves it as it is. Zone is the reader's, in which times are told
@@ -225,7 +226,7 @@ const (
 func DiffDocument(id, diff string) map[string]any {
 	doc := map[string]any{"transaction_id": id, DiffKey: diff}
 	if !utf8.ValidString(diff) {
-		doc[DiffKey] = ledger.EscapeBytes(diff)
+		doc[DiffKey] = writing.EscapeBytes(diff)
 		doc[DiffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
 	}
 	return doc

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -96,7 +97,7 @@ func TestVocabularyOfLives(t *testing.T) {
 			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 		}
 	}
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	check(t, err)
 	var all []html.Summary
 	seen := map[ledger.Status]bool{}

@@ -24,7 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
@@ -222,7 +222,7 @@ func (a *App) finish(err error) int {
 	if hint != "" && !a.flags.quiet {
 		text += "countersign: hint: " + report.Clean(hint) + "\n"
 	}
-	if !as[*ledger.AmbiguousError](err) {
+	if !as[*lookup.AmbiguousError](err) {
 		text = report.ShortIDs(text)
 	}
 	_ = emit(a.Stderr, a.redact(text))

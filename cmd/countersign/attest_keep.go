@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -201,7 +202,7 @@ func (a *App) keepAttestations(ctx context.Context, files map[string][]byte) err
 		if err == nil {
 			err = beside.Keep(ctx, gitstore.Attestations, before, files, a.Now())
 		}
-		if attempt == maxKeeps || !errors.Is(err, ledger.ErrMoved) {
+		if attempt == maxKeeps || !errors.Is(err, writing.ErrMoved) {
 			return err
 		}
 		pause(ctx, attempt)

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -188,7 +189,7 @@ func (a *App) validateDir(dir string) error {
 
 func (a *App) validate(ctx context.Context, r *pipeline.Runner, args []string) error {
 	_, id, err := a.find(ctx, r, args, false)
-	if err != nil && len(args) == 0 && !as[*ledger.AmbiguousError](err) {
+	if err != nil && len(args) == 0 && !as[*lookup.AmbiguousError](err) {
 		_, id, err = a.find(ctx, r, args, true) // none is open: look at the newest
 	}
 	if err != nil {

@@ -16,7 +16,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 type attestFlags struct {
@@ -207,7 +209,7 @@ func signedEnvelope(sign attest.SignFunc) sealFunc {
 // An attester makes statements out of the ledger and the repository of the code.
 type attester struct {
 	branchJudge
-	snap   ledger.Snapshot
+	snap   writing.Snapshot
 	ledger string        // its ref
 	ref    string        // that the commits are on
 	had    map[kept]bool // statements that are not made again
@@ -235,7 +237,7 @@ func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error)
 }
 
 // attester reads a ledger that is here.
-func (a *App) attester(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, snap ledger.Snapshot, ref string) (w attester, err error) {
+func (a *App) attester(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, snap writing.Snapshot, ref string) (w attester, err error) {
 	if err := ledger.CheckSchema(snap.Tree); err != nil {
 		return w, err
 	}
@@ -266,7 +268,7 @@ type skippedStatement struct {
 }
 
 func (w attester) ofTransaction(ctx context.Context, predicate, name string) (attested, error) {
-	id, err := ledger.Find(w.snap.Tree, name)
+	id, err := lookup.Find(w.snap.Tree, name)
 	if err != nil {
 		return attested{}, err
 	}
@@ -317,7 +319,7 @@ func (w attester) ofCommit(ctx context.Context, predicate, name string) (out att
 }
 
 func (w attester) all(ctx context.Context, predicate string) (out attested, err error) {
-	ids, err := ledger.IDs(w.snap.Tree)
+	ids, err := lookup.IDs(w.snap.Tree)
 	if err != nil {
 		return out, err
 	}

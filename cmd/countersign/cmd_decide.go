@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -170,7 +171,7 @@ func (a *App) decideOne(ctx context.Context, r *pipeline.Runner, args []string, 
 func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []string, ruling pipeline.Ruling, sign signFunc) (g pipeline.Gated, answered bool, err error) {
 	find := func() (string, error) {
 		id, err := a.toDecide(ctx, r, args)
-		if len(args) == 0 && errors.As(err, new(*ledger.AmbiguousError)) {
+		if len(args) == 0 && errors.As(err, new(*lookup.AmbiguousError)) {
 			err = a.unnamed(ctx, r, "", ruling)
 		}
 		return id, err
@@ -186,7 +187,7 @@ func (a *App) decideSomewhere(ctx context.Context, r *pipeline.Runner, args []st
 		return g, false, a.unnamed(ctx, r, "", ruling)
 	}
 	id, err := find()
-	if (err == nil || errors.As(err, new(*ledger.AmbiguousError))) && !precise(args[0], id) {
+	if (err == nil || errors.As(err, new(*lookup.AmbiguousError))) && !precise(args[0], id) {
 		return g, false, a.unnamed(ctx, r, args[0], ruling)
 	}
 	if err != nil {
@@ -240,7 +241,7 @@ func namedPatch(ruling pipeline.Ruling) string {
 // patch that is named it is the one that is open.
 func (a *App) toDecide(ctx context.Context, r *pipeline.Runner, args []string) (string, error) {
 	snap, id, err := a.find(ctx, r, args, false)
-	var several *ledger.AmbiguousError
+	var several *lookup.AmbiguousError
 	if !errors.As(err, &several) || several.Name == "" {
 		return id, err
 	}
@@ -296,9 +297,9 @@ func (a *App) unnamed(ctx context.Context, r *pipeline.Runner, short string, rul
 	if err != nil {
 		return err
 	}
-	open, err := ledger.Open(snap.Tree)
+	open, err := lookup.Open(snap.Tree)
 	if err == nil && len(open) == 0 {
-		err = ledger.ErrNoneOpen
+		err = lookup.ErrNoneOpen
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -54,7 +55,7 @@ func (a *App) export(ctx context.Context, args []string, out string, asPack bool
 }
 
 // exportedFiles are the transaction's directory, or a pack made of its change.
-func exportedFiles(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string, asPack bool) (map[string][]byte, error) {
+func exportedFiles(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string, asPack bool) (map[string][]byte, error) {
 	if asPack {
 		line, err := packFor(ctx, r, snap, id)
 		return map[string][]byte{"patch.json": line}, err
@@ -99,7 +100,7 @@ func writeTree(out string, files map[string][]byte) error {
 // implementation of APPLY_SPEC can verify and apply to the base commit's files.
 // A change that the format cannot express (content that is not UTF-8, an
 // executable bit) is a *patch.Error.
-func packFor(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) ([]byte, error) {
+func packFor(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) ([]byte, error) {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err

@@ -25,9 +25,9 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -529,7 +529,7 @@ const mostDenied = 20
 // requests that were denied last.
 func (a *App) readLedger(ctx context.Context, repo *gitstore.Repo, settings gitstore.Settings, client forgeClient, to *scaffold.Here) {
 	local, err := a.localLedger(repo)
-	var snap ledger.Snapshot
+	var snap writing.Snapshot
 	if err == nil {
 		remote := a.remoteLedger(ctx, repo, settings, local, to.Ledger)
 		to.Remote = &remote

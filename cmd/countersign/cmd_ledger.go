@@ -12,8 +12,11 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -120,7 +123,7 @@ func (a *App) publishes(ctx context.Context, shared *gitstore.Shared, next gitst
 		return err
 	}
 	patches, addresses := map[string]bool{}, map[string]bool{}
-	for id, err := range ledger.Backward(snap.Tree) {
+	for id, err := range lookup.Backward(snap.Tree) {
 		if err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func deniedThere(ctx context.Context, shared *gitstore.Shared, done gitstore.Joi
 	if err != nil {
 		return "", err
 	}
-	open, err := ledger.Open(before.Tree)
+	open, err := lookup.Open(before.Tree)
 	for _, tx := range open {
 		id := tx.TransactionID
 		was, wasErr := ledger.Read(before.Tree, id)
@@ -193,7 +196,7 @@ func (a *App) appliedTwice(ctx context.Context, shared *gitstore.Shared, done gi
 				return nil, "", err
 			}
 		}
-		if ledger.Repeats(logs[0], logs[1]) {
+		if joining.Repeats(logs[0], logs[1]) {
 			text += report.AppliedTwice(logs[0].Transaction(), logs[0].LastApply().CommitAfter, a.flags.remote, done.SetAside)
 		} else {
 			left = append(left, id)
@@ -256,11 +259,11 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 	store := r.Store.(interface {
 		AcceptTip(ctx context.Context, tip string, record gitstore.Record) (string, error)
 	})
-	made, err := store.AcceptTip(ctx, tip, func(tree fs.FS, remembered string) (ledger.Entry, error) {
+	made, err := store.AcceptTip(ctx, tip, func(tree fs.FS, remembered string) (writing.Entry, error) {
 		if err := ledger.CheckSchema(tree); err != nil {
-			return ledger.Entry{}, err
+			return writing.Entry{}, err
 		}
-		return ledger.OwnEntry(tree, a.Now(), &ledger.AcceptTip{
+		return writing.OwnEntry(tree, a.Now(), &ledger.AcceptTip{
 			AcceptedTip: tip, RememberedTip: remembered, Author: r.Actor, Reason: ledger.OneLine(a.redact(reason).String(), 500),
 		})
 	})

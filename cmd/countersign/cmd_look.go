@@ -18,8 +18,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -89,7 +91,7 @@ func (a *App) list(ctx context.Context, f listFlags) error {
 	if f.all || f.fits {
 		f.limit = math.MaxInt
 	}
-	latest, more, err := ledger.Latest(snap.Tree, f.limit, func(t ledger.Transaction) bool {
+	latest, more, err := lookup.Latest(snap.Tree, f.limit, func(t ledger.Transaction) bool {
 		created, err := time.Parse(ledger.TimeFormat, t.CreatedAt)
 		return (err != nil || !created.Before(since)) && (!f.open || !t.Closed) && (!f.mine || t.Proposer.ID == r.Actor.ID) && (f.status == "" || string(t.Status) == f.status)
 	})
@@ -154,7 +156,7 @@ func judgeable(all []ledger.Transaction) (kept []ledger.Transaction, left int) {
 }
 
 // listing are transactions as lists have them.
-func (a *App) listing(ctx context.Context, snap ledger.Snapshot, of []ledger.Transaction, judge pipeline.Judge) ([]report.Listed, error) {
+func (a *App) listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction, judge pipeline.Judge) ([]report.Listed, error) {
 	list := make([]report.Listed, len(of))
 	for i, t := range of {
 		var err error
@@ -166,7 +168,7 @@ func (a *App) listing(ctx context.Context, snap ledger.Snapshot, of []ledger.Tra
 }
 
 // listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
-func (a *App) listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
+func (a *App) listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
 	one := report.Listed{Transaction: t}
 	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
 		one.State = state.Of(t.Status, "", t.GateOnly(), false)
@@ -192,7 +194,7 @@ func (a *App) listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transac
 
 func (a *App) showCommand() *cobra.Command {
 	var web, long bool
-	cmd := a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	cmd := a.lookCommand("show", "Show a transaction: files, decisions, result", func(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) error {
 		if web {
 			return a.browse(snap, id)
 		}
@@ -224,7 +226,7 @@ func (a *App) showCommand() *cobra.Command {
 
 // browse opens the page of a transaction. Where there is no browser, and for a
 // program, it prints the address.
-func (a *App) browse(snap ledger.Snapshot, id string) error {
+func (a *App) browse(snap writing.Snapshot, id string) error {
 	log, err := ledger.Read(snap.Tree, id)
 	if err != nil {
 		return err
@@ -262,7 +264,7 @@ func (a *App) openBrowser(address string) error {
 
 func (a *App) diffCommand() *cobra.Command {
 	var stat, names bool
-	cmd := a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	cmd := a.lookCommand("diff", "Print the exact bytes that are up for approval", func(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) error {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
@@ -307,7 +309,7 @@ func (a *App) redactDiff(diff []byte) secret.Redacted {
 
 func (a *App) logCommand() *cobra.Command {
 	var newest uint
-	cmd := a.lookCommand("log", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) error {
+	cmd := a.lookCommand("log", "Print a transaction's events", func(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) error {
 		log, err := ledger.Read(snap.Tree, id)
 		if err != nil {
 			return err
@@ -330,7 +332,7 @@ func (a *App) logCommand() *cobra.Command {
 
 // lookCommand is a command that only reads: without an argument it takes the
 // newest transaction.
-func (a *App) lookCommand(word, short string, look func(context.Context, *pipeline.Runner, ledger.Snapshot, string) error) *cobra.Command {
+func (a *App) lookCommand(word, short string, look func(context.Context, *pipeline.Runner, writing.Snapshot, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: word + " [TX]", Short: short, Args: cli.UpToOne,
 		Example: "  countersign " + word + "\n  countersign " + word + " tx_01J --json",

@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -233,7 +234,7 @@ func (p *proposing) Diff(g pipeline.Gated) (map[string]any, error) {
 	return report.DiffDocument(g.Transaction().TransactionID, p.a.finder().RedactDiff(diff).String()), err
 }
 
-func (p *proposing) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
+func (p *proposing) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
 	one, err := p.a.listed(ctx, snap, t, judge)
 	return one.Document(), err
 }

@@ -80,7 +80,7 @@ func (f *reviewFlags) given() []string {
 
 // asked are those whom --requested-by names.
 func (f *reviewFlags) asked() ([]ledger.Requester, error) {
-	all, err := ledger.NamedAll(f.requestedBy, ledger.AskedByFlag)
+	all, err := input.NamedAll(f.requestedBy, ledger.AskedByFlag)
 	if err != nil {
 		err = &cli.UsageError{Message: "--requested-by " + err.Error(), Hint: "--requested-by LOGIN"}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func (a *App) serveCommand() *cobra.Command {
@@ -60,7 +61,7 @@ func (s serving) RedactJSON(doc any) (secret.Redacted, error) { return s.a.redac
 
 func (s serving) WriteTip() error { return s.a.writeTip() }
 
-func (s serving) Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
+func (s serving) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
 	one, err := s.a.listed(ctx, snap, t, judge)
 	return one.Document(), err
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -31,7 +33,7 @@ func (a *App) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := ledger.Open(snap.Tree)
+	open, err := lookup.Open(snap.Tree)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (a *App) status(ctx context.Context) error {
 }
 
 // stepsOf are the next steps of one transaction.
-func (a *App) stepsOf(ctx context.Context, r *pipeline.Runner, snap ledger.Snapshot, id string) ([]report.Step, error) {
+func (a *App) stepsOf(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) ([]report.Step, error) {
 	g, err := r.History(ctx, snap, id)
 	if err != nil {
 		return nil, err

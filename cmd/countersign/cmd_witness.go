@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/witness"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -50,7 +51,7 @@ type besideStore interface {
 
 // A checkpointStore is a ledger with the checkpoints beside it.
 type checkpointStore interface {
-	Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error)
+	Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error)
 	Leaves(ctx context.Context, tip string, hash func(commit []byte) [32]byte) ([]gitstore.Leaf, error)
 	besideStore
 }
@@ -206,7 +207,7 @@ func (a *App) cosign(ctx context.Context, store checkpointStore, f witness.File)
 		err := a.cosignOnce(ctx, store, &done, k, sign)
 		var history *witness.HistoryError
 		ahead := errors.As(err, &history) && history.Size > history.Has // somebody else was faster, or it was set back
-		if attempt == maxCosigns || !ahead && !errors.Is(err, ledger.ErrMoved) {
+		if attempt == maxCosigns || !ahead && !errors.Is(err, writing.ErrMoved) {
 			return done, err
 		}
 		pause(ctx, attempt)

@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -77,7 +78,7 @@ func (a *App) sayKnown(done review.Reviewed, f reviewFlags) error {
 	case done.Known:
 		a.say("this patch is known already: nothing was recorded%s", kept)
 	case !a.flags.push:
-		latest, more, err := ledger.Latest(done.Ledger.Tree, 1, func(ledger.Transaction) bool { return true })
+		latest, more, err := lookup.Latest(done.Ledger.Tree, 1, func(ledger.Transaction) bool { return true })
 		if err == nil && len(latest) == 1 && !more {
 			a.say("git log --all shows the ledger as well, from now on; without it: git log --exclude=%s --all", a.flags.ledgerRef)
 		}
@@ -449,7 +450,7 @@ func (a *App) takeFile(ctx context.Context, f *reviewFlags, args []string) ([]st
 
 // isNone reports whether an error says that no transaction has a name.
 func isNone(err error) bool {
-	return errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrNoTransactions)
+	return errors.Is(err, lookup.ErrNotFound) || errors.Is(err, lookup.ErrNoTransactions)
 }
 
 // fileNamed is the error of a file that is named where a command or a transaction is.

@@ -24,13 +24,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 const defaultRemote = "origin"
 
 // A rememberedStore is a ledger that knows the last tip it saw, and which repository has one.
 type rememberedStore interface {
-	ledger.Store
+	writing.Store
 	Seen() string
 	PushedTo(address, tip string) string
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // open puts a Runner together for the repository that -C names.
@@ -156,10 +157,10 @@ func pause(ctx context.Context, attempt int) {
 
 // openOne opens the repository, and finds the one transaction that the arguments
 // mean.
-func (a *App) openOne(ctx context.Context, args []string, look bool) (*pipeline.Runner, ledger.Snapshot, string, error) {
+func (a *App) openOne(ctx context.Context, args []string, look bool) (*pipeline.Runner, writing.Snapshot, string, error) {
 	r, err := a.open()
 	if err != nil {
-		return nil, ledger.Snapshot{}, "", err
+		return nil, writing.Snapshot{}, "", err
 	}
 	snap, id, err := a.find(ctx, r, args, look)
 	return r, snap, id, err
@@ -167,11 +168,11 @@ func (a *App) openOne(ctx context.Context, args []string, look bool) (*pipeline.
 
 // find returns the one transaction that the arguments mean, and the ledger that it
 // was found in.
-func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (ledger.Snapshot, string, error) {
+func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look bool) (writing.Snapshot, string, error) {
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return ledger.Snapshot{}, "", &cli.UsageError{Message: "the transaction's name is empty", Hint: "leave it out to take the open transaction"}
+			return writing.Snapshot{}, "", &cli.UsageError{Message: "the transaction's name is empty", Hint: "leave it out to take the open transaction"}
 		}
 	}
 	snap, id, err := r.Find(ctx, name, look)

@@ -25,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -34,6 +35,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/witness"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -74,7 +76,7 @@ var exitCodes = []struct {
 		as[*pipeline.GateOnlyError], as[*pipeline.SupersededError], as[*review.AnewError], as[*pipeline.ClosedError], as[*pipeline.LimitError], as[*pipeline.UndecidedError],
 		as[*pipeline.NobodyError], as[*pipeline.ChangedError], as[*pipeline.NoWorktreeError], as[*pipeline.PolicyChangedError],
 		as[*effect.NoHeadError], as[*effect.PullRequestError], as[*effect.DirtyError], as[*code.UncommittableError], as[*effect.SparseError], as[*effect.ElsewhereError], as[*attributes.UnsupportedError],
-		as[*ledger.WordError], as[*ledger.AmbiguousError], is(ledger.ErrNoTransactions), is(ledger.ErrNoneOpen), is(ledger.ErrNotFound),
+		as[*writing.WordError], as[*lookup.AmbiguousError], is(lookup.ErrNoTransactions), is(lookup.ErrNoneOpen), is(lookup.ErrNotFound),
 		as[*gitstore.AcceptError], as[*gitstore.NotInHistoryError], as[*gitstore.UnsignableError], as[*gitstore.UnsafeError], as[*gitstore.UnsupportedError], as[*gitstore.RefError], as[*gitstore.BundleError],
 		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), as[*wire.HashError],
 		as[policy.Problems], as[*redact.FoundError], as[*reviewed.RedactedError], as[*seal.Error], as[*checks.ReadOnlyError], as[*checks.SandboxError], as[*checks.ResultsError],

@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -146,7 +147,7 @@ func (a *App) redactJSON(doc any) (secret.Redacted, error) {
 		return secret.Redacted{}, err
 	}
 	clean, err := a.finder().RedactJSON(raw, func(key, value string) bool {
-		return key == report.DiffKey || key == report.DiffBytesKey || ledger.IsTyped(key, value)
+		return key == report.DiffKey || key == report.DiffBytesKey || writing.IsTyped(key, value)
 	})
 	return clean.Show(func(doc string) string { return doc + "\n" }), err
 }

@@ -23,8 +23,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -92,7 +94,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 	check(t, err)
 	snap, err := l.Snapshot(t.Context())
 	check(t, err)
-	ids, err := ledger.IDs(snap.Tree)
+	ids, err := lookup.IDs(snap.Tree)
 	check(t, err)
 	files := map[string][]byte{}
 	for i, spoil := range []func(string) string{
@@ -109,7 +111,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 			t.Fatalf("nothing is spoiled in %s", raw)
 		}
 	}
-	_, err = l.Append(t.Context(), snap.Tip, ledger.Entry{Message: "spoil\n", When: time.Now(), Files: files})
+	_, err = l.Append(t.Context(), snap.Tip, writing.Entry{Message: "spoil\n", When: time.Now(), Files: files})
 	check(t, err)
 	var out bytes.Buffer
 	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
@@ -234,15 +236,15 @@ func BenchmarkRunAll(b *testing.B) {
 // A countedStore counts the rounds of a batch: its appends, each a push of a shared
 // ledger. One in some fails as if another writer had been faster.
 type countedStore struct {
-	ledger.Store
+	writing.Store
 	appends, entries, lose int
 }
 
-func (c *countedStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (c *countedStore) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	c.appends++
 	c.entries += len(entries)
 	if c.lose > 0 && c.appends%c.lose == 1 {
-		return "", ledger.ErrMoved
+		return "", writing.ErrMoved
 	}
 	return c.Store.Append(ctx, tip, entries...)
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Many calls at once, about many transactions: each is answered once, and the
@@ -139,7 +141,7 @@ func BenchmarkServeGet(b *testing.B) {
 	fatal(b, err)
 	snap, err := l.At(b.Context(), tip)
 	fatal(b, err)
-	ids, err := ledger.IDs(snap.Tree)
+	ids, err := lookup.IDs(snap.Tree)
 	fatal(b, err)
 
 	in, toServer := io.Pipe()
@@ -180,15 +182,15 @@ func commitOne(b *testing.B, dir string) {
 }
 
 // filler is a transaction's files, for their number alone.
-func filler(i int) ledger.Entry {
+func filler(i int) writing.Entry {
 	when := serveTime.Add(time.Duration(i) * time.Millisecond)
 	sum := canon.Hex(fmt.Appendf(nil, "filler %d", i))
-	id, err := ledger.NewID(when, strings.NewReader(sum))
+	id, err := writing.NewID(when, strings.NewReader(sum))
 	if err != nil {
 		panic(err)
 	}
 	dir := ledger.Dir(id) + "/"
-	return ledger.Entry{Message: "review: filler\n", When: when, Files: map[string][]byte{
+	return writing.Entry{Message: "review: filler\n", When: when, Files: map[string][]byte{
 		dir + ledger.TransactionFile: []byte(sum), dir + ledger.EventsFile: []byte(strings.Repeat(sum+"\n", 12)), dir + ledger.PatchFile(sum): []byte(sum),
 		ledger.ProposedDir(sum) + "/" + id + ".json": []byte(sum),
 	}}

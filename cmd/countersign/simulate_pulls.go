@@ -14,9 +14,11 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // mergedPulls are the pull requests that were merged since a time, as they are kept or, with
@@ -63,7 +65,7 @@ func (a *App) mergedPulls(ctx context.Context, repo *gitstore.Repo, f simulateFl
 
 // simulatePulls says what a Policy would have made of those pull requests that no
 // transaction of the ledger accounts for.
-func (a *App) simulatePulls(ctx context.Context, repo *gitstore.Repo, snap ledger.Snapshot, p policy.Policy, pulls []merged.Pull, left merged.Left) ([]simulate.Case, error) {
+func (a *App) simulatePulls(ctx context.Context, repo *gitstore.Repo, snap writing.Snapshot, p policy.Policy, pulls []merged.Pull, left merged.Left) ([]simulate.Case, error) {
 	var cases []simulate.Case
 	for i, one := range pulls {
 		at, err := time.Parse(time.RFC3339, one.MergedAt)
@@ -93,11 +95,11 @@ func (a *App) simulatePulls(ctx context.Context, repo *gitstore.Repo, snap ledge
 // accountedFor reports whether a transaction, which is replayed itself, was about a pull request's
 // own diff, or applied exactly that: to its branch, or in becoming it. Another one with the
 // same patch says nothing about this merge: what it did may have been taken back since.
-func accountedFor(snap ledger.Snapshot, pull simulate.Pull, patchID string) (bool, error) {
+func accountedFor(snap writing.Snapshot, pull simulate.Pull, patchID string) (bool, error) {
 	if snap.Tip == "" {
 		return false, nil
 	}
-	on, err := ledger.StatesOnPull(snap.Tree, pull.Repository, pull.Number)
+	on, err := lookup.StatesOnPull(snap.Tree, pull.Repository, pull.Number)
 	if err != nil {
 		return false, err
 	}

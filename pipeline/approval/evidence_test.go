@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestEvidence: rule L18. Each row records what was said and then has the
@@ -149,7 +150,7 @@ func TestT47Redacted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := secret.Default().JSON(raw, ledger.IsTyped)
+		out, err := secret.Default().JSON(raw, writing.IsTyped)
 		var back approval.StatementDoc
 		if err != nil || canon.Unmarshal(out, &back) != nil {
 			t.Fatalf("%v: %s", err, out)

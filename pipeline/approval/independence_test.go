@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -82,11 +83,11 @@ func TestT79Independence(t *testing.T) {
 		"one of two":              {apply("approvals: {required: 2}", ledger.Proposal{}), evidence.No, "1 of 2"},
 		"asked for it":            {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["ada"], Source: ledger.AskedBySender}}}), evidence.No, "or asked for it"},
 		"another asked for it":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{{Actor: people["bob"], Source: ledger.AskedBySender}}}), evidence.Yes, "by others"},
-		"asked for it by name":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("ADA", ledger.AskedByFlag)}}), evidence.No, "or asked for it"},
-		"who asked was taken out": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{ledger.Named("<REDACTED:x>", ledger.AskedByFlag)}}), evidence.Untold, "who asked for it"},
+		"asked for it by name":    {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{input.Named("ADA", ledger.AskedByFlag)}}), evidence.No, "or asked for it"},
+		"who asked was taken out": {apply("version: 1", ledger.Proposal{RequestedBy: []ledger.Requester{input.Named("<REDACTED:x>", ledger.AskedByFlag)}}), evidence.Untold, "who asked for it"},
 		"asked for it again": {apply("version: 1", ledger.Proposal{}, func(x *pull) {
 			x.artifact(ledger.KindAgain, ledger.Provenance{
-				Schema: ledger.AgainSchema, Proposer: agent, PatchID: thePatch, Input: ledger.Input{Kind: "patch"}, RequestedBy: []ledger.Requester{ledger.Named("ada", ledger.AskedByMCP)},
+				Schema: ledger.AgainSchema, Proposer: agent, PatchID: thePatch, Input: ledger.Input{Kind: "patch"}, RequestedBy: []ledger.Requester{input.Named("ada", ledger.AskedByMCP)},
 			})
 		}), evidence.No, "or asked for it"},
 		"wrote it, which is allowed": {apply("approvals: {allow_author: true}", of(people["ada"])), evidence.No, "without the approvals of who proposed it"},

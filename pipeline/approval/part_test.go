@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -23,7 +24,7 @@ func TestT10Independent(t *testing.T) {
 		}
 		return out
 	}
-	named := func(who string) []ledger.Requester { return []ledger.Requester{ledger.Named(who, ledger.AskedByFlag)} }
+	named := func(who string) []ledger.Requester { return []ledger.Requester{input.Named(who, ledger.AskedByFlag)} }
 	const asked, proposed = "asked for by the approver, and somebody else", "proposed by the approver, and somebody else"
 	for name, c := range map[string]struct {
 		policy   string
@@ -143,7 +144,7 @@ func TestT10RequesterUnread(t *testing.T) {
 	if v := c.Decide(); v.State != approval.Approved {
 		t.Errorf("%+v", v)
 	}
-	c.Requesters = map[string][]ledger.Requester{name: {ledger.Named("bob", ledger.AskedByMCP)}}
+	c.Requesters = map[string][]ledger.Requester{name: {input.Named("bob", ledger.AskedByMCP)}}
 	if v := c.Decide(); v.State != approval.Pending {
 		t.Errorf("%+v", v)
 	}

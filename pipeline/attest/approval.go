@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"path"
@@ -285,7 +286,7 @@ func read(r Record) (settled, error) {
 
 // proposers are those who proposed the patch after the first, each once.
 func (s settled) proposers() ([]ledger.Actor, error) {
-	all, err := ledger.Provenances(s.dir, s.log)
+	all, err := lookup.Provenances(s.dir, s.log)
 	if err != nil {
 		return nil, err
 	}

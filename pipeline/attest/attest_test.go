@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
@@ -61,7 +62,7 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 			}
 		}
 	}
-	ids, err := ledger.IDs(files)
+	ids, err := lookup.IDs(files)
 	if err != nil {
 		t.Fatal(err)
 	}

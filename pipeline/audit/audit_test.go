@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // byHand are commits made by hand, and no files. What an audit makes of real ones
@@ -77,7 +78,7 @@ func (begunLater) Blob(id history.ID) ([]byte, error) {
 
 // TestT53NewerBounded: however much only a newer program can judge, what this one can judge is not forgotten over it.
 func TestT53NewerBounded(t *testing.T) {
-	id, err := ledger.NewID(time.Unix(0, 0), bytes.NewReader(make([]byte, 10)))
+	id, err := writing.NewID(time.Unix(0, 0), bytes.NewReader(make([]byte, 10)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,7 +209,7 @@ func indexRule(name string) string {
 // words are what the message of a stage's commit says, but for its subject.
 type words struct{ stage, id, patch, outcome string }
 
-// parseMessage takes only what ledger.Stage writes.
+// parseMessage takes only what a stage writes.
 func parseMessage(message string) (w words, fit bool) {
 	lines := strings.Split(message, "\n")
 	if len(lines) != 7 || lines[1] != "" || lines[6] != "" {

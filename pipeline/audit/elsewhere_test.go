@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestT10ElsewhereAudited: L24 of a whole history, and of the part of one. Who approves a patch that they had proposed in
@@ -44,7 +45,7 @@ func TestT10ElsewhereAudited(t *testing.T) {
 		var ids [2]string
 		for i := range ids {
 			var err error
-			if ids[i], err = ledger.NewID(at(i), bytes.NewReader(make([]byte, 10))); err != nil {
+			if ids[i], err = writing.NewID(at(i), bytes.NewReader(make([]byte, 10))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -53,14 +54,14 @@ func TestT10ElsewhereAudited(t *testing.T) {
 			three.ID = "local:eve"
 		}
 		one := proposed(at(0), ids[0], took{file: "a", by: c.by, kind: "patch", diff: "x"}, "")
-		entries := []ledger.Entry{entry(t, one, "review", true)}
+		entries := []writing.Entry{entry(t, one, "review", true)}
 		logs := [2]*ledger.Log{one.Log}
 		for i, step := range c.order {
 			in := 1
 			if step == again {
 				in = 0
 			}
-			s := ledger.NewStage(logs[in], at(i+1), secret.Default())
+			s := writing.NewStage(logs[in], at(i+1), secret.Default())
 			stage := "gate"
 			switch step {
 			case proposes, inShell:

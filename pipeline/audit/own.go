@@ -99,7 +99,7 @@ func (a *auditor) before(name string) (raw []byte) {
 	return raw
 }
 
-// ownEvents checks the ledger's own events.jsonl, each commit of which is the one that ledger.OwnEntry makes, and
+// ownEvents checks the ledger's own events.jsonl, each commit of which is the one that ledger.OwnCommit makes, and
 // finds out which version the ledger has from which commit on.
 func (a *auditor) ownEvents() {
 	sort.Slice(a.own, func(i, j int) bool { return a.own[i].age > a.own[j].age })
@@ -157,12 +157,8 @@ func (a *auditor) ownCommit(v ownVersion, before, raw []byte) (ledger.Own, error
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{ledger.SchemaFile: ledger.Schema("", a.first)}
-	if len(before) > 0 {
-		files[ledger.LedgerEventsFile] = before
-	}
 	p := events[len(events)-1]
-	want, err := ledger.OwnEntry(treeOf(files), at, p)
+	message, grown, err := ledger.OwnCommit(a.first, before, at, p)
 	if err != nil {
 		return nil, err
 	}
@@ -174,22 +170,12 @@ func (a *auditor) ownCommit(v ownVersion, before, raw []byte) (ledger.Own, error
 	}
 	a.found.note(Note{v.commit.String(), ledger.LedgerEventsFile, said})
 	switch {
-	case !bytes.Equal(want.Files[ledger.LedgerEventsFile], raw):
+	case !bytes.Equal(grown, raw):
 		return nil, fmt.Errorf("grew by more than one event")
-	case want.Message != v.message || at.Unix() != v.when:
+	case message != v.message || at.Unix() != v.when:
 		return nil, fmt.Errorf("the message or the time of its commit is not the event's")
 	}
 	return p, nil
-}
-
-// treeOf is a tree of a few files.
-func treeOf(files map[string][]byte) *dirFS {
-	entries, content := map[string]history.Entry{}, map[history.ID][]byte{}
-	for name, data := range files {
-		id := history.ID{byte(len(content) + 1)}
-		entries[name], content[id] = history.Entry{Mode: history.ModeFile, ID: id}, data
-	}
-	return newDirFS(entries, content)
 }
 
 // mark is about a log that may be one that only a newer program can judge: it finds the commit that brought that, and holds

@@ -12,30 +12,31 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestT53Stages: what no stage does is told of a commit that says it, in a whole history and in the part of one.
 func TestT53Stages(t *testing.T) {
 	for name, c := range map[string]struct {
-		then    func(s *ledger.Stage, id string)
+		then    func(s *writing.Stage, id string)
 		message [2]string // what to write in place of what
 		want    string
 	}{
-		"two stages, as one": {func(s *ledger.Stage, id string) {
+		"two stages, as one": {func(s *writing.Stage, id string) {
 			s.Event(&ledger.ApplyStart{TransactionID: id, ApplyID: "apply_1"})
 			s.Event(&ledger.ApplyComplete{TransactionID: id, ApplyID: "apply_1", Outcome: "FAILED"})
 		}, [2]string{"gate", "apply and apply begins"}, "L15 its trailer names the stage apply and apply begins, but its events are those of apply and apply begins"},
-		"denied by nobody": {func(s *ledger.Stage, _ string) { s.Status(ledger.Denied, "x") }, [2]string{"FAILED", "denied"}, "L11 says that it is denied, and no denial of its patch is in denied/"},
+		"denied by nobody": {func(s *writing.Stage, _ string) { s.Status(ledger.Denied, "x") }, [2]string{"FAILED", "denied"}, "L11 says that it is denied, and no denial of its patch is in denied/"},
 	} {
-		id, err := ledger.NewID(at(0), bytes.NewReader(make([]byte, 10)))
+		id, err := writing.NewID(at(0), bytes.NewReader(make([]byte, 10)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		review := proposed(at(0), id, took{file: "a", by: "1", kind: "patch"}, "")
-		entries := []ledger.Entry{entry(t, review, "review", true)}
-		s := ledger.NewStage(review.Log, at(1), secret.Default())
+		entries := []writing.Entry{entry(t, review, "review", true)}
+		s := writing.NewStage(review.Log, at(1), secret.Default())
 		c.then(s, id)
-		e, err := s.Entry(ledger.Title{Stage: "gate", Outcome: "FAILED", Subject: "x"}, false)
+		e, err := s.Entry(writing.Title{Stage: "gate", Outcome: "FAILED", Subject: "x"}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,16 +19,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // written is the history of entries, from the first one that is audited.
 type written struct {
-	entries []ledger.Entry
+	entries []writing.Entry
 	from    int
 	blobs   map[history.ID][]byte
 }
 
-func newWritten(entries []ledger.Entry, from int) *written {
+func newWritten(entries []writing.Entry, from int) *written {
 	w := &written{entries, from, map[history.ID][]byte{}}
 	tree := fstest.MapFS{}
 	for i, e := range entries {
@@ -93,19 +94,19 @@ type took struct {
 const byName = "superseded by "
 
 // entries are the review of one proposal, its end, and the review of the next.
-func (c took) entries(t *testing.T) []ledger.Entry {
+func (c took) entries(t *testing.T) []writing.Entry {
 	t.Helper()
-	old, err := ledger.NewID(at(0), bytes.NewReader(make([]byte, 10)))
+	old, err := writing.NewID(at(0), bytes.NewReader(make([]byte, 10)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := ledger.NewID(at(1), bytes.NewReader(make([]byte, 10)))
+	next, err := writing.NewID(at(1), bytes.NewReader(make([]byte, 10)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := proposed(at(0), old, took{file: "a", by: "1", repository: "100", pull: 7, kind: "patch"}, "")
 	review := entry(t, first, "review", true)
-	end := ledger.NewStage(first.Log, at(1), secret.Default())
+	end := writing.NewStage(first.Log, at(1), secret.Default())
 	end.Status(ledger.Superseded, c.reason(next))
 	end.Close()
 	closed := entry(t, end, "apply", false)
@@ -113,14 +114,14 @@ func (c took) entries(t *testing.T) []ledger.Entry {
 	if c.early {
 		closed, second = second, closed
 	}
-	return []ledger.Entry{review, closed, second}
+	return []writing.Entry{review, closed, second}
 }
 
 func at(second int) time.Time { return time.Date(2026, 1, 5, 0, 0, second, 0, time.UTC) }
 
-func entry(t *testing.T, s *ledger.Stage, stage string, first bool) ledger.Entry {
+func entry(t *testing.T, s *writing.Stage, stage string, first bool) writing.Entry {
 	t.Helper()
-	e, err := s.Entry(ledger.Title{Stage: stage, Outcome: string(s.Log.Transaction().Status), Subject: "x"}, first)
+	e, err := s.Entry(writing.Title{Stage: stage, Outcome: string(s.Log.Transaction().Status), Subject: "x"}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +133,8 @@ func patchOf(name string, content []byte) []byte {
 	return patch.Patchset{Changes: []patch.Change{{Kind: patch.Add, Path: name, After: &patch.File{Mode: 0o100644, Data: content}}}}.Bytes()
 }
 
-func proposed(now time.Time, id string, c took, supersedes string) *ledger.Stage {
-	s := ledger.NewStage(&ledger.Log{}, now, secret.Default())
+func proposed(now time.Time, id string, c took, supersedes string) *writing.Stage {
+	s := writing.NewStage(&ledger.Log{}, now, secret.Default())
 	content := []byte(cmp.Or(c.diff, "of "+id))
 	diff := patchOf(c.file, content)
 	patchID, sum := canon.Hex(diff), canon.Sum(content)

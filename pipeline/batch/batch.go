@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // maxTogether bounds how many transactions are held in memory at once.
@@ -113,16 +114,16 @@ func (m *participant) own() *pipeline.Runner {
 	return r
 }
 
-var _ ledger.Store = (*participant)(nil)
+var _ writing.Store = (*participant)(nil)
 
 // Snapshot returns the ledger as this round sees it. It may have moved on; then
 // what is appended to it does not get there.
-func (m *participant) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
+func (m *participant) Snapshot(context.Context, ...string) (writing.Snapshot, error) {
 	return m.snap, nil
 }
 
 // At returns the ledger as it was.
-func (m *participant) At(ctx context.Context, tip string) (ledger.Snapshot, error) {
+func (m *participant) At(ctx context.Context, tip string) (writing.Snapshot, error) {
 	if tip == m.snap.Tip {
 		return m.snap, nil
 	}
@@ -133,9 +134,9 @@ func (m *participant) At(ctx context.Context, tip string) (ledger.Snapshot, erro
 
 // Append waits for the end of the round. What was judged on an earlier one's
 // ledger is sent to look again.
-func (m *participant) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (m *participant) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if tip != m.snap.Tip {
-		return "", ledger.ErrMoved
+		return "", writing.ErrMoved
 	}
 	a := &appending{entries: entries}
 	m.ask(a)
@@ -178,7 +179,7 @@ func (t *sharedTree) End(applies ...string) error {
 }
 
 func (t *sharedTree) Write(files []patch.Change) []result.Operation {
-	w := &writing{files: files}
+	w := &filesWrite{files: files}
 	t.m.ask(w)
 	return w.ops
 }

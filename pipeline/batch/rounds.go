@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // fresh is how long what was judged waits for others. An approval may end, or a
@@ -40,7 +41,7 @@ type rounds struct {
 	working int            // how many use what all share, or may
 	away    int            // how many are busy with something that nobody shares
 
-	snap    ledger.Snapshot  // the ledger as this round sees it
+	snap    writing.Snapshot // the ledger as this round sees it
 	paths   []string         // what all participants read of it
 	moves   int              // how often the ledger has moved in a row
 	overdue <-chan time.Time // when what was judged has waited for fresh, nil while nothing has
@@ -88,7 +89,7 @@ type participant struct {
 	files []string
 
 	goOn  chan struct{}
-	asks  any      // an *appending, a *writing or a *turn that it waits for
+	asks  any      // an *appending, a *filesWrite or a *turn that it waits for
 	over  bool     // it has had its turn, or takes none
 	begun []string // applies to be noted before the ledger is told
 	ended []string // applies to be forgotten, some time after that
@@ -117,12 +118,12 @@ func (m *participant) served() {
 type (
 	// An appending is entries for the ledger, made on the tip of the round.
 	appending struct {
-		entries []ledger.Entry
+		entries []writing.Entry
 		made    string
 		err     error
 	}
-	// A writing is files for the working tree.
-	writing struct {
+	// A filesWrite is files for the working tree.
+	filesWrite struct {
 		files []patch.Change
 		ops   []result.Operation
 	}
@@ -158,7 +159,7 @@ func (b *rounds) close(ctx context.Context) {
 func (b *rounds) write() {
 	var files []patch.Change
 	all := 0
-	for _, w := range asking[*writing](b) {
+	for _, w := range asking[*filesWrite](b) {
 		files = append(files, w.files...)
 		all++
 	}
@@ -166,7 +167,7 @@ func (b *rounds) write() {
 	if len(files) > 0 {
 		ops = b.runner.Worktree.Write(files)
 	}
-	for m, w := range asking[*writing](b) {
+	for m, w := range asking[*filesWrite](b) {
 		w.ops, ops = ops[:len(w.files):len(w.files)], ops[len(w.files):]
 		if all > 1 && unfinished(w.ops) {
 			w.ops = b.runner.Worktree.Write(w.files)
@@ -194,7 +195,7 @@ func (b *rounds) append(ctx context.Context) {
 		made, err = b.runner.Store.Append(ctx, b.snap.Tip, entries...)
 	}
 	b.moves++
-	if !errors.Is(err, ledger.ErrMoved) {
+	if !errors.Is(err, writing.ErrMoved) {
 		b.moves = 0
 	} else if b.runner.Pause != nil {
 		b.runner.Pause(ctx, b.moves)
@@ -208,7 +209,7 @@ func (b *rounds) append(ctx context.Context) {
 		unread = err
 	}
 	for m, a := range asking[*appending](b) {
-		if a.err = ledger.ErrMoved; slices.Contains(chosen, m) {
+		if a.err = writing.ErrMoved; slices.Contains(chosen, m) {
 			a.made, a.err = made, err
 		}
 		if a.err != nil && unread != nil {
@@ -220,7 +221,7 @@ func (b *rounds) append(ctx context.Context) {
 
 // together are the entries that may be appended as one chain, and whose they are:
 // none was judged without something that one before it changes.
-func (b *rounds) together() (chosen []*participant, entries []ledger.Entry) {
+func (b *rounds) together() (chosen []*participant, entries []writing.Entry) {
 	denied := map[string]bool{} // patches of which a denial is written
 	for m, a := range asking[*appending](b) {
 		if denied[m.patch] {
@@ -242,7 +243,7 @@ func (b *rounds) together() (chosen []*participant, entries []ledger.Entry) {
 
 // outside tells what an entry writes that is not of its transaction alone: the
 // patches whose denials it adds to, and whether there is anything else.
-func outside(e ledger.Entry) (denied []string, elsewhere bool) {
+func outside(e writing.Entry) (denied []string, elsewhere bool) {
 	for name := range e.Files {
 		patch := path.Base(path.Dir(name))
 		switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // patchID is a patch_id that begins with a letter.
@@ -44,14 +45,14 @@ func TestTogether(t *testing.T) {
 		{"not quite a denial", [][]string{{"a", own(0), "denied/x.json"}, {"b", own(1)}}, []int{0}},
 	} {
 		store := &countedTip{}
-		b := &rounds{runner: &pipeline.Runner{Store: store}, snap: ledger.Snapshot{Tip: store.tip()}}
+		b := &rounds{runner: &pipeline.Runner{Store: store}, snap: writing.Snapshot{Tip: store.tip()}}
 		var all []*appending
 		for i, files := range c.files {
-			e := ledger.Entry{Files: map[string][]byte{}}
+			e := writing.Entry{Files: map[string][]byte{}}
 			for _, name := range files[1:] {
 				e.Files[name] = nil
 			}
-			all = append(all, &appending{entries: []ledger.Entry{e}})
+			all = append(all, &appending{entries: []writing.Entry{e}})
 			b.all = append(b.all, &participant{rounds: b, index: i, patch: patchID(files[0]), asks: all[i]})
 		}
 		b.append(t.Context())
@@ -60,7 +61,7 @@ func TestTogether(t *testing.T) {
 			if a.err == nil {
 				got = append(got, i)
 			}
-			if !slices.Contains(c.want, i) && !errors.Is(a.err, ledger.ErrMoved) {
+			if !slices.Contains(c.want, i) && !errors.Is(a.err, writing.ErrMoved) {
 				t.Errorf("%s: %d is not sent to look again: %v", c.name, i, a.err)
 			}
 		}
@@ -68,29 +69,29 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s: %v of %d entries, want %v", c.name, got, len(store.entries), c.want)
 		}
 	}
-	late := &participant{rounds: &rounds{snap: ledger.Snapshot{Tip: "tip"}}}
-	if _, err := late.Append(t.Context(), "another"); !errors.Is(err, ledger.ErrMoved) {
+	late := &participant{rounds: &rounds{snap: writing.Snapshot{Tip: "tip"}}}
+	if _, err := late.Append(t.Context(), "another"); !errors.Is(err, writing.ErrMoved) {
 		t.Errorf("what was made on another tip is appended: %v", err)
 	}
 }
 
 // A countedTip is a ledger whose tip is the number of its entries, and whose tree
 // nobody reads.
-type countedTip struct{ entries []ledger.Entry }
+type countedTip struct{ entries []writing.Entry }
 
 func (c *countedTip) tip() string { return fmt.Sprint(len(c.entries)) }
 
-func (c *countedTip) Snapshot(ctx context.Context, _ ...string) (ledger.Snapshot, error) {
+func (c *countedTip) Snapshot(ctx context.Context, _ ...string) (writing.Snapshot, error) {
 	return c.At(ctx, c.tip())
 }
 
-func (c *countedTip) At(_ context.Context, tip string) (ledger.Snapshot, error) {
-	return ledger.Snapshot{Tip: tip}, nil
+func (c *countedTip) At(_ context.Context, tip string) (writing.Snapshot, error) {
+	return writing.Snapshot{Tip: tip}, nil
 }
 
-func (c *countedTip) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (c *countedTip) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	if tip != c.tip() {
-		return "", ledger.ErrMoved
+		return "", writing.ErrMoved
 	}
 	c.entries = append(c.entries, entries...)
 	return c.tip(), nil
@@ -181,8 +182,8 @@ func (b *brittleTree) Write(files []patch.Change) []result.Operation {
 
 // TestWrite: a file that cannot be written is its transaction's failure alone.
 func TestWrite(t *testing.T) {
-	change := func(names ...string) *writing {
-		w := &writing{}
+	change := func(names ...string) *filesWrite {
+		w := &filesWrite{}
 		for _, name := range names {
 			w.files = append(w.files, patch.Change{Path: name, After: &patch.File{Mode: patch.Regular}})
 		}
@@ -198,7 +199,7 @@ func TestWrite(t *testing.T) {
 		{"c", effect.Mismatch, 3, []bool{false, true, false}},
 	} {
 		disk := &brittleTree{bad: c.bad, message: c.message}
-		all := []*writing{change("a", "b"), change("c", "d"), change("e")}
+		all := []*filesWrite{change("a", "b"), change("c", "d"), change("e")}
 		b := &rounds{runner: &pipeline.Runner{Worktree: disk}}
 		for _, w := range all {
 			b.all = append(b.all, &participant{rounds: b, asks: w})
@@ -220,7 +221,7 @@ func TestWrite(t *testing.T) {
 func record(t *testing.T, r *pipeline.Runner) {
 	snap, err := r.Store.Snapshot(t.Context())
 	if err == nil {
-		_, err = r.Store.Append(t.Context(), snap.Tip, ledger.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
+		_, err = r.Store.Append(t.Context(), snap.Tip, writing.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
 	}
 	if err != nil {
 		t.Error(err)
@@ -335,7 +336,7 @@ func (*lockedOut) Lock(context.Context) (func(), error) { return nil, errors.New
 // A brokenStore panics when it is written.
 type brokenStore struct{ countedTip }
 
-func (*brokenStore) Append(context.Context, string, ...ledger.Entry) (string, error) {
+func (*brokenStore) Append(context.Context, string, ...writing.Entry) (string, error) {
 	panic("while appending")
 }
 

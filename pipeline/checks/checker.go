@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Commands runs commands, each on a copy of a commit's tree of its own, in the
@@ -245,7 +246,7 @@ type commandDoc struct {
 // Record adds the commands that ran to what a stage records: what the ledger has
 // already, as it ran before the apply, is not told again after it, unless a validate
 // has found something in between.
-func (d Done) Record(s *ledger.Stage, secrets redact.Finder, when string) {
+func (d Done) Record(s *writing.Stage, secrets redact.Finder, when string) {
 	item, _ := s.Log.FileChange()
 	again := len(ledger.Of[*ledger.ValidateComplete](s.Log)) > 0
 	for _, run := range d.Runs {
@@ -260,7 +261,7 @@ func (d Done) Record(s *ledger.Stage, secrets redact.Finder, when string) {
 		}
 		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
 			ID: s.Log.NextItem(), Type: ledger.CommandExecution, Op: "final", Status: status,
-			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: ledger.Beginning(secrets.Text(e.Stdout + e.Stderr)),
+			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: writing.Beginning(secrets.Text(e.Stdout + e.Stderr)),
 			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
 			Metadata: ledger.CommandMetadata{
 				Artifact: ledger.ArtifactRef{ArtifactID: strings.TrimSuffix(path.Base(file), ".json"), Path: file},

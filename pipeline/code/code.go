@@ -67,7 +67,7 @@ type Checkout interface {
 	// Branch returns its full name, or an *UncommittableError.
 	Branch(ctx context.Context) (string, error)
 	// MoveBranch sets it to next if it is still checked out and is old, else it returns
-	// ledger.ErrMoved. One that is next already stays.
+	// writing.ErrMoved. One that is next already stays.
 	MoveBranch(ctx context.Context, branch, old, next string) error
 	// Stage has these files in the index as they are after a change, and nothing else. It reads
 	// no file and runs no filter or hook.
@@ -96,6 +96,6 @@ type Refs interface {
 	// anywhere: its files would no longer be what HEAD says.
 	CheckRef(ctx context.Context, name string) error
 	// MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
-	// absent), else it returns ledger.ErrMoved.
+	// absent), else it returns writing.ErrMoved.
 	MoveRef(ctx context.Context, name, old, next string) error
 }

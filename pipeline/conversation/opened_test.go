@@ -11,7 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A told forge has one pull request.
@@ -35,7 +37,7 @@ func TestT10OpenedFor(t *testing.T) {
 		next, err := store.Append(t.Context(), tip, entries[i])
 		if err == nil {
 			tip, i = next, i+1
-		} else if !errors.Is(err, ledger.ErrMoved) {
+		} else if !errors.Is(err, writing.ErrMoved) {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +45,7 @@ func TestT10OpenedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := ledger.Each(snap.Tree)
+	all, _, err := lookup.Each(snap.Tree)
 	if err != nil || len(all) == 0 {
 		t.Fatal(len(all), err)
 	}
@@ -54,7 +56,7 @@ func TestT10OpenedFor(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		pull  forge.PullRequest
-		store ledger.Store
+		store writing.Store
 		adds  bool
 		fails bool
 	}{
@@ -81,7 +83,7 @@ func TestT10OpenedFor(t *testing.T) {
 // half is a ledger whose transactions lack their state.
 type half struct{ *storetest.Memory }
 
-func (h half) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, error) {
+func (h half) Snapshot(ctx context.Context, paths ...string) (writing.Snapshot, error) {
 	snap, err := h.Memory.Snapshot(ctx, paths...)
 	maps.DeleteFunc(snap.Tree.(fstest.MapFS), func(name string, _ *fstest.MapFile) bool { return path.Base(name) == ledger.TransactionFile })
 	return snap, err
@@ -90,6 +92,6 @@ func (h half) Snapshot(ctx context.Context, paths ...string) (ledger.Snapshot, e
 // unread is a ledger that cannot be read.
 type unread struct{ *storetest.Memory }
 
-func (unread) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
-	return ledger.Snapshot{}, errors.New("no connection")
+func (unread) Snapshot(context.Context, ...string) (writing.Snapshot, error) {
+	return writing.Snapshot{}, errors.New("no connection")
 }

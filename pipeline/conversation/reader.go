@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A NoForgeError says that a transaction's approvals are on a pull request, and
@@ -70,7 +71,7 @@ type Reader struct {
 	Forge forge.Reader
 	Trees Trees // CODEOWNERS is in one
 	Diffs Diffs
-	Store ledger.Store // which transaction a pull request was opened for
+	Store writing.Store // which transaction a pull request was opened for
 	// Witnessed are statements that an event told, with texts that the forge may
 	// not have any more, of the pull request WitnessedOn.
 	Witnessed   []approval.Statement
@@ -156,7 +157,7 @@ func NamedFor(pull forge.PullRequest) string {
 // OpenedFor returns the transaction that a pull request was opened for, nil for none.
 // The name of the head branch says which one. Who gives a branch that name adds to those
 // who may not approve, and takes nobody away; what else hangs on it is to look at the patch.
-func OpenedFor(ctx context.Context, store ledger.Store, pull forge.PullRequest) (*ledger.Transaction, error) {
+func OpenedFor(ctx context.Context, store writing.Store, pull forge.PullRequest) (*ledger.Transaction, error) {
 	id := NamedFor(pull)
 	if id == "" {
 		return nil, nil

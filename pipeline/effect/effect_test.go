@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // refs keep what was built, and one ref.
@@ -31,7 +32,7 @@ func (r *refs) BuildCommit(_ context.Context, parent string, _ []patch.Change, c
 
 func (r *refs) CheckRef(context.Context, string) error { return r.refuse }
 
-func (r *refs) MoveRef(context.Context, string, string, string) error { return ledger.ErrMoved }
+func (r *refs) MoveRef(context.Context, string, string, string) error { return writing.ErrMoved }
 
 // change is an approved change of somebody's.
 func change(t *testing.T, proposer ledger.Actor, notes string) effect.Change {

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Ref builds a commit on the tip of a ref and moves the ref to it: one of
@@ -77,13 +78,13 @@ func (e *Ref) Write(ctx context.Context, c Change) Written {
 	files := c.Set.Files()
 	fail := func(err error) Written {
 		done := Written{Operations: failed(files, "cannot write: "+err.Error()), Before: c.Base}
-		if errors.Is(err, ledger.ErrMoved) {
-			done.Moved = ledger.ErrMoved
+		if errors.Is(err, writing.ErrMoved) {
+			done.Moved = writing.ErrMoved
 		}
 		return done
 	}
 	err := e.place(ctx, c)
-	if errors.Is(err, ledger.ErrMoved) { // it may have been another run of this apply
+	if errors.Is(err, writing.ErrMoved) { // it may have been another run of this apply
 		err = e.place(ctx, c)
 	}
 	if err != nil {

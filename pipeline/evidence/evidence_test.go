@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -56,7 +57,7 @@ func (code) RawCommit(context.Context, string) ([]byte, error)            { retu
 func codeOf(t testing.TB, files fs.FS) code {
 	t.Helper()
 	c := code{}
-	ids, err := ledger.IDs(files)
+	ids, err := lookup.IDs(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 			}
 		}
 	}
-	ids, err := ledger.IDs(files)
+	ids, err := lookup.IDs(files)
 	if err != nil {
 		t.Fatal(err)
 	}

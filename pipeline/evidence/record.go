@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/signed"
@@ -55,7 +56,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 	}
 	var again []ledger.Provenance
 	if err == nil {
-		again, err = ledger.Provenances(dir, log)
+		again, err = lookup.Provenances(dir, log)
 	}
 	if err != nil {
 		row.add(RecordInvalid, fmt.Sprintf("%s: %v", id, err))

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // An Index is what a ledger's transactions say of commits of the code.
@@ -52,7 +53,7 @@ type entry struct {
 // it there.
 func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 	order, at := c.transactions()
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	if err != nil {
 		return nil, err
 	}

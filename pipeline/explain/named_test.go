@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -73,7 +74,7 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

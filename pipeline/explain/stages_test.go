@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A stages is a repo whose ledger the stages of the pipeline write. Each takes about a
@@ -207,9 +208,9 @@ func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Tim
 	if err != nil {
 		return err
 	}
-	s := ledger.NewStage(log, w.now, finder)
+	s := writing.NewStage(log, w.now, finder)
 	s.Artifact(approval.KindMerge, m)
-	e, err := s.Entry(ledger.Title{Stage: "validate", Outcome: "merged", Subject: "merged"}, false)
+	e, err := s.Entry(writing.Title{Stage: "validate", Outcome: "merged", Subject: "merged"}, false)
 	if err == nil {
 		_, err = w.Append(context.Background(), w.at(), *e)
 	}
@@ -253,16 +254,16 @@ func (w *stages) interrupts(id string) error {
 
 func (w *stages) at() string { return fmt.Sprintf("%040x", w.tip) }
 
-func (w *stages) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
+func (w *stages) Snapshot(context.Context, ...string) (writing.Snapshot, error) {
 	if w.tip == 0 {
-		return ledger.Snapshot{Tree: w.ledger}, nil
+		return writing.Snapshot{Tree: w.ledger}, nil
 	}
-	return ledger.Snapshot{Tip: w.at(), Tree: w.ledger}, nil
+	return writing.Snapshot{Tip: w.at(), Tree: w.ledger}, nil
 }
 
-func (w *stages) At(ctx context.Context, _ string) (ledger.Snapshot, error) { return w.Snapshot(ctx) }
+func (w *stages) At(ctx context.Context, _ string) (writing.Snapshot, error) { return w.Snapshot(ctx) }
 
-func (w *stages) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
+func (w *stages) Append(_ context.Context, _ string, entries ...writing.Entry) (string, error) {
 	for _, e := range entries {
 		pages := page.Versions(nil).Of(w.ledger, e)
 		w.tip++
@@ -303,7 +304,7 @@ func (w *stages) MoveRef(_ context.Context, name, old, next string) error {
 	case w.broken:
 		return errors.New("no space")
 	case w.refs[name] != old:
-		return ledger.ErrMoved
+		return writing.ErrMoved
 	}
 	w.refs[name] = next
 	return nil

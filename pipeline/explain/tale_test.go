@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
@@ -432,7 +433,7 @@ var people = map[string]ledger.Actor{"ada": ada, "bea": bea, "cyd": cyd, "eve": 
 
 // propose reviews a change of a commit.
 func (w *tale) propose(base string, edits []edit, pull bool) *tx {
-	ids, err := ledger.IDs(w.ledger)
+	ids, err := lookup.IDs(w.ledger)
 	w.must(err)
 	x := &tx{edits: edits, base: base, order: len(ids), ends: "proposed"}
 	after := w.apply(w.trees[base], edits...)

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -71,7 +72,7 @@ func newRepo(t testing.TB) *repo {
 	tree, err := written()
 	r := &repo{t: t, ledger: maps.Clone(tree), trees: map[string]files{}, parents: map[string][]string{}, raw: map[string][]byte{}, blobs: map[string]string{}, names: map[string]string{}}
 	r.check(err)
-	ids, err := ledger.IDs(r.ledger)
+	ids, err := lookup.IDs(r.ledger)
 	r.check(err)
 	for _, id := range ids {
 		log, err := ledger.Read(r.ledger, id)

@@ -37,7 +37,7 @@ func GHAWRequesters(info []byte) ([]ledger.Requester, error) {
 	if login == "" || root["event_name"] == "schedule" { // whose run names the last who changed the workflow
 		return nil, nil
 	}
-	return ledger.NamedAll([]string{login}, ledger.AskedByGHAW)
+	return NamedAll([]string{login}, ledger.AskedByGHAW)
 }
 
 // GHAW is what an agent of gh-aw asks for: the one item of its output that is

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Patch is what a change comes to on a base commit, as a review records it.
@@ -73,7 +74,7 @@ func (in Change) Claims(clean func(string) string) (text string, declared []stri
 	}
 	messages := make([]string, len(given))
 	for i, m := range given {
-		messages[i] = clean(ledger.EscapeBytes(m))
+		messages[i] = clean(writing.EscapeBytes(m))
 	}
 	if text, declared = message.Read(messages...); len(declared) == 0 && text == message.Line(in.Summary) {
 		text = ""
@@ -183,7 +184,7 @@ const maxShown = 128 << 10
 // shown is a diff for display in an event: text, cut to a size that is safe to
 // print. patches/<patch_id>.diff has the whole.
 func shown(diff []byte, limit int) string {
-	text := ledger.EscapeBytes(string(diff))
+	text := writing.EscapeBytes(string(diff))
 	if len(text) <= limit {
 		return text
 	}

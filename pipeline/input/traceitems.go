@@ -8,10 +8,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // StoreTrace stores a trace as an artifact, and returns its path.
-func (in Change) StoreTrace(s *ledger.Stage) string {
+func (in Change) StoreTrace(s *writing.Stage) string {
 	doc := map[string]any{"schema": "countersign/trace/1", "calls": in.Trace}
 	if in.TraceFormat != "" {
 		doc["format"] = in.TraceFormat
@@ -22,7 +23,7 @@ func (in Change) StoreTrace(s *ledger.Stage) string {
 // RecordTrace records a trace: whole as an artifact, its first steps as items of
 // the turn, each marked as the proposer's word. clean takes the secrets out of a
 // text.
-func (in Change) RecordTrace(s *ledger.Stage, clean func(string) string) {
+func (in Change) RecordTrace(s *writing.Stage, clean func(string) string) {
 	r := teller{clean}
 	file := in.StoreTrace(s)
 	next := 3 // item_1 is the fileChange, item_2 the turnDiff
@@ -173,7 +174,7 @@ func stepStatus(said string) string {
 type teller struct{ clean func(string) string }
 
 // cut is the beginning of a text.
-func (r teller) cut(s string) string { return ledger.Beginning(r.clean(s)) }
+func (r teller) cut(s string) string { return writing.Beginning(r.clean(s)) }
 
 // line is a text in one line: what is cut first is not found.
 func (r teller) line(s string, limit int) string { return ledger.OneLine(r.clean(s), limit) }

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var update = flag.Bool("update", false, "write what the readers make of testdata/traces")
@@ -26,11 +27,11 @@ func plain(s string) string { return s }
 func recorded(t *testing.T, steps []any, clean func(string) string) []string {
 	t.Helper()
 	const id = "tx_01HZZZZZZZZZZZZZZZZZZZZZZZ"
-	s := ledger.NewStage(&ledger.Log{}, time.Unix(1_800_000_000, 0).UTC(), storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, time.Unix(1_800_000_000, 0).UTC(), storetest.Plain{})
 	s.Event(&ledger.Meta{TransactionID: id, Proposer: ledger.Actor{Kind: "bot", ID: "1", Login: "bot"}})
 	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Mode: "review"})
 	input.Change{Trace: steps}.RecordTrace(s, clean)
-	if _, err := s.Entry(ledger.Title{Stage: "test"}, false); err != nil {
+	if _, err := s.Entry(writing.Title{Stage: "test"}, false); err != nil {
 		t.Fatal(err)
 	}
 	var out []string

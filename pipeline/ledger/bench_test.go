@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // lived is a directory as the commands leave it: a change of three files that
@@ -19,13 +20,13 @@ import (
 // validated.
 func lived(t testing.TB, finished bool) directory {
 	t.Helper()
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	p := reviewed(s)
 	if finished {
 		asked(s)
 		landed(s, p)
 	}
-	entry, err := s.Entry(ledger.Title{Stage: "test"}, false)
+	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func lived(t testing.TB, finished bool) directory {
 
 const commit = "644225e751beb7f3df608aa58cb5b9672d9ad719"
 
-func reviewed(s *ledger.Stage) ledger.Proposal {
+func reviewed(s *writing.Stage) ledger.Proposal {
 	m := meta()
 	m.WorkspaceRoots, m.CWD, m.BaseCommit, m.PolicyCommit = []string{"."}, ".", commit, commit
 	m.SandboxPolicy = ledger.SandboxPolicy{Type: "workspace-write", WritableRoots: []string{"."}}
@@ -68,7 +69,7 @@ func hunks(name string, lines int) string {
 		strings.Repeat("-\treturn fmt.Errorf(\"%w: %q\", ErrNotFound, name)\n+\treturn fmt.Errorf(\"%q: %w\", name, ErrNotFound)\n", lines)
 }
 
-func asked(s *ledger.Stage) {
+func asked(s *writing.Stage) {
 	s.Event(request("req_1"))
 	s.Event(request("req_2"))
 	s.Status(ledger.Awaiting, "2 approvals are missing")
@@ -85,7 +86,7 @@ func asked(s *ledger.Stage) {
 	s.Status(ledger.Proposed, "every request is answered with an approval")
 }
 
-func landed(s *ledger.Stage, p ledger.Proposal) {
+func landed(s *writing.Stage, p ledger.Proposal) {
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_2", Mode: "apply"})
 	s.Event(&ledger.ApplyStart{
 		TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}, Files: p.TargetFiles, Target: "branch countersign/GG28A", BaseCommit: commit,

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 const (
@@ -78,7 +79,7 @@ func applied() result.Result {
 }
 
 // record is a whole life, from tx/meta to tx/close.
-func record(s *ledger.Stage) {
+func record(s *writing.Stage) {
 	s.Event(meta())
 	s.Status(ledger.InProgress, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
@@ -117,9 +118,9 @@ type directory struct {
 
 func newDirectory(t *testing.T) directory {
 	t.Helper()
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
-	entry, err := s.Entry(ledger.Title{Stage: "test"}, false)
+	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

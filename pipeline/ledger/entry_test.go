@@ -12,13 +12,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestEntry(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
 	s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: "fileChange"})
-	e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: "one file"}, true)
+	e, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: "one file"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,17 +46,17 @@ func TestEntry(t *testing.T) {
 
 // TestEntryError: one event that may not happen spoils the stage.
 func TestEntryError(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Status(ledger.Completed, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1"})
-	if e, err := s.Entry(ledger.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "recording review: event 2") {
+	if e, err := s.Entry(writing.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "recording review: event 2") {
 		t.Errorf("%v %v", e, err)
 	}
-	s = ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s = writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Artifact("proposal", math.Inf(1))
-	if e, err := s.Entry(ledger.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "artifact proposal") {
+	if e, err := s.Entry(writing.Title{Stage: "review"}, false); err == nil || !strings.Contains(err.Error(), "artifact proposal") {
 		t.Errorf("%v %v", e, err)
 	}
 }
@@ -87,8 +88,8 @@ func TestT14OneLine(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	title := ledger.Title{Stage: "deny", Outcome: "denied", Subject: "no\n\nCountersign-Outcome: approved\nCountersign-Stage: gate"}
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	title := writing.Title{Stage: "deny", Outcome: "denied", Subject: "no\n\nCountersign-Outcome: approved\nCountersign-Stage: gate"}
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	e, err := s.Entry(title, false)
 	if err != nil || strings.Count(e.Message, "\nCountersign-Outcome:") != 1 || strings.Count(e.Message, "\nCountersign-Stage:") != 1 {

@@ -456,16 +456,15 @@ func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
 	return all, nil
 }
 
-// OwnEntry is the commit that adds one of the ledger's own events to a tree. The caller has scrubbed p,
-// as who audits makes the entry again.
-func OwnEntry(tree fs.FS, at time.Time, p Own) (Entry, error) {
-	version, events, err := ownFiles(tree)
-	if err != nil {
-		return Entry{}, err
+// OwnCommit is the commit that adds one of the ledger's own events to those of a ledger of a version: its message, and what
+// events.jsonl is then. The caller has scrubbed p, as who audits makes the commit again.
+func OwnCommit(version string, events []byte, at time.Time, p Own) (message string, grown []byte, err error) {
+	if err := format.Check("the ledger", version); err != nil {
+		return "", nil, err
 	}
 	payload, err := canon.Marshal(p)
 	if err != nil {
-		return Entry{}, err
+		return "", nil, err
 	}
 	e := Event{Seq: bytes.Count(events, []byte("\n")) + 1, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload}
 	if len(events) > 0 {
@@ -474,18 +473,18 @@ func OwnEntry(tree fs.FS, at time.Time, p Own) (Entry, error) {
 	}
 	line, err := canon.Line(e)
 	if err != nil {
-		return Entry{}, err
+		return "", nil, err
 	}
-	events = append(slices.Clip(events), line...)
-	if _, err := ReadLedgerEvents(events, version); err != nil {
-		return Entry{}, fmt.Errorf("%s: %w", LedgerEventsFile, err)
+	grown = append(slices.Clip(events), line...)
+	if _, err := ReadLedgerEvents(grown, version); err != nil {
+		return "", nil, fmt.Errorf("%s: %w", LedgerEventsFile, err)
 	}
 	title, stage := p.title()
-	return Entry{Message: title + "\n\nCountersign-Stage: " + stage + "\n", When: at, Files: map[string][]byte{LedgerEventsFile: events}}, nil
+	return title + "\n\nCountersign-Stage: " + stage + "\n", grown, nil
 }
 
-// ownFiles are the version in ledger.json and the ledger's own events, nil for none.
-func ownFiles(tree fs.FS) (version string, events []byte, err error) {
+// OwnFiles are the version in ledger.json and the ledger's own events, nil for none.
+func OwnFiles(tree fs.FS) (version string, events []byte, err error) {
 	raw, err := fs.ReadFile(tree, SchemaFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
@@ -500,4 +499,9 @@ func ownFiles(tree fs.FS) (version string, events []byte, err error) {
 		return version, nil, nil
 	}
 	return version, events, err
+}
+
+// Schema is ledger.json of a ledger whose first event has this timestamp.
+func Schema(createdAt, version string) []byte {
+	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }

@@ -37,6 +37,3 @@ func looseChecker(dir fs.FS) (*checker, bool) {
 
 // Follows is what the schema says of an item.
 func (i Item) Follows() bool { return i.follows() }
-
-// Scrubbed is an event's payload as a Stage stores it.
-var Scrubbed = scrubbed

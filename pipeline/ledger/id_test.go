@@ -13,26 +13,28 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestNewID(t *testing.T) {
 	entropy := func() *bytes.Reader { return bytes.NewReader([]byte("0123456789abcdef")) }
-	a, err := ledger.NewID(moment, entropy())
+	a, err := writing.NewID(moment, entropy())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := ledger.NewID(moment.In(time.FixedZone("", 3600)), entropy())
-	later, _ := ledger.NewID(moment.Add(time.Millisecond), entropy())
+	b, _ := writing.NewID(moment.In(time.FixedZone("", 3600)), entropy())
+	later, _ := writing.NewID(moment.Add(time.Millisecond), entropy())
 	if a != b || later <= a || ledger.CheckID(a) != nil {
 		t.Errorf("%s %s %s", a, b, later)
 	}
-	if _, err := ledger.NewID(moment, iotest.ErrReader(errors.New("dry"))); err == nil {
+	if _, err := writing.NewID(moment, iotest.ErrReader(errors.New("dry"))); err == nil {
 		t.Error("an id without entropy")
 	}
 }
 
 func TestDir(t *testing.T) {
-	id, err := ledger.NewID(time.Date(2026, 3, 31, 23, 59, 59, 0, time.FixedZone("", -3600)), bytes.NewReader(make([]byte, 10)))
+	id, err := writing.NewID(time.Date(2026, 3, 31, 23, 59, 59, 0, time.FixedZone("", -3600)), bytes.NewReader(make([]byte, 10)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func three(t *testing.T) (fstest.MapFS, []string) {
 	tree := fstest.MapFS{"README.md": {}}
 	var ids []string
 	for i, closed := range []bool{false, true, false} {
-		id, err := ledger.NewID(moment.AddDate(0, i, 0), bytes.NewReader(make([]byte, 10)))
+		id, err := writing.NewID(moment.AddDate(0, i, 0), bytes.NewReader(make([]byte, 10)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +90,7 @@ func TestLatest(t *testing.T) {
 		{1, false, ids[2:], true}, {2, false, ids[1:], true}, {3, false, ids, false}, {4, false, ids, false},
 		{1, true, ids[2:], true}, {2, true, []string{ids[0], ids[2]}, false},
 	} {
-		latest, more, err := ledger.Latest(tree, c.max, func(t ledger.Transaction) bool { return !c.open || !t.Closed })
+		latest, more, err := lookup.Latest(tree, c.max, func(t ledger.Transaction) bool { return !c.open || !t.Closed })
 		var got []string
 		for _, t := range latest {
 			got = append(got, t.TransactionID)
@@ -98,10 +100,10 @@ func TestLatest(t *testing.T) {
 		}
 	}
 	tree["transactions/2025"] = &fstest.MapFile{} // a year that cannot be read
-	if latest, _, err := ledger.Latest(tree, 2, all); err != nil || len(latest) != 2 {
+	if latest, _, err := lookup.Latest(tree, 2, all); err != nil || len(latest) != 2 {
 		t.Errorf("%v %v", latest, err)
 	}
-	if latest, _, err := ledger.Latest(tree, 3, all); err == nil {
+	if latest, _, err := lookup.Latest(tree, 3, all); err == nil {
 		t.Errorf("a file for a year: %v", latest)
 	}
 }
@@ -138,14 +140,14 @@ func TestFind(t *testing.T) {
 		{"../../README.md", ""},
 		{ids[0] + "0", ""},
 	} {
-		got, err := ledger.Find(tree, c.name)
-		if got != c.want || (err == nil) != (c.want != "") || err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		got, err := lookup.Find(tree, c.name)
+		if got != c.want || (err == nil) != (c.want != "") || err != nil && !errors.Is(err, lookup.ErrNotFound) {
 			t.Errorf("%s: %s, %v", c.name, got, err)
 		}
 	}
 	for name, n := range map[string]int{"01": 3, "tx_01K": 3, both: 2} {
-		_, err := ledger.Find(tree, name)
-		var several *ledger.AmbiguousError
+		_, err := lookup.Find(tree, name)
+		var several *lookup.AmbiguousError
 		if !errors.As(err, &several) || len(several.IDs) != n || several.Name != name || !strings.Contains(err.Error(), several.IDs[1]) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -154,34 +156,34 @@ func TestFind(t *testing.T) {
 
 func TestFindOpen(t *testing.T) {
 	tree, ids := three(t)
-	_, err := ledger.FindOpen(tree)
-	var several *ledger.AmbiguousError
+	_, err := lookup.FindOpen(tree)
+	var several *lookup.AmbiguousError
 	if !errors.As(err, &several) || several.Name != "" || len(several.IDs) != 2 || !strings.Contains(err.Error(), "2 transactions are open") {
 		t.Errorf("two open: %v", err)
 	}
 	delete(tree, ledger.Dir(ids[0])+"/"+ledger.TransactionFile)
-	if _, err := ledger.FindOpen(tree); err == nil {
+	if _, err := lookup.FindOpen(tree); err == nil {
 		t.Error("a transaction without its state")
 	}
 	delete(tree, ledger.Dir(ids[0])+"/"+ledger.PatchFile(patchID))
-	if id, err := ledger.FindOpen(tree); id != ids[2] || err != nil {
+	if id, err := lookup.FindOpen(tree); id != ids[2] || err != nil {
 		t.Errorf("one open: %s %v", id, err)
 	}
-	if id, err := ledger.Newest(tree); id != ids[2] || err != nil {
+	if id, err := lookup.Newest(tree); id != ids[2] || err != nil {
 		t.Errorf("newest: %s %v", id, err)
 	}
 	delete(tree, ledger.Dir(ids[2])+"/"+ledger.TransactionFile)
-	if id, err := ledger.FindOpen(tree); !errors.Is(err, ledger.ErrNoneOpen) {
+	if id, err := lookup.FindOpen(tree); !errors.Is(err, lookup.ErrNoneOpen) {
 		t.Errorf("none open: %s %v", id, err)
 	}
 }
 
 func TestEmptyLedger(t *testing.T) {
 	for _, tree := range []fstest.MapFS{{}, {"README.md": {}}} {
-		_, err := ledger.Find(tree, "x")
-		_, newest := ledger.Newest(tree)
-		_, open := ledger.FindOpen(tree)
-		if !errors.Is(err, ledger.ErrNoTransactions) || !errors.Is(newest, ledger.ErrNoTransactions) || !errors.Is(open, ledger.ErrNoneOpen) {
+		_, err := lookup.Find(tree, "x")
+		_, newest := lookup.Newest(tree)
+		_, open := lookup.FindOpen(tree)
+		if !errors.Is(err, lookup.ErrNoTransactions) || !errors.Is(newest, lookup.ErrNoTransactions) || !errors.Is(open, lookup.ErrNoneOpen) {
 			t.Errorf("%v %v %v", err, newest, open)
 		}
 	}
@@ -194,11 +196,11 @@ func TestT55Misplaced(t *testing.T) {
 		"transactions/2026/01/05/x",
 		"transactions/2026/01/05/" + strings.ToLower(txID),
 	} {
-		if ids, err := ledger.IDs(fstest.MapFS{dir + "/transaction.json": {}}); err == nil {
+		if ids, err := lookup.IDs(fstest.MapFS{dir + "/transaction.json": {}}); err == nil {
 			t.Errorf("%s: %v", dir, ids)
 		}
 	}
-	if ids, err := ledger.IDs(fstest.MapFS{"transactions/2026/01": {}}); err == nil {
+	if ids, err := lookup.IDs(fstest.MapFS{"transactions/2026/01": {}}); err == nil {
 		t.Errorf("a file for a month: %v", ids)
 	}
 }

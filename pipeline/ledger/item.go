@@ -333,14 +333,3 @@ func (i TraceStep) isTrace() bool {
 	}
 	return false
 }
-
-// maxOutput is how many bytes of an output an item holds.
-const maxOutput = 4 << 10
-
-// Beginning is what an item shows of an output, which an artifact has whole.
-func Beginning(output string) string {
-	if len(output) <= maxOutput {
-		return output
-	}
-	return strings.ToValidUTF8(output[:maxOutput], "") + "\n… cut here; the artifact has more\n"
-}

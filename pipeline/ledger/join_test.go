@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // proposed is a log that begins with a proposal, and goes on.
-func proposed(t *testing.T, more ...func(*ledger.Stage)) *ledger.Log {
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+func proposed(t *testing.T, more ...func(*writing.Stage)) *ledger.Log {
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Status(ledger.InProgress, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
@@ -21,7 +23,7 @@ func proposed(t *testing.T, more ...func(*ledger.Stage)) *ledger.Log {
 	for _, add := range more {
 		add(s)
 	}
-	if _, err := s.Entry(ledger.Title{}, false); err != nil {
+	if _, err := s.Entry(writing.Title{}, false); err != nil {
 		t.Fatal(err)
 	}
 	return s.Log
@@ -29,34 +31,34 @@ func proposed(t *testing.T, more ...func(*ledger.Stage)) *ledger.Log {
 
 // TestT10JoinAgain: where two logs are joined, no further proposal is left out whose proposer has approved after it, or may.
 func TestT10JoinAgain(t *testing.T) {
-	again := func(n int) func(*ledger.Stage) {
-		return func(s *ledger.Stage) {
+	again := func(n int) func(*writing.Stage) {
+		return func(s *writing.Stage) {
 			for i := range n {
 				s.Artifact(ledger.KindAgain, map[string]any{"n": i})
 			}
 		}
 	}
-	proposeAndApprove := func(s *ledger.Stage) {
+	proposeAndApprove := func(s *writing.Stage) {
 		s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"})
 		s.Event(request("req_1"))
 		s.Status(ledger.Awaiting, "")
 		s.Event(decision("req_1", ledger.Approve))
 	}
-	proposeAlone := func(s *ledger.Stage) { s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"}) }
+	proposeAlone := func(s *writing.Stage) { s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"}) }
 	for name, c := range map[string]struct {
-		theirs, ours func(*ledger.Stage)
+		theirs, ours func(*writing.Stage)
 		want         string
 		recorded     int
 	}{
 		"room":                        {again(3), proposeAndApprove, "", 4},
 		"full":                        {again(ledger.MaxAgain), proposeAlone, "further proposals are recorded already", 0},
-		"being applied":               {func(s *ledger.Stage) { s.Event(start(0)) }, proposeAlone, "", 0},
-		"being applied, and approved": {func(s *ledger.Stage) { s.Event(start(0)) }, proposeAndApprove, "not recorded here", 0},
+		"being applied":               {func(s *writing.Stage) { s.Event(start(0)) }, proposeAlone, "", 0},
+		"being applied, and approved": {func(s *writing.Stage) { s.Event(start(0)) }, proposeAndApprove, "not recorded here", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			common, theirs := len(proposed(t).Events()), proposed(t, c.theirs)
 			ours := proposed(t, c.ours)
-			j := ledger.NewJoin(theirs, common)
+			j := joining.New(theirs, common)
 			_, err := j.Add(ours, common, len(ours.Events()))
 			if told := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(told, c.want) {
 				t.Fatalf("%v, want %q", err, c.want)
@@ -71,25 +73,25 @@ func TestT10JoinAgain(t *testing.T) {
 // TestRepeats: only a clean apply of what the other side has applied too repeats it. A denial, a further proposer or
 // anything that failed is never left out so (T03, T10).
 func TestRepeats(t *testing.T) {
-	decide := func(d ledger.Decision) func(*ledger.Stage) {
-		return func(s *ledger.Stage) { s.Event(request("req_1")); s.Event(decision("req_1", d)) }
+	decide := func(d ledger.Decision) func(*writing.Stage) {
+		return func(s *writing.Stage) { s.Event(request("req_1")); s.Event(decision("req_1", d)) }
 	}
-	again := func(s *ledger.Stage) { s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"}) }
-	begun := func(s *ledger.Stage) { s.Event(start(0)) }
-	ended := func(success bool) func(*ledger.Stage) {
-		return func(s *ledger.Stage) {
+	again := func(s *writing.Stage) { s.Artifact(ledger.KindAgain, map[string]any{"by": "ada"}) }
+	begun := func(s *writing.Stage) { s.Event(start(0)) }
+	ended := func(success bool) func(*writing.Stage) {
+		return func(s *writing.Stage) {
 			s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_1", Success: success})
 		}
 	}
-	applied := func(s *ledger.Stage) { s.Status(ledger.Applied, "") }
-	twice := func(s *ledger.Stage) {
+	applied := func(s *writing.Stage) { s.Status(ledger.Applied, "") }
+	twice := func(s *writing.Stage) {
 		second := start(0)
 		second.ApplyID = "apply_2"
 		s.Event(second)
 		s.Event(&ledger.ApplyComplete{TransactionID: txID, ApplyID: "apply_2", Success: true})
 	}
-	validated := func(success bool) func(*ledger.Stage) {
-		return func(s *ledger.Stage) {
+	validated := func(success bool) func(*writing.Stage) {
+		return func(s *writing.Stage) {
 			s.Event(&ledger.ValidateStart{TransactionID: txID, ValidateID: "validate_1"})
 			done := &ledger.ValidateComplete{TransactionID: txID, ValidateID: "validate_1", Success: success}
 			if !success {
@@ -99,22 +101,22 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 	yes := decide(ledger.Approve)
-	theirs := proposed(t, func(s *ledger.Stage) { s.Artifact("note", "theirs") }, yes, begun, ended(true), applied)
-	before := func(more ...func(*ledger.Stage)) *ledger.Log { // applied in one clone, and what each did since
+	theirs := proposed(t, func(s *writing.Stage) { s.Artifact("note", "theirs") }, yes, begun, ended(true), applied)
+	before := func(more ...func(*writing.Stage)) *ledger.Log { // applied in one clone, and what each did since
 		log, err := ledger.ReadLog(theirs.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := ledger.NewStage(log, moment, storetest.Plain{})
+		s := writing.NewStage(log, moment, storetest.Plain{})
 		for _, add := range more {
 			add(s)
 		}
-		if _, err := s.Entry(ledger.Title{}, false); err != nil {
+		if _, err := s.Entry(writing.Title{}, false); err != nil {
 			t.Fatal(err)
 		}
 		return s.Log
 	}
-	completed := func(s *ledger.Stage) { s.Status(ledger.Completed, ""); s.Close() }
+	completed := func(s *writing.Stage) { s.Status(ledger.Completed, ""); s.Close() }
 	for name, c := range map[string]struct {
 		ours, theirs *ledger.Log
 		want         bool
@@ -130,9 +132,9 @@ func TestRepeats(t *testing.T) {
 		"they are applying it": {proposed(t, yes, begun, ended(true), applied), proposed(t, yes, begun), false},
 		"they have it denied":  {proposed(t, yes, begun, ended(true), applied), proposed(t, decide(ledger.Deny)), false},
 		"applied before":       {before(validated(true), completed), before(validated(false)), false},
-		"both only checked it": {before(validated(true), completed), before(validated(true), func(s *ledger.Stage) { s.Artifact("note", 1) }, completed), false},
+		"both only checked it": {before(validated(true), completed), before(validated(true), func(s *writing.Stage) { s.Artifact("note", 1) }, completed), false},
 	} {
-		if got := ledger.Repeats(c.ours, c.theirs); got != c.want {
+		if got := joining.Repeats(c.ours, c.theirs); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -141,13 +143,13 @@ func TestRepeats(t *testing.T) {
 // TestJoinValidates: a validate that failed in one clone keeps no other from ending, or from failing, as well; of what
 // has ended nothing is added.
 func TestJoinValidates(t *testing.T) {
-	fails := func(s *ledger.Stage) {
+	fails := func(s *writing.Stage) {
 		start := s.Log.NextValidate()
 		file := s.Artifact(ledger.KindFindings, map[string]any{"n": 1})
 		s.Event(start)
 		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
 	}
-	passes := func(s *ledger.Stage) {
+	passes := func(s *writing.Stage) {
 		start := s.Log.NextValidate()
 		s.Event(start)
 		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Success: true})
@@ -155,7 +157,7 @@ func TestJoinValidates(t *testing.T) {
 		s.Close()
 	}
 	for name, c := range map[string]struct {
-		theirs, ours func(*ledger.Stage)
+		theirs, ours func(*writing.Stage)
 		want         ledger.Status
 		validates    int
 		fails        bool
@@ -166,24 +168,24 @@ func TestJoinValidates(t *testing.T) {
 		"both pass":                 {passes, passes, "", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begin := func(more func(*ledger.Stage)) (*ledger.Log, int) {
-				s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+			begin := func(more func(*writing.Stage)) (*ledger.Log, int) {
+				s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 				record(s)
 				log, err := ledger.ReadLog(s.Log.Bytes()[:bytes.Index(s.Log.Bytes(), []byte(`{"payload":{"transaction_id":"`+txID+`","validate_id"`))])
 				if err != nil {
 					t.Fatal(err)
 				}
-				s = ledger.NewStage(log, moment, storetest.Plain{})
+				s = writing.NewStage(log, moment, storetest.Plain{})
 				common := len(log.Events())
 				more(s)
-				if _, err := s.Entry(ledger.Title{}, false); err != nil {
+				if _, err := s.Entry(writing.Title{}, false); err != nil {
 					t.Fatal(err)
 				}
 				return s.Log, common
 			}
 			theirs, common := begin(c.theirs)
 			ours, _ := begin(c.ours)
-			j := ledger.NewJoin(theirs, common)
+			j := joining.New(theirs, common)
 			if _, err := j.Add(ours, common, len(ours.Events())); (err != nil) != c.fails {
 				t.Fatal(err)
 			} else if c.fails {

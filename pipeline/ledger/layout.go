@@ -3,7 +3,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/rule"
-	"github.com/oklog/ulid/v2"
 )
 
 // Names inside a transaction directory.
@@ -30,8 +28,8 @@ const (
 	SchemaFile       = "ledger.json"
 	LedgerEventsFile = "events.jsonl" // the ledger's own events, once there is one
 	TransactionsDir  = "transactions"
-	deniedRoot       = "denied"
-	proposedRoot     = "proposed"
+	DeniedRoot       = "denied"
+	ProposedRoot     = "proposed"
 )
 
 // PatchFile is where the canonical bytes of a patch are kept.
@@ -78,22 +76,26 @@ func TransactionOf(name string) (id string, ok bool) {
 	return parts[5], true
 }
 
+// IsArtifactFile reports whether a name is that of an artifact.
+func IsArtifactFile(name string) bool {
+	id, ok := strings.CutPrefix(name, "artifacts/")
+	id, json := strings.CutSuffix(id, ".json")
+	return ok && json && canon.IsHex64(id)
+}
+
 // DeniedDir is where the denials of one patch are kept, one file a kind.
 func DeniedDir(patchID string) string {
-	return path.Join(deniedRoot, patchID[:2], patchID)
+	return path.Join(DeniedRoot, patchID[:2], patchID)
 }
 
 // IsDenial reports whether a path is below denied/, and no page.
-func IsDenial(name string) bool { return strings.HasPrefix(name, deniedRoot+"/") && !IsPage(name) }
+func IsDenial(name string) bool { return strings.HasPrefix(name, DeniedRoot+"/") && !IsPage(name) }
 
 // ProposedDir is where the transactions that propose a patch are listed, one
 // file each.
 func ProposedDir(patchID string) string {
-	return path.Join(proposedRoot, patchID[:2], patchID)
+	return path.Join(ProposedRoot, patchID[:2], patchID)
 }
-
-// IsListed reports whether a path is below proposed/.
-func IsListed(name string) bool { return strings.HasPrefix(name, proposedRoot+"/") }
 
 // A Listed is one file below proposed/, named <transaction id>.json: it finds
 // the transactions of a patch without a scan.
@@ -105,7 +107,7 @@ type Listed struct {
 // PullDir is where the transactions that propose a change to a pull request are
 // listed, one file each, as in ProposedDir.
 func PullDir(number int) string {
-	return path.Join(proposedRoot, "pulls", fmt.Sprintf("%02x", number%256), strconv.Itoa(number))
+	return path.Join(ProposedRoot, "pulls", fmt.Sprintf("%02x", number%256), strconv.Itoa(number))
 }
 
 var pageName = lazyregexp.New(`^(README\.md|transactions(/[0-9]{4,5}(/[0-9]{2}(/[0-9]{2}(/[0-9a-f]{2})?)?)?)?/README\.md|denied(/[0-9a-f]{2})?/README\.md)(/|$)`)
@@ -175,27 +177,28 @@ func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
 	return f, err
 }
 
-const idPrefix = "tx_"
+// IDPrefix begins an id.
+// IDPrefix begins an id.
+const IDPrefix = "tx_"
 
-// NewID makes a transaction's id: "tx_" and a ULID of the moment and of ten
-// bytes of entropy.
-func NewID(at time.Time, entropy io.Reader) (string, error) {
-	u, err := ulid.New(ulid.Timestamp(at), entropy)
-	if err != nil {
-		return "", fmt.Errorf("making a transaction id: %w", err)
-	}
-	return idPrefix + u.String(), nil
-}
+// crockford are the digits of a ULID.
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// CheckID reports whether s is a whole transaction id.
+// CheckID is an error unless s is a whole transaction id: "tx_" and a ULID, 26 digits of which the first is at most 7.
 func CheckID(s string) error {
-	body, ok := strings.CutPrefix(s, idPrefix)
-	if u, err := ulid.ParseStrict(body); !ok || err != nil || u.String() != body {
+	body, ok := strings.CutPrefix(s, IDPrefix)
+	foreign := func(r rune) bool { return !strings.ContainsRune(crockford, r) }
+	if !ok || len(body) != 26 || body[0] > '7' || strings.IndexFunc(body, foreign) >= 0 {
 		return fmt.Errorf("%q is not a transaction id", s)
 	}
 	return nil
 }
 
+// idTime is when an id that CheckID takes was made: its first ten digits are milliseconds since 1970.
 func idTime(id string) time.Time {
-	return ulid.MustParseStrict(strings.TrimPrefix(id, idPrefix)).Timestamp().UTC()
+	at := int64(0)
+	for _, digit := range id[len(IDPrefix):][:10] {
+		at = at<<5 | int64(strings.IndexRune(crockford, digit))
+	}
+	return time.UnixMilli(at).UTC()
 }

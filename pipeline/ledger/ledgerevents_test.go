@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestLedgerEvents(t *testing.T) {
@@ -16,7 +17,7 @@ func TestLedgerEvents(t *testing.T) {
 	}
 	tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-05T00:00:00.000Z", "1.0")}}
 	for range 3 {
-		e, err := ledger.OwnEntry(tree, moment, accept)
+		e, err := writing.OwnEntry(tree, moment, accept)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func TestLedgerEvents(t *testing.T) {
 		}
 	}
 	tree[ledger.LedgerEventsFile] = &fstest.MapFile{Data: raw[:len(raw)-1]}
-	if _, err := ledger.OwnEntry(tree, moment, accept); err == nil {
+	if _, err := writing.OwnEntry(tree, moment, accept); err == nil {
 		t.Error("appended to what is cut off")
 	}
 }

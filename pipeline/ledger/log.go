@@ -21,10 +21,10 @@ type Log struct {
 }
 
 // Append adds one event. The error says why it may not happen in this state.
-func (l *Log) Append(at time.Time, p Payload) error { return l.append(at, p, Event{}) }
+func (l *Log) Append(at time.Time, p Payload) error { return l.AppendGrown(at, p, Event{}) }
 
-// append is Append with what a later version added to an event.
-func (l *Log) append(at time.Time, p Payload, grown Event) error {
+// AppendGrown is Append with what a later version added to an event.
+func (l *Log) AppendGrown(at time.Time, p Payload, grown Event) error {
 	payload, err := canon.Marshal(p)
 	if err != nil {
 		return err

@@ -12,13 +12,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func wholeLog(t testing.TB) []byte {
 	t.Helper()
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	record(s)
-	if _, err := s.Entry(ledger.Title{}, false); err != nil {
+	if _, err := s.Entry(writing.Title{}, false); err != nil {
 		t.Fatal(err)
 	}
 	return s.Log.Bytes()
@@ -306,7 +307,7 @@ func FuzzReadLog(f *testing.F) {
 
 // T15 An event that names another transaction is not taken, written or read.
 func TestT15EventOfAnotherTransaction(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	err := s.Log.Append(moment, &ledger.StatusChange{TransactionID: otherID, From: ledger.Created, To: ledger.InProgress})
 	if err == nil || !strings.Contains(err.Error(), otherID) {
@@ -325,7 +326,7 @@ func TestT06DecisionWithoutRequest(t *testing.T) {
 			return d
 		}(),
 	} {
-		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 		s.Event(meta())
 		s.Event(request("req_1"))
 		if err := s.Log.Append(moment, d); err == nil {

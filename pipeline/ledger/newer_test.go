@@ -10,8 +10,10 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
+	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // TestNewerDirectory: a directory with what a made-up 1.1 wrote is as good as before, or only a newer program can judge it,
@@ -104,9 +106,9 @@ func TestJoinKeepsExtra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := ledger.NewStage(log, moment, storetest.Plain{})
+		s := writing.NewStage(log, moment, storetest.Plain{})
 		s.Artifact(kind, map[string]string{"x": kind})
-		if _, err := s.Entry(ledger.Title{}, false); err != nil {
+		if _, err := s.Entry(writing.Title{}, false); err != nil {
 			t.Fatal(err)
 		}
 		return s.Log
@@ -114,7 +116,7 @@ func TestJoinKeepsExtra(t *testing.T) {
 	const extra = `{"weather":["rain",1]}`
 	ours, theirs := grown(begin("ours"), extra), begin("theirs")
 	common := len(start.Events())
-	j := ledger.NewJoin(theirs, common)
+	j := joining.New(theirs, common)
 	if added, err := j.Add(ours, common, len(ours.Events())); err != nil || !added {
 		t.Fatal(added, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -23,11 +24,11 @@ func TestT77T96NoPageDecides(t *testing.T) {
 			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 		}
 	}
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	denials, err := ledger.AllDenials(tree)
+	denials, err := lookup.AllDenials(tree)
 	if err != nil || len(denials) == 0 {
 		t.Fatal(err)
 	}
@@ -46,10 +47,10 @@ func TestT77T96NoPageDecides(t *testing.T) {
 		for page := range places {
 			tree[page+file.below] = &file.MapFile
 		}
-		if again, err := ledger.IDs(tree); err != nil || !slices.Equal(again, ids) {
+		if again, err := lookup.IDs(tree); err != nil || !slices.Equal(again, ids) {
 			t.Errorf("%q: %v %v", file.below, again, err)
 		}
-		if again, err := ledger.AllDenials(tree); err != nil || !slices.Equal(again, denials) {
+		if again, err := lookup.AllDenials(tree); err != nil || !slices.Equal(again, denials) {
 			t.Errorf("%q: %v %v", file.below, again, err)
 		}
 		for _, id := range ids {

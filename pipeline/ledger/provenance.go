@@ -73,38 +73,11 @@ func (in Input) Form() string {
 	return form
 }
 
-// Same reports whether two proposals of one patch came from the same place with the same words.
-func (p Provenance) Same(o Provenance) bool {
-	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
-	return p.By(o.Proposer) && p.Input == o.Input &&
-		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
-}
-
 // By reports whether a proposal is somebody's.
 func (p Provenance) By(who Actor) bool { return p.Proposer.Kind == who.Kind && p.Proposer.ID == who.ID }
 
-// Provenances reads where a transaction's proposals came from, in the order of the log: those of which review
-// recorded that they are of its patch. dir is the transaction's directory.
-func Provenances(dir fs.FS, log *Log) ([]Provenance, error) {
-	var out []Provenance
-	for _, a := range Of[*ArtifactStored](log) {
-		if a.Kind != KindProvenance && a.Kind != KindAgain {
-			continue
-		}
-		p, err := readProvenance(dir, a)
-		if err != nil {
-			return nil, &CorruptError{log.Transaction().TransactionID, err}
-		}
-		if tx := log.Transaction(); a.Kind == KindProvenance && tx.Pointers.Proposal != nil {
-			p.Author, p.Message, p.Declared, p.Summary = tx.Pointers.Proposal.Author, tx.Pointers.Proposal.Message, tx.Pointers.Proposal.Declared, tx.Notes
-			p.RequestedBy = tx.RequestedBy()
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-func readProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
+// ReadProvenance reads what an artifact says of a proposal.
+func ReadProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
 	var p Provenance
 	raw, err := fs.ReadFile(dir, a.Path)
 	if err == nil {
@@ -121,12 +94,12 @@ func readProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
 func Proposers(dir fs.FS, log *Log) map[string][]Actor {
 	out := map[string][]Actor{}
 	for _, a := range log.Artifacts(KindAgain) {
-		if p, err := readProvenance(dir, a); err == nil && p.Proposer.ID != "" {
+		if p, err := ReadProvenance(dir, a); err == nil && p.Proposer.ID != "" {
 			out[a.Path] = []Actor{p.Proposer}
 		}
 	}
 	for _, a := range log.Artifacts(KindElsewhere) {
-		if doc, err := readElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
+		if doc, err := ReadElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
 			out[a.Path] = doc.Proposers()
 		}
 	}
@@ -150,7 +123,7 @@ func (c *checker) again() {
 			applying = false
 		case *ArtifactStored:
 			if p.Kind == KindElsewhere {
-				doc, err := readElsewhere(c.dir, p)
+				doc, err := ReadElsewhere(c.dir, p)
 				if err == nil {
 					err = doc.check(c.log.tx)
 				}
@@ -164,7 +137,7 @@ func (c *checker) again() {
 			if !slices.Contains(openStatuses, status) || applying || c.log.tx.GateOnly() {
 				c.Add("L24", p.Path, "is a further proposal of a change that is none any more")
 			}
-			doc, err := readProvenance(c.dir, p)
+			doc, err := ReadProvenance(c.dir, p)
 			if err == nil {
 				err = doc.CheckAgain(c.log.tx)
 			}
@@ -199,7 +172,7 @@ func (p Provenance) CheckAgain(tx Transaction) error {
 		return errors.New("has no proposer")
 	case p.Input.Kind == "" || p.BaseSHA256 != nil || p.AfterSHA256 != nil || p.Author != nil && !p.Author.Valid() || !claims.claims():
 		return errors.New("is not as this program writes it")
-	case p.Trace != "" && !isArtifact(p.Trace):
+	case p.Trace != "" && !IsArtifactFile(p.Trace):
 		return errors.New("names no artifact as its trace")
 	}
 	return CheckRequesters(p.RequestedBy)
@@ -212,14 +185,7 @@ func (p Provenance) TellsOfSomebody(before []Provenance) bool {
 	for _, o := range before {
 		asked = append(asked, o.RequestedBy...)
 	}
-	return !slices.ContainsFunc(before, func(o Provenance) bool { return o.By(p.Proposer) }) || len(news(p.RequestedBy, asked)) > 0
-}
-
-// OnlyNames reports whether TellsOfSomebody is true only by the word of the proposer, which may be of people that there are not.
-func (p Provenance) OnlyNames(before []Provenance) bool {
-	names := p.TellsOfSomebody(before)
-	p.RequestedBy = slices.DeleteFunc(slices.Clone(p.RequestedBy), func(r Requester) bool { return !r.isForges() })
-	return names && !p.TellsOfSomebody(before)
+	return !slices.ContainsFunc(before, func(o Provenance) bool { return o.By(p.Proposer) }) || len(NewRequesters(p.RequestedBy, asked)) > 0
 }
 
 // What a record holds of a message; what this program writes is half of that.

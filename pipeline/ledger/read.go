@@ -2,14 +2,10 @@ package ledger
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
@@ -43,7 +39,7 @@ func (*DamagedError) Hint() string { return "countersign audit" }
 // reads: by ledger.json at its root and the ledger's own events. A newer one is a
 // *format.NewerError.
 func CheckSchema(tree fs.FS) error {
-	version, events, err := ownFiles(tree)
+	version, events, err := OwnFiles(tree)
 	if err == nil {
 		if _, err = ReadLedgerEvents(events, version); err != nil && !errors.As(err, new(*format.NewerError)) {
 			err = &DamagedError{LedgerEventsFile, err.Error()}
@@ -93,35 +89,6 @@ func Denials(tree fs.FS, patchID string) ([]Denial, error) {
 	return ofPatch[Denial](tree, DeniedDir, patchID)
 }
 
-// AllDenials reads what the ledger holds against any patch, the newest first.
-func AllDenials(tree fs.FS) ([]Denial, error) {
-	var out []Denial
-	err := fs.WalkDir(tree, deniedRoot, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case name == deniedRoot && errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case e.IsDir() && IsPage(name):
-			return fs.SkipDir
-		case e.IsDir() || IsPage(name):
-			return nil
-		}
-		raw, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
-		var one Denial
-		if err := canon.Unmarshal(raw, &one); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, one)
-		return nil
-	})
-	slices.SortStableFunc(out, func(a, b Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
-	return out, err
-}
-
 // ofPatch is readIndex of a patch, whose id may be the word of a record that nobody verified.
 func ofPatch[T any](tree fs.FS, dir func(patchID string) string, patchID string) ([]T, error) {
 	if !canon.IsHex64(patchID) {
@@ -136,7 +103,7 @@ func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
 	var entries []fs.DirEntry
 	for _, d := range []string{path.Dir(path.Dir(dir)), path.Dir(dir), dir} {
 		var err error
-		if entries, err = listDir(tree, d); err != nil || len(entries) == 0 {
+		if entries, err = ListDir(tree, d); err != nil || len(entries) == 0 {
 			return nil, err
 		}
 	}
@@ -198,8 +165,17 @@ func State(tree fs.FS, id string) (Transaction, error) {
 	return t, nil
 }
 
-// listDir lists a directory of the ledger, which may not be there yet.
-func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
+// ListedState reads the state of a transaction whose id is the ledger's word,
+// as an index has it.
+func ListedState(tree fs.FS, id string) (Transaction, error) {
+	if err := CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	return State(tree, id)
+}
+
+// ListDir lists a directory of the ledger, which may not be there yet.
+func ListDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 	info, err := fs.Lstat(tree, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -210,92 +186,6 @@ func listDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 		return nil, &DamagedError{dir, "is not a directory"}
 	}
 	return fs.ReadDir(tree, dir)
-}
-
-// IDs returns the ids of all transactions, oldest first.
-func IDs(tree fs.FS) ([]string, error) {
-	ids := []string{}
-	for id, err := range Backward(tree) {
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	slices.Reverse(ids)
-	return ids, nil
-}
-
-// Backward yields the ids of all transactions, newest first, and reads no day
-// before it comes to it. It ends with the first error.
-func Backward(tree fs.FS) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) { backward(tree, TransactionsDir, 3, yield) } // year, month, day
-}
-
-// backward yields the ids of the days so many levels below dir, and reports
-// whether more are asked for.
-func backward(tree fs.FS, dir string, levels int, yield func(string, error) bool) bool {
-	if levels == 0 {
-		ids, err := idsOf(tree, dir)
-		if err != nil {
-			yield("", err)
-			return false
-		}
-		for _, id := range slices.Backward(ids) {
-			if !yield(id, nil) {
-				return false
-			}
-		}
-		return true
-	}
-	below, err := listDir(tree, dir)
-	if err != nil {
-		yield("", err)
-		return false
-	}
-	// A year of five digits comes after one of four.
-	slices.SortFunc(below, func(a, b fs.DirEntry) int {
-		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
-	})
-	for _, e := range slices.Backward(below) {
-		if IsPage(path.Join(dir, e.Name())) {
-			continue
-		}
-		if !backward(tree, path.Join(dir, e.Name()), levels-1, yield) {
-			return false
-		}
-	}
-	return true
-}
-
-// idsOf returns the ids of a day's transactions, oldest first.
-func idsOf(tree fs.FS, day string) ([]string, error) {
-	var ids []string
-	shards, err := listDir(tree, day)
-	if err != nil {
-		return nil, err
-	}
-	for _, shard := range shards {
-		dir := path.Join(day, shard.Name())
-		if IsPage(dir) {
-			continue
-		}
-		entries, err := listDir(tree, dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			id := e.Name()
-			if IsPage(path.Join(dir, id)) {
-				continue
-			}
-			if dir := path.Join(dir, id); CheckID(id) != nil || Dir(id) != dir {
-				return nil, &DamagedError{dir, "is not where a transaction belongs"}
-			}
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
 }
 
 // StoredPatch reads what the ledger has of a transaction's patch, and proves

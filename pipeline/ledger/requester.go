@@ -29,55 +29,23 @@ const (
 	AskedByMCP        = "mcp"                           // a member of a tool's arguments
 )
 
-var requestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, AskedByRunTrigger, AskedByGHAW, AskedByFlag, AskedByRPC, AskedByMCP}
+// RequestSources are all of them.
+var RequestSources = []string{AskedBySender, AskedByTrigger, AskedByRunActor, AskedByRunTrigger, AskedByGHAW, AskedByFlag, AskedByRPC, AskedByMCP}
 
 // forgeTells is how many of these sources are a forge's.
 const forgeTells = 4
 
-// isForges reports whether a forge tells of the requester.
-func (r Requester) isForges() bool { return slices.Contains(requestSources[:forgeTells], r.Source) }
+// IsForges reports whether a forge tells of the requester.
+func (r Requester) IsForges() bool { return slices.Contains(RequestSources[:forgeTells], r.Source) }
 
 // MaxRequesters bounds those of one proposal, as this program writes it.
 const MaxRequesters = 20
-
-// Named is the requester that somebody names: by a login, or by the address of a Git identity.
-func Named(name, source string) Requester {
-	who := Actor{Kind: "user", Login: strings.TrimPrefix(name, "@")}
-	if strings.Contains(who.Login, "@") {
-		who.ID = "local:" + strings.ToLower(who.Login)
-	}
-	return Requester{who, source}
-}
-
-// NamedAll are those that somebody names, or an error if that is nobody, or too many.
-func NamedAll(names []string, source string) (all []Requester, err error) {
-	for _, name := range names {
-		all = append(all, Named(name, source))
-	}
-	all = SortRequesters(all)
-	if err = CheckRequesters(all); err == nil && len(all) > MaxRequesters {
-		err = fmt.Errorf("names %d people, more than %d, as who asked for it", len(all), MaxRequesters)
-	}
-	return all, err
-}
-
-// StartedBy are those who started a run of a workflow by an event, and who ran it again: what it hands over they asked
-// for. Nobody asks for what a schedule starts, whose run names the last who changed the workflow's file.
-func StartedBy(event string, actor, triggering Actor) (out []Requester) {
-	if actor.ID != "" && event != "schedule" {
-		out = append(out, Requester{actor, AskedByRunActor})
-	}
-	if triggering.ID != "" && triggering.ID != actor.ID {
-		out = append(out, Requester{triggering, AskedByRunTrigger})
-	}
-	return out
-}
 
 // CheckRequesters is an error unless these are requesters, each once and in their order.
 func CheckRequesters(all []Requester) error {
 	for _, r := range all {
 		switch {
-		case !slices.Contains(requestSources, r.Source):
+		case !slices.Contains(RequestSources, r.Source):
 			return fmt.Errorf("names somebody who asked for it, from %s, which tells of nobody", show(r.Source))
 		case r.Actor.Kind == "" || r.Actor.ID == "" && r.Actor.Login == "":
 			return errors.New("names nobody as who asked for it")
@@ -108,20 +76,20 @@ func CompareActors(a, b Actor) int {
 func Requesters(dir fs.FS, log *Log) map[string][]Requester {
 	out := map[string][]Requester{}
 	for _, a := range log.Artifacts(KindAgain) {
-		if p, err := readProvenance(dir, a); err == nil {
+		if p, err := ReadProvenance(dir, a); err == nil {
 			out[a.Path] = p.RequestedBy
 		}
 	}
 	for _, a := range log.Artifacts(KindElsewhere) {
-		if doc, err := readElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
+		if doc, err := ReadElsewhere(dir, a); err == nil && doc.check(log.tx) == nil {
 			out[a.Path] = doc.Requesters()
 		}
 	}
 	return out
 }
 
-// news are those of some requesters that others do not have.
-func news(of, beside []Requester) (out []Requester) {
+// NewRequesters are those of some requesters that others do not have.
+func NewRequesters(of, beside []Requester) (out []Requester) {
 	for _, r := range of {
 		if !slices.Contains(beside, r) {
 			out = append(out, r)

@@ -10,9 +10,19 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 const secretWord = "hunter2"
+
+// scrubbed is an event's payload as a Stage stores it.
+func scrubbed(scrub writing.Scrubber, p ledger.Payload) (ledger.Payload, error) {
+	_, clean, err := writing.Scrub(scrub, p)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Event{Type: p.Type(), Payload: clean}.Decode()
+}
 
 // A wordScrubber knows one secret.
 type wordScrubber struct{}
@@ -90,7 +100,7 @@ func TestT47Events(t *testing.T) {
 		if c, ok := p.(*ledger.CommandItem); ok {
 			c.Item.Type = ledger.CommandExecution
 		}
-		clean, err := ledger.Scrubbed(wordScrubber{}, p)
+		clean, err := scrubbed(wordScrubber{}, p)
 		if err != nil {
 			t.Errorf("%s: %v", p.Type(), err)
 			continue
@@ -106,7 +116,7 @@ func TestT47Events(t *testing.T) {
 // result, index and message.
 func TestT47Stage(t *testing.T) {
 	const planted = "the word is " + secretWord
-	s := ledger.NewStage(&ledger.Log{}, moment, wordScrubber{})
+	s := writing.NewStage(&ledger.Log{}, moment, wordScrubber{})
 	m := meta()
 	m.Summary, m.Proposer.Login = planted, planted
 	s.Event(m)
@@ -119,7 +129,7 @@ func TestT47Stage(t *testing.T) {
 	res := applied()
 	res.Operations[0].Error = planted
 	s.Result(res)
-	e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "proposed", Subject: planted}, true)
+	e, err := s.Entry(writing.Title{Stage: "review", Outcome: "proposed", Subject: planted}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +168,7 @@ func (h hexScrubber) JSON(doc []byte, typed func(key, value string) bool) ([]byt
 func TestT48TypedFields(t *testing.T) {
 	commit := strings.Repeat("ab", 20)
 	log := &ledger.Log{}
-	s := ledger.NewStage(log, moment, hexScrubber{})
+	s := writing.NewStage(log, moment, hexScrubber{})
 	m := meta()
 	m.BaseCommit, m.PolicyCommit, m.Summary = commit, commit, "see "+patchID
 	s.Event(m)
@@ -170,7 +180,7 @@ func TestT48TypedFields(t *testing.T) {
 	s.Event(decision("req_1", ledger.Approve))
 	s.Event(with(start(1), func(a *ledger.ApplyStart) { a.Policy = ledger.PolicyRef{Commit: commit, SHA256: canon.Sum(nil)} }))
 	s.Artifact("apply", map[string]any{"apply_result": applied()})
-	if _, err := s.Entry(ledger.Title{Stage: "review"}, false); err != nil {
+	if _, err := s.Entry(writing.Title{Stage: "review"}, false); err != nil {
 		t.Fatal(err)
 	}
 	text := string(log.Bytes())
@@ -181,7 +191,7 @@ func TestT48TypedFields(t *testing.T) {
 
 // TestScrubbedStable: what a log holds is what the next reader decodes.
 func TestScrubbedStable(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, wordScrubber{})
+	s := writing.NewStage(&ledger.Log{}, moment, wordScrubber{})
 	m := meta()
 	m.Summary = secretWord
 	s.Event(m)
@@ -195,18 +205,18 @@ func TestScrubbedStable(t *testing.T) {
 
 // TestT47WordOfARecord: an event that says nothing without the secret is an error, and nothing of the stage is recorded.
 func TestT47WordOfARecord(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, wordScrubber{})
+	s := writing.NewStage(&ledger.Log{}, moment, wordScrubber{})
 	s.Event(meta())
 	s.Status(secretWord, "x")
 	s.Patch(patchID, []byte("x"))
-	_, err := s.Entry(ledger.Title{Stage: "review"}, true)
-	if word := new(ledger.WordError); !errors.As(err, &word) || word.Event != ledger.TypeStatus || strings.Contains(err.Error(), secretWord) {
+	_, err := s.Entry(writing.Title{Stage: "review"}, true)
+	if word := new(writing.WordError); !errors.As(err, &word) || word.Event != ledger.TypeStatus || strings.Contains(err.Error(), secretWord) {
 		t.Errorf("%v", err)
 	}
-	s = ledger.NewStage(&ledger.Log{}, moment, wordScrubber{}) // and one that was wrong before is no such one
+	s = writing.NewStage(&ledger.Log{}, moment, wordScrubber{}) // and one that was wrong before is no such one
 	s.Event(meta())
 	s.Status("x", "y")
-	if _, err := s.Entry(ledger.Title{Stage: "review"}, true); err == nil || errors.As(err, new(*ledger.WordError)) {
+	if _, err := s.Entry(writing.Title{Stage: "review"}, true); err == nil || errors.As(err, new(*writing.WordError)) {
 		t.Errorf("%v", err)
 	}
 }

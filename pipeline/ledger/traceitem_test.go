@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func traceStep(kind, source string) *ledger.TraceItem {
@@ -81,14 +82,14 @@ func TestItemVocabulary(t *testing.T) {
 		{"a command without a status (I12)", &ledger.CommandItem{TransactionID: txID, TurnID: "turn_1", Item: ledger.Command{ID: "i", Type: ledger.CommandExecution}}, false},
 		{"a told command without one", with(func(s *ledger.TraceStep) { s.Type, s.Status = "commandExecution", "" }), false},
 	} {
-		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 		reviewed(s)
 		log, err := ledger.ReadLog(s.Log.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Event(c.p)
-		if _, err := s.Entry(ledger.Title{Stage: "test"}, false); (err == nil) != c.ok {
+		if _, err := s.Entry(writing.Title{Stage: "test"}, false); (err == nil) != c.ok {
 			t.Errorf("%s: written, %v", c.why, err)
 		}
 		if c.ok {
@@ -111,16 +112,16 @@ func lastLine(raw []byte) []byte {
 
 // A step has a turn, and a command that a trace tells of has its trace (I5, I12).
 func TestTraceItemRules(t *testing.T) {
-	s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	s.Event(meta())
 	s.Event(traceStep("commandExecution", "trace"))
-	if _, err := s.Entry(ledger.Title{Stage: "test"}, false); err == nil {
+	if _, err := s.Entry(writing.Title{Stage: "test"}, false); err == nil {
 		t.Error("a step before its turn")
 	}
-	s = ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+	s = writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 	reviewed(s)
 	s.Event(traceStep("commandExecution", "trace"))
-	entry, err := s.Entry(ledger.Title{Stage: "test"}, false)
+	entry, err := s.Entry(writing.Title{Stage: "test"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // A denied is a pull request whose own diff somebody denied. Heads are the commits that its
@@ -24,7 +25,7 @@ type denied struct {
 // denials first, and how many there are beyond most. What was merged before somebody
 // denied the same patch elsewhere is not among them.
 func deniedPulls(tree fs.FS, most int) (out []denied, more int, err error) {
-	denials, err := ledger.AllDenials(tree)
+	denials, err := lookup.AllDenials(tree)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -64,7 +65,7 @@ func deniedPulls(tree fs.FS, most int) (out []denied, more int, err error) {
 // proposedHeads are the heads at which the own diffs of a proposal's pull request were
 // proposed or, once merged, approved. Of a head with two of them the newer counts.
 func proposedHeads(tree fs.FS, p ledger.Proposal) (map[string]bool, error) {
-	all, err := ledger.StatesOnPull(tree, *p.Repository, p.PullRequest)
+	all, err := lookup.StatesOnPull(tree, *p.Repository, p.PullRequest)
 	if err != nil {
 		return nil, err
 	}

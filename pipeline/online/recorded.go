@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // recorded is what a ledger says of a forge, the newest first.
@@ -66,7 +67,7 @@ type merged struct {
 // read goes through the transactions of a ledger.
 func read(tree fs.FS) (*recorded, error) {
 	r := &recorded{}
-	for id, err := range ledger.Backward(tree) {
+	for id, err := range lookup.Backward(tree) {
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	v1 "github.com/countersign-dev/countersign/pipeline/page/v1"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Version makes pages. No function of it fails, or changes what it is given.
@@ -158,7 +159,7 @@ func (t Tables) Add(number int, file string, before []byte) []byte {
 // Of are the pages that belong to an entry, given the tree before it: that of its transaction, the tables that have a new
 // row, and the one at the root with the first entry. Whatever is in the place of one, there is no error: a file or a
 // link is replaced, a directory, which would lose files, stays, and so does a table that cannot be read.
-func (v Versions) Of(tree fs.FS, e ledger.Entry) map[string][]byte {
+func (v Versions) Of(tree fs.FS, e writing.Entry) map[string][]byte {
 	newest := v.Newest()
 	out := map[string][]byte{}
 	if _, first := e.Files[ledger.SchemaFile]; first {
@@ -191,19 +192,19 @@ func (v Versions) Of(tree fs.FS, e ledger.Entry) map[string][]byte {
 }
 
 // TablesOf are the tables that an entry adds to, or may, as far as it tells by itself.
-func (v Versions) TablesOf(e ledger.Entry) []string {
+func (v Versions) TablesOf(e writing.Entry) []string {
 	events, payloads, tx := e.Record()
 	if events == "" {
 		return nil
 	}
 	first := false
 	for name := range e.Files {
-		first = first || ledger.IsListed(name)
+		first = first || writing.IsListed(name)
 	}
 	return v.Tables(payloads, tx, first, denialsOf(e)).Files()
 }
 
-func denialsOf(e ledger.Entry) map[string][]byte {
+func denialsOf(e writing.Entry) map[string][]byte {
 	out := map[string][]byte{}
 	for name, raw := range e.Files {
 		if ledger.IsDenial(name) {

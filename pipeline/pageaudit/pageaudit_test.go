@@ -19,11 +19,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // viewed is the history of entries with their pages, as [storetest.LivesWith] has them, from the first one that is audited.
 type viewed struct {
-	entries []ledger.Entry
+	entries []writing.Entry
 	pages   []map[string][]byte
 	from    int
 }
@@ -33,10 +34,10 @@ func file(data []byte) history.Entry {
 }
 
 // play has whole lives played by the stages themselves, with what somebody makes of the pages of each entry.
-func play(t *testing.T, lives int, pages func(n int, tree fs.FS, e ledger.Entry) map[string][]byte) viewed {
+func play(t *testing.T, lives int, pages func(n int, tree fs.FS, e writing.Entry) map[string][]byte) viewed {
 	t.Helper()
 	var v viewed
-	entries, err := storetest.LivesWith(func(n int, tree fs.FS, e ledger.Entry) map[string][]byte {
+	entries, err := storetest.LivesWith(func(n int, tree fs.FS, e writing.Entry) map[string][]byte {
 		v.pages = append(v.pages, pages(n, tree, e))
 		return v.pages[n]
 	}, storetest.Mixed(lives)...)
@@ -163,7 +164,7 @@ func (q quick) Blob(id history.ID) ([]byte, error) {
 // does so on ledgers of tomorrow, and says of pages that it does not know that they were not checked.
 func TestT77T96TwoVersions(t *testing.T) {
 	today, tomorrow := page.Versions(nil), storetest.NextPages()
-	plain := play(t, 18, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return today.Of(tree, e) })
+	plain := play(t, 18, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return today.Of(tree, e) })
 	half := len(plain.entries) / 2
 	for name, by := range map[string]func(n int) page.Versions{
 		"today's":                          func(int) page.Versions { return today },
@@ -173,7 +174,7 @@ func TestT77T96TwoVersions(t *testing.T) {
 		"by turns":                         func(n int) page.Versions { return []page.Versions{today, tomorrow}[n%2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := play(t, 18, func(n int, tree fs.FS, e ledger.Entry) map[string][]byte { return by(n).Of(tree, e) })
+			v := play(t, 18, func(n int, tree fs.FS, e writing.Entry) map[string][]byte { return by(n).Of(tree, e) })
 			for n, e := range v.entries {
 				if e.Message != plain.entries[n].Message || !reflect.DeepEqual(e.Files, plain.entries[n].Files) {
 					t.Fatalf("the record of entry %d depends on pages", n)
@@ -234,25 +235,27 @@ func (v viewed) last(number int) (int, string) {
 // else than the record is told; one that claims a newer version is told as not checked, unless it was of another before.
 func TestT77T96PageChecked(t *testing.T) {
 	const lie = "# All is well\n\nApproved by everybody.\n"
-	own := func(e ledger.Entry) string {
+	own := func(e writing.Entry) string {
 		events, _, _ := e.Record()
 		return path.Join(path.Dir(events), ledger.ReadmeFile)
 	}
-	day := func(e ledger.Entry) string { return path.Join(path.Dir(path.Dir(path.Dir(own(e)))), ledger.ReadmeFile) }
+	day := func(e writing.Entry) string {
+		return path.Join(path.Dir(path.Dir(path.Dir(own(e)))), ledger.ReadmeFile)
+	}
 	const all, denied = "transactions/README.md", "denied/README.md"
 	named := func(version string) string { return "<!-- countersign page " + version + " -->\n" + lie }
 	type tampering struct {
 		name  string
-		edit  func(pages map[string][]byte, e ledger.Entry) (file string)
+		edit  func(pages map[string][]byte, e writing.Entry) (file string)
 		newer bool
 	}
-	put := func(of func(ledger.Entry) string, text string) func(map[string][]byte, ledger.Entry) string {
-		return func(pages map[string][]byte, e ledger.Entry) string {
+	put := func(of func(writing.Entry) string, text string) func(map[string][]byte, writing.Entry) string {
+		return func(pages map[string][]byte, e writing.Entry) string {
 			pages[of(e)] = []byte(text)
 			return of(e)
 		}
 	}
-	always := func(file string) func(ledger.Entry) string { return func(ledger.Entry) string { return file } }
+	always := func(file string) func(writing.Entry) string { return func(writing.Entry) string { return file } }
 	kinds := []tampering{
 		{name: "other words", edit: put(own, named("1"))},
 		{name: "a newer version that lies", edit: put(own, named("2")), newer: true},
@@ -271,14 +274,14 @@ func TestT77T96PageChecked(t *testing.T) {
 	kinds = append(kinds, tampering{name: "no version", edit: put(own, lie)}, tampering{name: "empty", edit: put(own, "")})
 	for _, of := range []struct {
 		name string
-		file func(ledger.Entry) string
+		file func(writing.Entry) string
 	}{{"page", own}, {"day", day}, {"table", always(all)}, {"root", always(ledger.ReadmeFile)}} {
 		kinds = append(kinds,
-			tampering{name: of.name + " removed", edit: func(pages map[string][]byte, e ledger.Entry) string {
+			tampering{name: of.name + " removed", edit: func(pages map[string][]byte, e writing.Entry) string {
 				pages[of.file(e)] = nil
 				return of.file(e)
 			}},
-			tampering{name: "a directory for a " + of.name, edit: func(pages map[string][]byte, e ledger.Entry) string {
+			tampering{name: "a directory for a " + of.name, edit: func(pages map[string][]byte, e writing.Entry) string {
 				pages[of.file(e)] = nil
 				pages[of.file(e)+"/x"], pages[of.file(e)+"/transaction.json"] = []byte(lie), []byte("{}\n")
 				return of.file(e) + "/x"
@@ -288,7 +291,7 @@ func TestT77T96PageChecked(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			for _, at := range []int{19} {
 				file := ""
-				v := play(t, 9, func(n int, tree fs.FS, e ledger.Entry) map[string][]byte {
+				v := play(t, 9, func(n int, tree fs.FS, e writing.Entry) map[string][]byte {
 					pages := page.Versions(nil).Of(tree, e)
 					if n == at {
 						file = k.edit(pages, e)
@@ -323,7 +326,7 @@ func TestT77TableLeftAlone(t *testing.T) {
 		{"tomorrow's by tomorrow's", tomorrow, tomorrow, true}, {"tomorrow's by today's", tomorrow, today, false},
 	} {
 		dropped := 0
-		v := play(t, 18, func(n int, tree fs.FS, e ledger.Entry) map[string][]byte {
+		v := play(t, 18, func(n int, tree fs.FS, e writing.Entry) map[string][]byte {
 			if n < 10 {
 				return c.before.Of(tree, e)
 			}
@@ -355,7 +358,7 @@ func (missing) Blob(history.ID) ([]byte, error) { return nil, errors.New("is mis
 
 // TestT53Unreadable: an object of a page that is missing is a finding of the record, as any that is.
 func TestT53Unreadable(t *testing.T) {
-	v := play(t, 1, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) })
+	v := play(t, 1, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) })
 	r, err := pageaudit.Run(missing{quick{viewed: v}}, audit.Options{}, nil)
 	if err != nil || r.OK || r.Complete || !slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.RuleID == "OBJECT" && f.Path == ledger.ReadmeFile }) {
 		t.Errorf("%v %+v", err, r)

@@ -111,7 +111,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 		err = fmt.Errorf("the bundle holds a %+q, not a patch, pack or proposal", ledger.OneLine(b.Kind, 40))
 	}
 	if err == nil {
-		in.RequestedBy, err = ledger.NamedAll(b.RequestedBy, ledger.AskedByFlag)
+		in.RequestedBy, err = input.NamedAll(b.RequestedBy, ledger.AskedByFlag)
 	}
 	if err != nil || b.Trace == "" {
 		return in, err

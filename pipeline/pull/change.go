@@ -14,8 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // ChangeFor makes an input one for a pull request as it is now: its head is
@@ -151,7 +153,7 @@ func Replace(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, ke
 
 // openOn returns the open transactions of a pull request, oldest first, and the
 // ledger that has them.
-func openOn(ctx context.Context, r *pipeline.Runner, in ledger.Repository, number int) ([]ledger.Transaction, ledger.Snapshot, error) {
+func openOn(ctx context.Context, r *pipeline.Runner, in ledger.Repository, number int) ([]ledger.Transaction, writing.Snapshot, error) {
 	all, snap, err := r.TransactionsOn(ctx, in, number)
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), snap, err
 }
@@ -159,6 +161,6 @@ func openOn(ctx context.Context, r *pipeline.Runner, in ledger.Repository, numbe
 // closedOn returns the transactions of the pull request that have ended, oldest
 // first.
 func (s *settlement) closedOn() ([]ledger.Transaction, error) {
-	all, err := ledger.StatesOnPull(s.ledger.Tree, s.pull.Repository, s.number)
+	all, err := lookup.StatesOnPull(s.ledger.Tree, s.pull.Repository, s.number)
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return !tx.Closed }), err
 }

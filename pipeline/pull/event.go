@@ -328,7 +328,7 @@ func (e Event) HandedOverFor() []ledger.Requester {
 	if run == nil {
 		return nil
 	}
-	return ledger.StartedBy(run.Event, run.Actor.known(), run.Triggering.known())
+	return forge.StartedBy(run.Event, run.Actor.known(), run.Triggering.known())
 }
 
 // StartedBy are those who had a workflow run in which something is proposed: the sender of its event, who

@@ -11,6 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // RecordLateDenials records the denials on a pull request of patches whose transactions
@@ -18,13 +20,13 @@ import (
 // was asked for it or not. A record that is closed takes nothing more, so that
 // the patch is entered once more, as denied. The ids of these records are
 // returned, and the ledger as it is then.
-func RecordLateDenials(ctx context.Context, r *pipeline.Runner, in ledger.Repository, number int) ([]string, ledger.Snapshot, error) {
+func RecordLateDenials(ctx context.Context, r *pipeline.Runner, in ledger.Repository, number int) ([]string, writing.Snapshot, error) {
 	from := r.Reader()
 	snap, err := r.Ledger(ctx, ledger.PullDir(number))
 	if err != nil {
 		return nil, snap, err
 	}
-	all, err := ledger.StatesOnPull(snap.Tree, in, number)
+	all, err := lookup.StatesOnPull(snap.Tree, in, number)
 	if err != nil {
 		return nil, snap, err
 	}
@@ -33,7 +35,7 @@ func RecordLateDenials(ctx context.Context, r *pipeline.Runner, in ledger.Reposi
 		if tx.Status != ledger.Superseded {
 			continue
 		}
-		id, after, err := r.EnterDenied(ctx, tx, from, func(dir fs.FS, log *ledger.Log) (*ledger.Stage, error) {
+		id, after, err := r.EnterDenied(ctx, tx, from, func(dir fs.FS, log *ledger.Log) (*writing.Stage, error) {
 			return proposeAgain(r, dir, log)
 		})
 		if err != nil {
@@ -48,15 +50,15 @@ func RecordLateDenials(ctx context.Context, r *pipeline.Runner, in ledger.Reposi
 
 // proposeAgain begins a transaction that proposes what a closed one did: its
 // patch, what the proposal consists of, and which comments asked about it.
-func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*ledger.Stage, error) {
+func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*writing.Stage, error) {
 	now, tx := r.Now(), from.Transaction()
 	meta := from.Meta()
-	id, err := ledger.NewID(now, r.Entropy)
+	id, err := writing.NewID(now, r.Entropy)
 	if err != nil {
 		return nil, err
 	}
 	meta.TransactionID, meta.Summary = id, fmt.Sprintf("a denial that came after %s was superseded", tx.TransactionID)
-	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
+	s := writing.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&meta)
 	s.Status(ledger.InProgress, "review started")
 	s.Event(&ledger.TurnStart{TransactionID: id, TurnID: "turn_1", Input: meta.Summary, Mode: "review"})
@@ -83,7 +85,7 @@ func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*ledger.Stag
 	return s, nil
 }
 
-func copyPatch(s *ledger.Stage, dir fs.FS, p ledger.Proposal) error {
+func copyPatch(s *writing.Stage, dir fs.FS, p ledger.Proposal) error {
 	stored, err := fs.ReadFile(dir, ledger.PatchFile(p.PatchID))
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -235,7 +236,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 		err = s.fits(ctx, refs, tx, to.Branch)
 	}
 	if err == nil && tip == "" {
-		if err = refs.MoveRef(ctx, name, "", commit); err == nil || errors.Is(err, ledger.ErrMoved) {
+		if err = refs.MoveRef(ctx, name, "", commit); err == nil || errors.Is(err, writing.ErrMoved) {
 			tip, err = refs.Ref(ctx, name) // whoever was faster
 		}
 	}

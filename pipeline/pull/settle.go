@@ -25,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -89,7 +90,7 @@ type settlement struct {
 	moved     string                   // the head after an apply of this run, "" if there was none
 	obstacles []report.Obstacle
 	said      []approval.Statement // as the last stage read them
-	ledger    ledger.Snapshot      // as it was before the first stage, and as the last one left it
+	ledger    writing.Snapshot     // as it was before the first stage, and as the last one left it
 }
 
 // restart is how long a server may take to come back before a settlement that it cut

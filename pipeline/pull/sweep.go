@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // Numbers are the pull requests that transactions are for, each once.
@@ -119,7 +120,7 @@ func (s Settler) transactions(ctx context.Context) ([]ledger.Transaction, error)
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := ledger.Each(snap.Tree)
+	all, _, err := lookup.Each(snap.Tree)
 	return all, err
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // Again says what became of a proposal whose patch an open transaction has already.
@@ -35,7 +37,7 @@ func (r reviewer) proposeAgain(tree fs.FS, in input.Change, p gathered, by []led
 	if err != nil {
 		return pipeline.Nothing(out, err)
 	}
-	recorded, err := ledger.Provenances(dir, log)
+	recorded, err := lookup.Provenances(dir, log)
 	if err != nil {
 		return pipeline.Nothing(out, err)
 	}
@@ -55,14 +57,14 @@ func (r reviewer) addProposals(log *ledger.Log, recorded []ledger.Provenance, in
 		if in.Trace != nil {
 			doc.Trace = in.StoreTrace(s)
 		}
-		if len(log.Events()) == before && slices.ContainsFunc(recorded, doc.Same) && !doc.TellsOfSomebody(recorded) { // without a trace, or with one that is there
+		if len(log.Events()) == before && slices.ContainsFunc(recorded, func(o ledger.Provenance) bool { return same(doc, o) }) && !doc.TellsOfSomebody(recorded) { // without a trace, or with one that is there
 			continue
 		}
 		switch n := len(log.Artifacts(ledger.KindAgain)); {
 		case n >= ledger.MaxAgain && !doc.TellsOfSomebody(recorded):
 			out.Again = AgainFull
 			continue
-		case n >= ledger.MaxNamed && doc.OnlyNames(recorded): // left out, whom it names could approve unseen
+		case n >= ledger.MaxNamed && onlyNames(doc, recorded): // left out, whom it names could approve unseen
 			return pipeline.Nothing(out, fmt.Errorf("%d further proposals of %s are recorded already, and this one only names somebody else who asked for it: countersign close %[2]s, and propose it anew", n, out.ID))
 		}
 		s.Artifact(ledger.KindAgain, doc)
@@ -72,7 +74,7 @@ func (r reviewer) addProposals(log *ledger.Log, recorded []ledger.Provenance, in
 		return pipeline.Nothing(out, nil)
 	}
 	out.Again = AgainRecorded
-	return pipeline.Recording(out, s, ledger.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: said})
+	return pipeline.Recording(out, s, writing.Title{Stage: "review", Outcome: ledger.OutcomeAgain, Subject: said})
 }
 
 // further is what is recorded of a further proposal of a transaction's patch, as it is stored: without secrets, and
@@ -85,7 +87,7 @@ func (r reviewer) further(in input.Change, p gathered, by ledger.Actor, of ledge
 	in.Summary = doc.Summary
 	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)
 	doc.RequestedBy = ledger.SortRequesters(in.RequestedBy)
-	_, clean, err := ledger.Scrub(r.Secrets, doc)
+	_, clean, err := writing.Scrub(r.Secrets, doc)
 	if err != nil {
 		return doc, err
 	}
@@ -95,4 +97,18 @@ func (r reviewer) further(in input.Change, p gathered, by ledger.Actor, of ledge
 		err = stored.CheckAgain(of)
 	}
 	return stored, err
+}
+
+// onlyNames reports whether Provenance.TellsOfSomebody is true only by the word of the proposer, which may be of people that there are not.
+func onlyNames(p ledger.Provenance, before []ledger.Provenance) bool {
+	names := p.TellsOfSomebody(before)
+	p.RequestedBy = slices.DeleteFunc(slices.Clone(p.RequestedBy), func(r ledger.Requester) bool { return !r.IsForges() })
+	return names && !p.TellsOfSomebody(before)
+}
+
+// same reports whether two proposals of one patch came from the same place with the same words.
+func same(p, o ledger.Provenance) bool {
+	author := p.Author == o.Author || p.Author != nil && o.Author != nil && *p.Author == *o.Author
+	return p.By(o.Proposer) && p.Input == o.Input &&
+		author && p.Message == o.Message && slices.Equal(p.Declared, o.Declared)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -69,7 +70,7 @@ func Anew(ctx context.Context, r *pipeline.Runner, id string, dryRun bool) (out 
 	if said := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n")); said != "" {
 		in.Messages = []string{said}
 	}
-	if _, in.RequestedBy, err = ledger.Everybody(snap.Tree, g.Log()); err != nil {
+	if _, in.RequestedBy, err = lookup.Everybody(snap.Tree, g.Log()); err != nil {
 		return out, nil, err
 	}
 	again := r.With(r.Known())
@@ -91,7 +92,7 @@ func (r reviewer) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := ledger.Everybody(tree, log)
+	all, _, err := lookup.Everybody(tree, log)
 	for _, who := range append(all, r.Actor) {
 		if !slices.ContainsFunc(out, func(a ledger.Actor) bool { return a.Kind == who.Kind && a.ID == who.ID }) {
 			out = append(out, who)

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // gathered is what Review gathered before it looks at the ledger.
@@ -46,15 +47,15 @@ func (g *gathered) seal(p policy.Policy) error {
 
 // propose builds the first stage: what is proposed, by whom, on what base, in
 // the place of what.
-func (r reviewer) propose(in input.Change, p gathered, supersedes []string) (*ledger.Stage, error) {
+func (r reviewer) propose(in input.Change, p gathered, supersedes []string) (*writing.Stage, error) {
 	now := r.Now()
-	id, err := ledger.NewID(now, r.Entropy)
+	id, err := writing.NewID(now, r.Entropy)
 	if err != nil {
 		return nil, err
 	}
 	in.Summary = r.OneLine(in.Summary, 500)
 	in.Author = in.Author.If(now, r.Secrets.Text)
-	s := ledger.NewStage(&ledger.Log{}, now, r.Secrets)
+	s := writing.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",
 		SandboxPolicy:  ledger.SandboxPolicy{Type: string(p.mode), WritableRoots: writable(p.mode)},

@@ -13,11 +13,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Reviewed is a recorded proposal. Known says that it was there already, and Again what that
@@ -28,7 +30,7 @@ type Reviewed struct {
 	PatchID    string
 	Status     ledger.Status
 	BaseCommit string
-	Ledger     ledger.Snapshot // as the review left it
+	Ledger     writing.Snapshot // as the review left it
 	Known      bool
 	Again      Again
 	Learnt     pipeline.Known // of the patch and its secrets
@@ -65,7 +67,7 @@ func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun b
 		return proposed, err
 	}
 	paths = append(paths, ledger.DeniedDir(p.ID), ledger.ProposedDir(p.ID), ledger.Day(r.Now()))
-	out, after, err := pipeline.Update(ctx, r.Runner, paths, func(snap ledger.Snapshot) (pipeline.Try[Reviewed], error) {
+	out, after, err := pipeline.Update(ctx, r.Runner, paths, func(snap writing.Snapshot) (pipeline.Try[Reviewed], error) {
 		out := proposed
 		known, err := r.recorded(ctx, snap, p)
 		if err != nil {
@@ -184,7 +186,7 @@ func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error)
 // recorded returns the transaction that there is for the patch on this base, nil
 // if there is none: the open one, or the one that put the files on disk where
 // they are. A patch that was ever denied is a *DeniedError.
-func (r reviewer) recorded(ctx context.Context, snap ledger.Snapshot, p gathered) (*ledger.Transaction, error) {
+func (r reviewer) recorded(ctx context.Context, snap writing.Snapshot, p gathered) (*ledger.Transaction, error) {
 	tree := snap.Tree
 	denials, err := ledger.Denials(tree, p.ID)
 	if err != nil {
@@ -351,7 +353,7 @@ func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.L
 	if p.pull == nil || p.own || known != nil {
 		return nil, nil
 	}
-	all, err := ledger.StatesOnPull(tree, p.pull.Repository, p.pull.Number)
+	all, err := lookup.StatesOnPull(tree, p.pull.Repository, p.pull.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +396,7 @@ func (r reviewer) succeed(in input.Change, p gathered, by []ledger.Actor, old []
 	}
 	tx := stage.Log.Transaction()
 	out.ID, out.Status = tx.TransactionID, tx.Status
-	entry, err := stage.Entry(ledger.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
+	entry, err := stage.Entry(writing.Title{Stage: "review", Outcome: string(tx.Status), Subject: p.Subject(in.Summary)}, first)
 	if err != nil {
 		return pipeline.Nothing(out, err)
 	}
@@ -402,12 +404,12 @@ func (r reviewer) succeed(in input.Change, p gathered, by []ledger.Actor, old []
 	if err != nil {
 		return pipeline.Nothing(out, err)
 	}
-	entries, err := r.endings(old, out.ID, append([]ledger.Entry{*entry}, others.Entries...)...)
+	entries, err := r.endings(old, out.ID, append([]writing.Entry{*entry}, others.Entries...)...)
 	return pipeline.Try[Reviewed]{Value: out, Entries: entries}, err
 }
 
 // endings are the entries that end transactions whose place another one has taken, before those that follow.
-func (r reviewer) endings(old []*ledger.Log, by string, then ...ledger.Entry) (entries []ledger.Entry, err error) {
+func (r reviewer) endings(old []*ledger.Log, by string, then ...writing.Entry) (entries []writing.Entry, err error) {
 	for _, log := range old {
 		why := "the proposer proposed another change of its files for this pull request"
 		if log.Transaction().PullRequest() == 0 {

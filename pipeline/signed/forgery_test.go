@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
@@ -119,7 +120,7 @@ func TestT73Forgeries(t *testing.T) {
 		"requester's source": func(s *signed.Statement) { s.RequestedBy[0].Source = ledger.AskedByFlag },
 		"requester less":     func(s *signed.Statement) { s.RequestedBy = []ledger.Requester{} },
 		"requester more": func(s *signed.Statement) {
-			s.RequestedBy = append(s.RequestedBy, ledger.Named("eve", ledger.AskedByFlag))
+			s.RequestedBy = append(s.RequestedBy, input.Named("eve", ledger.AskedByFlag))
 		},
 		"no requesters":      func(s *signed.Statement) { s.RequestedBy = nil },
 		"Policy":             func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + hex2 },

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Pull is a merged pull request as the forge told it at the time ReadAt. Access is what those who
@@ -214,7 +215,7 @@ func (pull Pull) beforeMerge(favour bool, note func(format string, args ...any))
 
 // pullLog is a transaction of a pull request's own diff, as a review would begin one.
 func pullLog(pull Pull, diff Diff) (*ledger.Log, error) {
-	id, err := ledger.NewID(pull.MergedAt, bytes.NewReader(make([]byte, 16)))
+	id, err := writing.NewID(pull.MergedAt, bytes.NewReader(make([]byte, 16)))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -28,7 +29,7 @@ type Result struct {
 // Transactions replays the transactions of a ledger's tree of which something was recorded at
 // a time or later, on all cores. Progress is told how many are done.
 func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(done, total int)) ([]Case, error) {
-	all, damaged, err := ledger.Each(tree)
+	all, damaged, err := lookup.Each(tree)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
@@ -73,7 +74,7 @@ func Transaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) 
 	case err == nil && len(found) > 0:
 		err = fmt.Errorf("its record does not verify: %s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)
 	case err == nil && log == nil:
-		err = ledger.ErrNotFound
+		err = lookup.ErrNotFound
 	}
 	if log != nil {
 		tx := log.Transaction()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
@@ -56,7 +57,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 // of then is the one that the transaction came to.
 func TestInForce(t *testing.T) {
 	tree := lives(t, append(storetest.Mixed(18), storetest.Signed)...)
-	all, err := ledger.All(tree)
+	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestWhatIf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := lives(t, c.life)
-			ids, err := ledger.IDs(tree)
+			ids, err := lookup.IDs(tree)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +179,7 @@ func TestLessAsked(t *testing.T) {
 // difference.
 func TestDamaged(t *testing.T) {
 	whole := lives(t, storetest.Whole)
-	ids, err := ledger.IDs(whole)
+	ids, err := lookup.IDs(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestDamaged(t *testing.T) {
 // TestSince: what was proposed before is left out, and what is damaged is not.
 func TestSince(t *testing.T) {
 	tree := lives(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
-	all, err := ledger.All(tree)
+	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

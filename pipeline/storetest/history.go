@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // InOrder is the history of a ledger whose transactions were recorded one after another in the
@@ -13,7 +14,7 @@ type InOrder struct{ Tree fs.FS }
 
 // Commits visits one for each transaction.
 func (h InOrder) Commits(visit func(history.Commit)) error {
-	ids, err := ledger.IDs(h.Tree)
+	ids, err := lookup.IDs(h.Tree)
 	for i, id := range ids {
 		visit(history.Commit{Age: len(ids) - 1 - i, Changes: []history.Change{{Path: ledger.Dir(id) + "/" + ledger.EventsFile}}})
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Life is how far a transaction gets, and which way.
@@ -69,20 +70,20 @@ func Mixed(n int) []Life {
 
 // Lives makes the entries of transactions with these lives, as the pipeline
 // itself records them; a few transactions go on at the same time.
-func Lives(all ...Life) ([]ledger.Entry, error) { return LivesOf(5, all...) }
+func Lives(all ...Life) ([]writing.Entry, error) { return LivesOf(5, all...) }
 
 // LivesOf is Lives of another ledger for each seed.
-func LivesOf(seed byte, all ...Life) ([]ledger.Entry, error) {
-	return livesOf(seed, func(_ int, tree fs.FS, e ledger.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) }, all)
+func LivesOf(seed byte, all ...Life) ([]writing.Entry, error) {
+	return livesOf(seed, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) }, all)
 }
 
 // LivesWith is Lives with what somebody makes of the pages of each entry, by its number, given the tree before it. A path
 // without bytes is removed, with all below it.
-func LivesWith(pages func(n int, tree fs.FS, e ledger.Entry) map[string][]byte, all ...Life) ([]ledger.Entry, error) {
+func LivesWith(pages func(n int, tree fs.FS, e writing.Entry) map[string][]byte, all ...Life) ([]writing.Entry, error) {
 	return livesOf(5, pages, all)
 }
 
-func livesOf(seed byte, pages func(n int, tree fs.FS, e ledger.Entry) map[string][]byte, all []Life) ([]ledger.Entry, error) {
+func livesOf(seed byte, pages func(n int, tree fs.FS, e writing.Entry) map[string][]byte, all []Life) ([]writing.Entry, error) {
 	w := &world{
 		pages:  pages,
 		tree:   newFiles(),
@@ -112,14 +113,14 @@ func livesOf(seed byte, pages func(n int, tree fs.FS, e ledger.Entry) map[string
 type world struct {
 	tree    *files
 	tip     int
-	entries []ledger.Entry
+	entries []writing.Entry
 	trees   map[string]fstest.MapFS // by commit
 	head    string
 	refs    map[string]string
 	now     time.Time
 	random  *rand.ChaCha8
 	broken  error // what MoveRef does
-	pages   func(n int, tree fs.FS, e ledger.Entry) map[string][]byte
+	pages   func(n int, tree fs.FS, e writing.Entry) map[string][]byte
 }
 
 // A life is one transaction on its way.
@@ -344,19 +345,19 @@ func (w *world) commit(tree fstest.MapFS) string {
 }
 
 // Snapshot returns the ledger, which goes on changing.
-func (w *world) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
+func (w *world) Snapshot(context.Context, ...string) (writing.Snapshot, error) {
 	tip := ""
 	if w.tip > 0 {
 		tip = fmt.Sprintf("%040x", w.tip)
 	}
-	return ledger.Snapshot{Tip: tip, Tree: w.tree}, nil
+	return writing.Snapshot{Tip: tip, Tree: w.tree}, nil
 }
 
 // At is Snapshot: there is one writer.
-func (w *world) At(ctx context.Context, _ string) (ledger.Snapshot, error) { return w.Snapshot(ctx) }
+func (w *world) At(ctx context.Context, _ string) (writing.Snapshot, error) { return w.Snapshot(ctx) }
 
 // Append adds entries.
-func (w *world) Append(_ context.Context, _ string, entries ...ledger.Entry) (string, error) {
+func (w *world) Append(_ context.Context, _ string, entries ...writing.Entry) (string, error) {
 	for _, e := range entries {
 		pages := w.pages(len(w.entries), w.tree, e)
 		w.tip++

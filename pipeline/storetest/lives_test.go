@@ -5,6 +5,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -20,7 +21,7 @@ func TestLives(t *testing.T) {
 			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 		}
 	}
-	all, err := ledger.All(tree)
+	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

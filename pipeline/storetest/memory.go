@@ -1,4 +1,4 @@
-// Package storetest is for tests: the suite that every ledger.Store must
+// Package storetest is for tests: the suite that every writing.Store must
 // pass, and a Store in memory that passes it.
 package storetest
 
@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Memory is a ledger in memory. One Append in ten finds that the ledger has
@@ -28,45 +29,45 @@ type Memory struct {
 	appends int
 	tip     string
 	files   map[string][]byte
-	entries []ledger.Entry
+	entries []writing.Entry
 	at      map[string]map[string][]byte // the files at each tip
 }
 
-var _ ledger.Store = (*Memory)(nil)
+var _ writing.Store = (*Memory)(nil)
 
 // Snapshot returns the ledger as it stands.
-func (m *Memory) Snapshot(context.Context, ...string) (ledger.Snapshot, error) {
+func (m *Memory) Snapshot(context.Context, ...string) (writing.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snapshot(m.tip)
 }
 
 // At returns the ledger as it was at a tip.
-func (m *Memory) At(_ context.Context, tip string) (ledger.Snapshot, error) {
+func (m *Memory) At(_ context.Context, tip string) (writing.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snapshot(tip)
 }
 
-func (m *Memory) snapshot(tip string) (ledger.Snapshot, error) {
+func (m *Memory) snapshot(tip string) (writing.Snapshot, error) {
 	files, known := m.at[tip]
 	if !known && tip != "" {
-		return ledger.Snapshot{}, fmt.Errorf("there was no tip %q", tip)
+		return writing.Snapshot{}, fmt.Errorf("there was no tip %q", tip)
 	}
 	tree := fstest.MapFS{}
 	for name, data := range files {
 		tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
-	return ledger.Snapshot{Tip: tip, Tree: tree}, nil
+	return writing.Snapshot{Tip: tip, Tree: tree}, nil
 }
 
 // Append adds an entry on tip. The new tip is a hash of all there is.
-func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (m *Memory) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.appends++
 	if tip != m.tip || m.appends%10 == 3 {
-		return "", ledger.ErrMoved
+		return "", writing.ErrMoved
 	}
 	for _, e := range entries {
 		before, err := m.snapshot(m.tip)
@@ -79,7 +80,7 @@ func (m *Memory) Append(_ context.Context, tip string, entries ...ledger.Entry) 
 	return m.tip, nil
 }
 
-func (m *Memory) add(e ledger.Entry, pages map[string][]byte) {
+func (m *Memory) add(e writing.Entry, pages map[string][]byte) {
 	files := maps.Clone(m.files)
 	if files == nil {
 		files = map[string][]byte{}
@@ -100,16 +101,16 @@ func (m *Memory) add(e ledger.Entry, pages map[string][]byte) {
 }
 
 // Entries returns what was appended, oldest first.
-func (m *Memory) Entries() []ledger.Entry {
+func (m *Memory) Entries() []writing.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.entries)
 }
 
-// Plain is a ledger.Scrubber that finds no secrets.
+// Plain is a writing.Scrubber that finds no secrets.
 type Plain struct{}
 
-var _ ledger.Scrubber = Plain{}
+var _ writing.Scrubber = Plain{}
 
 // Text returns s.
 func (Plain) Text(s string) string { return s }

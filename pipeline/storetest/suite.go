@@ -12,14 +12,15 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Ledger is one ledger under test. Each Open gives another handle on it, as
 // another process has; a handle is for one goroutine.
-type Ledger interface{ Open() ledger.Store }
+type Ledger interface{ Open() writing.Store }
 
-// StoreSuite checks what a ledger.Store promises. newLedger makes an empty
+// StoreSuite checks what a writing.Store promises. newLedger makes an empty
 // ledger.
 func StoreSuite(t *testing.T, newLedger func(t *testing.T) Ledger) {
 	for name, test := range map[string]func(*testing.T, Ledger){
@@ -36,7 +37,7 @@ func StoreSuite(t *testing.T, newLedger func(t *testing.T) Ledger) {
 }
 
 // Append adds an entry that edit makes of the newest tree, as often as it takes.
-func Append(s ledger.Store, edit func(tree fs.FS) (map[string][]byte, error)) (tip string, err error) {
+func Append(s writing.Store, edit func(tree fs.FS) (map[string][]byte, error)) (tip string, err error) {
 	for range 10_000 {
 		snap, err := s.Snapshot(context.Background())
 		if err != nil {
@@ -47,19 +48,19 @@ func Append(s ledger.Store, edit func(tree fs.FS) (map[string][]byte, error)) (t
 			return "", err
 		}
 		tip, err := s.Append(context.Background(), snap.Tip, entry(files))
-		if !errors.Is(err, ledger.ErrMoved) {
+		if !errors.Is(err, writing.ErrMoved) {
 			return tip, err
 		}
 	}
 	return "", errors.New("never got a turn")
 }
 
-func entry(files map[string][]byte) ledger.Entry {
-	return ledger.Entry{Message: "test: entry\n", When: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), Files: files}
+func entry(files map[string][]byte) writing.Entry {
+	return writing.Entry{Message: "test: entry\n", When: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), Files: files}
 }
 
 // AppendLine adds a line to the file "lines" and makes the file "by/<line>".
-func AppendLine(s ledger.Store, line string) error {
+func AppendLine(s writing.Store, line string) error {
 	_, err := Append(s, func(tree fs.FS) (map[string][]byte, error) {
 		lines, err := fs.ReadFile(tree, "lines")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +72,7 @@ func AppendLine(s ledger.Store, line string) error {
 }
 
 // CheckLines fails the test unless exactly these lines were appended.
-func CheckLines(t *testing.T, s ledger.Store, want []string) {
+func CheckLines(t *testing.T, s writing.Store, want []string) {
 	t.Helper()
 	tree := snapshot(t, s).Tree
 	raw, err := fs.ReadFile(tree, "lines")
@@ -90,7 +91,7 @@ func CheckLines(t *testing.T, s ledger.Store, want []string) {
 	}
 }
 
-func snapshot(t *testing.T, s ledger.Store) ledger.Snapshot {
+func snapshot(t *testing.T, s writing.Store) writing.Snapshot {
 	t.Helper()
 	snap, err := s.Snapshot(t.Context())
 	if err != nil {
@@ -99,7 +100,7 @@ func snapshot(t *testing.T, s ledger.Store) ledger.Snapshot {
 	return snap
 }
 
-func add(t *testing.T, s ledger.Store, name, data string) string {
+func add(t *testing.T, s writing.Store, name, data string) string {
 	t.Helper()
 	tip, err := Append(s, func(fs.FS) (map[string][]byte, error) { return map[string][]byte{name: []byte(data)}, nil })
 	if err != nil {
@@ -124,7 +125,7 @@ func empty(t *testing.T, l Ledger) {
 	if _, err := fs.ReadFile(snap.Tree, "x/y"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file of an empty ledger: %v", err)
 	}
-	if ids, err := ledger.IDs(snap.Tree); err != nil || len(ids) > 0 {
+	if ids, err := lookup.IDs(snap.Tree); err != nil || len(ids) > 0 {
 		t.Errorf("transactions %v (%v)", ids, err)
 	}
 }
@@ -132,7 +133,7 @@ func empty(t *testing.T, l Ledger) {
 func firstAppend(t *testing.T, l Ledger) {
 	s := l.Open()
 	tip := add(t, s, "a/b", "1")
-	for _, s := range []ledger.Store{s, l.Open()} {
+	for _, s := range []writing.Store{s, l.Open()} {
 		snap := snapshot(t, s)
 		if snap.Tip != tip || tip == "" {
 			t.Errorf("tip %q, want %q", snap.Tip, tip)
@@ -157,7 +158,7 @@ func keepsTheRest(t *testing.T, l Ledger) {
 func wrongTip(t *testing.T, l Ledger) {
 	s := l.Open()
 	unknown := strings.Repeat("12", 20)
-	if _, err := s.Append(t.Context(), unknown, entry(map[string][]byte{"x": nil})); !errors.Is(err, ledger.ErrMoved) {
+	if _, err := s.Append(t.Context(), unknown, entry(map[string][]byte{"x": nil})); !errors.Is(err, writing.ErrMoved) {
 		t.Errorf("on a tip in an empty ledger: %v", err)
 	}
 	if tip := snapshot(t, s).Tip; tip != "" {
@@ -166,7 +167,7 @@ func wrongTip(t *testing.T, l Ledger) {
 	old := add(t, s, "a", "1")
 	now := add(t, s, "a", "2")
 	for _, tip := range []string{"", old, unknown} {
-		if _, err := s.Append(t.Context(), tip, entry(map[string][]byte{"a": []byte("3"), "x": nil})); !errors.Is(err, ledger.ErrMoved) {
+		if _, err := s.Append(t.Context(), tip, entry(map[string][]byte{"a": []byte("3"), "x": nil})); !errors.Is(err, writing.ErrMoved) {
 			t.Errorf("on %q: %v", tip, err)
 		}
 		snap := snapshot(t, l.Open())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
 )
@@ -30,7 +31,7 @@ func TestBrowserPaper(t *testing.T) {
 			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 		}
 	}
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
 )
@@ -48,7 +50,7 @@ func lives(t testing.TB, n int) []html.Summary {
 			tree[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 		}
 	}
-	ids, err := ledger.IDs(tree)
+	ids, err := lookup.IDs(tree)
 	check(t, err)
 	var out []html.Summary
 	for _, id := range ids {
@@ -70,7 +72,7 @@ func made(t testing.TB, n int, seed uint64) []html.Summary {
 	var out []html.Summary
 	for i := range n {
 		at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 11 * time.Hour)
-		id, err := ledger.NewID(at, entropy)
+		id, err := writing.NewID(at, entropy)
 		check(t, err)
 		status := statuses[random.IntN(len(statuses))]
 		s := html.Summary{

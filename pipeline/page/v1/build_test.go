@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 const (
@@ -65,7 +66,7 @@ func applied() result.Result {
 }
 
 // record is a whole life, from tx/meta to tx/close.
-func record(s *ledger.Stage) {
+func record(s *writing.Stage) {
 	s.Event(meta())
 	s.Status(ledger.InProgress, "")
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})

@@ -16,10 +16,11 @@ import (
 	v1 "github.com/countersign-dev/countersign/pipeline/page/v1"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // laidOut are the files of a ledger after some entries.
-func laidOut(entries ...ledger.Entry) fstest.MapFS {
+func laidOut(entries ...writing.Entry) fstest.MapFS {
 	tree := fstest.MapFS{}
 	for _, e := range entries {
 		pages := page.Versions(nil).Of(tree, e)
@@ -42,7 +43,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	one := func(i int) (open, ended []v1.Row) {
-		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 		record(s)
 		m := s.Log.Payloads()[0].(*ledger.Meta)
 		m.Summary = fmt.Sprint("number ", i)
@@ -93,7 +94,7 @@ func written(t testing.TB, text string) map[string][]byte {
 	word := "x" + text
 	who := ledger.Actor{Kind: word, ID: word, Login: word}
 	log := &ledger.Log{}
-	s := ledger.NewStage(log, moment, storetest.Plain{})
+	s := writing.NewStage(log, moment, storetest.Plain{})
 	s.Event(&ledger.Meta{TransactionID: txID, Proposer: who, Summary: word, BaseCommit: word, PolicyCommit: text})
 	s.Status(ledger.InProgress, word)
 	s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Input: word, Mode: "review"})
@@ -120,7 +121,7 @@ func written(t testing.TB, text string) map[string][]byte {
 	s.Event(d)
 	s.Denied(ledger.Denial{Fingerprint: d.Fingerprint, Kind: "fileChange", TransactionID: txID, Author: who, Reason: word, DeniedAt: word})
 	s.Status(ledger.Denied, word)
-	e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
+	e, err := s.Entry(writing.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -215,12 +216,12 @@ func FuzzPage(f *testing.F) {
 // TestPagesOfTwoDenials: a commit that brings two denials of a patch adds both to each table.
 func TestPagesOfTwoDenials(t *testing.T) {
 	log := &ledger.Log{}
-	s := ledger.NewStage(log, moment, storetest.Plain{})
+	s := writing.NewStage(log, moment, storetest.Plain{})
 	record(s)
 	for _, kind := range []string{"fileChange", "secrets_override"} {
 		s.Denied(ledger.Denial{Fingerprint: "patchset:" + patchID, Kind: kind, TransactionID: txID, Author: actor, Reason: kind, DeniedAt: "2026-01-05T00:00:00.000Z"})
 	}
-	e, err := s.Entry(ledger.Title{Stage: "deny", Outcome: "denied", Subject: "x"}, true)
+	e, err := s.Entry(writing.Title{Stage: "deny", Outcome: "denied", Subject: "x"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestPagesOfTwoDenials(t *testing.T) {
 
 // TestPageSays: what a page says of how a transaction stands, who decided, and what was applied is what the record does.
 func TestPageSays(t *testing.T) {
-	begin := func(s *ledger.Stage, edit func(*ledger.Proposal)) {
+	begin := func(s *writing.Stage, edit func(*ledger.Proposal)) {
 		s.Event(meta())
 		s.Status(ledger.InProgress, "")
 		s.Event(&ledger.TurnStart{TransactionID: txID, TurnID: "turn_1", Mode: "review"})
@@ -250,7 +251,7 @@ func TestPageSays(t *testing.T) {
 			p.Repository, p.PullRequest = &ledger.Repository{ID: "1", Name: "acme/app"}, pull
 		}
 	}
-	answer := func(s *ledger.Stage, n int, kind string, who ledger.Actor, url string) {
+	answer := func(s *writing.Stage, n int, kind string, who ledger.Actor, url string) {
 		q := request(fmt.Sprint("req_", n))
 		q.Kind = kind
 		s.Event(q)
@@ -258,7 +259,7 @@ func TestPageSays(t *testing.T) {
 		d.Source.Author, d.Source.URL = who, url
 		s.Event(d)
 	}
-	try := func(s *ledger.Stage, outcome string) {
+	try := func(s *writing.Stage, outcome string) {
 		st := start(1)
 		st.ApplyID = fmt.Sprint("apply_", len(s.Log.Events()))
 		s.Event(st)
@@ -267,10 +268,10 @@ func TestPageSays(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name     string
-		record   func(*ledger.Stage)
+		record   func(*writing.Stage)
 		has, not []string
 	}{
-		{"applied, then closed", func(s *ledger.Stage) {
+		{"applied, then closed", func(s *writing.Stage) {
 			begin(s, plain)
 			try(s, "SUCCESS")
 			s.Result(applied())
@@ -278,44 +279,44 @@ func TestPageSays(t *testing.T) {
 			s.Status(ledger.Interrupted, "enough")
 			s.Close()
 		}, []string{"**Closed after it was applied.**", "These files"}, []string{"without being"}},
-		{"closed", func(s *ledger.Stage) {
+		{"closed", func(s *writing.Stage) {
 			begin(s, plain)
 			s.Status(ledger.Interrupted, "enough")
 		}, []string{"**Closed without being applied.**"}, nil},
-		{"merged without every approval", func(s *ledger.Stage) {
+		{"merged without every approval", func(s *writing.Stage) {
 			begin(s, func(p *ledger.Proposal) { p.Kind = ledger.KindPullRequest })
 			s.Status(ledger.Interrupted, "the pull request was merged without every approval")
 			s.Close()
 		}, []string{"**Closed without being completed.**"}, []string{"being applied"}},
-		{"applied half-way", func(s *ledger.Stage) {
+		{"applied half-way", func(s *writing.Stage) {
 			begin(s, plain)
 			try(s, "PARTIAL")
 			s.Status(ledger.Failed, "half")
 			s.Status(ledger.Interrupted, "enough")
 		}, []string{"Not the change that was approved: the last try ended as `PARTIAL`", "](artifacts/", "**Closed after an apply that did not succeed.**"}, []string{"Nothing", "without being"}},
-		{"refused", func(s *ledger.Stage) {
+		{"refused", func(s *writing.Stage) {
 			begin(s, plain)
 			try(s, "REFUSED")
 		}, []string{"Nothing: the last try ended as `REFUSED`"}, nil},
-		{"being applied", func(s *ledger.Stage) {
+		{"being applied", func(s *writing.Stage) {
 			begin(s, plain)
 			s.Event(start(1))
 		}, []string{"An apply has begun, and how it ended is not recorded yet."}, nil},
-		{"a part approved", func(s *ledger.Stage) {
+		{"a part approved", func(s *writing.Stage) {
 			begin(s, plain)
 			answer(s, 1, "protected_path", actor, "")
 		}, []string{"`" + actor.Login + "` approved its protected paths."}, []string{"approved it."}},
-		{"the glass broken", func(s *ledger.Stage) {
+		{"the glass broken", func(s *writing.Stage) {
 			begin(s, plain)
 			answer(s, 1, "break_glass", actor, "")
 		}, []string{"`" + actor.Login + "` broke the glass for it."}, []string{"approved it."}},
-		{"many approvals", func(s *ledger.Stage) {
+		{"many approvals", func(s *writing.Stage) {
 			begin(s, plain)
 			for i := range 12 {
 				answer(s, i, "fileChange", ledger.Actor{Kind: "human", ID: fmt.Sprint("id-", i), Login: fmt.Sprint("a", i)}, "")
 			}
 		}, []string{"`a9` and 2 others approved it.", "Whether these still count, and are enough, is asked again"}, nil},
-		{"a check failed after the apply", func(s *ledger.Stage) {
+		{"a check failed after the apply", func(s *writing.Stage) {
 			begin(s, plain)
 			try(s, "SUCCESS")
 			s.Result(applied())
@@ -325,7 +326,7 @@ func TestPageSays(t *testing.T) {
 			s.Event(start)
 			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
 		}, []string{"**Check failed.**", "The check failed:\n\n- `a` is not as approved\n- and 2 more\n"}, []string{"found as approved", "To answer"}},
-		{"protected by a later Policy than the review's", func(s *ledger.Stage) {
+		{"protected by a later Policy than the review's", func(s *writing.Stage) {
 			begin(s, plain)
 			s.Artifact(ledger.KindRisks, map[string]any{"schema": ledger.RisksSchema, "patch_id": patchID, "more": map[string]int{}, "risks": []any{}})
 			q := request("req_1")
@@ -333,7 +334,7 @@ func TestPageSays(t *testing.T) {
 			s.Event(q)
 			s.Status(ledger.Awaiting, "")
 		}, []string{"**Waits for approval.**", "| ○ protected paths | nobody yet | |", "- **protected**: an approval of its protected paths was asked for", "To answer, in a clone: `countersign approve R3GG28A`"}, []string{"None found"}},
-		{"by its own proposer, and signed", func(s *ledger.Stage) {
+		{"by its own proposer, and signed", func(s *writing.Stage) {
 			begin(s, plain)
 			q := request("req_1")
 			s.Event(q)
@@ -343,27 +344,27 @@ func TestPageSays(t *testing.T) {
 			s.Event(d)
 			s.Status(ledger.Proposed, "approved")
 		}, []string{"**Approved, not applied.**", "| the proposer themself, signed by a key, `SHA256:aaaaaaaaaaaa…` |", "and are enough, is asked again"}, []string{"To answer"}},
-		{"two of one name", func(s *ledger.Stage) {
+		{"two of one name", func(s *writing.Stage) {
 			begin(s, plain)
 			answer(s, 1, "fileChange", ledger.Actor{Kind: "human", ID: "local:ada@example.org", Login: "Ada"}, "")
 			answer(s, 2, "fileChange", ledger.Actor{Kind: "human", ID: "local:eve@example.org", Login: "Ada"}, "")
 		}, []string{"| `Ada` (`local:ada@example.org`), ", "| `Ada` (`local:eve@example.org`), ", " `Ada` (`local:ada@example.org`), `Ada` (`local:eve@example.org`) approved it."}, nil},
-		{"another forge", func(s *ledger.Stage) {
+		{"another forge", func(s *writing.Stage) {
 			begin(s, of(7))
 			answer(s, 1, "fileChange", actor, "https://evil.example/acme/app/pull/7#x")
 		}, []string{"[pull request 7 of `acme/app` on evil.example](https://evil.example/acme/app/pull/7)"}, []string{"[pull request 7 of `acme/app`]("}},
-		{"another kind of forge", func(s *ledger.Stage) {
+		{"another kind of forge", func(s *writing.Stage) {
 			begin(s, of(7))
 			answer(s, 1, "fileChange", actor, "") // signed on a person's machine
 			answer(s, 2, "fileChange", actor, "http://git.example.org:3000/acme/app/pulls/7#issuecomment-12")
 		}, []string{"[pull request 7 of `acme/app` on git.example.org:3000](http://git.example.org:3000/acme/app/pulls/7)", "(http://git.example.org:3000/acme/app/pulls/7#issuecomment-12)"}, nil},
-		{"a forge that is not known", func(s *ledger.Stage) {
+		{"a forge that is not known", func(s *writing.Stage) {
 			begin(s, of(7))
 			for i, at := range []string{"merge_requests/7#x", "issues/7#x", "pulls/8#x", "pulls/70#x", "pulls/7", "pull/7/files#x", "x/pull/7#x"} {
 				answer(s, i, "fileChange", actor, "https://git.example.org/acme/app/"+at)
 			}
 		}, []string{"| for | pull request 7 of `acme/app` |", "(https://git.example.org/acme/app/issues/7#x)"}, []string{"[pull request"}},
-		{"hostile addresses", func(s *ledger.Stage) {
+		{"hostile addresses", func(s *writing.Stage) {
 			begin(s, of(7))
 			for i, at := range []string{
 				"javascript:alert(1)//acme/app/pull/7#x", "https://evil.example/x/app/pulls/7#x", "https://evil.example/?/acme/app/pulls/7#x", "https://eve@evil.example/acme/app/pulls/7#x",
@@ -375,9 +376,9 @@ func TestPageSays(t *testing.T) {
 			}
 		}, []string{"| for | pull request 7 of `acme/app` |"}, []string{"evil", "javascript", "data:", "<img", "](http"}},
 	} {
-		s := ledger.NewStage(&ledger.Log{}, moment, storetest.Plain{})
+		s := writing.NewStage(&ledger.Log{}, moment, storetest.Plain{})
 		c.record(s)
-		e, err := s.Entry(ledger.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
+		e, err := s.Entry(writing.Title{Stage: "review", Outcome: "x", Subject: "x"}, true)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

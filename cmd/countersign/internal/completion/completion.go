@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -30,7 +31,7 @@ const (
 func Transactions(tree fs.FS, typed string, open bool) []string {
 	var out []string
 	read := 0
-	for id, err := range ledger.Backward(tree) {
+	for id, err := range lookup.Backward(tree) {
 		if err != nil || len(out) == maxOffered || read == maxRead {
 			break
 		}

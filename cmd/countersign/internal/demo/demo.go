@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -278,7 +279,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if err := forged.StartAt(snap.Tip); err != nil {
 		return err
 	}
-	if _, err := forged.Append(ctx, snap.Tip, ledger.Entry{Message: "nothing to see here\n", When: d.Now(), Files: map[string][]byte{file: bad}}); err != nil {
+	if _, err := forged.Append(ctx, snap.Tip, writing.Entry{Message: "nothing to see here\n", When: d.Now(), Files: map[string][]byte{file: bad}}); err != nil {
 		return err
 	}
 	if err := d.tell("8. On a copy of the ledger somebody replaces the approved patch, and validate says so."); err != nil {

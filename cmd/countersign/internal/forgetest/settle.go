@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -50,7 +51,7 @@ var settleCases = []testCase{
 			}
 		}
 		snap := must(s.store.Snapshot(s.Context()))(s)
-		all := must(ledger.StatesOnPull(snap.Tree, s.pull().Repository, s.pr))(s)
+		all := must(lookup.StatesOnPull(snap.Tree, s.pull().Repository, s.pr))(s)
 		if len(all) != 1 || all[0].Status != ledger.Completed {
 			s.Fatalf("%+v", all)
 		}

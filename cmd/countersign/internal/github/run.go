@@ -106,7 +106,7 @@ func (got *workflowRun) run() (forge.Run, error) {
 		run.HeadRepository = &ledger.Repository{ID: strconv.FormatInt(head.GetID(), 10), Name: head.GetFullName()}
 		run.HeadOwner = head.GetOwner().GetLogin()
 	}
-	run.RequestedBy = ledger.StartedBy(run.Event, startedBy(got.Actor), startedBy(got.TriggeringActor))
+	run.RequestedBy = forge.StartedBy(run.Event, startedBy(got.Actor), startedBy(got.TriggeringActor))
 	return run, nil
 }
 

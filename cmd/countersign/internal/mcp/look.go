@@ -13,9 +13,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // newestShown is how many transactions a list has.
@@ -43,7 +45,7 @@ func (c *call) list(ctx context.Context, keep func(ledger.Transaction) bool) (an
 	if err != nil {
 		return nil, err
 	}
-	latest, more, err := ledger.Latest(snap.Tree, newestShown, keep)
+	latest, more, err := lookup.Latest(snap.Tree, newestShown, keep)
 	rows := []any{}
 	for _, t := range latest {
 		row, err := c.Listed(ctx, snap, t, c.History)
@@ -76,12 +78,12 @@ func (c *call) transaction(ctx context.Context, name string) (pipeline.Gated, er
 
 // find looks for a transaction in the ledger of the clone, then in the remote's, which alone
 // has those that were proposed for pull requests.
-func (c *call) find(ctx context.Context, name string) (ledger.Snapshot, string, error) {
+func (c *call) find(ctx context.Context, name string) (writing.Snapshot, string, error) {
 	if name == "" {
-		return ledger.Snapshot{}, "", &ArgumentError{"arguments.transaction is empty"}
+		return writing.Snapshot{}, "", &ArgumentError{"arguments.transaction is empty"}
 	}
 	snap, id, err := c.Find(ctx, name, true)
-	unknown := errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrNoTransactions)
+	unknown := errors.Is(err, lookup.ErrNotFound) || errors.Is(err, lookup.ErrNoTransactions)
 	if !unknown || c.shared || c.share() != nil {
 		return snap, id, err
 	}
@@ -89,7 +91,7 @@ func (c *call) find(ctx context.Context, name string) (ledger.Snapshot, string, 
 }
 
 // state is where a transaction stands, and how a person decides.
-func (c *call) state(ctx context.Context, snap ledger.Snapshot, id string) (map[string]any, error) {
+func (c *call) state(ctx context.Context, snap writing.Snapshot, id string) (map[string]any, error) {
 	g, err := c.History(ctx, snap, id)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -52,7 +53,7 @@ type Program interface {
 	Report(ctx context.Context, g pipeline.Gated) (report.Report, error)
 	Diff(g pipeline.Gated) (map[string]any, error)
 	// Listed is a transaction as lists have it.
-	Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
+	Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
 	// Page is the address of a pull request, "" where none is known.
 	Page(number int) string
 	// Again is the command line for a next step.
@@ -67,9 +68,9 @@ type Stages interface {
 	Review(ctx context.Context, in input.Change, dryRun bool) (review.Reviewed, error)
 	Explain(ctx context.Context, in input.Change) (risk.Explanation, pipeline.Known, error)
 	WorktreeInput(ctx context.Context, summary string) (input.Change, error)
-	Ledger(ctx context.Context, paths ...string) (ledger.Snapshot, error)
-	Find(ctx context.Context, name string, look bool) (ledger.Snapshot, string, error)
-	History(ctx context.Context, snap ledger.Snapshot, id string) (pipeline.Gated, error)
+	Ledger(ctx context.Context, paths ...string) (writing.Snapshot, error)
+	Find(ctx context.Context, name string, look bool) (writing.Snapshot, string, error)
+	History(ctx context.Context, snap writing.Snapshot, id string) (pipeline.Gated, error)
 }
 
 // An ArgumentError says what is wrong with a tool's arguments.

@@ -163,7 +163,7 @@ func (c *call) propose(ctx context.Context, in input.Change, pullRequest int, re
 			return nil, err
 		}
 	}
-	if in.RequestedBy, err = ledger.NamedAll(requestedBy, ledger.AskedByMCP); err != nil {
+	if in.RequestedBy, err = input.NamedAll(requestedBy, ledger.AskedByMCP); err != nil {
 		return nil, &ArgumentError{"arguments.requested_by " + err.Error()}
 	}
 	done, err := c.Review(ctx, in, false)

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
@@ -55,7 +56,7 @@ func (s *service) resource(read func(c *call, ctx context.Context, uri string) (
 		}
 		defer end()
 		doc, err := read(c, ctx, req.Params.URI)
-		if err = errors.Join(err, c.WriteTip()); errors.Is(err, ledger.ErrNotFound) {
+		if err = errors.Join(err, c.WriteTip()); errors.Is(err, lookup.ErrNotFound) {
 			return nil, sdk.ResourceNotFoundError(req.Params.URI)
 		}
 		var clean json.RawMessage

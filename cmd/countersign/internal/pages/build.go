@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
@@ -117,7 +118,7 @@ func (b *build) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := ledger.IDs(snap.Tree)
+	there, err := lookup.IDs(snap.Tree)
 	if err != nil {
 		b.whole = append(b.whole, history.Finding{RuleID: "L10", Message: "not every transaction can be listed: " + err.Error()})
 	}

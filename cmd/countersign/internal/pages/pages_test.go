@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func check(t testing.TB, err error) {
@@ -81,7 +82,7 @@ func (w *world) ledger() (*gitstore.Repo, *gitstore.Ledger, error) {
 	return repo, local, err
 }
 
-func (w *world) add(entries ...ledger.Entry) {
+func (w *world) add(entries ...writing.Entry) {
 	w.t.Helper()
 	repo, local, err := w.ledger()
 	check(w.t, err)
@@ -264,7 +265,7 @@ func TestT77SiteTampered(t *testing.T) {
 	forged := entries[len(entries)-1]
 	for name, data := range forged.Files {
 		if strings.HasSuffix(name, "/"+ledger.TransactionFile) {
-			w.add(ledger.Entry{Message: "nothing much\n", When: forged.When, Files: map[string][]byte{name: bytes.Replace(data, []byte("completed"), []byte("denied"), 1)}})
+			w.add(writing.Entry{Message: "nothing much\n", When: forged.When, Files: map[string][]byte{name: bytes.Replace(data, []byte("completed"), []byte("denied"), 1)}})
 		}
 	}
 	for range 2 {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
 	"github.com/countersign-dev/countersign/report/verifier"
@@ -104,7 +104,7 @@ func (b *build) find(ctx context.Context, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id, err := ledger.Find(snap.Tree, args[0])
+	id, err := lookup.Find(snap.Tree, args[0])
 	return site.Transaction(id), err
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Program is one run of the program, as a call needs it: what leaves a call
@@ -40,7 +41,7 @@ type Program interface {
 	// WriteTip keeps the ledger's last tip seen, for --tip-file.
 	WriteTip() error
 	// Listed is a transaction as lists have it.
-	Listed(ctx context.Context, snap ledger.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
+	Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
 	// CloseStatus refuses the ends that are not a client's to set.
 	CloseStatus(name, status string) error
 }
@@ -251,14 +252,14 @@ func (t *toldEvents) upTo(id string, events []byte, first int, tell func(json.Ra
 
 // A tellingStore tells a client of each event once it is in the ledger.
 type tellingStore struct {
-	ledger.Store
+	writing.Store
 	told *toldEvents
 	tell func(event json.RawMessage) error
 }
 
 // Append tells what it recorded. That a client cannot be told is no error of
 // the ledger.
-func (s *tellingStore) Append(ctx context.Context, tip string, entries ...ledger.Entry) (string, error) {
+func (s *tellingStore) Append(ctx context.Context, tip string, entries ...writing.Entry) (string, error) {
 	next, err := s.Store.Append(ctx, tip, entries...)
 	if err != nil {
 		return next, err

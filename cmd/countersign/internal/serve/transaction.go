@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
 	"github.com/countersign-dev/countersign/report"
@@ -60,7 +61,7 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	latest, more, err := ledger.Latest(snap.Tree, limit, func(ledger.Transaction) bool { return true })
+	latest, more, err := lookup.Latest(snap.Tree, limit, func(ledger.Transaction) bool { return true })
 	rows := []any{}
 	for _, t := range latest {
 		row, err := c.Listed(ctx, snap, t, c.r.History)

@@ -299,7 +299,7 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 		return in, err
 	}
 	in.Via = input.ViaRPC
-	if in.RequestedBy, err = ledger.NamedAll(p.RequestedBy, ledger.AskedByRPC); err != nil {
+	if in.RequestedBy, err = input.NamedAll(p.RequestedBy, ledger.AskedByRPC); err != nil {
 		return in, &RefusedError{"params.requestedBy " + err.Error()}
 	}
 	if have := int64(len(p.Trace)); have > rules.Policy.Limits.Bytes {

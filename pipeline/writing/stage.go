@@ -1,10 +1,12 @@
-package ledger
+// Package writing is the one way into a ledger: a stage collects what it records, without secrets, as an entry of a store.
+package writing
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"reflect"
@@ -14,7 +16,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/oklog/ulid/v2"
 )
 
 // An Entry is one commit of the ledger: the files it adds or, for
@@ -25,26 +29,26 @@ type Entry struct {
 	Files   map[string][]byte
 
 	// What events.jsonl among the files holds, where a Stage made it: Record need not read it again.
-	payloads []Payload
-	tx       Transaction
+	payloads []ledger.Payload
+	tx       ledger.Transaction
 }
 
 // Record is what the events of the transaction that an entry adds to hold, up to this entry, and what they fold to, with the
 // path of its events.jsonl; "" where an entry adds to none, or to what cannot be read.
-func (e Entry) Record() (events string, payloads []Payload, tx Transaction) {
+func (e Entry) Record() (events string, payloads []ledger.Payload, tx ledger.Transaction) {
 	for name := range e.Files {
-		if id, ok := TransactionOf(name); ok && name == path.Join(Dir(id), EventsFile) {
+		if id, ok := ledger.TransactionOf(name); ok && name == path.Join(ledger.Dir(id), ledger.EventsFile) {
 			events = name
 		}
 	}
 	if events == "" || e.payloads != nil {
 		return events, e.payloads, e.tx
 	}
-	log, err := ReadLog(e.Files[events])
+	log, err := ledger.ReadLog(e.Files[events])
 	if err != nil {
-		return "", nil, Transaction{}
+		return "", nil, ledger.Transaction{}
 	}
-	return events, log.payloads, log.tx
+	return events, log.Payloads(), log.Transaction()
 }
 
 // A Snapshot is the ledger at one moment. Tree stays readable and unchanged
@@ -60,10 +64,10 @@ type Snapshot struct {
 // UnjoinedDenials are the denials of a patch in what was fetched and could not be
 // joined. They stand as those of the ledger itself do, and the reason of each says
 // how it gets there.
-func (s Snapshot) UnjoinedDenials(patchID string) ([]Denial, error) {
-	var out []Denial
+func (s Snapshot) UnjoinedDenials(patchID string) ([]ledger.Denial, error) {
+	var out []ledger.Denial
 	for _, tree := range s.Unjoined {
-		denials, err := Denials(tree, patchID)
+		denials, err := ledger.Denials(tree, patchID)
 		if err != nil {
 			return nil, fmt.Errorf("reading the ledger that was fetched: %w", err)
 		}
@@ -108,7 +112,7 @@ type Pages interface {
 // It is the one way into the ledger, and whatever goes through it is scrubbed:
 // events, artifacts, patches, the index and the commit's message.
 type Stage struct {
-	Log   *Log
+	Log   *ledger.Log
 	now   time.Time
 	scrub Scrubber
 	files map[string][]byte
@@ -116,7 +120,7 @@ type Stage struct {
 }
 
 // NewStage begins a stage on a log, which it will extend.
-func NewStage(log *Log, now time.Time, scrub Scrubber) *Stage {
+func NewStage(log *ledger.Log, now time.Time, scrub Scrubber) *Stage {
 	return &Stage{Log: log, now: now, scrub: scrub, files: map[string][]byte{}}
 }
 
@@ -124,7 +128,7 @@ func NewStage(log *Log, now time.Time, scrub Scrubber) *Stage {
 func (s *Stage) Now() time.Time { return s.now.UTC().Truncate(time.Millisecond) }
 
 // Event records one event.
-func (s *Stage) Event(p Payload) {
+func (s *Stage) Event(p ledger.Payload) {
 	if s.err != nil {
 		return
 	}
@@ -140,7 +144,7 @@ func (s *Stage) Event(p Payload) {
 
 // A WordError is an event that says nothing any more without what the patch holds as a secret. It is not recorded.
 type WordError struct {
-	Event Type
+	Event ledger.Type
 	Err   error
 }
 
@@ -163,15 +167,15 @@ func (s *Stage) fail(err error) {
 }
 
 // Status records a move to another status.
-func (s *Stage) Status(to Status, reason string) {
+func (s *Stage) Status(to ledger.Status, reason string) {
 	t := s.Log.Transaction()
-	s.Event(&StatusChange{TransactionID: t.TransactionID, From: t.Status, To: to, Reason: reason})
+	s.Event(&ledger.StatusChange{TransactionID: t.TransactionID, From: t.Status, To: to, Reason: reason})
 }
 
 // Close records the end of the transaction in its present status.
 func (s *Stage) Close() {
 	t := s.Log.Transaction()
-	s.Event(&Close{TransactionID: t.TransactionID, Status: t.Status})
+	s.Event(&ledger.Close{TransactionID: t.TransactionID, Status: t.Status})
 }
 
 // contentType is that of every artifact.
@@ -182,7 +186,7 @@ func (s *Stage) file(name string, data []byte) {
 	if s.err != nil {
 		return // and there may be no transaction
 	}
-	s.files[path.Join(Dir(s.Log.Transaction().TransactionID), name)] = data
+	s.files[path.Join(ledger.Dir(s.Log.Transaction().TransactionID), name)] = data
 }
 
 // line is a document as it is stored, and whether anything was taken out of it.
@@ -198,30 +202,30 @@ func (s *Stage) line(doc any) (line []byte, redacted bool, err error) {
 // not the same where it holds secrets.
 func (s *Stage) Patch(patchID string, diff []byte) []byte {
 	stored := s.scrub.Diff(diff)
-	s.file(PatchFile(patchID), stored)
+	s.file(ledger.PatchFile(patchID), stored)
 	return stored
 }
 
 // Stored stores a patch as another transaction of the ledger has it, scrubbed
 // when that was recorded, and the sealed one unless that is nil.
 func (s *Stage) Stored(patchID string, stored, sealed []byte) {
-	s.file(PatchFile(patchID), stored)
+	s.file(ledger.PatchFile(patchID), stored)
 	if sealed != nil {
 		s.Sealed(patchID, sealed)
 	}
 }
 
 // Sealed stores a patch that only the holders of a key can read.
-func (s *Stage) Sealed(patchID string, sealed []byte) { s.file(SealedFile(patchID), sealed) }
+func (s *Stage) Sealed(patchID string, sealed []byte) { s.file(ledger.SealedFile(patchID), sealed) }
 
 // Result stores the ApplyResult of a change that is applied.
 func (s *Stage) Result(res result.Result) {
 	line, _, err := s.line(res)
 	if err != nil {
-		s.fail(fmt.Errorf("%s: %w", ResultFile, err))
+		s.fail(fmt.Errorf("%s: %w", ledger.ResultFile, err))
 		return
 	}
-	s.file(ResultFile, line)
+	s.file(ledger.ResultFile, line)
 }
 
 // Artifact stores a JSON document as evidence, records that, and returns the
@@ -234,40 +238,40 @@ func (s *Stage) Artifact(kind string, doc any) string {
 		return ""
 	}
 	id := canon.Hex(data)
-	stored := func(a *ArtifactStored) bool { return a.ArtifactID == id }
-	if slices.ContainsFunc(Of[*ArtifactStored](s.Log), stored) {
-		return ArtifactFile(id)
+	stored := func(a *ledger.ArtifactStored) bool { return a.ArtifactID == id }
+	if slices.ContainsFunc(ledger.Of[*ledger.ArtifactStored](s.Log), stored) {
+		return ledger.ArtifactFile(id)
 	}
-	s.file(ArtifactFile(id), data)
-	s.Event(&ArtifactStored{
-		TransactionID: s.Log.Transaction().TransactionID, ArtifactID: id, Kind: kind, Path: ArtifactFile(id),
+	s.file(ledger.ArtifactFile(id), data)
+	s.Event(&ledger.ArtifactStored{
+		TransactionID: s.Log.Transaction().TransactionID, ArtifactID: id, Kind: kind, Path: ledger.ArtifactFile(id),
 		ContentType: contentType, Redacted: redacted, StoredSHA256: canon.Sum(data),
 	})
-	return ArtifactFile(id)
+	return ledger.ArtifactFile(id)
 }
 
 // Denied adds a denial to the index that later transactions are checked
 // against.
-func (s *Stage) Denied(d Denial) {
+func (s *Stage) Denied(d ledger.Denial) {
 	data, _, err := s.line(d)
 	if err != nil {
 		s.fail(err)
 		return
 	}
-	s.files[path.Join(DeniedDir(FingerprintPatch(d.Fingerprint)), d.Kind+".json")] = data
+	s.files[path.Join(ledger.DeniedDir(ledger.FingerprintPatch(d.Fingerprint)), d.Kind+".json")] = data
 }
 
 // Proposed adds the transaction to the index of what proposes a patch and, unless
 // that is 0, to that of what is proposed for a pull request.
 func (s *Stage) Proposed(patchID string, pullRequest int) {
 	tx := s.Log.Transaction()
-	data, err := canon.Line(Listed{s.Log.Meta().BaseCommit, tx.TransactionID})
+	data, err := canon.Line(ledger.Listed{BaseCommit: s.Log.Meta().BaseCommit, TransactionID: tx.TransactionID})
 	if err != nil {
 		s.fail(err)
 	}
-	s.files[path.Join(ProposedDir(patchID), tx.TransactionID+".json")] = data
+	s.files[path.Join(ledger.ProposedDir(patchID), tx.TransactionID+".json")] = data
 	if pullRequest > 0 {
-		s.files[path.Join(PullDir(pullRequest), tx.TransactionID+".json")] = data
+		s.files[path.Join(ledger.PullDir(pullRequest), tx.TransactionID+".json")] = data
 	}
 }
 
@@ -285,17 +289,35 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.file(TransactionFile, state)
-	s.file(EventsFile, s.Log.Bytes())
+	s.file(ledger.TransactionFile, state)
+	s.file(ledger.EventsFile, s.Log.Bytes())
 	if first {
-		s.files[SchemaFile] = Schema(FormatTime(s.now), format.Version())
+		s.files[ledger.SchemaFile] = ledger.Schema(ledger.FormatTime(s.now), format.Version())
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
-		t.Stage, OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
-	return &Entry{Message: message, When: s.now, Files: s.files, payloads: slices.Clip(s.Log.payloads), tx: tx}, nil
+		t.Stage, ledger.OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
+	return &Entry{Message: message, When: s.now, Files: s.files, payloads: slices.Clip(s.Log.Payloads()), tx: tx}, nil
 }
 
-// Schema is ledger.json of a ledger whose first event has this timestamp.
-func Schema(createdAt, version string) []byte {
-	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
+// OwnEntry is the commit that adds one of the ledger's own events to a tree. The caller has scrubbed p.
+func OwnEntry(tree fs.FS, at time.Time, p ledger.Own) (Entry, error) {
+	version, events, err := ledger.OwnFiles(tree)
+	if err != nil {
+		return Entry{}, err
+	}
+	message, events, err := ledger.OwnCommit(version, events, at, p)
+	return Entry{Message: message, When: at, Files: map[string][]byte{ledger.LedgerEventsFile: events}}, err
 }
+
+// NewID makes a transaction's id: "tx_" and a ULID of the moment and of ten
+// bytes of entropy.
+func NewID(at time.Time, entropy io.Reader) (string, error) {
+	u, err := ulid.New(ulid.Timestamp(at), entropy)
+	if err != nil {
+		return "", fmt.Errorf("making a transaction id: %w", err)
+	}
+	return ledger.IDPrefix + u.String(), nil
+}
+
+// IsListed reports whether a path is below proposed/.
+func IsListed(name string) bool { return strings.HasPrefix(name, ledger.ProposedRoot+"/") }

@@ -1,4 +1,6 @@
-package ledger
+// Package lookup finds transactions in a ledger: by what somebody calls them, the newest, the open ones, those of a pull request
+// or of a patch, and who proposed it. Nothing is decided by a list.
+package lookup
 
 import (
 	"errors"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // What Find returns besides other errors.
@@ -47,16 +50,16 @@ func (*AmbiguousError) Hint() string {
 // characters, a patch_id, at least eight digits of one, or a fingerprint. A whole id, and whatever names a patch,
 // is found without reading the other transactions.
 func Find(tree fs.FS, name string) (string, error) {
-	years, err := listDir(tree, TransactionsDir)
+	years, err := ledger.ListDir(tree, ledger.TransactionsDir)
 	if err != nil {
 		return "", err
 	}
 	if len(years) == 0 {
 		return "", ErrNoTransactions
 	}
-	id := idPrefix + strings.TrimPrefix(strings.ToUpper(name), "TX_")
-	if CheckID(id) == nil {
-		_, err := fs.Stat(tree, Dir(id))
+	id := ledger.IDPrefix + strings.TrimPrefix(strings.ToUpper(name), "TX_")
+	if ledger.CheckID(id) == nil {
+		_, err := fs.Stat(tree, ledger.Dir(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %q", ErrNotFound, name)
 		}
@@ -69,12 +72,12 @@ func Find(tree fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(name) <= len(id) && len(id) > len(idPrefix) {
+	if len(name) <= len(id) && len(id) > len(ledger.IDPrefix) {
 		all, err := IDs(tree)
 		if err != nil {
 			return "", err
 		}
-		part := strings.TrimPrefix(id, idPrefix)
+		part := strings.TrimPrefix(id, ledger.IDPrefix)
 		for _, other := range all {
 			within := len(part) >= leastPart && strings.Contains(other, part)
 			if (within || strings.HasPrefix(other, id)) && !slices.Contains(ids, other) {
@@ -94,13 +97,13 @@ func byPatch(tree fs.FS, name string) (ids []string, err error) {
 	if len(name) < 8 || len(name) > 64 || !canon.IsHex(name, len(name)) {
 		return nil, nil
 	}
-	shard := path.Join(proposedRoot, name[:2])
-	for _, dir := range []string{proposedRoot, shard} {
-		if entries, err := listDir(tree, dir); err != nil || len(entries) == 0 {
+	shard := path.Join(ledger.ProposedRoot, name[:2])
+	for _, dir := range []string{ledger.ProposedRoot, shard} {
+		if entries, err := ledger.ListDir(tree, dir); err != nil || len(entries) == 0 {
 			return nil, err
 		}
 	}
-	patches, err := listDir(tree, shard)
+	patches, err := ledger.ListDir(tree, shard)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func byPatch(tree fs.FS, name string) (ids []string, err error) {
 		if !strings.HasPrefix(p.Name(), name) || !canon.IsHex64(p.Name()) {
 			continue
 		}
-		found, err := Proposals(tree, p.Name())
+		found, err := ledger.Proposals(tree, p.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -155,12 +158,12 @@ func Newest(tree fs.FS) (string, error) {
 // Latest returns the state of the newest transactions, up to max of them, oldest
 // first, and whether there are more. It reads none that is older. Only those that it
 // keeps count.
-func Latest(tree fs.FS, max int, keep func(Transaction) bool) (latest []Transaction, more bool, err error) {
+func Latest(tree fs.FS, max int, keep func(ledger.Transaction) bool) (latest []ledger.Transaction, more bool, err error) {
 	for id, err := range Backward(tree) {
 		if err != nil {
 			return nil, false, err
 		}
-		t, err := State(tree, id)
+		t, err := ledger.State(tree, id)
 		if err != nil {
 			return nil, false, err
 		}
@@ -178,15 +181,15 @@ func Latest(tree fs.FS, max int, keep func(Transaction) bool) (latest []Transact
 
 // Each returns the state of every transaction, oldest first, but for those that
 // are damaged.
-func Each(tree fs.FS) (all []Transaction, damaged []*CorruptError, err error) {
+func Each(tree fs.FS) (all []ledger.Transaction, damaged []*ledger.CorruptError, err error) {
 	ids, err := IDs(tree)
 	if err != nil {
 		return nil, nil, err
 	}
-	all = make([]Transaction, 0, len(ids))
+	all = make([]ledger.Transaction, 0, len(ids))
 	for _, id := range ids {
-		var corrupt *CorruptError
-		t, err := State(tree, id)
+		var corrupt *ledger.CorruptError
+		t, err := ledger.State(tree, id)
 		switch {
 		case errors.As(err, &corrupt):
 			damaged = append(damaged, corrupt)
@@ -200,7 +203,7 @@ func Each(tree fs.FS) (all []Transaction, damaged []*CorruptError, err error) {
 }
 
 // All is Each where nothing may be damaged.
-func All(tree fs.FS) ([]Transaction, error) {
+func All(tree fs.FS) ([]ledger.Transaction, error) {
 	all, damaged, err := Each(tree)
 	if err == nil && len(damaged) > 0 {
 		err = damaged[0]
@@ -212,24 +215,24 @@ func All(tree fs.FS) ([]Transaction, error) {
 }
 
 // Open returns the transactions that are not closed, oldest first.
-func Open(tree fs.FS) ([]Transaction, error) {
+func Open(tree fs.FS) ([]ledger.Transaction, error) {
 	all, err := All(tree)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(t Transaction) bool { return t.Closed }), nil
+	return slices.DeleteFunc(all, func(t ledger.Transaction) bool { return t.Closed }), nil
 }
 
 // StatesOnPull returns the states of the transactions of a pull request, oldest
 // first.
-func StatesOnPull(tree fs.FS, in Repository, number int) ([]Transaction, error) {
-	listed, err := OnPull(tree, number)
+func StatesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transaction, error) {
+	listed, err := ledger.OnPull(tree, number)
 	if err != nil {
 		return nil, err
 	}
-	var out []Transaction
+	var out []ledger.Transaction
 	for _, l := range listed {
-		tx, err := ListedState(tree, l.TransactionID)
+		tx, err := ledger.ListedState(tree, l.TransactionID)
 		if err != nil {
 			return nil, err
 		}
@@ -238,13 +241,4 @@ func StatesOnPull(tree fs.FS, in Repository, number int) ([]Transaction, error) 
 		}
 	}
 	return out, nil
-}
-
-// ListedState reads the state of a transaction whose id is the ledger's word,
-// as an index has it.
-func ListedState(tree fs.FS, id string) (Transaction, error) {
-	if err := CheckID(id); err != nil {
-		return Transaction{}, err
-	}
-	return State(tree, id)
 }

@@ -1,4 +1,4 @@
-package ledger
+package writing
 
 import (
 	"bytes"
@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/visible"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
 // A Scrubber takes secrets out of what is about to be stored, or shown. The
@@ -29,12 +28,12 @@ type Scrubber interface {
 }
 
 // scrubbed is an event's payload without secrets.
-func scrubbed(scrub Scrubber, p Payload) (Payload, error) {
+func scrubbed(scrub Scrubber, p ledger.Payload) (ledger.Payload, error) {
 	raw, clean, err := Scrub(scrub, p)
 	if err != nil || bytes.Equal(clean, raw) {
 		return p, err
 	}
-	return Event{Type: p.Type(), Payload: clean}.Decode()
+	return ledger.Event{Type: p.Type(), Payload: clean}.Decode()
 }
 
 // Scrub returns a document of a record as canonical JSON, as it was given and without secrets. Its ids and hashes stay
@@ -76,7 +75,7 @@ func (s staying) in(v reflect.Value) {
 			s.in(v.Index(i))
 		}
 	case reflect.Struct:
-		who, _ := reflect.TypeAssert[Actor](v)
+		who, _ := reflect.TypeAssert[ledger.Actor](v)
 		for i := range v.NumField() {
 			if !v.Type().Field(i).IsExported() {
 				continue
@@ -93,7 +92,7 @@ func (s staying) in(v reflect.Value) {
 			case name == "status", name == "from", name == "to":
 				stays = ownStatuses[field.String()]
 			case name == "source":
-				stays = slices.Contains(requestSources, field.String())
+				stays = slices.Contains(ledger.RequestSources, field.String())
 			case strings.HasSuffix(name, "_at"):
 				stays = isMoment(field.String())
 			case name == "content_type":
@@ -112,9 +111,9 @@ func (s staying) in(v reflect.Value) {
 
 // ownStatuses are those of transactions, items and steps.
 var ownStatuses = map[string]bool{
-	string(Created): true, string(InProgress): true, string(Proposed): true, string(Awaiting): true, string(Applied): true, string(Completed): true,
-	string(Failed): true, string(Interrupted): true, string(Denied): true, string(Superseded): true,
-	ItemInProgress: true, ItemCancelled: true, StepPending: true, StepSkipped: true,
+	string(ledger.Created): true, string(ledger.InProgress): true, string(ledger.Proposed): true, string(ledger.Awaiting): true, string(ledger.Applied): true, string(ledger.Completed): true,
+	string(ledger.Failed): true, string(ledger.Interrupted): true, string(ledger.Denied): true, string(ledger.Superseded): true,
+	ledger.ItemInProgress: true, ledger.ItemCancelled: true, ledger.StepPending: true, ledger.StepSkipped: true,
 }
 
 var (
@@ -136,9 +135,9 @@ var forms = map[string]func(string) bool{
 
 	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
-	"statement": isArtifact, "signature": isArtifact, "key": isArtifact, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
+	"statement": ledger.IsArtifactFile, "signature": ledger.IsArtifactFile, "key": ledger.IsArtifactFile, "key_fingerprint": isKeyFingerprint, "armored": isArmored,
 	"shown": canon.IsSum, "fingerprints": isFingerprint,
-	"path": isArtifact, "apply_artifact": isArtifact, "checks": isArtifact, "trace": isArtifact, "evidence": isArtifact, "findings": isArtifact,
+	"path": ledger.IsArtifactFile, "apply_artifact": ledger.IsArtifactFile, "checks": ledger.IsArtifactFile, "trace": ledger.IsArtifactFile, "evidence": ledger.IsArtifactFile, "findings": ledger.IsArtifactFile,
 	"proposal_id": isProposal, "source_proposal_id": isProposal,
 	"transaction_id": isID, "supersedes": isID,
 }
@@ -150,7 +149,7 @@ func IsTyped(key, value string) bool {
 	return ok && form(value)
 }
 
-func isID(s string) bool { return CheckID(s) == nil }
+func isID(s string) bool { return ledger.CheckID(s) == nil }
 
 func isGitID(s string) bool {
 	return canon.IsHex(s, 40)
@@ -160,12 +159,6 @@ func isFingerprint(s string) bool {
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "secret:"), "protected:")
 	digits, ok := strings.CutPrefix(s, "patchset:")
 	return ok && canon.IsHex64(digits)
-}
-
-func isArtifact(s string) bool {
-	id, ok := strings.CutPrefix(s, "artifacts/")
-	id, json := strings.CutSuffix(id, ".json")
-	return ok && json && canon.IsHex64(id)
 }
 
 // isMoment reports whether s is a time as this program, or a forge, writes one.
@@ -194,28 +187,15 @@ func isProposal(s string) bool {
 	return ok && canon.IsHex(digits, 16)
 }
 
-// Plural is a count with its words.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+// maxOutput is how many bytes of an output an item holds.
+const maxOutput = 4 << 10
 
-// OneLine makes foreign text safe in a line of ours: visible characters only,
-// single spaces, at most limit characters.
-func OneLine(s string, limit int) string {
-	clean := strings.Map(func(r rune) rune {
-		if Visible(r) && r != unicode.ReplacementChar {
-			return r
-		}
-		return ' '
-	}, s)
-	runes := []rune(strings.Join(strings.Fields(clean), " "))
-	if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
+// Beginning is what an item shows of an output, which an artifact has whole.
+func Beginning(output string) string {
+	if len(output) <= maxOutput {
+		return output
 	}
-	return string(runes)
+	return strings.ToValidUTF8(output[:maxOutput], "") + "\n… cut here; the artifact has more\n"
 }
 
 // EscapeBytes writes each byte that is not UTF-8 as an escape, such as \xe9, and
@@ -237,6 +217,3 @@ func EscapeBytes(s string) string {
 	}
 	return b.String()
 }
-
-// Visible reports whether a reader sees a character for what it is.
-func Visible(r rune) bool { return visible.Rune(r) }

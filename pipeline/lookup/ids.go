@@ -1,0 +1,130 @@
+package lookup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/ledger"
+)
+
+// IDs returns the ids of all transactions, oldest first.
+func IDs(tree fs.FS) ([]string, error) {
+	ids := []string{}
+	for id, err := range Backward(tree) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// Backward yields the ids of all transactions, newest first, and reads no day
+// before it comes to it. It ends with the first error.
+func Backward(tree fs.FS) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { backward(tree, ledger.TransactionsDir, 3, yield) } // year, month, day
+}
+
+// backward yields the ids of the days so many levels below dir, and reports
+// whether more are asked for.
+func backward(tree fs.FS, dir string, levels int, yield func(string, error) bool) bool {
+	if levels == 0 {
+		ids, err := idsOf(tree, dir)
+		if err != nil {
+			yield("", err)
+			return false
+		}
+		for _, id := range slices.Backward(ids) {
+			if !yield(id, nil) {
+				return false
+			}
+		}
+		return true
+	}
+	below, err := ledger.ListDir(tree, dir)
+	if err != nil {
+		yield("", err)
+		return false
+	}
+	// A year of five digits comes after one of four.
+	slices.SortFunc(below, func(a, b fs.DirEntry) int {
+		return cmp.Or(len(a.Name())-len(b.Name()), strings.Compare(a.Name(), b.Name()))
+	})
+	for _, e := range slices.Backward(below) {
+		if ledger.IsPage(path.Join(dir, e.Name())) {
+			continue
+		}
+		if !backward(tree, path.Join(dir, e.Name()), levels-1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// idsOf returns the ids of a day's transactions, oldest first.
+func idsOf(tree fs.FS, day string) ([]string, error) {
+	var ids []string
+	shards, err := ledger.ListDir(tree, day)
+	if err != nil {
+		return nil, err
+	}
+	for _, shard := range shards {
+		dir := path.Join(day, shard.Name())
+		if ledger.IsPage(dir) {
+			continue
+		}
+		entries, err := ledger.ListDir(tree, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			id := e.Name()
+			if ledger.IsPage(path.Join(dir, id)) {
+				continue
+			}
+			if dir := path.Join(dir, id); ledger.CheckID(id) != nil || ledger.Dir(id) != dir {
+				return nil, &ledger.DamagedError{Path: dir, Message: "is not where a transaction belongs"}
+			}
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// AllDenials reads what the ledger holds against any patch, the newest first.
+func AllDenials(tree fs.FS) ([]ledger.Denial, error) {
+	var out []ledger.Denial
+	err := fs.WalkDir(tree, ledger.DeniedRoot, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case name == ledger.DeniedRoot && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && ledger.IsPage(name):
+			return fs.SkipDir
+		case e.IsDir() || ledger.IsPage(name):
+			return nil
+		}
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		var one ledger.Denial
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, one)
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b ledger.Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
+	return out, err
+}
