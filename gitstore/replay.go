@@ -16,7 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
@@ -208,7 +207,7 @@ func (r *replay) same(a, b treeEntry) (bool, error) {
 }
 
 // join makes the steps of a transaction, which the remote has advanced as well,
-// again on what the remote has of it, where they commute (joining.Join). It
+// again on what the remote has of it, where they commute (writing.Join). It
 // returns each step's files, nil for a step that has nothing new; and nil if
 // the two contradict. overruled says that ours is left out: an approval of what the
 // remote has denied, or an apply of what it has applied.
@@ -231,8 +230,8 @@ func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]b
 	}
 	out = map[int]map[string][]byte{}
 	done := len(before.Events())
-	repeats := joining.Repeats(ours, there)
-	join := joining.New(there, done)
+	repeats := writing.Repeats(ours, there)
+	join := writing.NewJoin(there, done)
 	for i, s := range steps {
 		if s.place != place {
 			continue

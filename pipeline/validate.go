@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
@@ -181,10 +180,4 @@ func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (Try[
 	done.Record(s, r.Secrets, "after")
 	s.Event(&ledger.ValidateComplete{TransactionID: v.ID, ValidateID: start.ValidateID, Findings: file})
 	return Recording(v, s, writing.Title{Stage: "validate", Outcome: string(v.Status), Subject: "not as approved: " + ledger.Plural(len(found), "finding", "findings")})
-}
-
-// CheckDir verifies a transaction directory that is not in a ledger: one that
-// was exported, or, as foreign tells, another program's.
-func CheckDir(dir fs.FS) (found rule.Report, foreign bool) {
-	return rule.NewReport(ledger.Check(dir)), ledger.Foreign(dir)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/foreign"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
@@ -179,9 +180,9 @@ func (a *App) validateDir(dir string) error {
 	if info, err := os.Stat(a.path(dir)); err != nil || !info.IsDir() {
 		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
-	found, foreign := pipeline.CheckDir(os.DirFS(a.path(dir)))
+	found, isForeign := foreign.Check(os.DirFS(a.path(dir)))
 	note := ""
-	if foreign {
+	if isForeign {
 		note = " by I1 to I12 alone (another program's: its events carry no seq and prev)"
 	}
 	return a.showValidation(report.Clean(dir), note, found, "")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -196,7 +195,7 @@ func (a *App) appliedTwice(ctx context.Context, shared *gitstore.Shared, done gi
 				return nil, "", err
 			}
 		}
-		if joining.Repeats(logs[0], logs[1]) {
+		if writing.Repeats(logs[0], logs[1]) {
 			text += report.AppliedTwice(logs[0].Transaction(), logs[0].LastApply().CommitAfter, a.flags.remote, done.SetAside)
 		} else {
 			left = append(left, id)

@@ -9,13 +9,13 @@ import (
 
 // TestGittuf gives our statements to a real gittuf (v0.15.0), which COUNTERSIGN_GITTUF
 // names and .ci/foreign builds. T79: it takes what it should, and nothing that was changed.
-func TestGittuf(t *testing.T) { foreign(t, "COUNTERSIGN_GITTUF", "testdata/gittuf") }
+func TestGittuf(t *testing.T) { otherProgram(t, "COUNTERSIGN_GITTUF", "testdata/gittuf") }
 
 // TestCosign does the same with a real cosign (v3.1.1), which COUNTERSIGN_COSIGN names.
-func TestCosign(t *testing.T) { foreign(t, "COUNTERSIGN_COSIGN", "testdata/cosign") }
+func TestCosign(t *testing.T) { otherProgram(t, "COUNTERSIGN_COSIGN", "testdata/cosign") }
 
-// foreign runs scripts that are told where another's program is.
-func foreign(t *testing.T, variable, dir string) {
+// otherProgram runs scripts that are told where another's program is.
+func otherProgram(t *testing.T, variable, dir string) {
 	program := os.Getenv(variable)
 	if program == "" {
 		t.Skip(variable + " names no program")

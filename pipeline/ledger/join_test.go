@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -58,7 +57,7 @@ func TestT10JoinAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			common, theirs := len(proposed(t).Events()), proposed(t, c.theirs)
 			ours := proposed(t, c.ours)
-			j := joining.New(theirs, common)
+			j := writing.NewJoin(theirs, common)
 			_, err := j.Add(ours, common, len(ours.Events()))
 			if told := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(told, c.want) {
 				t.Fatalf("%v, want %q", err, c.want)
@@ -134,7 +133,7 @@ func TestRepeats(t *testing.T) {
 		"applied before":       {before(validated(true), completed), before(validated(false)), false},
 		"both only checked it": {before(validated(true), completed), before(validated(true), func(s *writing.Stage) { s.Artifact("note", 1) }, completed), false},
 	} {
-		if got := joining.Repeats(c.ours, c.theirs); got != c.want {
+		if got := writing.Repeats(c.ours, c.theirs); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -185,7 +184,7 @@ func TestJoinValidates(t *testing.T) {
 			}
 			theirs, common := begin(c.theirs)
 			ours, _ := begin(c.ours)
-			j := joining.New(theirs, common)
+			j := writing.NewJoin(theirs, common)
 			if _, err := j.Add(ours, common, len(ours.Events())); (err != nil) != c.fails {
 				t.Fatal(err)
 			} else if c.fails {

@@ -50,6 +50,9 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 		err = l.seen.admit(p, tx)
 	}
 	if err != nil {
+		if broken, ok := err.(*ruleError); ok {
+			broken.line = e.Seq
+		}
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
 	sum := canon.Sum(line)
@@ -114,6 +117,19 @@ type seen struct {
 	validated  bool   // since the last status the last event of a validate is that one succeeded
 }
 
+// A ruleError is an event that breaks one of I1–I9.
+type ruleError struct {
+	rule string
+	line int
+	err  error
+}
+
+func (e *ruleError) Error() string { return e.err.Error() }
+
+func breaks(rule, format string, args ...any) error {
+	return &ruleError{rule: rule, err: fmt.Errorf(format, args...)}
+}
+
 // admit refuses an event of another transaction (T15), and one that refers to
 // what is not there: an item of a turn that has not started, or with a status
 // that no item has, a decision on no open request or on another fingerprint, an
@@ -123,33 +139,39 @@ func (s *seen) admit(p Payload, tx Transaction) error {
 	if id := transactionID(p); id != tx.TransactionID {
 		return fmt.Errorf("%s is of transaction %q", p.Type(), id)
 	}
-	item := func(turn, id string, follows bool) error {
-		if !s.turns[turn] || !follows {
-			return fmt.Errorf("item %q of turn %q has no place", id, turn)
+	item := func(turn, id, typ string, follows bool) error {
+		if !s.turns[turn] || id == "" || typ == "" {
+			return breaks("I5", "item %q of turn %q has no place", id, turn)
+		}
+		if !follows {
+			return fmt.Errorf("item %q of turn %q has no place: it is none of its type", id, turn)
 		}
 		return nil
 	}
 	switch p := p.(type) {
 	case *TurnStart:
 		if p.TurnID == "" || s.turns[p.TurnID] {
-			return fmt.Errorf("turn %q cannot start", p.TurnID)
+			return breaks("I4", "turn %q cannot start", p.TurnID)
 		}
 	case *TurnItem:
-		return item(p.TurnID, p.Item.ID, p.Item.follows())
+		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.follows())
 	case *CommandItem:
-		return item(p.TurnID, p.Item.ID, p.Item.follows())
+		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.follows())
 	case *TraceItem:
-		return item(p.TurnID, p.Item.ID, p.Item.follows())
+		return item(p.TurnID, p.Item.ID, p.Item.Type, p.Item.follows())
 	case *ApprovalRequest:
 		if _, twice := s.requests[p.ApprovalRequestID]; twice {
-			return fmt.Errorf("request %q is made twice", p.ApprovalRequestID)
+			return breaks("I6", "request %q is made twice", p.ApprovalRequestID)
 		}
 		if p.ApprovalRequestID == "" {
-			return fmt.Errorf("request without an id")
+			return breaks("I6", "request without an id")
 		}
 	case *ApprovalDecision:
-		asked, known := s.requests[p.ApprovalRequestID]
-		if !known || asked.Fingerprint != p.Fingerprint || s.answered[p.ApprovalRequestID] {
+		asked := s.requests[p.ApprovalRequestID]
+		if asked == nil || s.answered[p.ApprovalRequestID] {
+			return breaks("I6", "decision on %q, which is no open request", p.ApprovalRequestID)
+		}
+		if asked.Fingerprint != p.Fingerprint {
 			return fmt.Errorf("decision on %q, which asks for no decision on %q", p.ApprovalRequestID, OneLine(p.Fingerprint, 100))
 		}
 	}
@@ -167,14 +189,14 @@ func (s *seen) admitApply(p Payload, tx Transaction) error {
 		}
 	case *ApplyStart:
 		if p.ApplyID == "" || s.applyID != "" {
-			return fmt.Errorf("apply %q cannot start while %q is open", p.ApplyID, s.applyID)
+			return breaks("I7", "apply %q cannot start while %q is open", p.ApplyID, s.applyID)
 		}
 		if tx.Status == Applied || tx.GateOnly() {
 			return fmt.Errorf("apply %q of what is applied, or is only merged", p.ApplyID)
 		}
 	case *ApplyComplete:
 		if p.ApplyID == "" || p.ApplyID != s.applyID {
-			return fmt.Errorf("apply %q is not open", p.ApplyID)
+			return breaks("I8", "apply %q is not open", p.ApplyID)
 		}
 	case *ValidateComplete:
 		placed := tx.Status == Applied || tx.Status == Proposed && tx.GateOnly() && p.Success

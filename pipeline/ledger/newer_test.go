@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
-	"github.com/countersign-dev/countersign/pipeline/joining"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -116,7 +115,7 @@ func TestJoinKeepsExtra(t *testing.T) {
 	const extra = `{"weather":["rain",1]}`
 	ours, theirs := grown(begin("ours"), extra), begin("theirs")
 	common := len(start.Events())
-	j := joining.New(theirs, common)
+	j := writing.NewJoin(theirs, common)
 	if added, err := j.Add(ours, common, len(ours.Events())); err != nil || !added {
 		t.Fatal(added, err)
 	}

@@ -11,56 +11,18 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
-// ownRules checks L1–L7, L9, L10, L20 and L24, which only our own directories promise.
-//
-// L1, L2 and L7 of the events need no look where ReadLog took them: it holds seq
-// to the number of the line, prev to the hash of the line before, and each line
-// to canonical JSON and one LF.
+// ownRules checks what a log that folds and the files of its directory promise.
 func (c *checker) ownRules() {
-	if !c.proven {
-		c.chain()
-	}
-	if c.log == nil {
-		c.Add("L9", EventsFile, "events do not fold to a state: %v", c.refuse)
-	} else {
-		if !c.folds {
-			c.Add("L9", TransactionFile, "is not what the events fold to")
-		}
-		c.oneProposal()
-		c.approvedBeforeApply()
-		c.artifacts()
-		c.risks()
-		c.again()
-		c.patches()
-		c.result()
-		c.findings()
-	}
+	c.evidence()
+	c.oneProposal()
+	c.approvedBeforeApply()
+	c.artifacts()
+	c.risks()
+	c.again()
+	c.patches()
+	c.result()
+	c.findings()
 	c.shape()
-}
-
-// chain is L1, L2 and L7 of the events. A line that is no JSON object, which was
-// told, has no place in the chain.
-func (c *checker) chain() {
-	var prev any
-	n, next := 0, 0
-	for line := range bytes.Lines(c.raw) {
-		n++
-		if !canon.IsLine(line) {
-			c.Add("L7", atLine(n), "not canonical JSON and one LF")
-		}
-		if next == len(c.events) || c.events[next].line != n {
-			continue
-		}
-		fields := c.events[next].fields
-		next++
-		if seq, _ := fields["seq"].(float64); seq != float64(n) {
-			c.Add("L1", atLine(n), "seq is %v, not %d", fields["seq"], n)
-		}
-		if got, has := fields["prev"]; !has || got != prev {
-			c.Add("L2", atLine(n), "prev is not the hash of the line before")
-		}
-		prev = canon.Sum(line)
-	}
 }
 
 // approvedBeforeApply: when apply/start was recorded, nobody had denied, and as

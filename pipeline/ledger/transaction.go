@@ -149,10 +149,10 @@ func (t *Transaction) GateOnly() bool {
 // the transaction unusable then.
 func (t *Transaction) fold(at string, p Payload) error {
 	if t.Closed {
-		return fmt.Errorf("%s after tx/close", p.Type())
+		return breaks("I9", "%s after tx/close", p.Type())
 	}
 	if _, first := p.(*Meta); first != (t.TransactionID == "") {
-		return fmt.Errorf("tx/meta must be the first event and only that")
+		return breaks("I1", "tx/meta must be the first event and only that")
 	}
 	t.UpdatedAt = at
 	switch p := p.(type) {
@@ -168,7 +168,7 @@ func (t *Transaction) fold(at string, p Payload) error {
 		}
 	case *StatusChange:
 		if p.From != t.Status {
-			return fmt.Errorf("tx/status from %s, the status is %s", p.From, t.Status)
+			return breaks("I3", "tx/status from %s, the status is %s", p.From, t.Status)
 		}
 		// A merge is the one way to Completed that leads past Applied.
 		merged := t.GateOnly() && p.From == Proposed && p.To == Completed

@@ -1,5 +1,4 @@
-// Package joining makes one log of two that began the same way, for the two ledgers of a clone and its remote.
-package joining
+package writing
 
 import (
 	"bytes"
@@ -25,8 +24,8 @@ type Join struct {
 	overruled bool // an approval was left out, as the log has a denial
 }
 
-// New begins after the first events, which both logs have.
-func New(log *ledger.Log, common int) *Join {
+// NewJoin begins after the first events, which both logs have.
+func NewJoin(log *ledger.Log, common int) *Join {
 	j := &Join{log: log, common: min(common, len(log.Payloads())), renamed: map[string]string{}}
 	j.hard = slices.ContainsFunc(log.Payloads()[j.common:], func(p ledger.Payload) bool { return !commutes(p) })
 	return j
