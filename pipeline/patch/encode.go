@@ -128,6 +128,16 @@ func headerName(name string) string {
 const contextLines = 3
 
 func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
+	size := 100 // a large hunk is written without growing, which would take its memory three times
+	for _, e := range h.Edits {
+		for _, line := range new[e.NewStart:e.NewEnd] {
+			size += 1 + len(line)
+		}
+	}
+	for _, line := range old[h.OldStart : h.OldStart+h.OldLines] {
+		size += 1 + len(line)
+	}
+	b.Grow(size)
 	b.WriteString(hunkHeader(h.OldStart, h.OldLines, h.NewStart, h.NewLines))
 	at := h.OldStart
 	for _, e := range h.Edits {

@@ -125,21 +125,10 @@ func common[Line any](a, b []Line, equal func(Line, Line) bool) (prefix, suffix 
 
 // Lines splits data after each LF. The last line may lack its LF; empty data has
 // no lines. The lines are parts of data, nothing is copied.
-func Lines(data []byte) [][]byte { return AppendLines(nil, data) }
-
-// AppendLines appends the lines of data to lines, whose room can be used again
-// for the next file.
-func AppendLines(lines [][]byte, data []byte) [][]byte {
-	if len(data) > 0 {
-		lines = slices.Grow(lines, bytes.Count(data, []byte("\n"))+1)
-	}
-	for len(data) > 0 {
-		end := bytes.IndexByte(data, '\n') + 1
-		if end == 0 {
-			end = len(data)
-		}
-		lines = append(lines, data[:end:end])
-		data = data[end:]
+func Lines(data []byte) [][]byte {
+	lines := make([][]byte, 0, bytes.Count(data, []byte("\n"))+1)
+	for line := range bytes.Lines(data) {
+		lines = append(lines, line)
 	}
 	return lines
 }
