@@ -57,12 +57,8 @@ func (s *scanner) fragment() error {
 		return s.fail("malformed binary size")
 	}
 	for len(s.rest) > 0 && !s.at("\n") {
-		line := s.next()
-		if s.cut {
+		if s.next(); s.cut {
 			break
-		}
-		if n := encodedLen(line[0]); n == 0 || len(line) != 1+n || !isBase85(line[1:]) {
-			return s.fail("malformed binary line")
 		}
 	}
 	if len(s.rest) == 0 {
@@ -72,41 +68,12 @@ func (s *scanner) fragment() error {
 	return nil
 }
 
-// encodedLen is the number of characters after a length letter, 0 for another
-// character: A to Z stand for 1 to 26 bytes, a to z for 27 to 52, and each four
-// bytes are five characters.
-func encodedLen(letter byte) int {
-	switch {
-	case 'A' <= letter && letter <= 'Z':
-		return (int(letter-'A') + 4) / 4 * 5
-	case 'a' <= letter && letter <= 'z':
-		return (int(letter-'a') + 30) / 4 * 5
-	}
-	return 0
-}
-
-func isBase85(line []byte) bool {
-	for _, c := range line {
-		if !inBase85[c] {
-			return false
-		}
-	}
-	return true
-}
-
-var inBase85 = func() (in [256]bool) {
-	for _, c := range []byte(base85) {
-		in[c] = true
-	}
-	return in
-}()
-
 // readBinary takes the forward half of a binary section. As for git, the index
 // line must say in full what it is made for and what it makes.
 func (s *section) readBinary(text []byte) error {
 	f, err := s.secondOpinion(text)
-	if err != nil {
-		return err
+	if err != nil || f.BinaryFragment == nil {
+		return &patch.Error{Line: s.line, Message: "malformed binary patch"}
 	}
 	if n := len(s.oldID); n != len(s.newID) || n != 40 && n != 64 {
 		return &patch.Error{Line: s.line, Message: "binary patch without full object ids in its index line"}
@@ -120,9 +87,13 @@ func (s section) applyBinary(before []byte) ([]byte, error) {
 	if s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
 		return nil, errors.New("the binary patch was made for another content")
 	}
-	data, err := inflate(s.binary)
+	data, err := inflate(s.binary) // go-gitdiff does it again, and does not see what follows the stream
 	if err == nil && s.binary.Method == gitdiff.BinaryPatchDelta {
-		data, err = applyDelta(before, data)
+		var out bytes.Buffer
+		if gitdiff.NewBinaryApplier(&out, bytes.NewReader(before), gitdiff.WithMaxBinaryFragmentBytes(-1)).ApplyFragment(s.binary) != nil {
+			err = errDelta // it reads outside of before, or makes not as many bytes as it says
+		}
+		data = out.Bytes()
 	}
 	if err != nil {
 		return nil, err
@@ -287,67 +258,6 @@ const maxVarint = 9
 
 var errDelta = errors.New("malformed binary delta")
 
-// applyDelta runs a Git delta (gitformat-pack(5), "Deltified representation")
-// on before. It can read only inside before and makes exactly as many bytes as
-// the delta announces, which the caller bounds.
-func applyDelta(before, delta []byte) ([]byte, error) {
-	from, to, delta, err := deltaSizes(delta)
-	switch {
-	case err != nil:
-		return nil, err
-	case from != int64(len(before)):
-		return nil, errors.New("binary delta is for a file of another size")
-	}
-	out := make([]byte, 0, to)
-	for len(delta) > 0 {
-		var piece []byte
-		if piece, delta, err = deltaPiece(before, delta); err != nil {
-			return nil, err
-		}
-		if len(out)+len(piece) > int(to) {
-			return nil, errSize
-		}
-		out = append(out, piece...)
-	}
-	if len(out) != int(to) {
-		return nil, errSize
-	}
-	return out, nil
-}
-
-// deltaPiece is what one instruction adds: bytes of the delta itself, or of
-// before.
-func deltaPiece(before, delta []byte) (piece, rest []byte, err error) {
-	op, delta := delta[0], delta[1:]
-	switch {
-	case op == 0:
-		return nil, nil, errDelta
-	case op < 0x80 && int(op) > len(delta):
-		return nil, nil, errDelta
-	case op < 0x80:
-		return delta[:op], delta[op:], nil
-	}
-	var arg [7]int // four bytes of the offset, three of the size, little endian
-	for i := range arg {
-		if op&(1<<i) == 0 {
-			continue
-		}
-		if len(delta) == 0 {
-			return nil, nil, errDelta
-		}
-		arg[i], delta = int(delta[0]), delta[1:]
-	}
-	offset := arg[0] | arg[1]<<8 | arg[2]<<16 | arg[3]<<24
-	size := arg[4] | arg[5]<<8 | arg[6]<<16
-	if size == 0 {
-		size = 0x10000
-	}
-	if offset > len(before) || size > len(before)-offset {
-		return nil, nil, errors.New("binary delta reads outside the file")
-	}
-	return before[offset : offset+size], delta, nil
-}
-
 // deltaSizes reads the sizes of the old and the new file.
 func deltaSizes(delta []byte) (from, to int64, rest []byte, err error) {
 	if from, delta, err = varint(delta); err != nil {
@@ -400,5 +310,3 @@ func size(f *patch.File) int {
 type TooLargeError struct{ Path string }
 
 func (e *TooLargeError) Error() string { return patch.Quote(e.Path) + " is too large" }
-
-const base85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
