@@ -215,15 +215,19 @@ func (r *reader) binary(p *Part) error {
 		for digits := range slices.Chunk(line[1:], 5) {
 			n := uint32(0)
 			for _, digit := range digits {
-				n = 85*n + uint32(strings.IndexByte(base85, digit)) //nolint:gosec // what is no digit is found below
+				n = 85*n + uint32(strings.IndexByte(base85, digit)) // what is no digit is found below
 			}
 			stream = binary.BigEndian.AppendUint32(stream, n)
 		}
 	}
 	p.Binary, p.Data = true, stored(stream)
 	var again bytes.Buffer
-	if writeBinary(&again, p.Data); !bytes.Equal(again.Bytes(), start[:len(start)-len(r.rest)]) || p.Kind == Delete && len(p.Data) > 0 {
+	writeBinary(&again, p.Data)
+	switch {
+	case !bytes.Equal(again.Bytes(), start[:len(start)-len(r.rest)]):
 		return errors.New("its binary content is not in canonical form")
+	case p.Kind == Add && !isBinary(p.Data), p.Kind == Delete && len(p.Data) > 0:
+		return errors.New("its content is not binary")
 	}
 	return nil
 }
@@ -277,7 +281,7 @@ func parseRange(text string) (start, lines int) {
 	first, length, whole := strings.Cut(text, ",")
 	number := func(s string) int {
 		n, _ := strconv.ParseUint(s, 10, 31)
-		return int(n) //nolint:gosec // it has 31 bits
+		return int(n)
 	}
 	if start, lines = number(first), 1; whole {
 		lines = number(length)

@@ -134,6 +134,7 @@ func TestT53Form(t *testing.T) {
 		"a new file of two hunks": {"diff --git a/f b/f\nnew file mode 100644\nindex " + no + ".." + b + "\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n@@ -0,0 +2 @@\n+b\n", "one hunk"},
 		"deflated":                {"diff --git a/f b/f\nnew file mode 100644\nindex " + no + ".." + b + "\nGIT binary patch\nliteral 1\nIcmZQ%00IC22><{9\n\n", "binary content"},
 		"another size":            {"diff --git a/f b/f\nnew file mode 100644\nindex " + no + ".." + b + "\nGIT binary patch\nliteral 2\nMcmb000000100000004\n\n", "binary content"},
+		"no NUL":                  {"diff --git a/f b/f\nnew file mode 100644\nindex " + no + ".." + b + "\nGIT binary patch\nliteral 1\nLcmV+c0RI1Y0C@m;\n\n", "is not binary"},
 	} {
 		_, err := patch.Parse([]byte(c.raw))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
