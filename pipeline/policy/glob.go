@@ -3,8 +3,9 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
@@ -35,10 +36,19 @@ type Glob struct {
 	shallow   bool   // does not match what is in a directory that it matches
 }
 
-// A part is a component of a glob: **, or tokens.
+// A part is a component of a glob: ** if deep, or a name, or where that has wildcards what they
+// come to as a regular expression.
 type part struct {
-	deep   bool
-	tokens []globToken
+	deep    bool
+	name    string
+	pattern *regexp.Regexp
+}
+
+func (p part) matches(name string) bool {
+	if p.pattern != nil {
+		return p.pattern.MatchString(name)
+	}
+	return p.name == name
 }
 
 const mostGlob = 256 // characters
@@ -69,7 +79,10 @@ func parseGlob(s string, exact bool) (Glob, error) {
 		g.parts = append(g.parts, part{deep: true})
 	}
 	names := strings.Split(body, "/")
-	for i, name := range names {
+	if names[len(names)-1] == "**" {
+		names = append(names, "*") // at least one
+	}
+	for _, name := range names {
 		var p part
 		var err error
 		switch name {
@@ -80,15 +93,12 @@ func parseGlob(s string, exact bool) (Glob, error) {
 		case "**":
 			p.deep = true
 		default:
-			p.tokens, err = parseTokens(name, exact)
+			p, err = parsePart(name, exact)
 		}
 		if err != nil {
 			return Glob{}, fmt.Errorf("glob %q: %w", shorten(s), err)
 		}
 		g.parts = append(g.parts, p)
-		if p.deep && i == len(names)-1 {
-			g.parts = append(g.parts, part{tokens: []globToken{{star: true}}}) // at least one
-		}
 	}
 	return g, nil
 }
@@ -132,7 +142,7 @@ func (g Glob) match(names []string) bool {
 			case !next[k]:
 			case p.deep:
 				g.reach(after, k)
-			case matchName(p.tokens, name):
+			case p.matches(name):
 				g.reach(after, k+1)
 			}
 		}
@@ -155,196 +165,111 @@ func (g Glob) reach(set []bool, k int) {
 	}
 }
 
-// A globToken matches one character, or with star any number of them.
-type globToken struct {
-	star  bool
-	any   bool // ?
-	class *class
-	char  rune // folded unless the glob is exact, where it is none of the others
-}
-
-// parseTokens reads a component of a glob.
-func parseTokens(name string, exact bool) ([]globToken, error) {
-	var out []globToken
+// parsePart reads a component of a glob. Plain characters are folded together, as an accent joins
+// the letter before.
+func parsePart(name string, exact bool) (p part, err error) {
+	var expr, plain strings.Builder
+	wild := false
+	flush := func() {
+		text := plain.String()
+		if !exact {
+			text = casefold.Name(text)
+		}
+		p.name += text
+		expr.WriteString(regexp.QuoteMeta(text))
+		plain.Reset()
+	}
 	for name != "" {
-		switch name[0] {
+		first, rest := name[0], name[1:]
+		if strings.IndexByte("*?[", first) >= 0 {
+			flush()
+			wild = true
+		}
+		switch first {
 		case '*':
-			if len(out) == 0 || !out[len(out)-1].star {
-				out = append(out, globToken{star: true})
-			}
-			name = name[1:]
+			expr.WriteString(".*")
+			name = strings.TrimLeft(rest, "*")
 		case '?':
-			out, name = append(out, globToken{any: true}), name[1:]
+			expr.WriteString(".")
+			name = rest
 		case '[':
-			set, rest, err := parseClass(name[1:])
-			if err != nil {
-				return nil, err
+			var class string
+			if class, name, err = parseClass(rest); err != nil {
+				return p, err
 			}
-			out, name = append(out, globToken{class: set}), rest
+			expr.WriteString(class)
 		default:
-			var plain string
-			if plain, name = cutPlain(name); plain == "" {
-				return nil, errors.New(`ends in \, or has it before a slash`)
+			if first == '\\' {
+				name = rest
 			}
-			if !exact {
-				plain = casefold.Name(plain)
-			}
-			for _, c := range plain {
-				out = append(out, globToken{char: c})
-			}
-		}
-	}
-	return out, nil
-}
-
-// cutPlain takes the characters up to the next special one, without their
-// backslashes. They are folded together, as an accent joins the letter before.
-func cutPlain(name string) (plain, rest string) {
-	var b strings.Builder
-	for name != "" && !strings.ContainsRune("*?[", rune(name[0])) {
-		if name[0] == '\\' {
-			name = name[1:]
 			if name == "" {
-				return "", ""
+				return p, errors.New(`ends in \, or has it before a slash`)
 			}
-		}
-		_, size := utf8.DecodeRuneInString(name)
-		b.WriteString(name[:size])
-		name = name[size:]
-	}
-	return b.String(), name
-}
-
-func (t globToken) matches(c rune) bool {
-	switch {
-	case t.any:
-		return true
-	case t.class != nil:
-		return t.class.has(c)
-	}
-	return t.char == c
-}
-
-// matchName matches a component. When it fails it goes back to the last star
-// only, which then takes one character more: an earlier star could not help.
-func matchName(tokens []globToken, name string) bool {
-	chars := []rune(name)
-	t, star, from := 0, -1, 0
-	for i := 0; i < len(chars); {
-		switch {
-		case t < len(tokens) && tokens[t].star:
-			star, from = t, i
-			t++
-		case t < len(tokens) && tokens[t].matches(chars[i]):
-			t, i = t+1, i+1
-		case star >= 0:
-			from++
-			t, i = star+1, from
-		default:
-			return false
+			_, size := utf8.DecodeRuneInString(name)
+			plain.WriteString(name[:size])
+			name = name[size:]
 		}
 	}
-	for t < len(tokens) && tokens[t].star {
-		t++
+	flush()
+	if wild {
+		p.pattern, err = regexp.Compile(`(?s)\A` + expr.String() + `\z`)
 	}
-	return t == len(tokens)
+	return p, err
 }
 
-// A class is what stands in brackets.
-type class struct {
-	negated bool
-	ranges  [][2]rune
-	named   []func(rune) bool
-}
+// classes are POSIX's, of ASCII as in git (wildmatch.c).
+var classes = strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit")
 
-// named are POSIX's classes, of ASCII as in git (wildmatch.c).
-var named = map[string]func(rune) bool{
-	"alnum":  func(c rune) bool { return isLetter(c) || isDigit(c) },
-	"alpha":  isLetter,
-	"blank":  func(c rune) bool { return c == ' ' || c == '\t' },
-	"cntrl":  func(c rune) bool { return c < ' ' || c == 0x7F },
-	"digit":  isDigit,
-	"graph":  func(c rune) bool { return '!' <= c && c <= '~' },
-	"lower":  isLetter, // as case does not count
-	"print":  func(c rune) bool { return ' ' <= c && c <= '~' },
-	"punct":  func(c rune) bool { return '!' <= c && c <= '~' && !isLetter(c) && !isDigit(c) },
-	"space":  func(c rune) bool { return c == ' ' || '\t' <= c && c <= '\r' },
-	"upper":  isLetter,
-	"xdigit": func(c rune) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' },
-}
-
-func isLetter(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-func isDigit(c rune) bool { return '0' <= c && c <= '9' }
-
-// parseClass reads a class after its bracket, up to and with the closing one.
-func parseClass(s string) (*class, string, error) {
-	set := &class{}
+// parseClass reads a class after its bracket, up to and with the closing one, as a regular
+// expression to which case is nothing.
+func parseClass(s string) (expr, rest string, err error) {
+	var b strings.Builder
+	b.WriteString("(?i:[")
 	if s != "" && (s[0] == '!' || s[0] == '^') {
-		set.negated, s = true, s[1:]
+		b.WriteByte('^')
+		s = s[1:]
 	}
 	for first := true; ; first = false {
 		switch {
 		case s == "":
-			return nil, "", errors.New("a [ has no ] in the same component")
+			return "", "", errOpen
 		case s[0] == ']' && !first:
-			return set, s[1:], nil
+			return b.String() + "])", s[1:], nil
 		case strings.HasPrefix(s, "[:"):
 			name, rest, ok := strings.Cut(s[2:], ":]")
-			if !ok || named[name] == nil {
-				return nil, "", fmt.Errorf("unknown class in %q", shorten("["+s))
+			if !ok || !slices.Contains(classes, name) {
+				return "", "", fmt.Errorf("unknown class in %q", shorten("["+s))
 			}
-			set.named, s = append(set.named, named[name]), rest
+			b.WriteString("[:" + name + ":]")
+			s = rest
 		default:
 			low, rest, err := classChar(s)
 			if err != nil {
-				return nil, "", err
+				return "", "", err
 			}
 			high := low
 			if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
 				if high, rest, err = classChar(rest[1:]); err != nil {
-					return nil, "", err
+					return "", "", err
 				}
 			}
 			if high < low {
-				return nil, "", fmt.Errorf("the range %c-%c is empty", low, high)
+				return "", "", fmt.Errorf("the range %c-%c is empty", low, high)
 			}
-			set.ranges, s = append(set.ranges, [2]rune{low, high}), rest
+			fmt.Fprintf(&b, `\x{%X}-\x{%X}`, low, high)
+			s = rest
 		}
 	}
 }
+
+var errOpen = errors.New("a [ has no ] in the same component")
 
 // classChar reads one character of a class.
 func classChar(s string) (rune, string, error) {
-	if s[0] == '\\' {
-		s = s[1:]
-	}
+	s = strings.TrimPrefix(s, `\`)
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
-		return 0, "", errors.New("a [ has no ] in the same component")
+		return 0, "", errOpen
 	}
 	return c, s[size:], nil
-}
-
-// has reports whether a character, in any case, is in the class.
-func (s *class) has(c rune) bool {
-	in := s.hasExactly(c)
-	for o := unicode.SimpleFold(c); o != c && !in; o = unicode.SimpleFold(o) {
-		in = s.hasExactly(o)
-	}
-	return in != s.negated
-}
-
-func (s *class) hasExactly(c rune) bool {
-	for _, r := range s.ranges {
-		if r[0] <= c && c <= r[1] {
-			return true
-		}
-	}
-	for _, is := range s.named {
-		if is(c) {
-			return true
-		}
-	}
-	return false
 }
