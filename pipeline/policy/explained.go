@@ -29,48 +29,16 @@ const (
 
 var decisionKinds = []DecisionKind{SignedDecision, ForgeDecision, LocalDecision}
 
-// decisions reads a list of kinds, in any order. It is empty only in what Tighten made.
-func decisions(dst *[]DecisionKind) read {
-	return func(r *reader, n node, key string) {
-		var said []DecisionKind
-		kinds := list(func(r *reader, n node, key string) {
-			var kind DecisionKind
-			before := len(r.problems)
-			word(&kind, decisionKinds)(r, n, key)
-			appendOnce(r, &said, kind, n.mark, key, before)
-		})
-		if !r.joined {
-			kinds = filled(kinds, "by which no decision accounts for a commit")
-		}
-		kinds(r, n, key)
-		*dst = append([]DecisionKind{}, intersection(decisionKinds, said)...)
-	}
-}
-
-// tightenDecisions are the kinds that both have. Of a base alone no local ones are taken, as
-// whether they account by default depends on more than the Policy.
-func tightenDecisions(p, base []DecisionKind) []DecisionKind {
-	switch {
-	case base == nil || p == nil && len(base) == len(decisionKinds):
-		return p
-	case p == nil:
-		p = []DecisionKind{SignedDecision, ForgeDecision}
-	}
-	return append([]DecisionKind{}, intersection(p, base)...)
-}
-
 // A Negated key is false in the file where the value is true, and left out where it is false.
 type Negated bool
 
 // MarshalJSON writes the file's word.
 func (n Negated) MarshalJSON() ([]byte, error) { return json.Marshal(!bool(n)) }
 
-func negated(dst *Negated) read {
-	return func(r *reader, n node, key string) {
-		said := !bool(*dst)
-		boolean(&said)(r, n, key)
-		*dst = Negated(!said)
-	}
+// UnmarshalJSON reads it.
+func (n *Negated) UnmarshalJSON(raw []byte) error {
+	*n = string(raw) == "false"
+	return nil
 }
 
 // Merges says which merges are accounted for: none where it is "".
@@ -88,26 +56,6 @@ type VersionBot struct {
 	Keys  string   `json:"keys"`
 	Paths []string `json:"paths"`
 	Modes bool     `json:"modes,omitempty"`
-}
-
-func versionBots(dst *[]VersionBot) read {
-	return list(func(r *reader, n node, key string) {
-		var bot VersionBot
-		ok := r.mapping(n, key,
-			field{"keys", text(&bot.Keys, pathForm)},
-			field{"paths", paths(&bot.Paths)},
-			field{"modes", boolean(&bot.Modes)},
-		)
-		for _, name := range []string{"keys", "paths"} {
-			if ok && !n.has(name) {
-				r.problem(n.mark, key, "has no "+name)
-			}
-		}
-		if len(bot.Paths) > mostGlobs {
-			r.problem(n.mark, key, fmt.Sprintf("more than %d globs", mostGlobs))
-		}
-		*dst = append(*dst, bot)
-	})
 }
 
 // botKeysRule is the name of the rule that protects the n-th bot's file of keys.

@@ -52,10 +52,11 @@
 package policy
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -215,20 +216,6 @@ const (
 
 var parts = []Part{Proposing, Requesting}
 
-// independent reads a list of parts, in any order.
-func independent(dst *[]Part) read {
-	return func(r *reader, n node, key string) {
-		var said []Part
-		filled(list(func(r *reader, n node, key string) {
-			var part Part
-			before := len(r.problems)
-			word(&part, parts)(r, n, key)
-			appendOnce(r, &said, part, n.mark, key, before)
-		}), "which asks for nobody")(r, n, key)
-		*dst = intersection(parts, said)
-	}
-}
-
 // A Permission is what somebody may do in a repository of the forge.
 type Permission string
 
@@ -334,6 +321,15 @@ func (l Local) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l == LocalAlways)
 }
 
+// UnmarshalJSON reads true or false.
+func (l *Local) UnmarshalJSON(raw []byte) error {
+	*l = LocalNever
+	if string(raw) == "true" {
+		*l = LocalAlways
+	}
+	return nil
+}
+
 // A Signing is what signed decisions are worth.
 type Signing string
 
@@ -361,6 +357,13 @@ func (a Approvals) Signing() Signing {
 
 // A Duration is a whole number of seconds, written as such: "600s".
 type Duration time.Duration
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Duration) UnmarshalText(text []byte) error {
+	seconds, err := strconv.ParseInt(strings.TrimSuffix(string(text), "s"), 10, 64)
+	*d = Duration(seconds) * Duration(time.Second)
+	return err
+}
 
 // MarshalText writes d in seconds, which the file takes too.
 func (d Duration) MarshalText() ([]byte, error) {
@@ -391,32 +394,63 @@ const Ask SameDirectory = "ask"
 // mostDrift is more commits than anybody would want to allow.
 const mostDrift = 100_000
 
-func drift(dst **Drift) read {
-	return func(r *reader, n node, key string) {
-		commits := -1
-		d := &Drift{}
-		ok := r.mapping(n, key,
-			field{"commits", number(&commits, 0, mostDrift)},
-			field{"same_directory", word(&d.SameDirectory, []SameDirectory{Ask})},
-		)
-		if ok && len(n.keys) == 0 {
-			r.problem(n.mark, key, "bounds nothing", "commits", "same_directory")
-		}
-		if commits >= 0 {
-			d.Commits = &commits
-		}
-		*dst = d
-	}
+// A Command is one that may be run: exactly this Argv. With Shell it is one
+// string, which a shell reads. Env names the variables that it sees beside the
+// sandbox's own.
+type Command struct {
+	Argv    []string `json:"argv"`
+	Shell   bool     `json:"shell,omitempty"`
+	Timeout Duration `json:"timeout"`
+	Network bool     `json:"network"`
+	Env     []string `json:"env,omitempty"`
 }
 
-// tightenDrift has the bounds of both.
-func tightenDrift(p, base *Drift) *Drift {
-	if p == nil || base == nil {
-		return cmp.Or(p, base)
+// A Check is a Command that always runs before a branch moves. Where it is
+// Required, its failure stops the change.
+type Check struct {
+	Command
+	Required bool `json:"required"`
+}
+
+// Same reports whether argv is this command: every argument, byte for byte.
+func (c Command) Same(argv []string) bool { return slices.Equal(c.Argv, argv) }
+
+// Text is the command as a Proposal would write it.
+func (c Command) Text() string { return strings.Join(c.Argv, " ") }
+
+// Allowed returns the entry of Allow that argv is, and whether there is one.
+func (c Commands) Allowed(argv []string) (Command, bool) {
+	i := slices.IndexFunc(c.Allow, func(c Command) bool { return c.Same(argv) })
+	if i < 0 {
+		return Command{}, false
 	}
-	out := Drift{cmp.Or(p.Commits, base.Commits), cmp.Or(p.SameDirectory, base.SameDirectory)}
-	if base.Commits != nil && *base.Commits < *out.Commits {
-		out.Commits = base.Commits
+	return c.Allow[i], true
+}
+
+// DefaultTimeout is how long a command may run where its entry does not say.
+const DefaultTimeout = Duration(10 * time.Minute)
+
+// IsAccount reports whether an entry of the file names an account. Digits are a
+// numeric id and never a login, so that nobody registers a login which is
+// another's id; what has a colon, as local:ada@example.org, is an id too.
+// Anything else is a login, in which case does not count. A login can be given
+// up and taken by somebody else (T11): where that matters the file has the id.
+func IsAccount(entry, id, login string) bool {
+	if entry == "" {
+		return false
 	}
-	return &out
+	if strings.Trim(entry, "0123456789") == "" || strings.Contains(entry, ":") {
+		return entry == id
+	}
+	return strings.EqualFold(entry, login)
+}
+
+// IsBot reports whether the file lists an account under bots.
+func (p Policy) IsBot(id, login string) bool { return listed(p.Bots, id, login) }
+
+// Lists reports whether a need's Users have an account.
+func (n Need) Lists(id, login string) bool { return listed(n.Users, id, login) }
+
+func listed(entries []string, id, login string) bool {
+	return slices.ContainsFunc(entries, func(e string) bool { return IsAccount(e, id, login) })
 }

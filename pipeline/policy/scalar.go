@@ -12,56 +12,122 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
-func boolean(dst *bool) read {
-	return func(r *reader, n node, key string) {
-		switch {
-		case !r.is(n, key, isBool):
-		case n.text == "true", n.text == "false":
-			*dst = n.text == "true"
-		default:
-			r.problem(n.mark, key, fmt.Sprintf("is %q", shorten(n.text)), "true", "false")
+// A read takes a node for the value of a key. It returns the value as the canonical JSON of a
+// Policy has it; nil is a problem, which it tells, or what says no more than its absence.
+type read func(r *reader, n node, key string) any
+
+// A field is a key of a mapping and what reads its value. Required ones may not be left out.
+type field struct {
+	name     string
+	read     read
+	required bool
+}
+
+// section reads a mapping whose keys are those of fields.
+func section(fields ...field) read {
+	return func(r *reader, n node, key string) any {
+		if !r.is(n, key, isMapping) {
+			return nil
 		}
+		out, seen := map[string]any{}, map[string]mark{}
+		for i, k := range n.keys {
+			name := strings.TrimPrefix(key+"."+k.text, ".")
+			f := slices.IndexFunc(fields, func(f field) bool { return f.name == k.text })
+			first, twice := seen[k.text]
+			switch {
+			case k.kind != isText || f < 0:
+				r.problem(k.mark, key, fmt.Sprintf("unknown key %q", shorten(k.text)), names(fields)...)
+			case twice:
+				r.problem(k.mark, name, fmt.Sprintf("appears twice; first on line %d", first.line))
+			default:
+				seen[k.text] = k.mark
+				if v := fields[f].read(r, n.values[i], name); v != nil {
+					out[k.text] = v
+				}
+			}
+		}
+		for _, f := range fields {
+			if _, has := seen[f.name]; f.required && !has {
+				r.problem(n.mark, key, "has no "+f.name)
+			}
+		}
+		return out
 	}
+}
+
+func names(fields []field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// is refuses a node of another kind.
+func (r *reader) is(n node, key string, want ...kind) bool {
+	if slices.Contains(want, n.kind) {
+		return true
+	}
+	message := fmt.Sprintf("is %s, not %s", n.kind, strings.Join(texts(want), " or "))
+	if slices.Contains(want, isText) && (n.kind == isInteger || n.kind == isBool) {
+		message += "; as text it needs quotes"
+	}
+	r.problem(n.mark, key, message)
+	return false
+}
+
+func texts[T ~string](words []T) (out []string) {
+	for _, w := range words {
+		out = append(out, string(w))
+	}
+	return out
+}
+
+func boolean(r *reader, n node, key string) any {
+	switch {
+	case !r.is(n, key, isBool):
+	case n.text == "true", n.text == "false":
+		return n.text == "true"
+	default:
+		r.problem(n.mark, key, fmt.Sprintf("is %q", shorten(n.text)), "true", "false")
+	}
+	return nil
 }
 
 var decimal = lazyregexp.New(`^(0|-?[1-9][0-9]*)$`)
 
 // number reads a decimal integer from least to most. YAML's other forms (0x10,
 // 010, 1_000) mean different things to different readers.
-func number[T int | int64](dst *T, least, most T) read {
-	return func(r *reader, n node, key string) {
+func number(least, most int64) read {
+	return func(r *reader, n node, key string) any {
 		if !r.is(n, key, isInteger) {
-			return
+			return nil
 		}
 		v, err := strconv.ParseInt(n.text, 10, 64)
 		switch {
 		case !decimal().MatchString(n.text):
 			r.problem(n.mark, key, fmt.Sprintf("%s is not a plain decimal number", shorten(n.text)))
-		case least == most && v != int64(least):
+		case least == most && v != least:
 			r.problem(n.mark, key, fmt.Sprintf("is %s; this program reads %d", shorten(n.text), least))
-		case err != nil || v < int64(least) || v > int64(most):
+		case err != nil || v < least || v > most:
 			r.problem(n.mark, key, fmt.Sprintf("is %s, not from %d to %d", shorten(n.text), least, most))
 		default:
-			*dst = T(v)
+			return v
 		}
+		return nil
 	}
 }
 
 // word reads one of a few words.
-func word[T ~string](dst *T, allowed []T) read {
-	return func(r *reader, n node, key string) {
+func word[T ~string](allowed ...T) read {
+	return func(r *reader, n node, key string) any {
 		if !r.is(n, key, isText) {
-			return
+			return nil
 		}
 		if slices.Contains(allowed, T(n.text)) {
-			*dst = T(n.text)
-			return
+			return n.text
 		}
-		words := make([]string, len(allowed))
-		for i, w := range allowed {
-			words[i] = string(w)
-		}
-		r.problem(n.mark, key, fmt.Sprintf("is %q", shorten(n.text)), words...)
+		r.problem(n.mark, key, fmt.Sprintf("is %q", shorten(n.text)), texts(allowed)...)
+		return nil
 	}
 }
 
@@ -72,10 +138,13 @@ type form struct {
 	message string
 }
 
-func text(dst *string, f form) read {
-	return func(r *reader, n node, key string) {
+// anyText is text of up to most characters.
+func anyText(most int) form { return form{nil, most, "text"} }
+
+func text(f form) read {
+	return func(r *reader, n node, key string) any {
 		if !r.is(n, key, isText) {
-			return
+			return nil
 		}
 		s, wrong := n.text, ""
 		for i, c := range s { // an escape can make any
@@ -95,123 +164,12 @@ func text(dst *string, f form) read {
 		}
 		if wrong != "" {
 			r.problem(n.mark, key, wrong)
-			return
+			return nil
 		}
-		*dst = s
+		return s
 	}
 }
 
-// texts reads a list of texts, none of which may stand there twice.
-func texts(dst *[]string, f form) read {
-	return list(func(r *reader, n node, key string) {
-		var s string
-		before := len(r.problems)
-		text(&s, f)(r, n, key)
-		appendOnce(r, dst, s, n.mark, key, before)
-	})
-}
-
-// appendOnce adds s unless reading it was a problem or it is there already.
-func appendOnce[T ~string](r *reader, dst *[]T, s T, m mark, key string, before int) {
-	switch {
-	case len(r.problems) > before:
-	case slices.Contains(*dst, s):
-		r.problem(m, key, fmt.Sprintf("%q appears twice in this list", shorten(string(s))))
-	default:
-		*dst = append(*dst, s)
-	}
-}
-
-var (
-	durationForm = form{lazyregexp.New(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
-	units        = map[byte]time.Duration{
-		's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
-	}
-)
-
-// duration reads a number and its unit, at least a second and not over most.
-func duration(dst *Duration, most time.Duration) read {
-	return func(r *reader, n node, key string) {
-		var s string
-		text(&s, durationForm)(r, n, key)
-		if s == "" {
-			return
-		}
-		count, _ := strconv.ParseInt(s[:len(s)-1], 10, 64)
-		unit := units[s[len(s)-1]]
-		if count > int64(most/unit) {
-			r.problem(n.mark, key, fmt.Sprintf("is %s, longer than %dh", s, most/time.Hour))
-			return
-		}
-		*dst = Duration(time.Duration(count) * unit)
-	}
-}
-
-// A read takes a node for the value of a key.
-type read func(r *reader, n node, key string)
-
-// A field is a key of a mapping and what reads its value.
-type field struct {
-	name string
-	read read
-}
-
-// is refuses a node of another kind.
-func (r *reader) is(n node, key string, want ...kind) bool {
-	if slices.Contains(want, n.kind) {
-		return true
-	}
-	words := make([]string, len(want))
-	for i, k := range want {
-		words[i] = string(k)
-	}
-	message := "is " + string(n.kind) + ", not " + strings.Join(words, " or ")
-	if slices.Contains(want, isText) && (n.kind == isInteger || n.kind == isBool) {
-		message += "; as text it needs quotes"
-	}
-	r.problem(n.mark, key, message)
-	return false
-}
-
-// mapping reads the values of a mapping whose keys are those of fields.
-func (r *reader) mapping(n node, key string, fields ...field) bool {
-	if !r.is(n, key, isMapping) {
-		return false
-	}
-	seen := map[string]mark{}
-	for i, k := range n.keys {
-		name := join(key, k.text)
-		f := slices.IndexFunc(fields, func(f field) bool { return f.name == k.text })
-		first, twice := seen[k.text]
-		switch {
-		case k.kind != isText || f < 0:
-			r.problem(k.mark, key, fmt.Sprintf("unknown key %q", shorten(k.text)), names(fields)...)
-		case twice:
-			r.problem(k.mark, name, fmt.Sprintf("appears twice; first on line %d", first.line))
-		default:
-			seen[k.text] = k.mark
-			fields[f].read(r, n.values[i], name)
-		}
-	}
-	return true
-}
-
-func names(fields []field) []string {
-	out := make([]string, len(fields))
-	for i, f := range fields {
-		out[i] = f.name
-	}
-	return out
-}
-
-func join(key, name string) string {
-	if key == "" {
-		return name
-	}
-	return key + "." + name
-}
-
-// shorten keeps an error readable that tells what somebody wrote.
 func shorten(s string) string {
 	if utf8.RuneCountInString(s) <= 60 {
 		return s
@@ -219,14 +177,108 @@ func shorten(s string) string {
 	return string([]rune(s)[:60]) + "…"
 }
 
-// list reads each value of a sequence.
-func list(each read) read {
-	return func(r *reader, n node, key string) {
+// list reads each value of a sequence. An empty one says no more than its absence, unless why
+// tells what is wrong with it.
+func list(each read, why string) read {
+	return func(r *reader, n node, key string) any {
 		if !r.is(n, key, isSequence) {
-			return
+			return nil
 		}
+		if len(n.values) == 0 && why != "" {
+			r.problem(n.mark, key, "is an empty list, "+why)
+		}
+		var out []any
 		for i, v := range n.values {
-			each(r, v, fmt.Sprintf("%s[%d]", key, i))
+			if one := each(r, v, fmt.Sprintf("%s[%d]", key, i)); one != nil {
+				out = append(out, one)
+			}
 		}
+		if out == nil {
+			return nil
+		}
+		return out
 	}
+}
+
+// set reads a list of texts, none of which may stand there twice.
+func set(each read, why string) read {
+	return func(r *reader, n node, key string) any {
+		seen := map[any]bool{}
+		return list(func(r *reader, n node, key string) any {
+			v := each(r, n, key)
+			if v != nil && seen[v] {
+				r.problem(n.mark, key, fmt.Sprintf("%q appears twice in this list", shorten(n.text)))
+			}
+			seen[v] = true
+			return v
+		}, why)(r, n, key)
+	}
+}
+
+// choice reads a list of some words, in any order, and has them in theirs.
+func choice[T ~string](words []T, why string) read {
+	return func(r *reader, n node, key string) any {
+		empty := why
+		if r.joined { // Tighten makes one
+			empty = ""
+		}
+		said, _ := set(word(words...), empty)(r, n, key).([]any)
+		out := []T{}
+		for _, w := range words {
+			if slices.Contains(said, any(string(w))) {
+				out = append(out, w)
+			}
+		}
+		return out
+	}
+}
+
+var (
+	durationForm = form{lazyregexp.New(`^[1-9][0-9]{0,8}[smhdw]$`), 10, "a duration such as 90s, 10m, 72h, 14d or 2w"}
+	sizeForm     = form{lazyregexp.New(`^[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)$`), 20, "a size such as 5 MiB"}
+	units        = map[string]int64{
+		"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600,
+		"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	}
+)
+
+// quantity is a text of a form that has a unit, in the least unit.
+func (r *reader) quantity(n node, key string, f form, most int64, told string) (count int64, ok bool) {
+	s, ok := text(f)(r, n, key).(string)
+	if !ok {
+		return 0, false
+	}
+	digits := strings.TrimRight(s, " BKMGismhdw")
+	count, err := strconv.ParseInt(digits, 10, 64)
+	unit := units[strings.TrimSpace(s[len(digits):])]
+	if err != nil || count > most/unit {
+		r.problem(n.mark, key, "is "+s+told)
+		return 0, false
+	}
+	return count * unit, true
+}
+
+// duration reads a number and its unit, at least a second and not over most.
+func duration(most time.Duration) read {
+	return func(r *reader, n node, key string) any {
+		told := fmt.Sprintf(", longer than %dh", most/time.Hour)
+		if seconds, ok := r.quantity(n, key, durationForm, int64(most/time.Second), told); ok {
+			return Duration(seconds) * Duration(time.Second)
+		}
+		return nil
+	}
+}
+
+// size reads bytes: a number, or one with a unit.
+func size(r *reader, n node, key string) any {
+	if n.kind == isInteger {
+		return number(1, mostSize)(r, n, key)
+	}
+	if !r.is(n, key, isInteger, isText) {
+		return nil
+	}
+	if bytes, ok := r.quantity(n, key, sizeForm, mostSize, ", more than 1 GiB"); ok {
+		return bytes
+	}
+	return nil
 }

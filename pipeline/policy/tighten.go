@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,6 +59,30 @@ func Tighten(p, base Policy) Policy {
 	out.Explained.Decisions = tightenDecisions(p.Explained.Decisions, base.Explained.Decisions)
 	out.Explained.RefuseEmpty = p.Explained.RefuseEmpty || base.Explained.RefuseEmpty
 	return out
+}
+
+// tightenDrift has the bounds of both.
+func tightenDrift(p, base *Drift) *Drift {
+	if p == nil || base == nil {
+		return cmp.Or(p, base)
+	}
+	out := Drift{cmp.Or(p.Commits, base.Commits), cmp.Or(p.SameDirectory, base.SameDirectory)}
+	if base.Commits != nil && *base.Commits < *out.Commits {
+		out.Commits = base.Commits
+	}
+	return &out
+}
+
+// tightenDecisions are the kinds that both have. Of a base alone no local ones are taken, as
+// whether they account by default depends on more than the Policy.
+func tightenDecisions(p, base []DecisionKind) []DecisionKind {
+	switch {
+	case base == nil || p == nil && len(base) == len(decisionKinds):
+		return p
+	case p == nil:
+		p = []DecisionKind{SignedDecision, ForgeDecision}
+	}
+	return append([]DecisionKind{}, intersection(p, base)...)
 }
 
 // least is the shorter of two times, where 0 is for ever.
@@ -143,9 +168,8 @@ func Decode(raw []byte) (Policy, error) {
 		return Policy{}, fmt.Errorf("a recorded Policy: %w", err)
 	}
 	r := &reader{file: "recorded", joined: true}
-	p := Default()
-	r.policy(jsonNode(doc), &p)
-	if err := r.problems.err(); err != nil {
+	p, err := r.policy(jsonNode(doc))
+	if err != nil {
 		return Policy{}, err
 	}
 	if !bytes.Equal(p.JSON(), raw) {
