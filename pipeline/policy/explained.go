@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "encoding/json"
 
 // CommitRules say what accounts for a commit of a branch beside a transaction, for an
 // audit; nothing is approved by them. A rule goes by what a commit is and by trusted data,
@@ -57,6 +54,3 @@ type VersionBot struct {
 	Paths []string `json:"paths"`
 	Modes bool     `json:"modes,omitempty"`
 }
-
-// botKeysRule is the name of the rule that protects the n-th bot's file of keys.
-func botKeysRule(n int) string { return fmt.Sprintf("explained.bots[%d].keys", n) }

@@ -90,15 +90,15 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 // Rules are all that protect files: the built-in one, those of the files that the Policy itself
 // is read from, and its own.
 func (p Policy) Rules() []NamedRule {
-	out := []NamedRule{builtInRule()}
-	if p.Approvals.Keys != "" { // who decides, as the Policy itself
-		out = append(out, namedRule(keysRule, Rule{Paths: []string{"/" + p.Approvals.Keys}, Required: 1}))
-	}
+	files := [][2]string{{keysRule, p.Approvals.Keys}} // who decides, as the Policy itself
 	for i, bot := range p.Explained.Bots {
-		out = append(out, namedRule(botKeysRule(i), Rule{Paths: []string{"/" + bot.Keys}, Required: 1}))
+		files = append(files, [2]string{fmt.Sprintf("explained.bots[%d].keys", i), bot.Keys})
 	}
-	if p.Witnesses.File != "" {
-		out = append(out, namedRule(witnessesRule, Rule{Paths: []string{"/" + p.Witnesses.File}, Required: 1}))
+	out := []NamedRule{builtInRule()}
+	for _, f := range append(files, [2]string{"witnesses.file", p.Witnesses.File}) {
+		if f[1] != "" {
+			out = append(out, namedRule(f[0], Rule{Paths: []string{"/" + f[1]}, Required: 1}))
+		}
 	}
 	for i, rule := range p.Protected {
 		out = append(out, namedRule(fmt.Sprintf("protected[%d]", i), rule))
@@ -106,12 +106,8 @@ func (p Policy) Rules() []NamedRule {
 	return out
 }
 
-// keysRule is the name of the rule that protects the file of keys, witnessesRule of that
-// which protects the file of witnesses.
-const (
-	keysRule      = "approvals.keys"
-	witnessesRule = "witnesses.file"
-)
+// keysRule is the name of the rule that protects the file of keys.
+const keysRule = "approvals.keys"
 
 // addNeed joins a rule that was met with those that name the same people. If one
 // of them asks for signatures, all do: one vote counts for all.

@@ -418,15 +418,6 @@ func (c Command) Same(argv []string) bool { return slices.Equal(c.Argv, argv) }
 // Text is the command as a Proposal would write it.
 func (c Command) Text() string { return strings.Join(c.Argv, " ") }
 
-// Allowed returns the entry of Allow that argv is, and whether there is one.
-func (c Commands) Allowed(argv []string) (Command, bool) {
-	i := slices.IndexFunc(c.Allow, func(c Command) bool { return c.Same(argv) })
-	if i < 0 {
-		return Command{}, false
-	}
-	return c.Allow[i], true
-}
-
 // DefaultTimeout is how long a command may run where its entry does not say.
 const DefaultTimeout = Duration(10 * time.Minute)
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
@@ -70,45 +70,36 @@ func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
 }
 
 // lookFor goes down to the file by what each directory lists, which no link and
-// no file system that ignores case can lead astray.
+// no file system that ignores case can lead astray. Another spelling of a name is taken for a
+// slip, not for absence.
 func lookFor(tree fs.FS) (bool, error) {
-	dir := path.Dir(Path)
-	if in, err := entry(tree, ".", dir); err != nil || in == nil {
-		return false, err
-	} else if !in.IsDir() {
-		return false, fmt.Errorf("%s is %s, not a directory", dir, kindOf(in))
-	}
-	file, err := entry(tree, dir, path.Base(Path))
-	if err != nil || file == nil {
-		return false, err
-	}
-	if !file.Type().IsRegular() {
-		return false, fmt.Errorf("%s is %s, not a file", Path, kindOf(file))
+	at := "."
+	for _, want := range []struct {
+		name string
+		mode fs.FileMode
+		is   string
+	}{{path.Dir(Path), fs.ModeDir, "a directory"}, {path.Base(Path), 0, "a file"}} {
+		entries, err := fs.ReadDir(tree, at)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == want.name })
+		other := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return spelling(e.Name()) == spelling(want.name) })
+		switch {
+		case i < 0 && other < 0:
+			return false, nil
+		case i < 0:
+			return false, fmt.Errorf("%s: %w", path.Join(at, entries[other].Name()), errSpelling)
+		}
+		at = path.Join(at, want.name)
+		if mode := entries[i].Type(); mode != want.mode {
+			return false, fmt.Errorf("%s is %s, not %s", at, cmp.Or(modes[mode], "no ordinary file"), want.is)
+		}
 	}
 	return true, nil
 }
 
-// entry returns the entry of a directory that has a name, nil if none has. One
-// that has it in another spelling is taken for a slip, not for absence.
-func entry(tree fs.FS, dir, name string) (fs.DirEntry, error) {
-	entries, err := fs.ReadDir(tree, dir)
-	if err != nil {
-		return nil, err
-	}
-	var other fs.DirEntry
-	for _, e := range entries {
-		if e.Name() == name {
-			return e, nil
-		}
-		if spelling(e.Name()) == spelling(name) {
-			other = e
-		}
-	}
-	if other != nil {
-		return nil, fmt.Errorf("%s: %w", path.Join(dir, other.Name()), errSpelling)
-	}
-	return nil, nil
-}
+var modes = map[fs.FileMode]string{fs.ModeDir: "a directory", fs.ModeSymlink: "a link", 0: "a file"}
 
 var errSpelling = errors.New("the Policy is " + Path + ", in this spelling")
 
@@ -118,18 +109,6 @@ func spelling(name string) string {
 		return stem + ".yml"
 	}
 	return casefold.Name(name)
-}
-
-func kindOf(e fs.DirEntry) string {
-	switch {
-	case e.IsDir():
-		return "a directory"
-	case e.Type()&fs.ModeSymlink != 0:
-		return "a link"
-	case e.Type().IsRegular():
-		return "a file"
-	}
-	return "no ordinary file"
 }
 
 // A Problem is one thing that is wrong with a Policy file. Line and Column, in
@@ -172,15 +151,6 @@ func (ps Problems) Error() string {
 
 func (Problems) Hint() string { return "docs/policy.md lists the keys and their values" }
 
-// Unwrap gives each Problem as an error.
-func (ps Problems) Unwrap() []error {
-	errs := make([]error, len(ps))
-	for i, p := range ps {
-		errs[i] = p
-	}
-	return errs
-}
-
 // maxProblems is how many are told; who reads the list mends the first ones.
 const maxProblems = 100
 
@@ -189,8 +159,6 @@ func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
 	}
-	sort.SliceStable(ps, func(i, j int) bool {
-		return cmp.Or(ps[i].Line-ps[j].Line, ps[i].Column-ps[j].Column) < 0
-	})
+	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 	return ps[:min(len(ps), maxProblems)]
 }

@@ -146,13 +146,8 @@ func text(f form) read {
 		if !r.is(n, key, isText) {
 			return nil
 		}
-		s, wrong := n.text, ""
-		for i, c := range s { // an escape can make any
-			if why := unshown([]byte(s[i:]), c, utf8.RuneLen(c)); why != "" || c < ' ' {
-				wrong = fmt.Sprintf("the character U+%04X does not show", c)
-				break
-			}
-		}
+		s := n.text
+		_, wrong := unshown(s, false) // an escape can make any
 		switch {
 		case !utf8.ValidString(s):
 			wrong = "is not UTF-8"

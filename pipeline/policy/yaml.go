@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -100,10 +101,9 @@ func newNode(n ast.Node) node {
 		return node{kind: isNull, mark: mark{1, 1}}
 	}
 	t := n.GetToken()
-	out := node{kind: isOther, mark: at(t)}
+	out := node{kind: cmp.Or(kinds[n.Type()], isOther), text: t.Value, mark: at(t)}
 	switch n := n.(type) {
 	case *ast.MappingNode:
-		out.kind = isMapping
 		for _, v := range n.Values {
 			key, value := newNode(v.Key), newNode(v.Value)
 			if value.kind == isNull {
@@ -114,27 +114,20 @@ func newNode(n ast.Node) node {
 		if !n.IsFlowStyle && len(out.keys) > 0 {
 			out.mark = out.keys[0].mark // the library's is the first colon
 		}
-		return out
 	case *ast.SequenceNode:
-		out.kind = isSequence
 		for _, v := range n.Values {
 			out.values = append(out.values, newNode(v))
 		}
-		return out
-	case *ast.StringNode:
-		out.kind = isText
-	case *ast.IntegerNode:
-		out.kind = isInteger
-	case *ast.BoolNode:
-		out.kind = isBool
-	case *ast.NullNode:
-		out.kind = isNull
-	}
-	out.text = t.Value
-	if strings.Contains(strings.TrimSpace(t.Origin), "\n") {
-		out.kind = isLines // which YAML would fold
+	default:
+		if strings.Contains(strings.TrimSpace(t.Origin), "\n") {
+			out.kind = isLines // which YAML would fold
+		}
 	}
 	return out
+}
+
+var kinds = map[ast.NodeType]kind{
+	ast.MappingType: isMapping, ast.SequenceType: isSequence, ast.StringType: isText, ast.IntegerType: isInteger, ast.BoolType: isBool, ast.NullType: isNull,
 }
 
 // What the parser is not even asked to read (T42). It takes time that is
@@ -155,35 +148,30 @@ func (r *reader) screen(raw []byte) bool {
 		r.problem(mark{1, 1}, "", fmt.Sprintf("the file has %d bytes, more than %d", len(raw), maxBytes))
 		return false
 	}
-	line, column := 1, 0
-	for i := 0; i < len(raw); {
-		c, size := utf8.DecodeRune(raw[i:])
-		column++
-		if why := unshown(raw[i:], c, size); why != "" {
-			r.problem(mark{line, column}, "", why)
-			return false
-		}
-		if c == '\n' {
-			line, column = line+1, 0
-		}
-		i += size
+	if i, why := unshown(string(raw), true); why != "" {
+		before := string(raw[:i])
+		line := before[strings.LastIndexByte(before, '\n')+1:]
+		r.problem(mark{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(line)}, "", why)
+		return false
 	}
 	return true
 }
 
-// unshown says what is wrong with the character that rest begins with.
-func unshown(rest []byte, c rune, size int) string {
-	switch {
-	case c == utf8.RuneError && size == 1:
-		return "the file is not UTF-8"
-	case c == '\n', c == '\r' && len(rest) > 1 && rest[1] == '\n':
-		return ""
-	case c == '\t':
-		return "a tab; YAML is indented with spaces"
-	case !unicode.IsPrint(c), unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
-		return fmt.Sprintf("the character U+%04X does not show", c)
+// unshown finds the first character that does not show, in a text of one line or several, and
+// says what is wrong with it.
+func unshown(s string, lines bool) (at int, why string) {
+	for i, c := range s {
+		switch {
+		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			return i, "the file is not UTF-8"
+		case lines && (c == '\n' || strings.HasPrefix(s[i:], "\r\n")):
+		case lines && c == '\t':
+			return i, "a tab; YAML is indented with spaces"
+		case !unicode.IsPrint(c), unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+			return i, fmt.Sprintf("the character U+%04X does not show", c)
+		}
 	}
-	return ""
+	return 0, ""
 }
 
 // notUsed are the tokens of those parts of YAML that a Policy does without.
