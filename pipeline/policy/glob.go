@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
@@ -53,12 +54,22 @@ func (p part) matches(name string) bool {
 
 const mostGlob = 256 // characters
 
+// known are the globs that were read, by their text: an audit asks each transaction's Policy.
+var known sync.Map
+
 // ParseGlob reads a Glob. The error says what is wrong, not where it stood.
 func ParseGlob(s string) (Glob, error) {
+	if g, ok := known.Load(s); ok {
+		return g.(Glob), nil
+	}
 	if err := checkGlob(s); err != nil {
 		return Glob{}, err
 	}
-	return parseGlob(s, false)
+	g, err := parseGlob(s, false)
+	if err == nil {
+		known.Store(s, g)
+	}
+	return g, err
 }
 
 // ParseExactGlob reads a pattern of CODEOWNERS: case and Unicode form count.

@@ -21,24 +21,21 @@ import (
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
-	out.Approvals = Approvals{
-		Required:    max(p.Approvals.Required, base.Approvals.Required),
-		Permission:  permissions[max(slices.Index(permissions, p.Approvals.Permission), slices.Index(permissions, base.Approvals.Permission), 0)],
-		AllowAuthor: p.Approvals.AllowAuthor && base.Approvals.AllowAuthor,
-		Independent: intersection(parts, union(p.Approvals.Independent, base.Approvals.Independent)),
-		SameHead:    p.Approvals.SameHead || base.Approvals.SameHead,
-		MaxAge:      least(p.Approvals.MaxAge, base.Approvals.MaxAge),
-		Drift:       tightenDrift(p.Approvals.Drift, base.Approvals.Drift),
-		Local:       min(p.Approvals.Local, base.Approvals.Local),
-		BreakGlass:  intersection(p.Approvals.BreakGlass, base.Approvals.BreakGlass),
-		Keys:        p.Approvals.Keys,
-		ForgeKeys:   p.Approvals.ForgeKeys,
-		Signed:      p.Approvals.Signed,
-		Hardware:    p.Approvals.Hardware || base.Approvals.Hardware,
-		PIN:         p.Approvals.PIN || base.Approvals.PIN,
+	a, b := &out.Approvals, base.Approvals
+	a.Required = max(a.Required, b.Required)
+	a.Permission = permissions[max(slices.Index(permissions, a.Permission), slices.Index(permissions, b.Permission), 0)]
+	a.AllowAuthor = a.AllowAuthor && b.AllowAuthor
+	a.Independent = intersection(parts, union(a.Independent, b.Independent))
+	a.SameHead = a.SameHead || b.SameHead
+	if b.MaxAge != 0 && (a.MaxAge == 0 || b.MaxAge < a.MaxAge) { // 0 is for ever
+		a.MaxAge = b.MaxAge
 	}
-	if slices.Index(signings, base.Approvals.Signed) > slices.Index(signings, p.Approvals.Signing()) {
-		out.Approvals.Signed = base.Approvals.Signed
+	a.Drift = tightenDrift(a.Drift, b.Drift)
+	a.Local = min(a.Local, b.Local)
+	a.BreakGlass = intersection(a.BreakGlass, b.BreakGlass)
+	a.Hardware, a.PIN = a.Hardware || b.Hardware, a.PIN || b.PIN
+	if slices.Index(signings, b.Signed) > slices.Index(signings, a.Signing()) {
+		a.Signed = b.Signed
 	}
 	out.Bots = union(p.Bots, base.Bots)
 	out.Protected = union(p.Protected, base.Protected)
@@ -83,14 +80,6 @@ func tightenDecisions(p, base []DecisionKind) []DecisionKind {
 		p = []DecisionKind{SignedDecision, ForgeDecision}
 	}
 	return append([]DecisionKind{}, intersection(p, base)...)
-}
-
-// least is the shorter of two times, where 0 is for ever.
-func least(a, b Duration) Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // stricter is the one that is first in order; what is not in order is strictest.
