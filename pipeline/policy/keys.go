@@ -50,7 +50,7 @@ var file = section(
 		field{name: "bytes", read: size},
 	)},
 	field{name: "commands", read: section(
-		field{name: "run", read: commands(field{name: "required", read: boolean})},
+		field{name: "run", read: commands(field{name: "required", read: boolean, otherwise: true})},
 		field{name: "allow", read: commands()},
 	)},
 	field{name: "apply", read: section(
@@ -79,7 +79,7 @@ var file = section(
 // rule reads one of protected.
 var rule = section(
 	field{name: "paths", read: set(glob, "which protects nothing"), required: true},
-	field{name: "required", read: number(1, mostApprovals)},
+	field{name: "required", read: number(1, mostApprovals), otherwise: 1},
 	field{name: "users", read: accounts("which lets anybody approve; leave it out for that")},
 	field{name: "teams", read: set(text(teamForm), "which lets anybody approve; leave it out for that")},
 	field{name: "owners", read: boolean},
@@ -95,7 +95,7 @@ var bot = section(
 
 var command = []field{
 	{name: "argv", read: argv, required: true},
-	{name: "timeout", read: duration(mostTimeout)},
+	{name: "timeout", read: duration(mostTimeout), otherwise: DefaultTimeout},
 	{name: "network", read: boolean},
 	{name: "shell", read: boolean},
 	{name: "env", read: set(text(variableForm), "")},
@@ -204,7 +204,7 @@ func protected(r *reader, n node, key string) any {
 		if globs += countOf(v["paths"]); globs > mostGlobs && !r.joined {
 			r.problem(n.mark, key, fmt.Sprintf("more than %d globs", mostGlobs))
 		}
-		return with(v, "required", 1)
+		return v
 	}, "")(r, n, key)
 }
 
@@ -219,14 +219,6 @@ func versionBot(r *reader, n node, key string) any {
 func countOf(list any) int {
 	values, _ := list.([]any)
 	return len(values)
-}
-
-// with is a mapping with the value of a key that it leaves out.
-func with(v map[string]any, key string, value any) map[string]any {
-	if _, said := v[key]; !said && v != nil {
-		v[key] = value
-	}
-	return v
 }
 
 // secrets is a word, or a mapping with the word as mode.
@@ -263,37 +255,37 @@ var plainForm = form{
 	"a command of plain words; write {argv: […]}, with shell: true if it needs a shell",
 }
 
-// commands reads a list of them, each a plain string, or a mapping. None may have the argv of
-// another: which of the two holds would be a guess.
+// commands reads a list of them, each a mapping, or as plain text its argv. None may have the
+// argv of another: which of the two holds would be a guess.
 func commands(more ...field) read {
 	entry := section(slices.Concat(command, more)...)
-	one := func(r *reader, n node, key string) any {
-		if n.kind == isText {
-			s, _ := text(plainForm)(r, n, key).(string)
-			return map[string]any{"argv": strings.Fields(s)}
-		}
-		if !r.is(n, key, isMapping, isText) {
-			return nil
-		}
-		v, _ := entry(r, n, key).(map[string]any)
-		if args, _ := v["argv"].([]string); v["shell"] == true && len(args) > 1 {
-			r.problem(n.mark, key, fmt.Sprintf("argv has %d strings; with shell: true it must be one, the shell's command line", len(args)))
-		}
-		return v
-	}
 	return func(r *reader, n node, key string) any {
 		var known [][]string
 		return list(func(r *reader, n node, key string) any {
-			v, _ := one(r, n, key).(map[string]any)
+			if n.kind == isText {
+				s, ok := text(plainForm)(r, n, key).(string)
+				if !ok {
+					return nil
+				}
+				words := node{kind: isSequence, mark: n.mark}
+				for w := range strings.FieldsSeq(s) {
+					words.values = append(words.values, node{kind: isText, text: w, mark: n.mark})
+				}
+				n = node{kind: isMapping, mark: n.mark, keys: []node{{kind: isText, text: "argv", mark: n.mark}}, values: []node{words}}
+			}
+			if !r.is(n, key, isMapping, isText) {
+				return nil
+			}
+			v, _ := entry(r, n, key).(map[string]any)
 			args, _ := v["argv"].([]string)
-			if len(args) > 0 && slices.ContainsFunc(known, func(other []string) bool { return slices.Equal(other, args) }) {
+			switch {
+			case v["shell"] == true && len(args) > 1:
+				r.problem(n.mark, key, fmt.Sprintf("argv has %d strings; with shell: true it must be one, the shell's command line", len(args)))
+			case len(args) > 0 && slices.ContainsFunc(known, func(other []string) bool { return slices.Equal(other, args) }):
 				r.problem(n.mark, key, "an earlier entry has the same argv")
 			}
 			known = append(known, args)
-			for _, f := range more {
-				v = with(v, f.name, true)
-			}
-			return with(with(v, "timeout", DefaultTimeout), "network", false)
+			return v
 		}, "")(r, n, key)
 	}
 }

@@ -16,11 +16,13 @@ import (
 // Policy has it; nil is a problem, which it tells, or what says no more than its absence.
 type read func(r *reader, n node, key string) any
 
-// A field is a key of a mapping and what reads its value. Required ones may not be left out.
+// A field is a key of a mapping and what reads its value. Required ones may not be left out; of
+// others that are, otherwise is the value, if it is not what the type has.
 type field struct {
-	name     string
-	read     read
-	required bool
+	name      string
+	read      read
+	required  bool
+	otherwise any
 }
 
 // section reads a mapping whose keys are those of fields.
@@ -47,8 +49,13 @@ func section(fields ...field) read {
 			}
 		}
 		for _, f := range fields {
-			if _, has := seen[f.name]; f.required && !has {
+			_, has := seen[f.name]
+			switch {
+			case has:
+			case f.required:
 				r.problem(n.mark, key, "has no "+f.name)
+			case f.otherwise != nil:
+				out[f.name] = f.otherwise
 			}
 		}
 		return out
