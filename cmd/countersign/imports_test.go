@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"pipeline/parallel":       {},
 	"pipeline/visible":        {},
 	"pipeline/markdown":       {"pipeline/lazyregexp", "pipeline/visible"},
-	"pipeline/canon":          {"github.com/gowebpki/jcs"},
+	"pipeline/canon":          {},
 	"pipeline/rule":           {"pipeline/canon"},
 	"pipeline/format":         {"pipeline/canon"},
 	"pipeline/patch/linediff": {},

@@ -111,7 +111,7 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 		v.outcome = c.oneOf("$", m, name, outcomes)
 	case "dry_run":
 		if _, ok := m[name].(bool); !ok {
-			c.Schema("$.dry_run", "dry_run must be boolean, got %s", canon.TypeOf(m[name], true))
+			c.Schema("$.dry_run", "dry_run must be boolean, got %s", rule.TypeOf(m[name], true))
 		}
 	case "target_root":
 		v.root = c.text("$", m, name)
@@ -155,7 +155,7 @@ func (c *checker) oneOf(at string, m map[string]any, field string, words []strin
 	v, present := m[field]
 	s, ok := v.(string)
 	if !ok || !slices.Contains(words, s) {
-		c.Schema(at+"."+field, "invalid %s: %s", field, canon.String(v, present))
+		c.Schema(at+"."+field, "invalid %s: %s", field, rule.String(v, present))
 	}
 	return s
 }
@@ -250,7 +250,7 @@ func (c *checker) counts(v view) {
 func (c *checker) count(v view, field, word string, want float64, what string) {
 	if got, ok := v.summary[field]; ok && got != want {
 		c.Schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
-			field, word, canon.String(got, true), what, canon.String(want, true))
+			field, word, rule.String(got, true), what, rule.String(want, true))
 	}
 }
 
@@ -313,7 +313,7 @@ func (c *checker) hashes(v view) {
 		for _, f := range []string{"before_hash", "after_hash"} {
 			h, present := o.fields[f]
 			if !present || h != nil && !isHash(h) {
-				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", canon.String(h, present))
+				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", rule.String(h, present))
 			}
 		}
 	}

@@ -17,9 +17,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -37,48 +34,6 @@ func Line(v any) ([]byte, error) {
 		return nil, err
 	}
 	return append(b, '\n'), nil
-}
-
-// Unmarshal reads a record that we wrote into v, and refuses what we would not
-// have written: another key order, white space, duplicate or unknown keys, a
-// key that is missing or in the wrong case. One trailing LF is allowed. v is
-// empty before, and after an error holds nothing to rely on.
-func Unmarshal(data []byte, v any) error {
-	body := bytes.TrimSuffix(data, []byte("\n"))
-	if unmarshal(body, v) {
-		return nil
-	}
-	return unmarshalSlowly(body, v)
-}
-
-// unmarshalSlowly is the definition of Unmarshal, and says what is wrong.
-func unmarshalSlowly(body []byte, v any) error {
-	doc, err := Parse(body)
-	if err != nil {
-		return err
-	}
-	if err := equals(body, doc, "not canonical JSON (RFC 8785)"); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("decoding JSON: %w", err)
-	}
-	// encoding/json is lax about letter case, missing keys, null and lone
-	// surrogates; writing v again shows all of them.
-	return equals(body, v, "not as this record is written")
-}
-
-func equals(body []byte, v any, otherwise string) error {
-	again, err := Marshal(v)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(again, body) {
-		return errors.New(otherwise)
-	}
-	return nil
 }
 
 // Hash is canonicalHash: the bare hex SHA-256 of v's canonical JSON and one LF.
@@ -121,26 +76,7 @@ func IsHex64(s string) bool { return IsHex(s, 64) }
 
 // IsHex reports whether s is so many lower-case hex digits.
 func IsHex(s string, digits int) bool {
-	if len(s) != digits {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-// IsCanonical reports whether data is a document as Marshal writes it, byte for
-// byte: whether Parse takes it and Marshal gives it back. What our own records
-// hold is decided in one pass and without allocation.
-func IsCanonical(data []byte) bool {
-	s := scanner{data: data}
-	if s.value(0) && s.pos == len(data) {
-		return true
-	}
-	return isCanonicalSlowly(data)
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // IsLine reports whether data is a document as Line writes it: canonical, and one
@@ -148,10 +84,4 @@ func IsCanonical(data []byte) bool {
 func IsLine(data []byte) bool {
 	body, ended := bytes.CutSuffix(data, []byte("\n"))
 	return ended && IsCanonical(body)
-}
-
-// isCanonicalSlowly is the definition of IsCanonical.
-func isCanonicalSlowly(data []byte) bool {
-	doc, err := Parse(data)
-	return err == nil && equals(data, doc, "") == nil
 }

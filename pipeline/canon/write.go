@@ -3,15 +3,13 @@ package canon
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/gowebpki/jcs"
 )
 
 // appendValue writes v; depth is how many arrays and objects are around it.
@@ -20,10 +18,7 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 	case nil:
 		return append(b, "null"...), nil
 	case bool:
-		if v {
-			return append(b, "true"...), nil
-		}
-		return append(b, "false"...), nil
+		return strconv.AppendBool(b, v), nil
 	case float64:
 		return appendNumber(b, v)
 	case string:
@@ -63,28 +58,24 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 
 var errDeep = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 
+// appendNumber writes a number as ECMAScript's Number::toString does (RFC 8785 3.2.2.3): its shortest digits,
+// with an exponent below 1e-6 and from 1e21 on.
 func appendNumber(b []byte, f float64) ([]byte, error) {
-	if n := int64(f); -maxInteger < f && f < maxInteger && float64(n) == f {
-		return strconv.AppendInt(b, n, 10), nil
-	}
-	s, err := jcs.NumberToJSON(f)
-	if err != nil {
+	switch size := math.Abs(f); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
 		return nil, fmt.Errorf("number %v has no JSON form", f)
+	case f == 0: // also -0
+		return append(b, '0'), nil
+	case 1e-6 <= size && size < 1e21:
+		return strconv.AppendFloat(b, f, 'f', -1, 64), nil
 	}
-	return append(b, s...), nil
+	// Go writes two digits of an exponent at least.
+	return append(b, strings.Replace(strconv.FormatFloat(f, 'e', -1, 64), "e-0", "e-", 1)...), nil
 }
 
 func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
-	var few [16]string // most objects have no more keys
-	keys := few[:0]
-	for k := range m {
-		keys = append(keys, k)
-	}
-	if !slices.IsSortedFunc(keys, Compare) {
-		slices.SortFunc(keys, Compare)
-	}
 	b = append(b, '{')
-	for i, k := range keys {
+	for i, k := range slices.SortedFunc(maps.Keys(m), Compare) {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -92,8 +83,7 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 		if b, err = appendString(b, k); err != nil {
 			return nil, err
 		}
-		b = append(b, ':')
-		if b, err = appendValue(b, m[k], depth); err != nil {
+		if b, err = appendValue(append(b, ':'), m[k], depth); err != nil {
 			return nil, err
 		}
 	}
@@ -104,54 +94,31 @@ func appendObject(b []byte, m map[string]any, depth int) ([]byte, error) {
 // exist, \u00xx for the other controls, everything else as UTF-8.
 func appendString(b []byte, s string) ([]byte, error) {
 	b = append(b, '"')
-	done := 0 // what of s is written
-	for i := 0; i < len(s); {
-		c := s[i]
-		if ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' {
+	for i, done := 0, 0; ; {
+		for i < len(s) && ' ' <= s[i] && s[i] < utf8.RuneSelf && s[i] != '"' && s[i] != '\\' {
 			i++
-			continue
 		}
-		if c < utf8.RuneSelf {
-			b = appendASCII(append(b, s[done:i]...), c)
-			i++
-			done = i
-			continue
+		b = append(b, s[done:i]...)
+		if i == len(s) {
+			return append(b, '"'), nil
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r != utf8.RuneError || size > 1 {
-			i += size
-			continue
-		}
-		unit, ok := surrogateAt(s[i:])
-		if !ok {
+		unit, isLone := surrogateAt(s[i:])
+		switch short := strings.IndexRune("\"\\\b\f\n\r\t", r); {
+		case isLone:
+			b, size = fmt.Appendf(b, `\u%04x`, unit), 3
+		case r == utf8.RuneError && size == 1:
 			return nil, fmt.Errorf("string is not valid UTF-8 at byte %d", i)
+		case short >= 0:
+			b = append(b, '\\', `"\bfnrt`[short])
+		case r < ' ':
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			b = append(b, s[i:i+size]...)
 		}
-		b = fmt.Appendf(append(b, s[done:i]...), `\u%04x`, unit)
-		i += 3
+		i += size
 		done = i
 	}
-	return append(append(b, s[done:]...), '"'), nil
-}
-
-func appendASCII(b []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\b':
-		return append(b, `\b`...)
-	case '\f':
-		return append(b, `\f`...)
-	case '\n':
-		return append(b, `\n`...)
-	case '\r':
-		return append(b, `\r`...)
-	case '\t':
-		return append(b, `\t`...)
-	}
-	if c < 0x20 {
-		return fmt.Appendf(b, `\u%04x`, c)
-	}
-	return append(b, c)
 }
 
 // Compare orders two strings by UTF-16 code unit, as RFC 8785 3.2.3 and
@@ -162,13 +129,10 @@ func Compare(a, b string) int {
 	for i < len(a) && i < len(b) && a[i] == b[i] {
 		i++
 	}
-	// Where both end or go on with ASCII, nothing from there on changes how the
-	// bytes before are decoded.
-	asciiAt := func(s string) bool { return i == len(s) || s[i] < utf8.RuneSelf }
-	if asciiAt(a) && asciiAt(b) {
-		return strings.Compare(a[i:], b[i:])
+	if i < len(a) && i < len(b) && a[i] >= 0xED && b[i] >= 0xED { // a character from U+D000 up begins here in both
+		return slices.Compare(units(a[i:]), units(b[i:]))
 	}
-	return slices.Compare(units(a), units(b))
+	return strings.Compare(a[i:], b[i:])
 }
 
 // units is the UTF-16 form of a string that may hold lone surrogates (WTF-8).
@@ -194,71 +158,4 @@ func surrogateAt(s string) (uint16, bool) {
 		return 0, false
 	}
 	return 0xD000 | uint16(s[1]&0x3F)<<6 | uint16(s[2]&0x3F), true
-}
-
-// TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,
-// object (also for null and arrays), or undefined if it is not present. The
-// verifiers' messages print it.
-func TypeOf(v any, present bool) string {
-	if !present {
-		return "undefined"
-	}
-	switch v.(type) {
-	case string:
-		return "string"
-	case float64:
-		return "number"
-	case bool:
-		return "boolean"
-	}
-	return "object"
-}
-
-// String is ECMAScript's String(v) of a parsed value: a string as it is, a
-// number in its shortest form, an array's elements joined by commas, an object
-// as [object Object], and undefined if it is not present.
-func String(v any, present bool) string {
-	if !present {
-		return "undefined"
-	}
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return v
-	case float64:
-		switch { // what JSON cannot hold but a sum can reach
-		case math.IsInf(v, 1):
-			return "Infinity"
-		case math.IsInf(v, -1):
-			return "-Infinity"
-		case math.IsNaN(v):
-			return "NaN"
-		}
-		b, err := appendNumber(nil, v)
-		if err != nil {
-			panic("canon: finite number without a JSON form: " + err.Error())
-		}
-		return string(b)
-	case []any: // Array.prototype.join, which prints null as nothing
-		parts := make([]string, len(v))
-		for i, one := range v {
-			if one != nil {
-				parts[i] = String(one, true)
-			}
-		}
-		return strings.Join(parts, ",")
-	case map[string]any:
-		return "[object Object]"
-	}
-	return fmt.Sprint(v)
-}
-
-// Trim is ECMAScript's String.prototype.trim: it takes off the white space of
-// ECMA-262 12.2 and the line terminators of 12.3. Unlike strings.TrimSpace it
-// takes off U+FEFF and leaves U+0085.
-func Trim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool {
-		return strings.ContainsRune("\t\n\v\f\r\uFEFF\u2028\u2029", r) || unicode.Is(unicode.Zs, r)
-	})
 }

@@ -105,9 +105,9 @@ func Decode(doc any) (Pack, error) {
 		return Pack{}, fmt.Errorf("patch.json: %s: %s", v.Path, v.Message)
 	}
 	p := Pack{
-		PatchSchemaVersion: canon.String(m["patch_schema_version"], true),
-		SourceProposalID:   canon.String(m["source_proposal_id"], true),
-		SourceProposalHash: canon.String(m["source_proposal_hash"], true),
+		PatchSchemaVersion: rule.String(m["patch_schema_version"], true),
+		SourceProposalID:   rule.String(m["source_proposal_id"], true),
+		SourceProposalHash: rule.String(m["source_proposal_hash"], true),
 	}
 	for _, e := range entries {
 		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
@@ -253,7 +253,7 @@ func (c *checker) entry(at string, v any) entry {
 	e := entry{at: at}
 	op, present := m["op"]
 	e.op, _ = op.(string)
-	e.printedOp = canon.String(op, present)
+	e.printedOp = rule.String(op, present)
 	if e.path, ok = m["path"].(string); !ok {
 		c.Schema(at+".path", "path must be a string")
 	}
@@ -263,7 +263,7 @@ func (c *checker) entry(at string, v any) entry {
 		c.Schema(at+".content", "content must be a string")
 	}
 	if hash := m["expected_hash"]; hash != nil {
-		printed := canon.String(hash, true)
+		printed := rule.String(hash, true)
 		e.expectedHash = &printed
 	}
 	order, present := m["order"]
@@ -294,7 +294,7 @@ func (c *checker) path(e entry) {
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {
 		c.Add("PS4", at, "path traversal or backslash not allowed: %s", e.path)
 	}
-	if strings.ContainsFunc(e.path, isForbidden) || canon.Trim(e.path) != e.path {
+	if strings.ContainsFunc(e.path, isForbidden) || rule.Trim(e.path) != e.path {
 		c.Add("PS4", at, "forbidden characters in path: %s", e.path)
 	}
 	if !isNormalized(e.path) {
@@ -345,7 +345,7 @@ func (c *checker) order(ops []entry) {
 		switch {
 		case a.order > b.order:
 			c.Add("PS8", b.at, "operations not sorted by order: %s > %s",
-				canon.String(a.order, true), canon.String(b.order, true))
+				rule.String(a.order, true), rule.String(b.order, true))
 		case a.order == b.order && canon.Compare(a.path, b.path) > 0:
 			c.Add("PS8", b.at, "operations not sorted by path: %s > %s", a.path, b.path)
 		}
@@ -362,13 +362,13 @@ func (c *checker) total(v any, ops []entry, limit int64) {
 		return
 	}
 	if said > float64(limit) {
-		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", canon.String(said, true), limit)
+		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", rule.String(said, true), limit)
 	}
 	var actual int64
 	for _, e := range ops {
 		actual += int64(len(e.content))
 	}
 	if said != float64(actual) {
-		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", canon.String(said, true), actual)
+		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", rule.String(said, true), actual)
 	}
 }

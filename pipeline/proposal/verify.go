@@ -44,12 +44,12 @@ func (f fields) id() string {
 // word and text are typeof and String of a field.
 func (f fields) word(name string) string {
 	v, present := f[name]
-	return canon.TypeOf(v, present)
+	return rule.TypeOf(v, present)
 }
 
 func (f fields) text(name string) string {
 	v, present := f[name]
-	return canon.String(v, present)
+	return rule.String(v, present)
 }
 
 func (v *verifier) proposal(doc any) {
@@ -114,7 +114,7 @@ func (v *verifier) string(p fields, id, name string) (string, bool) {
 
 // filled checks for a string that is not blank.
 func (v *verifier) filled(p fields, id, name string) {
-	if s, ok := v.string(p, id, name); ok && canon.Trim(s) == "" {
+	if s, ok := v.string(p, id, name); ok && rule.Trim(s) == "" {
 		v.Add(id, "", "%s must be non-empty", name)
 	}
 }
@@ -265,7 +265,7 @@ func (v *verifier) actionOrder(list []any) {
 		}
 		if x > y {
 			v.Add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
-				a.text("id"), canon.String(x, true), b.text("id"), canon.String(y, true))
+				a.text("id"), rule.String(x, true), b.text("id"), rule.String(y, true))
 			return
 		}
 		if x == y && idAfter(a, b) {

@@ -58,7 +58,7 @@ func (f *Finder) Schema(path, format string, args ...any) { f.Add("SCHEMA", path
 func (f *Finder) Document(doc any, what, id, version string) (map[string]any, bool) {
 	m, ok := doc.(map[string]any)
 	if !ok {
-		word := canon.TypeOf(doc, true)
+		word := TypeOf(doc, true)
 		if doc == nil {
 			word = "null"
 		}
@@ -73,7 +73,7 @@ func (f *Finder) Document(doc any, what, id, version string) (map[string]any, bo
 			f.Add(id, "$."+version, "%s cannot be empty", version)
 		}
 	default:
-		f.Add(id, "$."+version, "%s must be string, got %s", version, canon.TypeOf(v, true))
+		f.Add(id, "$."+version, "%s must be string, got %s", version, TypeOf(v, true))
 	}
 	return m, true
 }
