@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -382,7 +383,7 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 	if err != nil {
 		return madeAgain{}, err
 	}
-	payload, signature, err := sshsig.Split(raw)
+	payload, signature, err := signing.Split(raw)
 	switch {
 	case errors.Is(err, sshsig.ErrNoSignature):
 		payload = raw

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -281,7 +281,7 @@ func signed(commit []byte, sign func([]byte) (string, error)) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing the ledger: %w", err)
 	}
-	return sshsig.Insert(commit, signature), nil
+	return signing.Insert(commit, signature), nil
 }
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.

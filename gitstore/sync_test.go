@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -252,7 +252,7 @@ func key(t *testing.T) (sign func([]byte) (string, error), allowed []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := sshsig.ParseKey(pem.EncodeToMemory(block))
+	signer, err := signing.ParseKey(pem.EncodeToMemory(block))
 	if err != nil {
 		t.Fatal(err)
 	}

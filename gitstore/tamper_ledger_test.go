@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -91,7 +92,7 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sshsig.ParseKey(pem.EncodeToMemory(block), nil)
+	key, err := signing.ParseKey(pem.EncodeToMemory(block), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

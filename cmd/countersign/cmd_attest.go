@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -191,7 +191,7 @@ func (a *App) sealer(ctx context.Context, f attestFlags) (sealFunc, error) {
 		} else {
 			raw, err = attest.Bundle(s, key.SignPlain)
 		}
-		if errors.Is(err, sshsig.ErrKey) {
+		if errors.Is(err, signing.ErrKey) {
 			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
 		}
 		return raw, file, err

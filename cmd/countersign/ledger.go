@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -257,17 +257,17 @@ func (a *App) signer() (func([]byte) (string, error), error) {
 var errNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
 
 // ledgerKey is the key itself that signer signs with.
-func (a *App) ledgerKey() (sshsig.Signer, error) {
+func (a *App) ledgerKey() (signing.Signer, error) {
 	if a.flags.signKey == "" {
 		raw := a.Getenv(signKeyName)
 		if raw == "" {
-			return sshsig.Signer{}, errNoSignKey
+			return signing.Signer{}, errNoSignKey
 		}
 		return a.parseKey(signKeyName, []byte(raw))
 	}
 	raw, err := a.readFile(a.flags.signKey)
 	if err != nil {
-		return sshsig.Signer{}, err
+		return signing.Signer{}, err
 	}
 	return a.parseKey(a.flags.signKey, raw)
 }
@@ -289,8 +289,8 @@ func (a *App) signerIn(name string) (func([]byte) (string, error), error) {
 }
 
 // parseKey reads a private key out of a file, or a variable of the environment.
-func (a *App) parseKey(name string, raw []byte) (sshsig.Signer, error) {
-	key, err := sshsig.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
+func (a *App) parseKey(name string, raw []byte) (signing.Signer, error) {
+	key, err := signing.ParseKey(raw, []byte(a.Getenv("COUNTERSIGN_SIGN_PASSPHRASE")))
 	if err != nil {
 		return key, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
 	}

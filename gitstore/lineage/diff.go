@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 )
 
 // differ compares the trees of one commit after another, as raw bytes. It is
@@ -61,7 +62,7 @@ func (d *differ) commit(c rawCommit) history.Commit {
 func (d *differ) words(c rawCommit) {
 	payload, signature, err := c.raw, "", error(nil)
 	if bytes.Contains(c.raw, []byte("\ngpgsig")) {
-		payload, signature, err = sshsig.Split(c.raw)
+		payload, signature, err = signing.Split(c.raw)
 	}
 	switch {
 	case signature == "" && err == nil, errors.Is(err, sshsig.ErrNoSignature): // in its message, perhaps
@@ -82,10 +83,10 @@ func (d *differ) words(c rawCommit) {
 	}
 	good := history.Signed
 	if d.o.Signers == nil {
-		err = sshsig.Check(payload, signature)
+		_, err = sshsig.MadeWith(sshsig.ForGit, payload, signature)
 	} else {
 		good = history.Good
-		_, _, err = d.o.Signers.Verify(payload, signature, time.Unix(when, 0))
+		_, _, err = d.o.Signers.Verify(sshsig.ForGit, payload, signature, time.Unix(when, 0))
 	}
 	if d.out.Signature = good; err != nil {
 		d.out.Signature, d.out.SignatureError = history.Bad, err

@@ -22,7 +22,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -47,13 +47,13 @@ func (p plain) KeyID() (string, error)   { return "", nil }
 func (p plain) Public() crypto.PublicKey { return p.key }
 
 // sshKey is a private key as ssh-keygen writes it.
-func sshKey(t *testing.T, private crypto.PrivateKey) sshsig.Signer {
+func sshKey(t *testing.T, private crypto.PrivateKey) signing.Signer {
 	t.Helper()
 	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sshsig.ParseKey(pem.EncodeToMemory(block))
+	key, err := signing.ParseKey(pem.EncodeToMemory(block))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attest.Bundle(s, sshKey(t, other).SignPlain); !errors.Is(err, sshsig.ErrKey) {
+	if _, err := attest.Bundle(s, sshKey(t, other).SignPlain); !errors.Is(err, signing.ErrKey) {
 		t.Errorf("RSA: %v", err)
 	}
 }

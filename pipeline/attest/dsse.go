@@ -113,7 +113,7 @@ func decode(text string) ([]byte, error) {
 // Verify says who signed the statement: by a key that is listed, for this namespace, and
 // valid at a time. The principal is the first name on the key's line, and may be a pattern.
 func (o Opened) Verify(allowed sshsig.Allowed, at time.Time) (principal string, err error) {
-	principal, fingerprint, err := allowed.VerifyFor(kinds[o.Statement.PredicateType].namespace, PAE(PayloadType, o.Payload), o.armored, at)
+	principal, fingerprint, err := allowed.Verify(kinds[o.Statement.PredicateType].namespace, PAE(PayloadType, o.Payload), o.armored, at)
 	if err != nil {
 		return "", err
 	}

@@ -102,7 +102,7 @@ func (d *decoder) decode(v reflect.Value, depth int) error {
 func (d *decoder) decodeStruct(v reflect.Value, depth int) error {
 	left := fieldsOf(v.Type())
 	err := d.object(depth, func(key string, _ int) error {
-		i := slices.IndexFunc(left, func(f field) bool { return f.key == key || !f.isOptional() })
+		i := slices.IndexFunc(left, func(f *field) bool { return f.key == key || !f.isOptional() })
 		if i < 0 || left[i].key != key {
 			return errRecord
 		}
@@ -116,7 +116,7 @@ func (d *decoder) decodeStruct(v reflect.Value, depth int) error {
 		}
 		return nil
 	})
-	if err == nil && slices.ContainsFunc(left, func(f field) bool { return !f.isOptional() }) {
+	if err == nil && slices.ContainsFunc(left, func(f *field) bool { return !f.isOptional() }) {
 		return errRecord
 	}
 	return err
@@ -131,29 +131,29 @@ type field struct {
 	omitEmpty, omitZero bool
 }
 
-func (f field) isOptional() bool { return f.omitEmpty || f.omitZero }
+func (f *field) isOptional() bool { return f.omitEmpty || f.omitZero }
 
-var structs sync.Map // of []field, by reflect.Type
+var structs sync.Map // of []*field, by reflect.Type
 
 // fieldsOf returns the fields of a struct in the order of their keys, or nil for one that is left to encoding/json.
-func fieldsOf(t reflect.Type) []field {
+func fieldsOf(t reflect.Type) []*field {
 	if known, ok := structs.Load(t); ok {
-		return known.([]field)
+		return known.([]*field)
 	}
-	fields := []field{}
+	fields := []*field{}
 	for _, f := range reflect.VisibleFields(t) { // those of embedded structs as well
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if options == "string" || isOdd(f.Type) {
 			panic(fmt.Sprintf("canon: %v.%s is not what records are made of", t, f.Name))
 		}
 		if f.IsExported() && !f.Anonymous && f.Tag.Get("json") != "-" {
-			fields = append(fields, field{
+			fields = append(fields, &field{
 				key: cmp.Or(name, f.Name), index: f.Index,
 				omitZero: options == "omitzero", omitEmpty: options == "omitempty" && f.Type.Kind() != reflect.Struct, // which is never left out
 			})
 		}
 	}
-	slices.SortFunc(fields, func(a, b field) int { return Compare(a.key, b.key) })
+	slices.SortFunc(fields, func(a, b *field) int { return Compare(a.key, b.key) })
 	structs.Store(t, fields)
 	return fields
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 )
 
 // A judge goes through a branch in the order of its history.
@@ -175,7 +176,7 @@ func (j *judge) free(ctx context.Context, c history.BranchCommit, ch change) (*w
 
 // bot tries the Policy's rules for bots on a commit as Git stores it.
 func (j *judge) bot(t terms, commit string, raw []byte, ch change) (*way, string, error) {
-	payload, signature, err := sshsig.Split(raw)
+	payload, signature, err := signing.Split(raw)
 	if errors.Is(err, sshsig.ErrNoSignature) {
 		return nil, "", nil
 	}
@@ -187,7 +188,7 @@ func (j *judge) bot(t terms, commit string, raw []byte, ch change) (*way, string
 		who := ""
 		for _, keys := range t.bots(i) {
 			if err = keys.Err; err == nil {
-				who, _, err = keys.Allowed.Verify(payload, signature, j.Now)
+				who, _, err = keys.Allowed.Verify(sshsig.ForGit, payload, signature, j.Now)
 			}
 			if err != nil {
 				break

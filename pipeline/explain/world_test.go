@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -119,7 +119,7 @@ func (r *repo) put(id, message string, tree files, parents ...string) {
 
 // signed has a key sign a commit.
 func (r *repo) signed(id string, sign func(namespace string, message []byte) string) string {
-	r.raw[id] = sshsig.Insert(r.raw[id], sign("git", r.raw[id]))
+	r.raw[id] = signing.Insert(r.raw[id], sign("git", r.raw[id]))
 	return id
 }
 

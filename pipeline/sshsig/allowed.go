@@ -2,6 +2,7 @@ package sshsig
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,33 +11,41 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
 // nobody. It is safe for use by several goroutines.
 type Allowed struct {
-	keys   map[string][]signerLine // by the public key's bytes, in the file's order
-	unread []*LineError            // the lines that were passed over
-	doubts []string                // what may be a name on one of these
+	lines  []Line   // in the file's order
+	unread []unread // the lines that were passed over
+	doubts []string // what may be a name on one of these
 }
 
-// A LineError is what is wrong with one line of a file of allowed signers.
-type LineError struct {
-	Line int // from 1
-	Err  error
+// A Line is a usable line of a list: who may sign with which key, for what and when.
+type Line struct {
+	Number        int       // from 1
+	Text          string    // as [Proof] has it
+	Principals    []string  // patterns
+	Namespaces    []string  // patterns; nil: any
+	After, Before time.Time // a zero time bounds nothing
+	Fingerprint   string    // of the key
 }
 
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns what is wrong, without the line.
-func (e *LineError) Unwrap() error { return e.Err }
+type unread struct {
+	line int
+	err  error
+}
 
 // ParseAllowedSigners reads a file of allowed signers (ssh-keygen(1), ALLOWED
-// SIGNERS). Like ssh-keygen it passes over lines that it cannot read, for which
-// [Allowed.Unread] has a [LineError] each; where it can read no other, that is
+// SIGNERS). Like ssh-keygen it passes over lines that it cannot read, which
+// [Allowed.Unread] tells; where it can read no other, that is
 // the error. See the package comment for the form of a line.
 func ParseAllowedSigners(data []byte) (Allowed, error) {
-	a := Allowed{keys: map[string][]signerLine{}}
+	var a Allowed
 	number := 0
 	for text := range bytes.SplitSeq(data, []byte("\n")) {
 		number++
@@ -44,22 +53,18 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 		if trimmed == "" || trimmed[0] == '#' {
 			continue
 		}
-		line, err := parseSignerLine(trimmed)
-		if errors.Is(err, errAuthority) {
-			continue // it lists no signer's own key, and no certificate is taken
-		}
-		if err != nil {
-			a.unread = append(a.unread, &LineError{number, err})
+		line := Line{Number: number, Text: trimmed}
+		switch err := line.parse(); {
+		case err == nil:
+			a.lines = append(a.lines, line)
+		case err != errAuthority: // such a line lists no signer's own key, and no certificate is taken
+			a.unread = append(a.unread, unread{number, err})
 			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !unicode.IsPrint(r) }) {
 				a.doubts = append(a.doubts, named(word))
 			}
-			continue
 		}
-		line.number, line.text = number, trimmed
-		blob := string(line.key.blob)
-		a.keys[blob] = append(a.keys[blob], line)
 	}
-	if len(a.keys) == 0 {
+	if len(a.lines) == 0 {
 		return a, a.Unread()
 	}
 	return a, nil
@@ -68,231 +73,178 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 // Unread says which lines were passed over and why, nil for none.
 func (a Allowed) Unread() error {
 	var errs []error
-	for _, line := range a.unread {
-		errs = append(errs, line)
+	for _, u := range a.unread {
+		errs = append(errs, fmt.Errorf("line %d: %w", u.line, u.err))
 	}
 	return errors.Join(errs...)
 }
 
-// unlisted is the error of a signature of a key that is on no line.
-func (a Allowed) unlisted(key []byte) error {
-	err := fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, blobFingerprint(key))
-	if len(a.unread) > 0 {
-		err = fmt.Errorf("%w, of which line %d cannot be read: %w", err, a.unread[0].Line, a.unread[0].Err)
-	}
-	return err
+// Lines are the usable lines of a list.
+func (a Allowed) Lines() []Line { return slices.Clone(a.lines) }
+
+// With is the list with the lines of another behind its own.
+func (a Allowed) With(more Allowed) Allowed {
+	return Allowed{slices.Concat(a.lines, more.lines), slices.Concat(a.unread, more.unread), slices.Concat(a.doubts, more.doubts)}
 }
 
-// A Line is a usable line of a list: its patterns of names, whose key it is, and when that
-// is valid, where a zero time bounds nothing.
-type Line struct {
-	Principals    []string
-	Fingerprint   string
-	After, Before time.Time
+// HasLine reports whether the list has a line, as [Proof] has it.
+func (a Allowed) HasLine(text string) bool {
+	return slices.ContainsFunc(a.lines, func(l Line) bool { return l.Text == text })
 }
 
-// Lines are the usable lines of a list, in no order.
-func (a Allowed) Lines() []Line {
-	var out []Line
-	for _, lines := range a.keys {
-		for _, l := range lines {
-			out = append(out, Line{l.principals, l.key.fingerprint(), l.after, l.before})
-		}
-	}
-	return out
-}
-
-// A signerLine is one line of the file.
-type signerLine struct {
-	number        int
-	text          string
-	principals    []string // patterns
-	namespaces    []string // patterns; nil: any
-	after, before time.Time
-	key           *publicKey
+// Lists reports whether the list has a public key, written as in a .pub file: its type,
+// its bytes in base64, and any comment.
+func (a Allowed) Lists(publicKey string) bool {
+	fields := append(strings.Fields(publicKey), "", "")
+	key, err := parsePublicKey(fields[0], fields[1])
+	return err == nil && slices.ContainsFunc(a.lines, func(l Line) bool { return l.Fingerprint == ssh.FingerprintSHA256(key) })
 }
 
 const blank = " \t"
 
-func parseSignerLine(text string) (signerLine, error) {
-	var line signerLine
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
-		return line, errors.New("it holds characters that cannot be seen")
+// parse reads the text of a line.
+func (l *Line) parse() error {
+	if !utf8.ValidString(l.Text) || strings.ContainsFunc(l.Text, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
+		return errors.New("it holds characters that cannot be seen")
 	}
-	principals, rest, err := cutPrincipals(text)
-	if err != nil {
-		return line, err
-	}
-	if line.principals, err = parsePatterns(principals); err != nil {
-		return line, fmt.Errorf("principals %q: %w", principals, err)
-	}
-	if line.principal() == "" {
-		return line, fmt.Errorf("principals %q: they match nobody", principals)
-	}
-	if word, _ := cutField(rest); keyTypes[word] == 0 {
-		var options string
-		if options, rest, err = cutOptions(rest); err == nil {
-			err = line.parseOptions(options)
+	names, rest := cutField(l.Text)
+	if strings.Contains(names, `"`) {
+		inside, ends := strings.CutSuffix(names[1:], `"`)
+		if names[0] != '"' || !ends || strings.Contains(inside, `"`) {
+			return fmt.Errorf("principals %s: quotes must be around all of them, and a blank behind", names)
 		}
-		if err != nil {
-			return line, err
-		}
+		names = inside
+	}
+	var err error
+	if l.Principals, err = parsePatterns(names); err != nil {
+		return fmt.Errorf("principals %q: %w", names, err)
+	}
+	if l.principal() == "" {
+		return fmt.Errorf("principals %q: they match nobody", names)
 	}
 	kind, rest := cutField(rest)
-	line.key, err = parsePublicKey(kind, rest)
-	return line, err
+	if !slices.Contains(keyTypes, kind) {
+		if err := l.parseOptions(kind); err != nil {
+			return err
+		}
+		kind, rest = cutField(rest)
+	}
+	encoded, _ := cutField(rest)
+	key, err := parsePublicKey(kind, encoded)
+	if err == nil {
+		l.Fingerprint = ssh.FingerprintSHA256(key)
+	}
+	return err
 }
 
-// cutField cuts a field and the blanks behind it.
+// parsePublicKey reads a key as its type and its bytes in base64.
+func parsePublicKey(kind, encoded string) (ssh.PublicKey, error) {
+	blob, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	switch {
+	case kind == "":
+		return nil, errors.New("there is no key")
+	case !slices.Contains(keyTypes, kind):
+		return nil, fmt.Errorf("unknown type of key %q", kind)
+	case err != nil || encoded == "":
+		return nil, fmt.Errorf("the %s key is not base64", kind)
+	case KeyType(blob) != kind:
+		return nil, fmt.Errorf("the %s key is damaged", kind)
+	}
+	return parseKey(blob)
+}
+
+// cutField cuts a field, in which blanks stand between quotes alone, and the blanks behind it.
 func cutField(text string) (field, rest string) {
-	i := strings.IndexAny(text, blank)
+	quoted := false
+	i := strings.IndexFunc(text, func(r rune) bool {
+		quoted = quoted != (r == '"')
+		return !quoted && strings.ContainsRune(blank, r)
+	})
 	if i < 0 {
 		return text, ""
 	}
 	return text[:i], strings.TrimLeft(text[i:], blank)
 }
 
-func cutPrincipals(text string) (principals, rest string, err error) {
-	quoted, ok := strings.CutPrefix(text, `"`)
-	if !ok {
-		principals, rest = cutField(text)
-		if strings.Contains(principals, `"`) {
-			return "", "", fmt.Errorf("principals %q: quotes must be around all of them", principals)
-		}
-		return principals, rest, nil
-	}
-	principals, rest, ok = strings.Cut(quoted, `"`)
-	if !ok {
-		return "", "", errors.New("the quote around the principals is not closed")
-	}
-	if rest != "" && !strings.ContainsAny(rest[:1], blank) {
-		return "", "", errors.New("a blank must follow the quoted principals")
-	}
-	return principals, strings.TrimLeft(rest, blank), nil
-}
-
 // principal is the name that git gives this line's signatures: its first
 // pattern that, taken as a name, the line matches. (Git may also print one
 // that is negated, "!a@b" before "*", which is nobody's name.)
-func (l signerLine) principal() string {
-	for _, name := range l.principals {
-		if name[0] != '!' && matchList(l.principals, name) {
+func (l Line) principal() string {
+	for _, name := range l.Principals {
+		if name[0] != '!' && matchList(l.Principals, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// admits tells why the line's key may not sign for a namespace at a time, in
+// admits tells why the line's key may not sign for a namespace at some times, in
 // seconds as ssh-keygen compares them.
-func (l signerLine) admits(namespace string, at time.Time) error {
-	const layout = "2006-01-02 15:04:05Z"
-	if l.namespaces != nil && !matchList(l.namespaces, namespace) {
-		return fmt.Errorf("%w: line %d of the allowed signers allows the key only for %s", ErrNamespace, l.number, strings.Join(l.namespaces, ","))
+func (l Line) admits(namespace string, times ...time.Time) error {
+	if l.Namespaces != nil && !matchList(l.Namespaces, namespace) {
+		return fmt.Errorf("%w: line %d of the allowed signers allows the key only for %s", ErrNamespace, l.Number, strings.Join(l.Namespaces, ","))
 	}
-	when := at.Unix()
-	if !l.after.IsZero() && when < l.after.Unix() {
-		return fmt.Errorf("%w: %s is before %s (line %d of the allowed signers)", ErrExpired, at.UTC().Format(layout), l.after.Format(layout), l.number)
-	}
-	if !l.before.IsZero() && when > l.before.Unix() {
-		return fmt.Errorf("%w: %s is after %s (line %d of the allowed signers)", ErrExpired, at.UTC().Format(layout), l.before.Format(layout), l.number)
+	for _, at := range times {
+		word, bound := "", time.Time{}
+		switch {
+		case !l.After.IsZero() && at.Unix() < l.After.Unix():
+			word, bound = "before", l.After
+		case !l.Before.IsZero() && at.Unix() > l.Before.Unix():
+			word, bound = "after", l.Before
+		default:
+			continue
+		}
+		const layout = "2006-01-02 15:04:05Z"
+		return fmt.Errorf("%w: %s is %s %s (line %d of the allowed signers)", ErrExpired, at.UTC().Format(layout), word, bound.Format(layout), l.Number)
 	}
 	return nil
-}
-
-// cutOptions cuts the options, which end at a blank that is not quoted.
-func cutOptions(text string) (options, rest string, err error) {
-	quoted := false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ' ' || c == '\t'):
-			return text[:i], strings.TrimLeft(text[i:], blank), nil
-		}
-	}
-	if quoted {
-		return "", "", errors.New("a quote in the options is not closed")
-	}
-	return text, "", nil
-}
-
-// parseOptions reads name="value" between commas.
-func (l *signerLine) parseOptions(text string) error {
-	if text == "" {
-		return errors.New("there is no key")
-	}
-	seen := map[string]bool{}
-	for {
-		name, value, rest, err := cutOption(text)
-		if err != nil {
-			return err
-		}
-		lower := strings.ToLower(name)
-		if seen[lower] {
-			return fmt.Errorf("option %q twice", name)
-		}
-		seen[lower] = true
-		if err := l.setOption(lower, name, value); err != nil {
-			return err
-		}
-		if rest == "" {
-			break
-		}
-		if text = rest[1:]; text == "" {
-			return errors.New("a comma ends the options")
-		}
-	}
-	if !l.after.IsZero() && !l.before.IsZero() && !l.before.After(l.after) {
-		return errors.New("valid-before is not after valid-after")
-	}
-	return nil
-}
-
-// cutOption cuts one option. The rest is empty or begins with a comma. The
-// value is nil where there is none.
-func cutOption(text string) (name string, value *string, rest string, err error) {
-	i := strings.IndexAny(text, `=,"`)
-	if i < 0 {
-		return text, nil, "", nil
-	}
-	name, rest = text[:i], text[i:]
-	if rest[0] == ',' {
-		return name, nil, rest, nil
-	}
-	quoted, ok := strings.CutPrefix(rest, `="`)
-	if !ok {
-		return "", nil, "", fmt.Errorf("option %q: its value must stand in quotes", name)
-	}
-	inside, rest, ok := strings.Cut(quoted, `"`)
-	if !ok || strings.Contains(inside, `\`) {
-		return "", nil, "", fmt.Errorf("option %q: its value holds a quote or backslash", name)
-	}
-	if rest != "" && rest[0] != ',' {
-		return "", nil, "", fmt.Errorf("option %q: a comma or blank must follow its value", name)
-	}
-	return name, &inside, rest, nil
 }
 
 var errAuthority = errors.New("cert-authority: certificates are not supported; list the signers' own keys")
 
-func (l *signerLine) setOption(lower, name string, value *string) (err error) {
+// option is one option, with the comma behind it.
+var option = lazyregexp.New(`^([^=,"]*)(="[^"\\]*")?(,|$)`)
+
+// parseOptions reads name="value" between commas.
+func (l *Line) parseOptions(text string) error {
 	switch {
-	case lower == "cert-authority":
-		return errAuthority
-	case lower != "namespaces" && lower != "valid-after" && lower != "valid-before":
-		return fmt.Errorf("unknown option, or type of key, %q", name)
-	case value == nil:
-		return fmt.Errorf("option %q has no value", name)
-	case lower == "namespaces":
-		l.namespaces, err = parsePatterns(*value)
-	case lower == "valid-after":
-		l.after, err = parseTime(*value, latest)
-	default:
-		l.before, err = parseTime(*value, earliest)
+	case text == "":
+		return errors.New("there is no key")
+	case strings.Count(text, `"`)%2 != 0:
+		return errors.New("a quote in the options is not closed")
 	}
-	if err != nil {
-		return fmt.Errorf("%s=%q: %w", lower, *value, err)
+	seen := map[string]bool{}
+	for more := true; more; {
+		part := option().FindStringSubmatch(text)
+		if part == nil {
+			return fmt.Errorf("options %q: they must be name=\"value\" with commas between them, the value without quotes and backslashes", text)
+		}
+		name, value := strings.ToLower(part[1]), strings.Trim(strings.TrimPrefix(part[2], "="), `"`)
+		var err error
+		switch isOurs := name == "namespaces" || name == "valid-after" || name == "valid-before"; {
+		case seen[name]:
+			return fmt.Errorf("option %q twice", name)
+		case name == "cert-authority":
+			return errAuthority
+		case !isOurs:
+			return fmt.Errorf("unknown option, or type of key, %q", part[1])
+		case part[2] == "":
+			return fmt.Errorf("option %q has no value", name)
+		case name == "namespaces":
+			l.Namespaces, err = parsePatterns(value)
+		case name == "valid-after":
+			l.After, err = parseTime(value, latest)
+		default:
+			l.Before, err = parseTime(value, earliest)
+		}
+		if err != nil {
+			return fmt.Errorf("%s=%q: %w", name, value, err)
+		}
+		seen[name] = true
+		text, more = text[len(part[0]):], part[3] == ","
+	}
+	if !l.After.IsZero() && !l.Before.IsZero() && !l.Before.After(l.After) {
+		return errors.New("valid-before is not after valid-after")
 	}
 	return nil
 }
@@ -377,39 +329,6 @@ func match(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// With is the list with the lines of another behind its own.
-func (a Allowed) With(more Allowed) Allowed {
-	all := Allowed{maps.Clone(a.keys), slices.Concat(a.unread, more.unread), slices.Concat(a.doubts, more.doubts)}
-	if all.keys == nil {
-		all.keys = map[string][]signerLine{}
-	}
-	for blob, lines := range more.keys {
-		all.keys[blob] = slices.Concat(all.keys[blob], lines)
-	}
-	return all
-}
-
-// HasLine reports whether the list has a line, as [Proof] has it.
-func (a Allowed) HasLine(text string) bool {
-	for _, lines := range a.keys {
-		if slices.ContainsFunc(lines, func(l signerLine) bool { return l.text == text }) {
-			return true
-		}
-	}
-	return false
-}
-
-// Lists reports whether the list has a public key, written as in a .pub file: its type,
-// its bytes in base64, and any comment.
-func (a Allowed) Lists(publicKey string) bool {
-	fields := strings.Fields(publicKey)
-	if len(fields) < 2 {
-		return false
-	}
-	key, err := parsePublicKey(fields[0], fields[1])
-	return err == nil && len(a.keys[string(key.blob)]) > 0
-}
-
 // Name is a principal as people are told apart by it: an account has one name in
 // whatever case, with "github:" before it or without.
 func Name(principal string) string {
@@ -422,65 +341,46 @@ func Name(principal string) string {
 // nobody. What is given is among them, as [Name] has it. Whose name may be on a line that
 // cannot be read is told apart from nobody on these lists.
 func Person(known []string, lists ...Allowed) []string {
+	var all Allowed
+	for _, list := range lists {
+		all = all.With(list)
+	}
 	person := map[string]bool{}
-	for _, name := range known {
-		person[named(name)] = true
-	}
-	for grown := true; grown; {
-		grown = false
-		for _, list := range lists {
-			for _, lines := range list.keys {
-				grown = joins(person, lines) || grown
-			}
-		}
-	}
-	inDoubt := func(a Allowed) bool {
-		return slices.ContainsFunc(a.doubts, func(name string) bool { return person[name] })
-	}
-	if slices.ContainsFunc(lists, inDoubt) {
-		for _, list := range lists {
-			for _, name := range list.doubts {
-				person[name] = true
-			}
-			for _, lines := range list.keys {
-				for _, name := range everyName(lines) {
-					person[name] = true
-				}
-			}
-		}
-	}
-	out := make([]string, 0, len(person))
-	for name := range person {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// joins adds what the lines of one key have, if any of it is the person's, and reports
-// whether that is more than was known.
-func joins(person map[string]bool, lines []signerLine) bool {
-	all := everyName(lines)
-	before := len(person)
-	if slices.ContainsFunc(all, func(name string) bool { return person[name] }) {
-		for _, name := range all {
+	add := func(names []string) {
+		for _, name := range names {
 			person[name] = true
 		}
 	}
-	return len(person) > before
-}
-
-// everyName are the fingerprint of one key and the names that its lines have.
-func everyName(lines []signerLine) []string {
-	all := []string{lines[0].key.fingerprint()}
-	for _, line := range lines {
-		for _, name := range line.principals {
-			if !strings.ContainsAny(name, "!*?") {
-				all = append(all, named(name))
+	has := func(name string) bool { return person[name] }
+	for _, name := range known {
+		add([]string{named(name)})
+	}
+	for before := -1; before < len(person); {
+		before = len(person)
+		for _, line := range all.lines {
+			if names := line.names(); slices.ContainsFunc(names, has) {
+				add(names)
 			}
 		}
 	}
-	return all
+	if slices.ContainsFunc(all.doubts, has) {
+		add(all.doubts)
+		for _, line := range all.lines {
+			add(line.names())
+		}
+	}
+	return slices.Sorted(maps.Keys(person))
+}
+
+// names are the fingerprint of a line's key, and the names that are no patterns.
+func (l Line) names() []string {
+	names := []string{l.Fingerprint}
+	for _, name := range l.Principals {
+		if !strings.ContainsAny(name, "!*?") {
+			names = append(names, named(name))
+		}
+	}
+	return names
 }
 
 // named is Name, but for fingerprints.

@@ -3,7 +3,6 @@ package sshsig
 import (
 	"crypto/rsa"
 	"encoding/base64"
-	"errors"
 	"math/big"
 	"strings"
 	"testing"
@@ -46,7 +45,7 @@ func TestAllowedSigners(t *testing.T) {
 		{"c@d\na@b KEY\na@b namespaces RSA\n", "a@b"},
 		{`a@b valid-after="202601041200",valid-before="20260105140001" KEY`, "a@b"},
 	} {
-		principal, _, err := allow(t, expand(t, c.list)).Verify([]byte(message), signature, at)
+		principal, _, err := allow(t, expand(t, c.list)).Verify(ForGit, []byte(message), signature, at)
 		if err != nil || principal != c.principal {
 			t.Errorf("%s: %q, %v", c.list, principal, err)
 		}
@@ -58,8 +57,8 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{"a@b", "line 1: there is no key"},
 		{"a@b ", "line 1: there is no key"},
 		{"\n\nKEY", "line 3: unknown option, or type of key"},
-		{"a@b ssh-ed25519-cert-v01@openssh.com BASE64", "line 1: certificates are not supported"},
-		{"a@b ssh-dss BASE64", "DSA keys are not supported"},
+		{"a@b ssh-ed25519-cert-v01@openssh.com BASE64", "line 1: unknown option, or type of key"},
+		{"a@b ssh-dss BASE64", `unknown option, or type of key, "ssh-dss"`},
 		{"a@b ssh-foo BASE64", `unknown option, or type of key, "ssh-foo"`},
 		{"a@b ssh-ed25519", "is not base64"},
 		{"a@b ssh-ed25519 AAAA", "is damaged"},
@@ -68,15 +67,15 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{"a@b ssh-rsa " + rsa1024, "RSA key of 1024 bits"},
 		{`a@b namespaces="git" ssh-x BASE64`, `unknown type of key "ssh-x"`},
 		{`a@b namespaces="git"`, "there is no key"},
-		{`a@b namespaces=git KEY`, "must stand in quotes"},
+		{`a@b namespaces=git KEY`, "they must be name="},
 		{`a@b namespaces KEY`, "has no value"},
 		{`a@b namespaces="" KEY`, "a name is empty"},
 		{`a@b namespaces="git,, file" KEY`, "a name is empty"},
 		{`a@b namespaces="git KEY`, "is not closed"},
 		{`a@b namespaces="g\"it" KEY`, "is not closed"},
 		{`a@b namespaces="g\it" KEY`, "backslash"},
-		{`a@b namespaces="git", KEY`, "a comma ends the options"},
-		{`a@b namespaces="git"x KEY`, "must follow its value"},
+		{`a@b namespaces="git", KEY`, `type of key, ""`},
+		{`a@b namespaces="git"x KEY`, "commas between them"},
 		{`a@b namespaces="git",namespaces="git" KEY`, `option "namespaces" twice`},
 		{`a@b namespaces="git" namespaces="git" KEY`, "unknown type of key"},
 		{`a@b restrict KEY`, `unknown option, or type of key, "restrict"`},
@@ -87,8 +86,8 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{`a@b valid-after="0x7fffffff" KEY`, "not a time"},
 		{`a@b valid-after="+0260101Z" KEY`, "not a time"},
 		{`a@b valid-after="20260101Z",valid-before="20260101Z" KEY`, "not after valid-after"},
-		{`"a@b KEY`, "is not closed"},
-		{`"a@b"KEY`, "a blank must follow"},
+		{`"a@b KEY`, "quotes must be around all"},
+		{`"a@b"KEY`, "quotes must be around all"},
 		{`a"@b" KEY`, "quotes must be around all"},
 		{`"" KEY`, "a name is empty"},
 		{"a@b, KEY", "a name is empty"},
@@ -103,11 +102,10 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{"a@b KEY\rc@d KEY", "cannot be seen"},
 	} {
 		a, err := ParseAllowedSigners([]byte(expand(t, c.list)))
-		var line *LineError
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &line) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: error %v, want %q", c.list, err, c.want)
 		}
-		if len(a.keys) > 0 {
+		if len(a.lines) > 0 {
 			t.Errorf("%q: keys beside an error", c.list)
 		}
 	}
@@ -124,7 +122,7 @@ func TestAllowedSignersRefused(t *testing.T) {
 // TestAllowedSignersNumbers: a key with a zero before its exponent is the same
 // key with other bytes, which no signature would name.
 func TestAllowedSignersNumbers(t *testing.T) {
-	key := load(t, "rsa-2048").signer(t).public().(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+	key := load(t, "rsa-2048").signer(t).PublicKey().(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
 	for exponent, want := range map[string]bool{"\x01\x00\x01": true, "\x00\x01\x00\x01": false} {
 		blob := ssh.Marshal(struct {
 			Type, Exponent string
@@ -161,7 +159,7 @@ func TestReasons(t *testing.T) {
 		{"\na@b namespaces=\"file,x\" KEY", at, []error{ErrNamespace}, "line 2 of the allowed signers allows the key only for file,x"},
 		{"a@b namespaces=\"file\" KEY\na@b valid-before=\"20200101Z\" KEY", at, []error{ErrNamespace, ErrExpired}, "line 2"},
 	} {
-		principal, fingerprint, err := allow(t, expand(t, c.list)).Verify([]byte(message), signature, c.at)
+		principal, fingerprint, err := allow(t, expand(t, c.list)).Verify(ForGit, []byte(message), signature, c.at)
 		if (err == nil) != (c.want == nil) || err != nil && (principal != "" || fingerprint != "" || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: %q, %q, %v", c.list, principal, fingerprint, err)
 		}
@@ -170,9 +168,9 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	// A bad signature is that, whatever else is wrong.
-	_, _, err := allow(t, expand(t, `a@b valid-before="20260104Z" KEY`)).Verify([]byte("other"), signature, at)
+	_, _, err := allow(t, expand(t, `a@b valid-before="20260104Z" KEY`)).Verify(ForGit, []byte("other"), signature, at)
 	wantErr(t, "bad and expired", err, ErrBadSignature)
-	_, _, err = Allowed{}.Verify([]byte(message), signature, at)
+	_, _, err = Allowed{}.Verify(ForGit, []byte(message), signature, at)
 	wantErr(t, "zero list", err, ErrUnknownKey)
 }
 

@@ -2,105 +2,36 @@ package sshsig
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 )
 
-// Split takes a raw commit object apart: the payload, which is what was
-// signed, and the text of its SSH signature, as [Signer.Sign] returns it. It
-// takes only commits that [Insert] would make of the two. A commit without a
-// signature is [ErrNoSignature]; one that is signed in another way, or twice,
-// is an error that says so ([ErrUnsupported], [ErrMalformed]).
-func Split(commit []byte) (payload []byte, signature string, err error) {
-	if !bytes.HasPrefix(commit, []byte("tree ")) {
-		return nil, "", malformed("it is not on a commit")
-	}
-	at, ok := headerEnd(commit)
-	if !ok || bytes.IndexByte(commit[:at], 0) >= 0 {
-		return nil, "", malformed("the commit's header has no end, or a NUL in it")
-	}
-	var sig strings.Builder
-	found, inside := 0, false
-	// Git leaves every line that begins with gpgsig out of what it verifies, so
-	// no other may be there.
-	for line := range bytes.Lines(commit[:at]) {
-		text, ours := bytes.CutPrefix(line, []byte("gpgsig "))
-		switch {
-		case ours:
-			found++
-			inside = true
-			sig.Write(text)
-		case bytes.HasPrefix(line, []byte("gpgsig-sha256")):
-			return nil, "", fmt.Errorf("%w: the commit has a gpgsig-sha256, of a repository with SHA-256 names", ErrUnsupported)
-		case bytes.HasPrefix(line, []byte("gpgsig")):
-			return nil, "", malformed("the commit has a header that only begins with gpgsig")
-		case inside && line[0] == ' ':
-			sig.Write(line[1:])
-		default:
-			inside = false
-			payload = append(payload, line...)
-		}
-	}
-	switch {
-	case found == 0:
-		return nil, "", ErrNoSignature
-	case found > 1:
-		return nil, "", malformed("the commit has %d gpgsig headers", found)
-	}
-	signature = sig.String()
-	if err := foreign(signature); err != nil {
-		return nil, "", err
-	}
-	if !strings.HasPrefix(signature, begin) || !strings.HasSuffix(signature, "\n"+end) {
-		return nil, "", malformed("the commit's gpgsig is not an SSH signature from its first line to its last")
-	}
-	payload = append(payload, commit[at:]...)
-	if !bytes.Equal(Insert(payload, signature), commit) {
-		return nil, "", malformed("the commit's gpgsig is not its last header, where git writes it")
-	}
-	return payload, signature, nil
-}
-
-// Insert puts a signature into the raw commit that it signs, as git does: as
-// the last header, gpgsig, with a space before every further line. It checks
-// neither; [Split] returns both again if the payload is a commit without a
-// signature and the signature is one of SSH.
-func Insert(payload []byte, signature string) []byte {
-	if signature == "" {
-		return bytes.Clone(payload)
-	}
-	at, _ := headerEnd(payload)
-	lines := strings.ReplaceAll(strings.TrimSuffix(signature, "\n"), "\n", "\n ")
-	return slices.Concat(payload[:at], []byte("gpgsig "+lines+"\n"), payload[at:])
-}
-
-// headerEnd is where the blank line after a commit's header is, or the whole
-// length.
-func headerEnd(commit []byte) (int, bool) {
-	i := bytes.Index(commit, []byte("\n\n"))
-	if i < 0 {
-		return len(commit), false
-	}
-	return i + 1, true
-}
-
+// The first and the last line of a signature's text.
 const (
-	begin   = "-----BEGIN SSH SIGNATURE-----\n"
-	end     = "-----END SSH SIGNATURE-----\n"
-	columns = 70
-	version = 1
-	forGit  = "git" // the namespace of commits
+	Begin = "-----BEGIN SSH SIGNATURE-----\n"
+	End   = "-----END SSH SIGNATURE-----\n"
 )
 
-var magic = [6]byte{'S', 'S', 'H', 'S', 'I', 'G'}
+// Armor puts the base64 of a signature between these lines, itself in lines of 70 characters.
+func Armor(text string) string {
+	var b strings.Builder
+	b.WriteString(Begin)
+	for line := range slices.Chunk([]byte(text), 70) {
+		b.Write(append(line, '\n'))
+	}
+	return b.String() + End
+}
 
-// An envelope is what the armor holds, in the order and encoding of SSH.
-type envelope struct {
+// An Envelope is what the armor holds, in the order and encoding of SSH.
+type Envelope struct {
 	Magic     [6]byte
 	Version   uint32
 	PublicKey []byte
@@ -110,94 +41,45 @@ type envelope struct {
 	Signature []byte
 }
 
-// signed is what the key signs: the message's hash, with all of the envelope
+var magic = [6]byte{'S', 'S', 'H', 'S', 'I', 'G'}
+
+// NewEnvelope is one of a key for a namespace, which lacks its signature.
+func NewEnvelope(key ssh.PublicKey, namespace string) Envelope {
+	return Envelope{Magic: magic, Version: 1, PublicKey: key.Marshal(), Namespace: namespace, Hash: "sha512"}
+}
+
+// Armor is the envelope's text, the only one.
+func (e Envelope) Armor() string { return Armor(base64.StdEncoding.EncodeToString(ssh.Marshal(e))) }
+
+// Signed is what the key signs: the message's hash, with all of the envelope
 // that gives it a meaning.
-func (e envelope) signed(message []byte) []byte {
-	var sum []byte
-	switch e.Hash {
-	case "sha256":
-		h := sha256.Sum256(message)
-		sum = h[:]
-	case "sha512":
-		h := sha512.Sum512(message)
-		sum = h[:]
-	default:
-		panic("sshsig: no hash " + e.Hash)
+func (e Envelope) Signed(message []byte) []byte {
+	sum := sha512.Sum512(message)
+	hash := sum[:]
+	if e.Hash == "sha256" {
+		sum := sha256.Sum256(message)
+		hash = sum[:]
 	}
-	out := appendString(e.Magic[:], e.Namespace)
-	out = appendString(out, e.Reserved)
-	out = appendString(out, e.Hash)
-	return appendString(out, sum)
+	return ssh.Marshal(struct {
+		Magic                     [6]byte
+		Namespace, Reserved, Hash string
+		Sum                       []byte
+	}{e.Magic, e.Namespace, e.Reserved, e.Hash, hash})
 }
 
-// marshal writes the envelope, and unmarshal reads what marshal writes.
-func (e envelope) marshal() []byte {
-	out := binary.BigEndian.AppendUint32(e.Magic[:], e.Version)
-	out = appendString(out, e.PublicKey)
-	out = appendString(out, e.Namespace)
-	out = appendString(out, e.Reserved)
-	out = appendString(out, e.Hash)
-	return appendString(out, e.Signature)
-}
-
-func (e *envelope) unmarshal(blob []byte) (ok bool) {
-	r := reader{left: blob}
-	copy(e.Magic[:], r.take(uint32(len(e.Magic))))
-	e.Version = r.uint32()
-	e.PublicKey = r.bytes()
-	e.Namespace = string(r.bytes())
-	e.Reserved = string(r.bytes())
-	e.Hash = string(r.bytes())
-	e.Signature = r.bytes()
-	return r.done()
-}
-
-func armor(blob []byte) string {
-	text := base64.StdEncoding.EncodeToString(blob)
-	var b strings.Builder
-	b.WriteString(begin)
-	for len(text) > columns {
-		b.WriteString(text[:columns] + "\n")
-		text = text[columns:]
-	}
-	b.WriteString(text + "\n" + end)
-	return b.String()
-}
-
-// dearmor reads only what armor writes, for one namespace: one envelope has one text.
-func dearmor(armored, namespace string) (envelope, error) {
-	var e envelope
+// dearmor reads only what Armor writes, for one namespace: one envelope has one text.
+func dearmor(armored, namespace string) (e Envelope, err error) {
 	if armored == "" {
 		return e, ErrNoSignature
 	}
-	if err := foreign(armored); err != nil {
-		return e, err
-	}
-	text, ok := strings.CutPrefix(armored, begin)
-	if !ok {
-		return e, malformed("it does not begin with the line %q", strings.TrimSuffix(begin, "\n"))
-	}
-	if text, ok = strings.CutSuffix(text, "\n"+end); !ok {
-		return e, malformed("it does not end with the line %q", strings.TrimSuffix(end, "\n"))
-	}
-	blob, err := base64.StdEncoding.Strict().DecodeString(strings.ReplaceAll(text, "\n", ""))
-	if err != nil {
-		return e, malformed("it is not base64")
-	}
-	if armor(blob) != armored {
-		return e, malformed("its lines are not of %d characters", columns)
-	}
-	if !e.unmarshal(blob) {
-		return e, malformed("its fields are cut short, or something follows them")
-	}
+	text := strings.TrimSuffix(strings.TrimPrefix(armored, Begin), End)
+	blob, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(text, "\n", ""))
 	switch {
-	case e.Magic != magic:
-		return e, malformed("it does not hold an SSH signature")
-	case e.Version != version:
-		return e, malformed("it is of version %d, not %d", e.Version, version)
-	case e.Reserved != "":
-		return e, malformed("its reserved field is not empty")
-	case strings.Contains(blobType(e.PublicKey), "-cert-"):
+	case err != nil || ssh.Unmarshal(blob, &e) != nil || e.Armor() != armored:
+		return e, malformed("it is not the text that ssh-keygen writes")
+	case e.Magic != magic || e.Version != 1 || e.Reserved != "":
+		return e, malformed("it does not hold an SSH signature of version 1")
+	case strings.Contains(KeyType(e.PublicKey), "-cert-"):
 		return e, fmt.Errorf("%w: made with a certificate", ErrUnsupported)
 	case e.Namespace != namespace:
 		return e, fmt.Errorf("%w: it is made for the namespace %q", ErrNamespace, e.Namespace)
@@ -207,19 +89,90 @@ func dearmor(armored, namespace string) (envelope, error) {
 	return e, nil
 }
 
-// foreign tells signatures of other kinds that git knows from malformed ones.
-func foreign(signature string) error {
-	for _, kind := range []struct{ begin, name string }{
-		{"-----BEGIN PGP ", "PGP"},
-		{"-----BEGIN SIGNED MESSAGE-----", "X.509"},
-	} {
-		if strings.HasPrefix(signature, kind.begin) {
-			return fmt.Errorf("%w: it is a signature of %s, not of SSH", ErrUnsupported, kind.name)
-		}
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+// keyTypes are the types of keys that verify here. The SSH library reads more: DSA and certificates.
+var keyTypes = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+}
+
+// KeyType is the algorithm that a public key in SSH's encoding begins with.
+func KeyType(public []byte) string {
+	var key struct {
+		Type string
+		Rest []byte `ssh:"rest"`
+	}
+	_ = ssh.Unmarshal(public, &key)
+	return key.Type
+}
+
+// MinRSABits is how long an RSA key must be. The SSH library takes none of more than 16,384 bits.
+const MinRSABits = 2048
+
+// parseKey reads a public key in SSH's encoding, in its only form.
+func parseKey(blob []byte) (ssh.PublicKey, error) {
+	kind := KeyType(blob)
+	if !slices.Contains(keyTypes, kind) {
+		return nil, fmt.Errorf("unknown type of key %q", kind)
+	}
+	key, err := ssh.ParsePublicKey(blob)
+	if err != nil || !bytes.Equal(key.Marshal(), blob) {
+		return nil, fmt.Errorf("the %s key is damaged", kind)
+	}
+	if n := rsaModulus(key); n != nil && (n.Sign() < 0 || n.BitLen() < MinRSABits) {
+		return nil, fmt.Errorf("RSA key of %d bits; at least %d are needed", n.BitLen(), MinRSABits)
+	}
+	return key, nil
+}
+
+// rsaModulus is the modulus of an RSA key, nil of another.
+func rsaModulus(key ssh.PublicKey) *big.Int {
+	if public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey); ok {
+		return public.N
 	}
 	return nil
 }
 
-func malformed(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+// verify checks that the key signed the data, and before that the form of the signature: with a second form of
+// one, anybody could make a second signed commit of one. The flags are a security key's.
+func verify(key ssh.PublicKey, data, signature []byte) (flags byte, err error) {
+	var sig ssh.Signature
+	if ssh.Unmarshal(signature, &sig) != nil {
+		return 0, malformed("its innermost part is cut short")
+	}
+	format, counter, numbers := key.Type(), 0, struct{ R, S *big.Int }{}
+	if isHardware(key) {
+		counter = 5
+	}
+	if n := rsaModulus(key); n != nil {
+		switch format = ssh.KeyAlgoRSASHA512; sig.Format {
+		case ssh.KeyAlgoRSA:
+			return 0, fmt.Errorf("%w: RSA with SHA-1", ErrUnsupported)
+		case ssh.KeyAlgoRSASHA256:
+			format = sig.Format
+		}
+		if len(sig.Blob) != (n.BitLen()+7)/8 {
+			return 0, malformed("its number is not as long as the RSA key")
+		}
+	}
+	switch {
+	case sig.Format != format:
+		return 0, malformed("it is a signature of %q by a key of %q", sig.Format, key.Type())
+	case len(sig.Rest) != counter:
+		return 0, malformed("something follows its innermost part")
+	case strings.Contains(format, "ecdsa") && (ssh.Unmarshal(sig.Blob, &numbers) != nil || !bytes.Equal(ssh.Marshal(numbers), sig.Blob)):
+		return 0, malformed("its numbers are not in their shortest form")
+	case key.Verify(data, &sig) != nil: // also where a security key was not touched
+		return 0, fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
+	case counter > 0:
+		flags = sig.Rest[0]
+	}
+	return flags, nil
 }
+
+// userVerified is the bit of a security key's flags that says that it verified the person (OpenSSH's PROTOCOL.u2f).
+const userVerified = 1 << 2
+
+func isHardware(key ssh.PublicKey) bool { return strings.HasPrefix(key.Type(), "sk-") }

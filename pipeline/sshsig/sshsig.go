@@ -1,10 +1,11 @@
-// Package sshsig signs Git commits with SSH keys, and verifies such commits,
-// as git does with gpg.format=ssh, but without git, ssh-keygen, files or a
-// clock: the caller reads keys, lists and commits, and says what time it is.
+// Package sshsig verifies signatures of SSH keys, as git does with
+// gpg.format=ssh, but without git, ssh-keygen, files or a clock: the caller
+// reads lists and signatures, and says what time it is. Package signing, in it,
+// signs, and takes signed commits apart.
 //
 // [Allowed.Verify] promises that the payload is what the holder of a listed
 // key signed, for git, at a time for which the list allows that key. Beside
-// [Split] it promises more than git: the one commit, to the bit. A signature
+// signing.Split it promises more than git: the one commit, to the bit. A signature
 // has one text, and a text one place in its commit; whatever git or ssh-keygen
 // would also take (other line lengths, a header elsewhere, a number with
 // zeros before it) is refused, so nobody without the key can make a second
@@ -92,73 +93,17 @@
 package sshsig
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
-// Verify says who signed a message. The signature must be in its one form
-// (see the package comment), for git, by a key that is listed and that was
-// valid at the given time, which for a commit is its committer's. The
-// principal is the first name on the key's line, which git prints, and may be
-// a pattern; the fingerprint is the key's, as in [Signer.Fingerprint]. With an
-// error both are empty.
-func (a Allowed) Verify(message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
-	return a.VerifyFor(forGit, message, armored, at)
-}
-
-// VerifyFor is [Allowed.Verify] for another namespace.
-func (a Allowed) VerifyFor(namespace string, message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
-	e, err := dearmor(armored, namespace)
-	if err != nil {
-		return "", "", err
-	}
-	lines := a.keys[string(e.PublicKey)]
-	if len(lines) == 0 {
-		return "", "", a.unlisted(e.PublicKey)
-	}
-	fingerprint = lines[0].key.fingerprint()
-	if _, err := e.verify(lines[0].key, message); err != nil {
-		return "", "", err
-	}
-	var refused []error
-	for _, line := range lines {
-		err := line.admits(namespace, at)
-		if err == nil {
-			return line.principal(), fingerprint, nil
-		}
-		refused = append(refused, err)
-	}
-	return "", "", errors.Join(refused...)
-}
-
-// Check refuses what is no signature of a message, whoever may have made it: it
-// must be in its one form, for git, and made with the key that it names. Whose
-// key that is, only [Allowed.Verify] says.
-func Check(message []byte, armored string) error {
-	_, err := MadeWith(forGit, message, armored)
-	return err
-}
-
-// MadeWith is [Check] for a namespace, and returns the fingerprint of the key that the
-// signature names and was made with.
-func MadeWith(namespace string, message []byte, armored string) (fingerprint string, err error) {
-	e, err := dearmor(armored, namespace)
-	if err != nil {
-		return "", err
-	}
-	key, err := parsePublicKey(blobType(e.PublicKey), base64.StdEncoding.EncodeToString(e.PublicKey))
-	if err != nil {
-		return "", malformed("%v", err)
-	}
-	if _, err := e.verify(key, message); err != nil {
-		return "", err
-	}
-	return key.fingerprint(), nil
-}
+// ForGit is the namespace of commits.
+const ForGit = "git"
 
 // A Proof is what the signature of a message shows beside that the key made it.
 // Hardware says that the key is one of a security key (FIDO/U2F), which signs only
@@ -171,62 +116,83 @@ type Proof struct {
 	Hardware, Verified bool
 }
 
-// Prove is [Allowed.Verify] for another namespace and one signer: a line of the
-// list must have one of these names among its principals, negate none of them, and
-// admit the key at a time and at each of some more.
-func (a Allowed) Prove(namespace string, message []byte, armored string, names []string, at time.Time, more ...time.Time) (Proof, error) {
+// MadeWith refuses what is no signature of a message for a namespace, whoever may have
+// made it: it must be in its one form, and made with the key that it names. Whose key that
+// is, only [Allowed.Verify] says. It returns the key's fingerprint.
+func MadeWith(namespace string, message []byte, armored string) (fingerprint string, err error) {
+	proof, err := check(namespace, message, armored)
+	return proof.Fingerprint, err
+}
+
+func check(namespace string, message []byte, armored string) (Proof, error) {
 	e, err := dearmor(armored, namespace)
 	if err != nil {
 		return Proof{}, err
 	}
-	lines := a.keys[string(e.PublicKey)]
-	if len(lines) == 0 {
-		return Proof{}, a.unlisted(e.PublicKey)
+	key, err := parseKey(e.PublicKey)
+	if err != nil {
+		return Proof{}, malformed("%v", err)
 	}
-	proof := Proof{Fingerprint: lines[0].key.fingerprint(), Hardware: lines[0].key.hardware()}
-	flags, err := e.verify(lines[0].key, message)
+	flags, err := verify(key, e.Signed(message), e.Signature)
 	if err != nil {
 		return Proof{}, err
 	}
-	proof.Verified = proof.Hardware && flags&userVerified != 0
+	return Proof{Fingerprint: ssh.FingerprintSHA256(key), Hardware: isHardware(key), Verified: flags&userVerified != 0}, nil
+}
+
+// Verify says who signed a message. The signature must be in its one form
+// (see the package comment), for a namespace, by a key that is listed and that was
+// valid at the given time, which for a commit is its committer's. The
+// principal is the first name on the key's line, which git prints, and may be
+// a pattern; the fingerprint is the key's. With an error both are empty.
+func (a Allowed) Verify(namespace string, message []byte, armored string, at time.Time) (principal, fingerprint string, err error) {
+	proof, err := a.prove(namespace, message, armored, func(line Line) (string, error) {
+		return line.principal(), line.admits(namespace, at)
+	})
+	return proof.Principal, proof.Fingerprint, err
+}
+
+// Prove is [Allowed.Verify] for one signer: a line of the list must have one of these
+// names among its principals, negate none of them, and admit the key at a time and at each of some more.
+func (a Allowed) Prove(namespace string, message []byte, armored string, names []string, at time.Time, more ...time.Time) (Proof, error) {
+	return a.prove(namespace, message, armored, func(line Line) (string, error) {
+		listed := slices.IndexFunc(names, func(name string) bool { return name != "" && matchList(line.Principals, name) })
+		if listed < 0 || slices.ContainsFunc(names, func(name string) bool { return excludes(line.Principals, name) }) {
+			return "", fmt.Errorf("%w: line %d of the allowed signers lists the key for %s", ErrUnknownKey, line.Number, strings.Join(line.Principals, ","))
+		}
+		return names[listed], line.admits(namespace, append([]time.Time{at}, more...)...)
+	})
+}
+
+// prove takes a signature for which one of the key's lines takes it, and gives the principal.
+func (a Allowed) prove(namespace string, message []byte, armored string, takes func(Line) (principal string, err error)) (Proof, error) {
+	proof, err := check(namespace, message, armored)
+	if err != nil {
+		return Proof{}, err
+	}
 	var refused []error
-	for _, line := range lines {
-		var err error
-		listed := slices.IndexFunc(names, func(name string) bool { return name != "" && matchList(line.principals, name) })
-		if listed < 0 || slices.ContainsFunc(names, func(name string) bool { return excludes(line.principals, name) }) {
-			err = fmt.Errorf("%w: line %d of the allowed signers lists the key for %s", ErrUnknownKey, line.number, strings.Join(line.principals, ","))
+	for _, line := range a.lines {
+		if line.Fingerprint != proof.Fingerprint {
+			continue
 		}
-		for _, t := range append([]time.Time{at}, more...) {
-			if err == nil {
-				err = line.admits(namespace, t)
-			}
-		}
+		principal, err := takes(line)
 		if err == nil {
-			proof.Line, proof.Principal = line.text, names[listed]
+			proof.Line, proof.Principal = line.Text, principal
 			return proof, nil
 		}
 		refused = append(refused, err)
 	}
-	return Proof{}, errors.Join(refused...)
+	if refused != nil {
+		return Proof{}, errors.Join(refused...)
+	}
+	err = fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, proof.Fingerprint)
+	if len(a.unread) > 0 {
+		err = fmt.Errorf("%w, of which line %d cannot be read: %w", err, a.unread[0].line, a.unread[0].err)
+	}
+	return Proof{}, err
 }
 
-// verify checks the signature itself, and returns a security key's flags. The key is
-// the one that e names.
-func (e envelope) verify(key *publicKey, message []byte) (flags byte, err error) {
-	sig, err := parseRawSignature(e.Signature)
-	if err != nil {
-		return 0, err
-	}
-	if err := key.verify(e.signed(message), sig); err != nil {
-		return 0, err
-	}
-	if key.hardware() {
-		flags = sig.counter[0]
-	}
-	return flags, nil
-}
-
-// What can be wrong with a signature. Every error of [Split] and of
+// What can be wrong with a signature. Every error of signing.Split and of
 // [Allowed.Verify] is exactly one of these, except where several lines list
 // one key: then it is the reason of each line.
 var (
@@ -247,15 +213,4 @@ var (
 	// ErrExpired: the key was not valid at the time in question, which may lie
 	// after its valid-before or before its valid-after.
 	ErrExpired = errors.New("key is not valid at the time of the signature")
-)
-
-// What can be wrong with a private key. No error of [ParseKey] quotes any of
-// its input.
-var (
-	// ErrEncrypted: a passphrase is needed and none was given.
-	ErrEncrypted = errors.New("private key is encrypted: its passphrase is needed")
-	// ErrPassphrase: the passphrase does not decrypt the key.
-	ErrPassphrase = errors.New("wrong passphrase for the private key")
-	// ErrKey: not a private key that can sign here; the text says why.
-	ErrKey = errors.New("private key cannot be used")
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 )
 
 // A cheat is a ledger while it is altered: what was made stands before what was there.
@@ -118,7 +118,7 @@ func (c *cheat) rewrite(commits []commit, edits ...edit) error {
 		}
 		raw := old.raw
 		if bytes.Contains(raw, []byte("\ngpgsig")) {
-			if payload, _, err := sshsig.Split(raw); err == nil {
+			if payload, _, err := signing.Split(raw); err == nil {
 				raw = payload
 			}
 		}

@@ -1,4 +1,4 @@
-package sshsig
+package signing
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 
 // TestKeyFormats: a key is the same in every format that ssh-keygen writes.
 func TestKeyFormats(t *testing.T) {
-	archive, err := txtar.ParseFile("testdata/formats.txtar")
+	archive, err := txtar.ParseFile("../testdata/formats.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func pkcs8(t *testing.T, key any) []byte {
 }
 
 func TestKeyRefused(t *testing.T) {
-	archive, err := txtar.ParseFile("testdata/refused.txtar")
+	archive, err := txtar.ParseFile("../testdata/refused.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func container(kind string) []byte {
 // TestNotPrinted: no way of printing a Signer shows the private key.
 func TestNotPrinted(t *testing.T) {
 	s := load(t, "ed25519").signer(t)
-	want := "sshsig.Signer{ssh-ed25519 " + s.Fingerprint() + "}"
+	want := "signing.Signer{ssh-ed25519 " + s.Fingerprint() + "}"
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		if got := fmt.Sprintf(verb, s); got != want {
 			t.Errorf("%s: %s", verb, got)
@@ -157,7 +157,7 @@ func TestNotPrinted(t *testing.T) {
 			t.Errorf("%s in a struct: %s", verb, got)
 		}
 	}
-	if got := fmt.Sprint(Signer{}); got != "sshsig.Signer{}" {
+	if got := fmt.Sprint(Signer{}); got != "signing.Signer{}" {
 		t.Errorf("zero: %s", got)
 	}
 }

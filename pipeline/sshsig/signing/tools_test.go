@@ -1,4 +1,4 @@
-package sshsig
+package signing
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // A keygen runs the real ssh-keygen on a fixture's key.
@@ -89,7 +91,7 @@ func TestKeygen(t *testing.T) {
 				}
 				for _, hash := range []string{"sha256", "sha512"} {
 					theirs := k.sign(text, "git", "-O", "hashalg="+hash)
-					principal, fingerprint, err := allowed.Verify([]byte(text), theirs, at)
+					principal, fingerprint, err := allowed.Verify(sshsig.ForGit, []byte(text), theirs, at)
 					if err != nil || fingerprint != s.Fingerprint() || principal+"\n" != k.principals(theirs) {
 						t.Errorf("ours on ssh-keygen's of %s: %q, %q, %v", hash, principal, fingerprint, err)
 					}
@@ -98,8 +100,8 @@ func TestKeygen(t *testing.T) {
 					}
 				}
 			}
-			_, _, err := allowed.Verify([]byte(message), k.sign(message, "file"), at)
-			wantErr(t, "of another namespace", err, ErrNamespace)
+			_, _, err := allowed.Verify(sshsig.ForGit, []byte(message), k.sign(message, "file"), at)
+			wantErr(t, "of another namespace", err, sshsig.ErrNamespace)
 			listed, err := k.run("", "-l", "-f", k.key)
 			if err != nil || strings.Fields(listed)[1] != s.Fingerprint() {
 				t.Errorf("ssh-keygen -l: %s, %v; Fingerprint: %s", listed, err, s.Fingerprint())
@@ -174,7 +176,7 @@ func TestGit(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v\n%s", err, commit)
 				}
-				principal, fingerprint, err := f.allowed(t).Verify(payload, signature, at)
+				principal, fingerprint, err := f.allowed(t).Verify(sshsig.ForGit, payload, signature, at)
 				if err != nil || principal != "a@example.org" || fingerprint != s.Fingerprint() {
 					t.Errorf("ours on git's: %q, %q, %v\n%s", principal, fingerprint, err, commit)
 				}
@@ -230,29 +232,29 @@ func TestBothRefuse(t *testing.T) {
 		gitTakes           bool // here we are stricter
 	}{
 		{name: "as it is", list: list, commit: commit, gitTakes: true},
-		{"no signature", list, string(payload), ErrNoSignature, false},
-		{"wrong key", list, with(sign(t, other.signer(t), string(payload))), ErrUnknownKey, false},
-		{"empty list", "# nobody\n", commit, ErrUnknownKey, false},
-		{"wrong namespace", list, with(r.sign(string(payload), "file")), ErrNamespace, false},
-		{"key for another namespace", `a@example.org namespaces="file" ` + key, commit, ErrNamespace, false},
-		{"key for every namespace but git", `a@example.org namespaces="*,!g?t" ` + key, commit, ErrNamespace, false},
-		{"changed message", list, strings.Replace(commit, "text", "test", 1), ErrBadSignature, false},
-		{"changed author", list, strings.Replace(commit, "author A", "author B", 1), ErrBadSignature, false},
-		{"message without its newline", list, strings.TrimSuffix(commit, "\n"), ErrBadSignature, false},
-		{"cut armor", list, with(signature[:len(signature)-60]), ErrMalformed, false},
-		{"cut inside", list, with(strings.Replace(signature, "U1NIU0lH", "", 1)), ErrMalformed, false},
-		{"expired", `a@example.org valid-before="20260104Z" ` + key, commit, ErrExpired, false},
-		{"one second too late", `a@example.org valid-before="20260104235959Z" ` + key, commit, ErrExpired, false},
+		{"no signature", list, string(payload), sshsig.ErrNoSignature, false},
+		{"wrong key", list, with(sign(t, other.signer(t), string(payload))), sshsig.ErrUnknownKey, false},
+		{"empty list", "# nobody\n", commit, sshsig.ErrUnknownKey, false},
+		{"wrong namespace", list, with(r.sign(string(payload), "file")), sshsig.ErrNamespace, false},
+		{"key for another namespace", `a@example.org namespaces="file" ` + key, commit, sshsig.ErrNamespace, false},
+		{"key for every namespace but git", `a@example.org namespaces="*,!g?t" ` + key, commit, sshsig.ErrNamespace, false},
+		{"changed message", list, strings.Replace(commit, "text", "test", 1), sshsig.ErrBadSignature, false},
+		{"changed author", list, strings.Replace(commit, "author A", "author B", 1), sshsig.ErrBadSignature, false},
+		{"message without its newline", list, strings.TrimSuffix(commit, "\n"), sshsig.ErrBadSignature, false},
+		{"cut armor", list, with(signature[:len(signature)-60]), sshsig.ErrMalformed, false},
+		{"cut inside", list, with(strings.Replace(signature, "U1NIU0lH", "", 1)), sshsig.ErrMalformed, false},
+		{"expired", `a@example.org valid-before="20260104Z" ` + key, commit, sshsig.ErrExpired, false},
+		{"one second too late", `a@example.org valid-before="20260104235959Z" ` + key, commit, sshsig.ErrExpired, false},
 		{name: "at the last second", list: `a@example.org valid-before="20260105Z" ` + key, commit: commit, gitTakes: true},
-		{"not yet valid", `a@example.org valid-after="20260105000001Z" ` + key, commit, ErrExpired, false},
+		{"not yet valid", `a@example.org valid-after="20260105000001Z" ` + key, commit, sshsig.ErrExpired, false},
 		{name: "at the first second", list: `a@example.org valid-after="202601050000Z" ` + key, commit: commit, gitTakes: true},
 		{name: "again on a later line", list: `b@example.org valid-before="20250101Z" ` + key + "a@example.org " + key, commit: commit, gitTakes: true},
 		{name: "beside lines that cannot be read", list: "x\n" + `"a@example.org ` + key + "b@example.org namespaces=git " + key + list, commit: commit, gitTakes: true},
-		{"on a line that cannot be read", "b@example.org " + other.section(t, "key.pub") + "a@example.org namespaces= " + key, commit, ErrUnknownKey, false},
-		{"other line lengths", list, with(rewrap(signature, 64)), ErrMalformed, true},
-		{"a blank line after the armor", list, with(signature + "\n"), ErrMalformed, true},
-		{"text after the armor", list, with(signature + "more\n"), ErrMalformed, true},
-		{"gpgsig not the last", list, strings.Replace(string(payload), "\ncommitter", "\n"+header(signature)+"committer", 1), ErrMalformed, true},
+		{"on a line that cannot be read", "b@example.org " + other.section(t, "key.pub") + "a@example.org namespaces= " + key, commit, sshsig.ErrUnknownKey, false},
+		{"other line lengths", list, with(rewrap(signature, 64)), sshsig.ErrMalformed, true},
+		{"a blank line after the armor", list, with(signature + "\n"), sshsig.ErrMalformed, true},
+		{"text after the armor", list, with(signature + "more\n"), sshsig.ErrMalformed, true},
+		{"gpgsig not the last", list, strings.Replace(string(payload), "\ncommitter", "\n"+header(signature)+"committer", 1), sshsig.ErrMalformed, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if old && strings.Contains(c.list, "valid-") {
@@ -271,12 +273,12 @@ func TestBothRefuse(t *testing.T) {
 	}
 }
 
-func verifyCommit(a Allowed, commit string) (principal, fingerprint string, err error) {
+func verifyCommit(a sshsig.Allowed, commit string) (principal, fingerprint string, err error) {
 	payload, signature, err := Split([]byte(commit))
 	if err != nil {
 		return "", "", err
 	}
-	return a.Verify(payload, signature, at)
+	return a.Verify(sshsig.ForGit, payload, signature, at)
 }
 
 // header is the gpgsig header of a signature.
@@ -286,11 +288,11 @@ func header(signature string) string {
 
 // rewrap puts other lines into an armor.
 func rewrap(signature string, columns int) string {
-	text := strings.TrimSuffix(strings.TrimPrefix(signature, begin), end)
+	text := strings.TrimSuffix(strings.TrimPrefix(signature, sshsig.Begin), sshsig.End)
 	text = strings.ReplaceAll(text, "\n", "")
-	out := begin
+	out := sshsig.Begin
 	for len(text) > columns {
 		out, text = out+text[:columns]+"\n", text[columns:]
 	}
-	return out + text + "\n" + end
+	return out + text + "\n" + sshsig.End
 }

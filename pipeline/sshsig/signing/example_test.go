@@ -1,4 +1,4 @@
-package sshsig_test
+package signing_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 )
 
 // A key that was made for this sample.
@@ -32,7 +33,7 @@ hello
 `
 
 func Example() {
-	key, err := sshsig.ParseKey([]byte(sampleKey))
+	key, err := signing.ParseKey([]byte(sampleKey))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,7 +43,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	commit := sshsig.Insert([]byte(samplePayload), signature)
+	commit := signing.Insert([]byte(samplePayload), signature)
 	fmt.Print(string(commit))
 
 	allowed, err := sshsig.ParseAllowedSigners([]byte(sampleAllowed))
@@ -50,12 +51,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	payload, signature, err := sshsig.Split(commit)
+	payload, signature, err := signing.Split(commit)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(allowed.Verify(payload, signature, time.Unix(1767571200, 0)))
+	fmt.Println(allowed.Verify(sshsig.ForGit, payload, signature, time.Unix(1767571200, 0)))
 	// Output:
 	// tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904
 	// author Alice <alice@example.com> 1767571200 +0000
@@ -73,11 +74,11 @@ func Example() {
 
 // TestSample: the package comment shows what the Example does.
 func TestSample(t *testing.T) {
-	doc, err := os.ReadFile("sshsig.go")
+	doc, err := os.ReadFile("../sshsig.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := sshsig.ParseKey([]byte(sampleKey))
+	key, err := signing.ParseKey([]byte(sampleKey))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, sample := range map[string]string{
-		"commit":          string(sshsig.Insert([]byte(samplePayload), signature)),
+		"commit":          string(signing.Insert([]byte(samplePayload), signature)),
 		"allowed signers": sampleAllowed,
 	} {
 		shown := "//\t" + strings.ReplaceAll(strings.TrimSuffix(sample, "\n"), "\n", "\n//\t")

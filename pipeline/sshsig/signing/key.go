@@ -1,8 +1,6 @@
-//go:build !js
-
-// Nobody signs in a browser, and the SSH library is large.
-
-package sshsig
+// Package signing signs with SSH keys what package sshsig verifies, and puts signatures into
+// Git commits, and takes them out, as git does.
+package signing
 
 import (
 	"bytes"
@@ -14,9 +12,23 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
+)
+
+// What can be wrong with a private key. No error of [ParseKey] quotes any of
+// its input.
+var (
+	// ErrEncrypted: a passphrase is needed and none was given.
+	ErrEncrypted = errors.New("private key is encrypted: its passphrase is needed")
+	// ErrPassphrase: the passphrase does not decrypt the key.
+	ErrPassphrase = errors.New("wrong passphrase for the private key")
+	// ErrKey: not a private key that can sign here; the text says why.
+	ErrKey = errors.New("private key cannot be used")
 )
 
 // A Signer signs commits with one private key. It is safe for use by several
@@ -32,11 +44,11 @@ type Signer struct {
 // [ErrEncrypted], [ErrPassphrase] or [ErrKey], and hold nothing of the key.
 func ParseKey(data []byte, passphrase ...[]byte) (Signer, error) {
 	if len(passphrase) > 1 {
-		panic("sshsig: more than one passphrase")
+		panic("signing: more than one passphrase")
 	}
 	block, rest := pem.Decode(data)
 	if block == nil {
-		if word, _, _ := strings.Cut(strings.TrimSpace(string(data)), " "); keyTypes[word] != 0 {
+		if _, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
 			return Signer{}, unusable("it is a public key; the private key is the file without .pub")
 		}
 		return Signer{}, unusable("there is no whole PEM block in it")
@@ -99,7 +111,7 @@ func describe(block *pem.Block) (holding, error) {
 	if !ok || ssh.Unmarshal(data, &file) != nil || file.Keys != 1 {
 		return holding{}, unusable("its OpenSSH format is damaged")
 	}
-	switch algorithm := blobType(file.Public); {
+	switch algorithm := sshsig.KeyType(file.Public); {
 	case strings.HasPrefix(algorithm, "sk-"):
 		return holding{}, unusable("it is of a security key (sk-), whose device must sign, and that cannot be done here")
 	case algorithm == "ssh-dss":
@@ -108,14 +120,16 @@ func describe(block *pem.Block) (holding, error) {
 	return holding{encrypted: file.Cipher != "none", public: file.Public}, nil
 }
 
+var signs = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
+
 // newSigner holds the key to the public one beside it, and to itself: a key
 // that was damaged, or put together, must not sign.
 func newSigner(raw any, public []byte) (Signer, error) {
-	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < minRSABits {
-		return Signer{}, unusable(fmt.Sprintf("RSA of %d bits; at least %d are needed", key.N.BitLen(), minRSABits))
+	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < sshsig.MinRSABits {
+		return Signer{}, unusable(fmt.Sprintf("RSA of %d bits; at least %d are needed", key.N.BitLen(), sshsig.MinRSABits))
 	}
 	key, err := ssh.NewSignerFromKey(raw)
-	if err != nil || keyTypes[key.PublicKey().Type()] != signs {
+	if err != nil || !slices.Contains(signs, key.PublicKey().Type()) {
 		return Signer{}, unusable("its algorithm is not supported")
 	}
 	s := Signer{key: key.(ssh.AlgorithmSigner), algorithm: key.PublicKey().Type()}
@@ -138,18 +152,18 @@ func newSigner(raw any, public []byte) (Signer, error) {
 // with the last newline. One key and message have one signature: ECDSA is
 // deterministic here (RFC 6979).
 func (s Signer) Sign(message []byte) (armored string, err error) {
-	return s.SignFor(forGit, message)
+	return s.SignFor(sshsig.ForGit, message)
 }
 
 // SignFor is [Signer.Sign] for another namespace.
 func (s Signer) SignFor(namespace string, message []byte) (armored string, err error) {
-	e := envelope{Magic: magic, Version: version, PublicKey: s.public().Marshal(), Namespace: namespace, Hash: "sha512"}
-	made, err := s.key.SignWithAlgorithm(nil, e.signed(message), s.algorithm)
+	e := sshsig.NewEnvelope(s.public(), namespace)
+	made, err := s.key.SignWithAlgorithm(nil, e.Signed(message), s.algorithm)
 	if err != nil {
 		return "", fmt.Errorf("signing with %s: %w", s.Fingerprint(), err)
 	}
 	e.Signature = ssh.Marshal(made)
-	return armor(e.marshal()), nil
+	return e.Armor(), nil
 }
 
 // SignPlain signs without the form that SSH has for signatures, for programs that know
@@ -212,7 +226,7 @@ func (s Signer) PublicKey() string {
 
 func (s Signer) public() ssh.PublicKey {
 	if s.key == nil {
-		panic("sshsig: a Signer that ParseKey did not return")
+		panic("signing: a Signer that ParseKey did not return")
 	}
 	return s.key.PublicKey()
 }
@@ -221,8 +235,8 @@ func (s Signer) public() ssh.PublicKey {
 // that no log can hold the private key.
 func (s Signer) Format(f fmt.State, _ rune) {
 	if s.key == nil {
-		_, _ = fmt.Fprint(f, "sshsig.Signer{}")
+		_, _ = fmt.Fprint(f, "signing.Signer{}")
 		return
 	}
-	_, _ = fmt.Fprintf(f, "sshsig.Signer{%s %s}", s.public().Type(), s.Fingerprint())
+	_, _ = fmt.Fprintf(f, "signing.Signer{%s %s}", s.public().Type(), s.Fingerprint())
 }

@@ -9,15 +9,17 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"math/big"
 	"strings"
 )
 
+// A second reader of keys and signatures, which has nothing of the SSH library: what verifies
+// here must take what it takes, and nothing else.
+
 // The types of keys (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4; OpenSSH's PROTOCOL.u2f),
-// and what RSA signs with (RFC 8332, 3). No SSH library reads them: what verifies here is
-// loaded by browsers, and would bring all of its ciphers.
+// and what RSA signs with (RFC 8332, 3).
 const (
 	typeEd25519   = "ssh-ed25519"
 	typeECDSA256  = "ecdsa-sha2-nistp256"
@@ -34,40 +36,11 @@ const (
 // Which RSA keys are believed here. OpenSSH makes none that are longer; without a bound,
 // whoever writes a key decides how long it takes to check it.
 const (
-	minRSABits      = 2048
 	maxRSABits      = 16384
 	maxExponentBits = 24
 )
 
-// How a type of key is taken where it is written in a list.
-type support int
-
-const (
-	signs    support = iota + 1 // signs here, and verifies
-	verifies                    // of a security key
-	unsupported
-)
-
-var keyTypes = map[string]support{
-	typeEd25519:                        signs,
-	typeECDSA256:                       signs,
-	typeECDSA384:                       signs,
-	typeECDSA521:                       signs,
-	typeRSA:                            signs,
-	typeSKEd25519:                      verifies,
-	typeSKECDSA:                        verifies,
-	"ssh-dss":                          unsupported,
-	"ssh-ed25519-cert-v01@openssh.com": unsupported,
-	"ecdsa-sha2-nistp256-cert-v01@openssh.com":    unsupported,
-	"ecdsa-sha2-nistp384-cert-v01@openssh.com":    unsupported,
-	"ecdsa-sha2-nistp521-cert-v01@openssh.com":    unsupported,
-	"ssh-rsa-cert-v01@openssh.com":                unsupported,
-	"sk-ssh-ed25519-cert-v01@openssh.com":         unsupported,
-	"sk-ecdsa-sha2-nistp256-cert-v01@openssh.com": unsupported,
-	"ssh-dss-cert-v01@openssh.com":                unsupported,
-}
-
-// A publicKey is one that can verify here, of a type that keyTypes has as such. One of
+// A publicKey is one that can verify here, of a type of keyTypes. One of
 // its three keys is set.
 type publicKey struct {
 	kind        string
@@ -78,35 +51,8 @@ type publicKey struct {
 	application string // of a security key, "ssh:" for SSH
 }
 
-func (k *publicKey) hardware() bool      { return keyTypes[k.kind] == verifies }
-func (k *publicKey) fingerprint() string { return blobFingerprint(k.blob) }
-
-// parsePublicKey reads what follows the type: the key, and a comment.
-func parsePublicKey(kind, text string) (*publicKey, error) {
-	switch {
-	case kind == "":
-		return nil, errors.New("there is no key")
-	case keyTypes[kind] == 0:
-		return nil, fmt.Errorf("unknown type of key %q", kind)
-	case strings.Contains(kind, "-cert-"):
-		return nil, errors.New("certificates are not supported")
-	case keyTypes[kind] == unsupported:
-		return nil, errors.New("DSA keys are not supported")
-	}
-	encoded, _ := cutField(text)
-	blob, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if err != nil || encoded == "" {
-		return nil, fmt.Errorf("the %s key is not base64", kind)
-	}
-	key := decodeKey(kind, blob)
-	if key == nil {
-		return nil, fmt.Errorf("the %s key is damaged", kind)
-	}
-	if key.rsa != nil && key.rsa.N.BitLen() < minRSABits {
-		return nil, fmt.Errorf("RSA key of %d bits; at least %d are needed", key.rsa.N.BitLen(), minRSABits)
-	}
-	return key, nil
-}
+func (k *publicKey) hardware() bool      { return strings.HasPrefix(k.kind, "sk-") }
+func (k *publicKey) fingerprint() string { return fingerprint(k.blob) }
 
 // decodeKey reads SSH's encoding of a key of a type, nil for what is not that.
 func decodeKey(kind string, blob []byte) *publicKey {
@@ -167,11 +113,7 @@ func parseRawSignature(data []byte) (rawSignature, error) {
 	return sig, nil
 }
 
-// The bits of a security key's flags (OpenSSH's PROTOCOL.u2f).
-const (
-	userPresent  = 1 << 0
-	userVerified = 1 << 2
-)
+const userPresent = 1 << 0
 
 // verify checks that the key signed the data, and before that the form of the signature:
 // with a second form of one, anybody could make a second signed commit of one.
@@ -234,14 +176,50 @@ func digest(hash crypto.Hash, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// blobType is the algorithm that a public key in SSH's encoding begins with.
-func blobType(public []byte) string {
-	r := reader{left: public}
-	return string(r.bytes())
-}
-
-// blobFingerprint is the SHA-256 of a public key as ssh-keygen writes it.
-func blobFingerprint(public []byte) string {
+func fingerprint(public []byte) string {
 	sum := sha256.Sum256(public)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
+
+// A reader reads SSH's data types (RFC 4251, 5) from the front of what is left. After
+// what is cut short, or not in its one form, it is bad, and reads nothing more.
+type reader struct {
+	left []byte
+	bad  bool
+}
+
+// take reads n bytes.
+func (r *reader) take(n uint32) []byte {
+	if r.bad || uint64(n) > uint64(len(r.left)) {
+		r.bad = true
+		return nil
+	}
+	out := r.left[:n:n]
+	r.left = r.left[n:]
+	return out
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+// bytes reads a string.
+func (r *reader) bytes() []byte { return r.take(r.uint32()) }
+
+// number reads an mpint that is not negative, and without needless bytes before it.
+func (r *reader) number() *big.Int {
+	b := r.bytes()
+	if len(b) > 0 && (b[0] >= 0x80 || b[0] == 0 && (len(b) == 1 || b[1] < 0x80)) {
+		r.bad = true
+	}
+	if r.bad {
+		return new(big.Int)
+	}
+	return new(big.Int).SetBytes(b)
+}
+
+// done reports whether everything was read, and all of it was good.
+func (r *reader) done() bool { return !r.bad && len(r.left) == 0 }
