@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
 // Namespace is what the signatures are for. One that was made for anything else,
@@ -74,60 +75,69 @@ func (s Statement) Bytes() []byte {
 // reason, and repository and pull_request of a transaction that has none.
 func (s Statement) Check() error {
 	at, err := time.Parse(time.RFC3339, s.DecidedAt)
-	switch {
-	case s.Schema != Schema:
-		return fmt.Errorf("its schema is not %s", Schema)
-	case s.PullRequest < 0, s.PullRequest > 0 && s.Repository == nil:
-		return errors.New("it names no repository of its pull request")
-	case s.Repository != nil && (s.Repository.ID == "" || s.Repository.Name == ""):
-		return errors.New("its repository has no number or no name")
-	case s.TransactionID == "" || s.BaseCommit == "":
-		return errors.New("it names no transaction, or no base")
-	case !slices.Contains([]ledger.Decision{ledger.Approve, ledger.Deny, BreakGlass}, s.Decision):
-		return errors.New("its decision is neither approve nor deny nor break-glass")
-	case len(s.Fingerprints) == 0 || !slices.IsSorted(s.Fingerprints) || len(slices.Compact(slices.Clone(s.Fingerprints))) != len(s.Fingerprints):
-		return errors.New("its fingerprints are missing, repeated or out of order")
-	case ledger.OneLine(s.Reason, maxReason) != s.Reason:
-		return errors.New("its reason is not one line of visible characters")
-	case err != nil || at.UTC().Format(time.RFC3339) != s.DecidedAt:
-		return errors.New("its time is not one of RFC 3339 in UTC, to the second")
-	case !canon.IsSum(s.Shown):
-		return errors.New("it does not say what was shown")
-	case len(s.Proposers) == 0 || !inOrder(s.Proposers):
-		return errors.New("who proposed it is missing, repeated or out of order")
-	case s.RequestedBy == nil:
-		return errors.New("it does not say who asked for it, or that nobody is known to have")
-	case s.Policy.Commit == "" || !canon.IsSum(s.Policy.SHA256):
-		return errors.New("it does not name the Policy that asked for it")
+	err = first([]broken{
+		{s.Schema != Schema, "its schema is not " + Schema},
+		{s.PullRequest < 0 || s.PullRequest > 0 && s.Repository == nil, "it names no repository of its pull request"},
+		{s.Repository != nil && (s.Repository.ID == "" || s.Repository.Name == ""), "its repository has no number or no name"},
+		{s.TransactionID == "" || s.BaseCommit == "", "it names no transaction, or no base"},
+		{s.Decision != ledger.Approve && s.Decision != ledger.Deny && s.Decision != BreakGlass, "its decision is neither approve nor deny nor break-glass"},
+		{len(s.Fingerprints) == 0 || !isSortedSet(s.Fingerprints, strings.Compare), "its fingerprints are missing, repeated or out of order"},
+		{ledger.OneLine(s.Reason, maxReason) != s.Reason, "its reason is not one line of visible characters"},
+		{err != nil || at.UTC().Format(time.RFC3339) != s.DecidedAt, "its time is not one of RFC 3339 in UTC, to the second"},
+		{!canon.IsSum(s.Shown), "it does not say what was shown"},
+		{len(s.Proposers) == 0 || !isSortedSet(s.Proposers, ledger.CompareActors), "who proposed it is missing, repeated or out of order"},
+		{slices.ContainsFunc(s.Proposers, func(a ledger.Actor) bool { return a.Kind == "" || a.ID == "" }), "who proposed it has no kind or no id"},
+		{s.RequestedBy == nil, "it does not say who asked for it, or that nobody is known to have"},
+		{s.Policy.Commit == "" || !canon.IsSum(s.Policy.SHA256), "it does not name the Policy that asked for it"},
+	})
+	if err != nil {
+		return err
 	}
 	if err := ledger.CheckRequesters(s.RequestedBy); err != nil {
 		return fmt.Errorf("it %w", err)
 	}
-	if s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || !strings.HasPrefix(s.Fingerprints[0], "patchset:")) {
-		return errors.New("its break-glass has no reason, or covers more than the change")
-	}
 	if err := format.CheckGrowth("it", s.Extra, ""); err != nil {
 		return err
 	}
-	_, id, _ := strings.Cut(s.Fingerprints[0], "patchset:")
-	if !canon.IsHex64(id) || slices.ContainsFunc(s.Fingerprints, func(f string) bool { return !isFingerprint(f, id) }) {
-		return fmt.Errorf("%.200q are not the fingerprints of one patch", s.Fingerprints)
+	kind, id, _ := strings.Cut(s.Fingerprints[0], "patchset:")
+	return first([]broken{
+		{s.Decision == BreakGlass && (s.Reason == "" || len(s.Fingerprints) > 1 || kind != ""), "its break-glass has no reason, or covers more than the change"},
+		{!canon.IsHex64(id) || !s.isOf(id), fmt.Sprintf("%.200q are not the fingerprints of one patch", s.Fingerprints)},
+	})
+}
+
+// A broken rule, if it is.
+type broken struct {
+	is  bool
+	why string
+}
+
+// first is the error of the first rule that is broken.
+func first(rules []broken) error {
+	if i := slices.IndexFunc(rules, func(r broken) bool { return r.is }); i >= 0 {
+		return errors.New(rules[i].why)
 	}
 	return nil
 }
 
 const maxReason = 500
 
-// isFingerprint reports whether a text is a fingerprint, of any kind, of a patch.
-func isFingerprint(f, patchID string) bool {
-	kind, is := strings.CutSuffix(f, "patchset:"+patchID)
-	return is && slices.Contains([]string{"", "secret:", "protected:"}, kind)
+// isOf reports whether all fingerprints are, of any kind, of a patch.
+func (s Statement) isOf(patchID string) bool {
+	return !slices.ContainsFunc(s.Fingerprints, func(f string) bool {
+		kind, is := strings.CutSuffix(f, "patchset:"+patchID)
+		return !is || kind != "" && kind != "secret:" && kind != "protected:"
+	})
 }
 
-// inOrder reports whether proposers are those of a statement: each of a kind and with an id, once and in order.
-func inOrder(all []ledger.Actor) bool {
-	named := !slices.ContainsFunc(all, func(a ledger.Actor) bool { return a.Kind == "" || a.ID == "" })
-	return named && slices.IsSortedFunc(all, ledger.CompareActors) && len(slices.Compact(slices.Clone(all))) == len(all)
+// isSortedSet reports whether each is there once and in order.
+func isSortedSet[T any](all []T, compare func(a, b T) int) bool {
+	for i := 1; i < len(all); i++ {
+		if compare(all[i-1], all[i]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Parse reads a Statement. The bytes must be its Bytes, so that one decision has one
@@ -153,38 +163,17 @@ type Signature struct {
 	Armored   string
 }
 
-// The lines around a signature's base64.
-const (
-	armorBegin = "-----BEGIN SSH SIGNATURE-----\n"
-	armorEnd   = "-----END SSH SIGNATURE-----\n"
-)
-
 // carried is how a Signature is written on one line.
 type carried struct {
-	Signature string    `json:"signature"`
-	Statement Statement `json:"statement"`
-}
-
-// unmarshalCarried reads it, having looked whether its statement is of a later version.
-func unmarshalCarried(doc []byte, c *carried) error {
-	var loose struct {
-		Signature string          `json:"signature"`
-		Statement json.RawMessage `json:"statement"`
-	}
-	if canon.Unmarshal(doc, &loose) == nil {
-		var s Statement
-		if err := format.Unmarshal("it", loose.Statement, &s); err != nil {
-			return err
-		}
-	}
-	return canon.Unmarshal(doc, c)
+	Signature string          `json:"signature"`
+	Statement json.RawMessage `json:"statement"`
 }
 
 // String writes a signature on one line, as it is pasted into a comment: base64url,
 // without padding, of canonical JSON with the statement and the signature's base64.
 func (s Signature) String() string {
-	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(s.Armored, armorBegin), armorEnd), "\n", "")
-	doc, err := canon.Marshal(carried{text, s.Statement})
+	text := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(s.Armored, sshsig.Begin), sshsig.End), "\n", "")
+	doc, err := canon.Marshal(carried{text, bytes.TrimSuffix(s.Statement.Bytes(), []byte("\n"))})
 	if err != nil {
 		panic("signed: " + err.Error())
 	}
@@ -205,29 +194,18 @@ func ParseSignature(text string) (Signature, error) {
 		return Signature{}, errors.New("the signature is not base64url: a part of it may be missing")
 	}
 	var c carried
-	if err := unmarshalCarried(doc, &c); err != nil {
+	if err := canon.Unmarshal(doc, &c); err != nil {
 		return Signature{}, fmt.Errorf("the signature is not of its form: %w", err)
 	}
-	if err := c.Statement.Check(); err != nil {
-		return Signature{}, fmt.Errorf("the statement is not of its form: %w", err)
+	statement, err := Parse(append(c.Statement, '\n'))
+	if err != nil {
+		return Signature{}, err
 	}
-	s := Signature{Statement: c.Statement, Armored: armor(c.Signature)}
+	s := Signature{Statement: statement, Armored: sshsig.Armor(c.Signature)}
 	if s.String() != text {
 		return Signature{}, errors.New("the signature is not in its canonical form, or has unknown members")
 	}
 	return s, nil
-}
-
-// armor breaks base64 into the lines of a signature's text.
-func armor(text string) string {
-	var b strings.Builder
-	b.WriteString(armorBegin)
-	for line := range slices.Chunk([]byte(text), 70) {
-		b.Write(line)
-		b.WriteByte('\n')
-	}
-	b.WriteString(armorEnd)
-	return b.String()
 }
 
 // The lines around a Block.
@@ -245,7 +223,7 @@ func (s Signature) Block() string {
 
 // HasBlock reports whether a text seems to be meant to have a Block in it, right or wrong.
 func HasBlock(text string) bool {
-	return strings.Contains(text, strings.TrimSpace(blockBegin)) || strings.Contains(text, strings.TrimSpace(armorBegin))
+	return strings.Contains(text, strings.TrimSpace(blockBegin)) || strings.Contains(text, strings.TrimSpace(sshsig.Begin))
 }
 
 // ParseBlock reads what Block writes, and nothing else. It does not verify.
@@ -253,9 +231,9 @@ func ParseBlock(text string) (Signature, error) {
 	if len(text) > maxLine {
 		return Signature{}, errors.New("the signature is too long")
 	}
-	inside, begins := strings.CutPrefix(text, blockBegin+armorBegin)
+	inside, begins := strings.CutPrefix(text, blockBegin+sshsig.Begin)
 	inside, ends := strings.CutSuffix(inside, "\n"+blockEnd)
-	encoded, statement, found := strings.Cut(inside, armorEnd)
+	encoded, statement, found := strings.Cut(inside, sshsig.End)
 	if !begins || !ends || !found {
 		return Signature{}, errors.New("the block is not one fence with a signature and a statement, and nothing around them")
 	}
@@ -267,7 +245,7 @@ func ParseBlock(text string) (Signature, error) {
 	if err != nil {
 		return Signature{}, err
 	}
-	s := Signature{Statement: parsed, Armored: armor(encoded)}
+	s := Signature{Statement: parsed, Armored: sshsig.Armor(encoded)}
 	if s.Block() != text {
 		return Signature{}, errors.New("the block is not in its canonical form")
 	}

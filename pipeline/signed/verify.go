@@ -116,11 +116,13 @@ func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.T
 	if err != nil {
 		return sshsig.Proof{}, err
 	}
-	if decided.After(at.Add(ahead)) {
-		return sshsig.Proof{}, fmt.Errorf("it was decided at %s, which is still to come", s.Statement.DecidedAt)
-	}
-	if first := about.Began.Add(-ahead); decided.Before(first) || at.Before(first) {
-		return sshsig.Proof{}, fmt.Errorf("it was decided at %s, before the change was proposed", s.Statement.DecidedAt)
+	begins := about.Began.Add(-ahead)
+	err = first([]broken{
+		{decided.After(at.Add(ahead)), "it was decided at " + s.Statement.DecidedAt + ", which is still to come"},
+		{decided.Before(begins) || at.Before(begins), "it was decided at " + s.Statement.DecidedAt + ", before the change was proposed"},
+	})
+	if err != nil {
+		return sshsig.Proof{}, err
 	}
 	valid := []time.Time{at}
 	if IsForge(from) {
@@ -134,13 +136,13 @@ func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.T
 	if err == nil {
 		err = keys.Take(proof)
 	}
-	switch {
-	case err == nil:
-		return proof, nil
-	case keys.Forge && errors.Is(err, sshsig.ErrUnknownKey):
-		return sshsig.Proof{}, fmt.Errorf("%w, and which the forge had not registered for the account when the change was proposed", err)
+	if keys.Forge && errors.Is(err, sshsig.ErrUnknownKey) {
+		err = fmt.Errorf("%w, and which the forge had not registered for the account when the change was proposed", err)
 	}
-	return sshsig.Proof{}, err
+	if err != nil {
+		return sshsig.Proof{}, err
+	}
+	return proof, nil
 }
 
 // Take says why a key that made a good signature is not of the sort that is asked for.
@@ -177,31 +179,20 @@ func (s Statement) isAbout(about Subject) error {
 	if s.Repository != nil && about.Repository != nil {
 		sameRepository = *s.Repository == *about.Repository
 	}
-	switch {
-	case about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "" || about.Began.IsZero(),
-		len(about.Proposers) == 0, about.RequestedBy == nil, len(about.Policies) == 0, about.Policies[0] == ledger.PolicyRef{}:
+	if about.TransactionID == "" || about.BaseCommit == "" || about.PatchID == "" || about.Shown == "" || about.Began.IsZero() ||
+		len(about.Proposers) == 0 || about.RequestedBy == nil || len(about.Policies) == 0 || about.Policies[0] == (ledger.PolicyRef{}) {
 		return errors.New("nobody can tell what it should be about")
-	case !sameRepository:
-		return errors.New("it was signed for another repository")
-	case s.PullRequest != about.PullRequest:
-		return fmt.Errorf("it was signed for another pull request than %d", about.PullRequest)
-	case s.TransactionID != about.TransactionID:
-		return fmt.Errorf("it was signed for another transaction than %s", about.TransactionID)
-	case s.BaseCommit != about.BaseCommit:
-		return errors.New("it was signed for another base")
-	case s.Shown != about.Shown:
-		return errors.New("its signer was shown other risks than this change has")
-	case !slices.Equal(s.Proposers, about.Proposers):
-		return errors.New("its signer was shown others as who proposed this: sign again")
-	case !slices.Equal(s.RequestedBy, about.RequestedBy):
-		return errors.New("its signer was shown others as who asked for this: sign again")
-	case s.Policy.SHA256 != about.Policies[0].SHA256:
-		return errors.New("it was signed under another Policy than the one that asks for it now: sign again")
-	case !slices.Contains(about.Policies, s.Policy):
-		return fmt.Errorf("it names commit %.12s for the Policy, from which nobody was asked: sign again", s.Policy.Commit)
 	}
-	if slices.ContainsFunc(s.Fingerprints, func(f string) bool { return !isFingerprint(f, about.PatchID) }) {
-		return fmt.Errorf("it was signed for another patch than %s", about.PatchID)
-	}
-	return nil
+	return first([]broken{
+		{!sameRepository, "it was signed for another repository"},
+		{s.PullRequest != about.PullRequest, fmt.Sprintf("it was signed for another pull request than %d", about.PullRequest)},
+		{s.TransactionID != about.TransactionID, "it was signed for another transaction than " + about.TransactionID},
+		{s.BaseCommit != about.BaseCommit, "it was signed for another base"},
+		{s.Shown != about.Shown, "its signer was shown other risks than this change has"},
+		{!slices.Equal(s.Proposers, about.Proposers), "its signer was shown others as who proposed this: sign again"},
+		{!slices.Equal(s.RequestedBy, about.RequestedBy), "its signer was shown others as who asked for this: sign again"},
+		{s.Policy.SHA256 != about.Policies[0].SHA256, "it was signed under another Policy than the one that asks for it now: sign again"},
+		{!slices.Contains(about.Policies, s.Policy), fmt.Sprintf("it names commit %.12s for the Policy, from which nobody was asked: sign again", s.Policy.Commit)},
+		{!s.isOf(about.PatchID), "it was signed for another patch than " + about.PatchID},
+	})
 }

@@ -21,7 +21,7 @@ import (
 // nobody. It is safe for use by several goroutines.
 type Allowed struct {
 	lines  []Line   // in the file's order
-	unread []unread // the lines that were passed over
+	unread []error  // one for each line that was passed over
 	doubts []string // what may be a name on one of these
 }
 
@@ -33,11 +33,6 @@ type Line struct {
 	Namespaces    []string  // patterns; nil: any
 	After, Before time.Time // a zero time bounds nothing
 	Fingerprint   string    // of the key
-}
-
-type unread struct {
-	line int
-	err  error
 }
 
 // ParseAllowedSigners reads a file of allowed signers (ssh-keygen(1), ALLOWED
@@ -58,7 +53,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 		case err == nil:
 			a.lines = append(a.lines, line)
 		case err != errAuthority: // such a line lists no signer's own key, and no certificate is taken
-			a.unread = append(a.unread, unread{number, err})
+			a.unread = append(a.unread, fmt.Errorf("line %d: %w", number, err))
 			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !unicode.IsPrint(r) }) {
 				a.doubts = append(a.doubts, named(word))
 			}
@@ -71,13 +66,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 }
 
 // Unread says which lines were passed over and why, nil for none.
-func (a Allowed) Unread() error {
-	var errs []error
-	for _, u := range a.unread {
-		errs = append(errs, fmt.Errorf("line %d: %w", u.line, u.err))
-	}
-	return errors.Join(errs...)
-}
+func (a Allowed) Unread() error { return errors.Join(a.unread...) }
 
 // Lines are the usable lines of a list.
 func (a Allowed) Lines() []Line { return slices.Clone(a.lines) }
@@ -123,7 +112,7 @@ func (l *Line) parse() error {
 		return fmt.Errorf("principals %q: they match nobody", names)
 	}
 	kind, rest := cutField(rest)
-	if !slices.Contains(keyTypes, kind) {
+	if formats[kind] == nil {
 		if err := l.parseOptions(kind); err != nil {
 			return err
 		}
@@ -143,7 +132,7 @@ func parsePublicKey(kind, encoded string) (ssh.PublicKey, error) {
 	switch {
 	case kind == "":
 		return nil, errors.New("there is no key")
-	case !slices.Contains(keyTypes, kind):
+	case formats[kind] == nil:
 		return nil, fmt.Errorf("unknown type of key %q", kind)
 	case err != nil || encoded == "":
 		return nil, fmt.Errorf("the %s key is not base64", kind)
@@ -185,13 +174,11 @@ func (l Line) admits(namespace string, times ...time.Time) error {
 		return fmt.Errorf("%w: line %d of the allowed signers allows the key only for %s", ErrNamespace, l.Number, strings.Join(l.Namespaces, ","))
 	}
 	for _, at := range times {
-		word, bound := "", time.Time{}
-		switch {
-		case !l.After.IsZero() && at.Unix() < l.After.Unix():
-			word, bound = "before", l.After
-		case !l.Before.IsZero() && at.Unix() > l.Before.Unix():
+		word, bound := "before", l.After
+		if bound.IsZero() || at.Unix() >= bound.Unix() {
 			word, bound = "after", l.Before
-		default:
+		}
+		if word == "after" && (bound.IsZero() || at.Unix() <= bound.Unix()) {
 			continue
 		}
 		const layout = "2006-01-02 15:04:05Z"
@@ -221,21 +208,20 @@ func (l *Line) parseOptions(text string) error {
 		}
 		name, value := strings.ToLower(part[1]), strings.Trim(strings.TrimPrefix(part[2], "="), `"`)
 		var err error
-		switch isOurs := name == "namespaces" || name == "valid-after" || name == "valid-before"; {
-		case seen[name]:
-			return fmt.Errorf("option %q twice", name)
-		case name == "cert-authority":
+		switch name {
+		case "cert-authority":
 			return errAuthority
-		case !isOurs:
-			return fmt.Errorf("unknown option, or type of key, %q", part[1])
-		case part[2] == "":
-			return fmt.Errorf("option %q has no value", name)
-		case name == "namespaces":
+		case "namespaces":
 			l.Namespaces, err = parsePatterns(value)
-		case name == "valid-after":
+		case "valid-after":
 			l.After, err = parseTime(value, latest)
-		default:
+		case "valid-before":
 			l.Before, err = parseTime(value, earliest)
+		default:
+			return fmt.Errorf("unknown option, or type of key, %q", part[1])
+		}
+		if seen[name] {
+			return fmt.Errorf("option %q twice", name)
 		}
 		if err != nil {
 			return fmt.Errorf("%s=%q: %w", name, value, err)

@@ -116,7 +116,7 @@ func (a Allowed) text() string {
 		slices.Sort(options)
 		fmt.Fprintf(&b, `"%s" %s `, strings.Join(line.Principals, ","), strings.Join(options, ","))
 		for _, field := range strings.Fields(line.Text) { // the key is the only field that is one
-			if key, err := base64.StdEncoding.Strict().DecodeString(field); err == nil && slices.Contains(keyTypes, KeyType(key)) {
+			if key, err := base64.StdEncoding.Strict().DecodeString(field); err == nil && formats[KeyType(key)] != nil {
 				b.WriteString(KeyType(key) + " " + field + "\n")
 				break
 			}

@@ -101,8 +101,8 @@ func TestOtherEnvelope(t *testing.T) {
 		{"namespace of none", ErrNamespace, func(e *Envelope) { e.Namespace = ""; resign(e, "sha512") }},
 		{"namespace file", ErrNamespace, func(e *Envelope) { e.Namespace = "file"; resign(e, "sha512") }},
 		{"namespace git, said only", ErrBadSignature, func(e *Envelope) { e.Namespace = "file"; resign(e, "sha512"); e.Namespace = "git" }},
-		{"no key", ErrMalformed, func(e *Envelope) { e.PublicKey = nil }},
-		{"key with more", ErrMalformed, func(e *Envelope) { e.PublicKey = append(bytes.Clone(e.PublicKey), 0) }},
+		{"no key", ErrUnsupported, func(e *Envelope) { e.PublicKey = nil }},
+		{"key with more", ErrUnsupported, func(e *Envelope) { e.PublicKey = append(bytes.Clone(e.PublicKey), 0) }},
 		{"certificate", ErrUnsupported, func(e *Envelope) {
 			e.PublicKey = ssh.Marshal(struct{ Type, Rest string }{ssh.CertAlgoED25519v01, "x"})
 		}},
@@ -189,7 +189,7 @@ func TestRSATwin(t *testing.T) {
 	}
 	_, _, err = allowed.Verify(ForGit, []byte(message), e.with(*other), at)
 	wantErr(t, "SHA-256", err, nil)
-	for format, want := range map[string]error{ssh.KeyAlgoRSASHA256: ErrBadSignature, ssh.KeyAlgoED25519: ErrMalformed, "": ErrMalformed} {
+	for format, want := range map[string]error{ssh.KeyAlgoRSASHA256: ErrBadSignature, ssh.KeyAlgoED25519: ErrUnsupported, "": ErrUnsupported} {
 		changed := sig
 		changed.Format = format
 		_, _, err := allowed.Verify(ForGit, []byte(message), e.with(changed), at)

@@ -79,8 +79,6 @@ func dearmor(armored, namespace string) (e Envelope, err error) {
 		return e, malformed("it is not the text that ssh-keygen writes")
 	case e.Magic != magic || e.Version != 1 || e.Reserved != "":
 		return e, malformed("it does not hold an SSH signature of version 1")
-	case strings.Contains(KeyType(e.PublicKey), "-cert-"):
-		return e, fmt.Errorf("%w: made with a certificate", ErrUnsupported)
 	case e.Namespace != namespace:
 		return e, fmt.Errorf("%w: it is made for the namespace %q", ErrNamespace, e.Namespace)
 	case e.Hash != "sha256" && e.Hash != "sha512":
@@ -93,9 +91,16 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// keyTypes are the types of keys that verify here. The SSH library reads more: DSA and certificates.
-var keyTypes = []string{
-	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+// formats are the types of keys that verify here, and of their signatures. The SSH library reads more: DSA,
+// certificates, RSA with SHA-1.
+var formats = map[string][]string{
+	ssh.KeyAlgoED25519:    {ssh.KeyAlgoED25519},
+	ssh.KeyAlgoECDSA256:   {ssh.KeyAlgoECDSA256},
+	ssh.KeyAlgoECDSA384:   {ssh.KeyAlgoECDSA384},
+	ssh.KeyAlgoECDSA521:   {ssh.KeyAlgoECDSA521},
+	ssh.KeyAlgoRSA:        {ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
+	ssh.KeyAlgoSKED25519:  {ssh.KeyAlgoSKED25519},
+	ssh.KeyAlgoSKECDSA256: {ssh.KeyAlgoSKECDSA256},
 }
 
 // KeyType is the algorithm that a public key in SSH's encoding begins with.
@@ -114,7 +119,7 @@ const MinRSABits = 2048
 // parseKey reads a public key in SSH's encoding, in its only form.
 func parseKey(blob []byte) (ssh.PublicKey, error) {
 	kind := KeyType(blob)
-	if !slices.Contains(keyTypes, kind) {
+	if formats[kind] == nil {
 		return nil, fmt.Errorf("unknown type of key %q", kind)
 	}
 	key, err := ssh.ParsePublicKey(blob)
@@ -142,27 +147,18 @@ func verify(key ssh.PublicKey, data, signature []byte) (flags byte, err error) {
 	if ssh.Unmarshal(signature, &sig) != nil {
 		return 0, malformed("its innermost part is cut short")
 	}
-	format, counter, numbers := key.Type(), 0, struct{ R, S *big.Int }{}
+	n, counter, numbers := rsaModulus(key), 0, struct{ R, S *big.Int }{}
 	if isHardware(key) {
 		counter = 5
 	}
-	if n := rsaModulus(key); n != nil {
-		switch format = ssh.KeyAlgoRSASHA512; sig.Format {
-		case ssh.KeyAlgoRSA:
-			return 0, fmt.Errorf("%w: RSA with SHA-1", ErrUnsupported)
-		case ssh.KeyAlgoRSASHA256:
-			format = sig.Format
-		}
-		if len(sig.Blob) != (n.BitLen()+7)/8 {
-			return 0, malformed("its number is not as long as the RSA key")
-		}
-	}
 	switch {
-	case sig.Format != format:
-		return 0, malformed("it is a signature of %q by a key of %q", sig.Format, key.Type())
+	case !slices.Contains(formats[key.Type()], sig.Format):
+		return 0, fmt.Errorf("%w: it is of %q, by a key of %q", ErrUnsupported, sig.Format, key.Type())
+	case n != nil && len(sig.Blob) != (n.BitLen()+7)/8:
+		return 0, malformed("its number is not as long as the RSA key")
 	case len(sig.Rest) != counter:
 		return 0, malformed("something follows its innermost part")
-	case strings.Contains(format, "ecdsa") && (ssh.Unmarshal(sig.Blob, &numbers) != nil || !bytes.Equal(ssh.Marshal(numbers), sig.Blob)):
+	case strings.Contains(sig.Format, "ecdsa") && (ssh.Unmarshal(sig.Blob, &numbers) != nil || !bytes.Equal(ssh.Marshal(numbers), sig.Blob)):
 		return 0, malformed("its numbers are not in their shortest form")
 	case key.Verify(data, &sig) != nil: // also where a security key was not touched
 		return 0, fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))

@@ -131,7 +131,7 @@ func check(namespace string, message []byte, armored string) (Proof, error) {
 	}
 	key, err := parseKey(e.PublicKey)
 	if err != nil {
-		return Proof{}, malformed("%v", err)
+		return Proof{}, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	flags, err := verify(key, e.Signed(message), e.Signature)
 	if err != nil {
@@ -187,7 +187,7 @@ func (a Allowed) prove(namespace string, message []byte, armored string, takes f
 	}
 	err = fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, proof.Fingerprint)
 	if len(a.unread) > 0 {
-		err = fmt.Errorf("%w, of which line %d cannot be read: %w", err, a.unread[0].line, a.unread[0].err)
+		err = fmt.Errorf("%w, of which some cannot be read: %w", err, a.unread[0])
 	}
 	return Proof{}, err
 }
