@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -24,7 +25,10 @@ func Check(dir fs.FS) (found rule.Report, foreign bool) {
 	c := &checker{dir: dir}
 	c.read()
 	if ledger.CheckID(c.txID) == nil || c.chained() {
-		_, own := ledger.ReadOwn(dir, "")
+		log, own := ledger.ReadOwn(dir, "")
+		if log != nil {
+			own = append(own, new(approval.Policies).Redo(dir, log)...)
+		}
 		return rule.NewReport(own), false
 	}
 	return rule.NewReport(Invariants(dir)), true

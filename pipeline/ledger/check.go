@@ -78,16 +78,16 @@ func atLine(n int) string { return fmt.Sprintf("%s:%d", EventsFile, n) }
 // readState finds out whose transaction.json it is, and whether it is what the events fold to.
 func (c *checker) readState() {
 	raw, err := c.read(TransactionFile)
-	if err != nil {
-		c.Add("PARSE", TransactionFile, "cannot be read")
-		return
-	}
 	if c.log != nil {
-		if tx := c.log.Transaction(); tx.IsWrittenAs(raw) {
+		if tx := c.log.Transaction(); err == nil && tx.IsWrittenAs(raw) {
 			c.txID = tx.TransactionID
 			return
 		}
 		c.Add("L9", TransactionFile, "is not what the events fold to")
+	}
+	if err != nil {
+		c.Add("PARSE", TransactionFile, "cannot be read")
+		return
 	}
 	doc, err := canon.Parse(raw)
 	state, ok := doc.(map[string]any)

@@ -211,55 +211,6 @@ func (d directory) proposes(t *testing.T, edit func(*ledger.Proposal)) {
 	})
 }
 
-var (
-	override = ledger.Approved{Kind: "secrets_override", Fingerprint: "secret:patchset:" + patchID, Required: 1}
-	nobody   = ledger.Actor{}
-	other    = ledger.Actor{Kind: "user", ID: "b@example.org", Login: "Bob"}
-)
-
-// secrets makes the patch one that holds a secret, which somebody approves.
-func (d directory) secrets(begin *ledger.ApplyStart, by ledger.Actor) {
-	d.proposes(d.t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
-	d.events(func(e []ledger.Event) []ledger.Event {
-		i := at(e, ledger.TypeApplyStart, 1)
-		e[i] = event(d.t, begin)
-		if by == nobody {
-			return e
-		}
-		ask, said := request("req_2"), decision("req_2", ledger.Approve)
-		ask.Kind, ask.Fingerprint, said.Fingerprint, said.Source.Author = override.Kind, override.Fingerprint, override.Fingerprint, by
-		return slices.Insert(e, i, event(d.t, ask), event(d.t, said))
-	})
-}
-
-var glass = ledger.Approved{Kind: "break_glass", Fingerprint: "patchset:" + patchID, Required: 1}
-
-// breakGlass makes the one approval that of somebody who broke the glass, and
-// apply/start rest on approvals.
-func (d directory) breakGlass(reason string, approvals []ledger.Approved, more ...ledger.Approved) {
-	d.events(func(e []ledger.Event) []ledger.Event {
-		ask, said, begin := request("req_1"), decision("req_1", ledger.Approve), start(1)
-		ask.Kind, said.Reason, begin.Approvals = glass.Kind, reason, slices.Concat(approvals, more)
-		for _, p := range []ledger.Payload{ask, said, begin} {
-			e[at(e, p.Type(), 1)] = event(d.t, p)
-		}
-		return e
-	})
-}
-
-// glassAndSecrets is a patch with a secret, which somebody else approved, and
-// for which one broke the glass.
-func (d directory) glassAndSecrets(by ledger.Actor) {
-	d.breakGlass("the site is down", nil, glass)
-	d.secrets(with(start(1), func(s *ledger.ApplyStart) { s.Approvals = []ledger.Approved{glass, override} }), other)
-	d.events(func(e []ledger.Event) []ledger.Event {
-		said := decision("req_1", ledger.Approve)
-		said.Reason, said.Source.Author = "the site is down", by
-		e[at(e, ledger.TypeDecision, 1)] = event(d.t, said)
-		return e
-	})
-}
-
 // TestT54OwnRules: each row breaks a rule that only our own directories promise.
 func TestT54OwnRules(t *testing.T) {
 	type events = []ledger.Event
@@ -333,83 +284,6 @@ func TestT54OwnRules(t *testing.T) {
 			d.numbered(insert(t, ledger.TypeValidateStart, start(1)))
 		}},
 
-		{"never approved", "L3", func(_ *testing.T, d directory) { d.events(drop(ledger.TypeDecision)) }},
-		{"never asked", "L3", func(_ *testing.T, d directory) {
-			d.events(func(e events) events { return drop(ledger.TypeRequest)(drop(ledger.TypeDecision)(e)) })
-		}},
-		{"denied", "L3", func(t *testing.T, d directory) { d.events(substitute(t, decision("req_1", ledger.Deny))) }},
-		{"approved and denied", "L3", func(t *testing.T, d directory) {
-			d.events(func(e events) events {
-				i := at(e, ledger.TypeApplyStart, 1)
-				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Deny)))
-			})
-		}},
-		{"denied afterwards", "", func(t *testing.T, d directory) {
-			d.events(func(e events) events {
-				i := at(e, ledger.TypeApplyComplete, 1)
-				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Deny)))
-			})
-		}},
-		{"a second request unanswered, as the Policy asks for less by now", "", func(t *testing.T, d directory) {
-			d.events(insert(t, ledger.TypeDecision, request("req_2")))
-		}},
-		{"T12 one person for two", "L3", func(t *testing.T, d directory) {
-			d.events(func(e events) events {
-				e = substitute(t, start(2))(e)
-				i := at(e, ledger.TypeDecision, 1) + 1
-				return slices.Insert(e, i, event(t, request("req_2")), event(t, decision("req_2", ledger.Approve)))
-			})
-		}},
-		{"two people for two", "", func(t *testing.T, d directory) {
-			d.events(func(e events) events {
-				e = substitute(t, start(2))(e)
-				second := decision("req_2", ledger.Approve)
-				second.Source.Author.ID = "b@example.org"
-				i := at(e, ledger.TypeDecision, 1) + 1
-				return slices.Insert(e, i, event(t, request("req_2")), event(t, second))
-			})
-		}},
-		{"asks for nobody's approval", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.Approvals = nil })))
-		}},
-		{"asks for approvals of another patch", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, start(1, ledger.Approved{Fingerprint: "patchset:" + canon.Hex(nil), Required: 1})))
-		}},
-		{"a protected path that nobody approved", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, start(1, ledger.Approved{Fingerprint: "protected:patchset:" + patchID, Required: 1})))
-		}},
-		{"T46 secrets that were not asked about", "L3", func(t *testing.T, d directory) { d.secrets(start(1), nobody) }},
-		{"T46 secrets that nobody approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), nobody) }},
-		{"T46 secrets that their proposer approved", "L3", func(t *testing.T, d directory) { d.secrets(start(1, override), actor) }},
-		{"T46 secrets that somebody else approved", "", func(t *testing.T, d directory) { d.secrets(start(1, override), other) }},
-		{"the glass broken", "", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals[:0], glass) }},
-		{"the glass broken, which is no approval", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals) }},
-		{"the glass broken and approved as well", "L3", func(t *testing.T, d directory) { d.breakGlass("the site is down", start(1).Approvals, glass) }},
-		{"the glass broken beside an approval that counts", "L3", func(t *testing.T, d directory) {
-			d.breakGlass("the site is down", start(1).Approvals, glass)
-			d.events(insert(t, ledger.TypeApplyStart, request("req_2")))
-			d.events(insert(t, ledger.TypeApplyStart, decision("req_2", ledger.Approve)))
-		}},
-		{"the glass broken without a reason", "L3", func(t *testing.T, d directory) { d.breakGlass("", nil, glass) }},
-		{"the glass broken for two", "L3", func(t *testing.T, d directory) {
-			d.breakGlass("the site is down", []ledger.Approved{{Kind: "break_glass", Fingerprint: glass.Fingerprint, Required: 2}})
-		}},
-		{"the glass broken for a secret", "L3", func(t *testing.T, d directory) {
-			d.breakGlass("the site is down", []ledger.Approved{{Kind: "break_glass", Fingerprint: override.Fingerprint, Required: 1}})
-		}},
-		{"the glass not broken", "L3", func(t *testing.T, d directory) {
-			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.Approvals = []ledger.Approved{glass} })))
-		}},
-		{"T46 the glass broken, secrets that nobody approved", "L3", func(t *testing.T, d directory) {
-			d.breakGlass("the site is down", nil, glass, override)
-			d.proposes(t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
-		}},
-		{"T46 the glass broken, secrets that were not asked about", "L3", func(t *testing.T, d directory) {
-			d.breakGlass("the site is down", nil, glass)
-			d.proposes(t, func(p *ledger.Proposal) { p.ContainsSecrets = true })
-		}},
-		{"T46 the glass broken by somebody else, who approved secrets", "", func(t *testing.T, d directory) { d.glassAndSecrets(other) }},
-		{"T46 the glass broken by the proposer, secrets that somebody else approved", "L3", func(t *testing.T, d directory) { d.glassAndSecrets(actor) }},
 		{"applied another patch", "L3", func(t *testing.T, d directory) {
 			d.events(substitute(t, with(start(1), func(s *ledger.ApplyStart) { s.PatchIDs = []string{canon.Hex(nil)} })))
 		}},

@@ -15,7 +15,6 @@ import (
 func (c *checker) ownRules() {
 	c.evidence()
 	c.oneProposal()
-	c.approvedBeforeApply()
 	c.artifacts()
 	c.risks()
 	c.again()
@@ -23,90 +22,6 @@ func (c *checker) ownRules() {
 	c.result()
 	c.findings()
 	c.shape()
-}
-
-// approvedBeforeApply: when apply/start was recorded, nobody had denied, and as
-// many people had approved each fingerprint as apply/start says the Policy asks
-// for: the patch itself, and a patch with secrets as one. Where apply/start says
-// that the glass was broken, somebody had, with a reason.
-func (c *checker) approvedBeforeApply() {
-	denied := false
-	approvers := voters{}
-	var proposed *Proposal
-	for i, p := range c.log.Payloads() {
-		switch p := p.(type) {
-		case *TurnItem:
-			if p.Item.Metadata != nil {
-				proposed = p.Item.Metadata
-			}
-		case *ApprovalDecision:
-			denied = denied || p.Decision != Approve
-			approvers.add(c.log.Request(p.ApprovalRequestID).Kind, p)
-		case *ApplyStart:
-			if denied || proposed == nil || !enough(p, *proposed, approvers, c.log.Meta().Proposer.ID) {
-				c.Add("L3", atLine(i+1), "apply/start without every approval")
-			}
-		}
-	}
-}
-
-// breakGlass is the kind of request (policy.KindBreakGlass) whose answer stands
-// in for all approvals but that of a secret, and is none of these.
-const breakGlass = "break_glass"
-
-// voters are the ids of those who approved, by what of.
-type voters map[string]map[string]bool
-
-func (v voters) add(kind string, d *ApprovalDecision) {
-	what := d.Fingerprint
-	if kind == breakGlass {
-		if d.Reason == "" {
-			return
-		}
-		what = breakGlass + " " + what
-	}
-	if v[what] == nil {
-		v[what] = map[string]bool{}
-	}
-	v[what][d.Source.Author.ID] = true
-}
-
-// of counts who approved, without one that does not count.
-func (v voters) of(what, without string) int {
-	if v[what][without] {
-		return len(v[what]) - 1
-	}
-	return len(v[what])
-}
-
-// enough reports whether an apply/start asks for what its patch needs, and has it.
-// Nobody approves the secrets of their own proposal, nor breaks the glass for
-// them. A broken glass stands beside the approval of secrets alone.
-func enough(start *ApplyStart, proposed Proposal, approvers voters, proposer string) bool {
-	patch, secret := "patchset:"+proposed.PatchID, "secret:patchset:"+proposed.PatchID
-	asked := map[string]bool{}
-	for _, a := range start.Approvals {
-		what, without := a.Fingerprint, ""
-		if a.Kind == breakGlass {
-			what = breakGlass + " " + what
-		}
-		if a.Fingerprint == secret || a.Kind == breakGlass && proposed.ContainsSecrets {
-			without = proposer
-		}
-		if FingerprintPatch(a.Fingerprint) != proposed.PatchID || approvers.of(what, without) < max(1, a.Required) {
-			return false
-		}
-		asked[what] = true
-	}
-	if proposed.ContainsSecrets && !asked[secret] {
-		return false
-	}
-	delete(asked, secret)
-	enough := asked[patch]
-	if asked[breakGlass+" "+patch] {
-		enough = len(asked) == 1
-	}
-	return enough && slices.Equal(start.PatchIDs, []string{proposed.PatchID})
 }
 
 func (c *checker) artifacts() {

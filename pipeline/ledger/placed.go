@@ -11,12 +11,12 @@ import (
 
 // fingerprints are what a request of each kind asks about, before the patch_id. A kind becomes the name of a file in denied/.
 var fingerprints = map[string]string{
-	"fileChange": "patchset:", "secrets_override": "secret:patchset:", "protected_path": "protected:patchset:", breakGlass: "patchset:",
+	"fileChange": "patchset:", "secrets_override": "secret:patchset:", "protected_path": "protected:patchset:", "break_glass": "patchset:",
 }
 
 // oneProposal is L9: a transaction has one proposal, on the base that tx/meta names, which every later item repeats but for
-// that it is applied; and its requests ask for approvals of that. An apply is
-// of its files (L3), and says one thing of its end (L6). People decide on the first, and rules go by the last.
+// that it is applied; and its requests ask for approvals of that. An apply is of it and of its files (L3; that it was approved is
+// L17, in package approval), and says one thing of its end (L6). People decide on the first, and rules go by the last.
 func (c *checker) oneProposal() {
 	var first *Proposal
 	var begun ApplyStart
@@ -44,8 +44,8 @@ func (c *checker) oneProposal() {
 				c.Add("L9", atLine(i+1), "asks for no approval of the patch: %s of %s", show(p.Kind), show(p.Fingerprint))
 			}
 		case *ApplyStart:
-			if begun = *p; first != nil && !slices.Equal(p.Files, first.TargetFiles) {
-				c.Add("L3", atLine(i+1), "begins to apply to other files than were approved")
+			if begun = *p; first == nil || !slices.Equal(p.Files, first.TargetFiles) || !slices.Equal(p.PatchIDs, []string{first.PatchID}) {
+				c.Add("L3", atLine(i+1), "begins to apply another patch, or to other files, than were approved")
 			}
 		case *ApplyComplete:
 			if p.Success != (p.Outcome == "SUCCESS") || p.Target != begun.Target {
