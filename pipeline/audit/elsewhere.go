@@ -36,7 +36,7 @@ func (l *life) proposers(version, from, to int) {
 		age = math.MaxInt
 	}
 	patch := l.log.Transaction().PatchID()
-	others := ledger.Proposers(newDirFS(l.files, l.content), l.log)
+	others := ledger.Proposers(directory{l.files, l.content}, l.log)
 	named := []ledger.Actor{l.log.Meta().Proposer}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (a *auditor) proposedBefore(d approvalAt) (out []proposalAt) {
 			a.add("OBJECT", d.commit, ledger.Dir(id), "what was there before cannot be read: %v", err)
 			continue
 		}
-		dir := newDirFS(map[string]history.Entry{}, map[history.ID][]byte{})
+		dir := directory{map[string]history.Entry{}, map[history.ID][]byte{}}
 		for name, e := range files {
 			if ledger.IsPage(name) {
 				continue

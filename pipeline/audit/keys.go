@@ -51,7 +51,7 @@ func (l *life) decided(v *version, brought []ledger.Payload) {
 		if !ok || d.Source.Signature == nil {
 			continue
 		}
-		dir := newDirFS(l.files, l.content)
+		dir := directory{l.files, l.content}
 		_, line, err := approval.ReadSignature(dir, l.log, *d)
 		if err != nil {
 			continue // L21 says so

@@ -168,7 +168,7 @@ func (l *life) histories(first int) (_ []history.Entry, states []history.ID, for
 
 // check checks the directory as a commit leaves it. The log is nil where it cannot be told.
 func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log {
-	dir := newDirFS(files, l.content)
+	dir := directory{files, l.content}
 	log, found := ledger.ReadOwn(dir, l.id)
 	if log != nil {
 		found = append(found, l.policies.Redo(dir, log)...)

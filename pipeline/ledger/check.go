@@ -23,7 +23,8 @@ const RuleNewer = "NEWER"
 //
 // ReadOwn never fails on what the directory holds: whatever cannot be read is a violation.
 func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
-	c := &checker{dir: dir, modes: id != "", files: map[string]*file{}}
+	c := &checker{dir: dir, modes: id != "", files: map[string]fs.FileMode{}}
+	c.list()
 	raw, err := c.read(EventsFile)
 	if err != nil {
 		raw = nil // whatever came of it
@@ -61,15 +62,38 @@ type checker struct {
 	rule.Finder
 	txID  string
 	log   *Log // nil where ReadLog refuses the events
-	files map[string]*file
+	files map[string]fs.FileMode
+	parts bool // some of the directory cannot be read
 	modes bool // dir is of Git, where a file that may be executed is another; elsewhere a disk makes its own modes
 }
 
-// A file of the directory, looked up and read once.
-type file struct {
-	regular, read bool
-	data          []byte
-	err           error
+// A lister is a directory that knows what is in it, by path. Any other is walked.
+type lister interface{ Files() map[string]fs.FileMode }
+
+// list finds out what is in the directory. Links are not followed, and what is in the place of the page is not looked at.
+func (c *checker) list() {
+	if l, ok := c.dir.(lister); ok {
+		c.files = l.Files()
+		return
+	}
+	_ = fs.WalkDir(c.dir, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case name == ReadmeFile && d.IsDir():
+			return fs.SkipDir
+		case name == ReadmeFile:
+			return nil
+		case err != nil:
+			c.parts = true
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			c.files[name] = fs.ModeIrregular
+		} else if name != "." {
+			c.files[name] = info.Mode()
+		}
+		return nil
+	})
 }
 
 // atLine is the path of a finding about one event: the file and its line.
@@ -144,34 +168,18 @@ func show(s string) string {
 	return fmt.Sprintf("%+q", s)
 }
 
-// read returns a regular file of the directory. Links are not followed, pipes
-// not opened. The bytes are not to be changed.
+// read returns a regular file of the directory. The bytes are not to be changed.
 func (c *checker) read(name string) ([]byte, error) {
-	f := c.file(name)
-	if !f.regular {
+	if !c.exists(name) {
 		return nil, fs.ErrNotExist
 	}
-	if !f.read {
-		f.data, f.err = fs.ReadFile(c.dir, name)
-		f.read = true
-	}
-	return f.data, f.err
+	return fs.ReadFile(c.dir, name)
 }
 
 // exists reports whether a path inside the directory is a regular file.
-func (c *checker) exists(path string) bool { return c.file(path).regular }
-
-func (c *checker) file(path string) *file {
-	if f, known := c.files[path]; known {
-		return f
-	}
-	f := &file{}
-	c.files[path] = f
-	if fs.ValidPath(path) && !strings.Contains(path, `\`) {
-		info, err := fs.Lstat(c.dir, path)
-		f.regular = err == nil && info.Mode().IsRegular()
-	}
-	return f
+func (c *checker) exists(path string) bool {
+	mode, is := c.files[path]
+	return is && mode.IsRegular() && !strings.Contains(path, `\`)
 }
 
 // evidence is I2 and I10–I12: what events name is there. The other invariants, and L1, L2 and L7 of the events, ReadLog holds

@@ -463,7 +463,7 @@ func TestT41OpenApply(t *testing.T) {
 // TestT61UnreadableDirectory: what cannot be listed may hold anything.
 func TestT61UnreadableDirectory(t *testing.T) {
 	d := newDirectory(t)
-	if got := rules(ledger.CheckOwn(failing{d.files, "patches"}, "")); got != "L10" {
+	if got := rules(ledger.CheckOwn(failing{d.files, "patches"}, "")); got != "I11 L10" {
 		t.Errorf("%s, want L10", got)
 	}
 }

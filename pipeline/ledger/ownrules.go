@@ -3,8 +3,6 @@ package ledger
 import (
 	"bytes"
 	"cmp"
-	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
@@ -214,24 +212,14 @@ func (c *checker) shape() {
 			known[a.Path] = true
 		}
 	}
-	err := fs.WalkDir(c.dir, ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case p == ReadmeFile && d.IsDir():
-			return fs.SkipDir
-		case p == ReadmeFile:
-			return nil
-		case err != nil:
-			return err
+	for name, mode := range c.files {
+		dir := name == "patches" || name == "artifacts"
+		plain := mode.IsRegular() && !(c.modes && mode&0o111 != 0)
+		if mode.IsDir() != dir || !dir && (!plain || c.log != nil && !known[name]) {
+			c.Add("L10", name, "is not accounted for by the events")
 		}
-		isDir := p == "." || p == "patches" || p == "artifacts"
-		info, err := d.Info()
-		plain := err == nil && info.Mode().IsRegular() && !(c.modes && info.Mode()&0o111 != 0)
-		if d.IsDir() != isDir || !isDir && (!plain || c.log != nil && !known[p]) {
-			c.Add("L10", path.Clean(p), "is not accounted for by the events")
-		}
-		return nil
-	})
-	if err != nil {
+	}
+	if c.parts {
 		c.Add("L10", ".", "cannot be read whole")
 	}
 }
