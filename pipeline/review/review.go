@@ -1,3 +1,6 @@
+// Package review is the first stage of a transaction: it records what is proposed, and
+// changes nothing else. It also says what people are told before that: whether a change
+// fits, and its risks.
 package review
 
 import (
