@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -82,7 +81,7 @@ func (e *SupersededError) Error() string {
 	if len(e.Files) == 0 {
 		return e.ID + " is superseded"
 	}
-	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, difflook.QuoteList(e.Files))
+	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, plain.QuoteList(e.Files))
 }
 
 func (e *SupersededError) Hint() string {

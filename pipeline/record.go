@@ -9,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -97,9 +97,9 @@ func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError)
 			return Nothing(none{}, writing.ErrMoved)
 		}
 		s := r.Stage(log)
-		s.Status(ledger.Superseded, r.OneLine("the base changed: "+difflook.QuoteList(why.Files), 300))
+		s.Status(ledger.Superseded, r.OneLine("the base changed: "+plain.QuoteList(why.Files), 300))
 		s.Close()
-		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + difflook.QuoteList(why.Files)})
+		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + plain.QuoteList(why.Files)})
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,9 @@ type Runner struct {
 	// for none.
 	Rules   func(ctx context.Context, base string) (Rules, error)
 	Secrets redact.Finder
-	Actor   ledger.Actor // who runs this
+	// Diffs reads a patch that is given, or kept without its secrets, in a form of Git's; nil reads none.
+	Diffs reviewed.Diffs
+	Actor ledger.Actor // who runs this
 	// Decider is whose decisions are recorded here, and zero where nobody is known
 	// by more than a name that a machine made up: then none is.
 	Decider ledger.Actor
@@ -146,7 +148,7 @@ func (r *Runner) Give(ctx context.Context, snap writing.Snapshot, id string, raw
 
 // Source is where patches are read.
 func (r *Runner) Source() reviewed.Source {
-	return reviewed.Source{Repo: r.Repo, Given: r.patches, Identities: r.Identities}
+	return reviewed.Source{Repo: r.Repo, Given: r.patches, Identities: r.Identities, Diffs: r.Diffs}
 }
 
 // Stage begins what one stage records.

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -228,7 +229,7 @@ func (w *world) as(who ledger.Actor) *pipeline.Runner {
 		w.Fatal(err)
 	}
 	return &pipeline.Runner{
-		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Rules: w.rules, Actor: who, Decider: who, Tool: "test",
+		Store: w.store, Repo: w.repo, Refs: w.repo, Worktree: tree, Secrets: secret.Default(), Diffs: gitpatch.Reader{}, Rules: w.rules, Actor: who, Decider: who, Tool: "test",
 		Now: w.now, Entropy: w.random,
 	}
 }

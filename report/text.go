@@ -77,7 +77,7 @@ func (r Report) moved() string {
 	if len(r.Moved) == 0 {
 		return ""
 	}
-	return Clean(difflook.QuoteList(r.Moved)) + " changed meanwhile"
+	return Clean(plain.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
 func (f File) name() string {

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -50,7 +51,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 	pulls := &pullCode{a: a, repo: repo, settings: settings, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	login := cmp.Or(a.Getenv("USER"), a.Getenv("LOGNAME"), a.Getenv("USERNAME"), "unknown")
 	r := &pipeline.Runner{
-		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(),
+		Store: store, Repo: repo, Refs: repo, Code: pulls, Rules: a.rules(repo, pulls), Secrets: a.finder(), Diffs: gitpatch.Reader{},
 		Actor: ledger.Actor{ // the Git identity, else the login name
 			Kind: "user", ID: "local:" + strings.ToLower(cmp.Or(settings.Email, login)),
 			Login: ledger.OneLine(cmp.Or(settings.Name, settings.Email, login), 100),

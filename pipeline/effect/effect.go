@@ -9,9 +9,9 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -78,7 +78,7 @@ func failed(files []patch.Change, why string) []result.Operation {
 type DirtyError struct{ Files, New []string }
 
 func (e *DirtyError) Error() string {
-	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + difflook.QuoteList(e.Files)
+	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + plain.QuoteList(e.Files)
 }
 
 // An UncommittedError says that files were written and not committed. Unstaged are those that
@@ -99,7 +99,7 @@ func (e *UncommittedError) Error() string {
 type SparseError struct{ Files []string }
 
 func (e *SparseError) Error() string {
-	return ledger.Plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + difflook.QuoteList(e.Files)
+	return ledger.Plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + plain.QuoteList(e.Files)
 }
 
 func (*SparseError) Hint() string { return "countersign run TX --to branch" }

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/result"
 )
 
@@ -83,7 +83,7 @@ func (e Files) Ready(ctx context.Context, c *Change, key string) error {
 	}
 	index, err := e.Repo.Index(ctx, c.Set.Files())
 	if err == nil && len(index.Staged) > 0 {
-		err = &code.UncommittableError{Why: "staged already: " + difflook.QuoteList(index.Staged), Staged: index.Staged}
+		err = &code.UncommittableError{Why: "staged already: " + plain.QuoteList(index.Staged), Staged: index.Staged}
 	}
 	return err
 }

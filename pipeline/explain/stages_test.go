@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -88,7 +89,7 @@ func (w *stages) Past(context.Context, string, []string) ([]code.Run, error) { r
 func (w *stages) runner(who ledger.Actor) *pipeline.Runner {
 	w.now = w.now.Add(1001 * time.Millisecond)
 	return &pipeline.Runner{
-		Store: w, Repo: w, Refs: w, Secrets: finder, Actor: who, Decider: who, Forge: forgeOf{w}, Code: codeOf{w: w},
+		Store: w, Repo: w, Refs: w, Secrets: finder, Diffs: gitpatch.Reader{}, Actor: who, Decider: who, Forge: forgeOf{w}, Code: codeOf{w: w},
 		Rules: func(ctx context.Context, base string) (pipeline.Rules, error) {
 			base = w.refs["refs/heads/"+base]
 			if base == w.refs["refs/heads/main"] || w.policyAt != w.refs["refs/heads/main"] {

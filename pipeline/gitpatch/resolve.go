@@ -312,3 +312,27 @@ func (h *hunk) restore(lines [][]byte) bool {
 	h.body = out
 	return true
 }
+
+// A Reader puts diffs on trees, as package reviewed asks.
+type Reader struct{}
+
+// Given puts a diff on a tree; hunks may have moved (see Diff.Moved).
+func (Reader) Given(diff []byte, base fs.FS) (patch.Patchset, error) {
+	parsed, err := Parse(diff)
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Moved().Resolve(base)
+}
+
+// Restored puts a diff on a tree that has lines which it was stored without (see Diff.Restore).
+func (Reader) Restored(diff []byte, base fs.FS) (patch.Patchset, error) {
+	parsed, err := Parse(diff)
+	if err == nil {
+		parsed, err = parsed.Restore(base)
+	}
+	if err != nil {
+		return patch.Patchset{}, err
+	}
+	return parsed.Resolve(base)
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -157,4 +158,17 @@ func AsWritten(canonical string) (text string) {
 		return string(raw)
 	}
 	return canonical
+}
+
+// QuoteList makes the first few paths of a list safe to print.
+func QuoteList(paths []string) string {
+	const most = 10
+	var out []string
+	for _, p := range paths[:min(most, len(paths))] {
+		out = append(out, patch.Quote(p))
+	}
+	if len(paths) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
+	}
+	return strings.Join(out, ", ")
 }

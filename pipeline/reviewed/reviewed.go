@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/redact"
@@ -46,6 +45,16 @@ type Source struct {
 	Repo       code.Repository
 	Given      map[string][]byte // by patch_id
 	Identities string            // age identities that unseal patches, "" for none
+	Diffs      Diffs             // nil reads canonical bytes alone
+}
+
+// Diffs reads what is no patch in canonical bytes (package gitpatch does). Whether it is the
+// patch that was reviewed, the hash of what it makes says.
+type Diffs interface {
+	// Given puts a diff in any of Git's forms on a tree.
+	Given(diff []byte, base fs.FS) (patch.Patchset, error)
+	// Restored puts one that is kept without the secrets in the lines of base on base.
+	Restored(diff []byte, base fs.FS) (patch.Patchset, error)
 }
 
 // Bytes returns the very bytes that a transaction is about: from the ledger, from
@@ -71,14 +80,10 @@ func (s Source) restored(ctx context.Context, tx ledger.Transaction, diff []byte
 	if err != nil {
 		return nil, false
 	}
-	parsed, err := gitpatch.Parse(diff)
-	if err != nil {
+	if s.Diffs == nil {
 		return nil, false
 	}
-	if parsed, err = parsed.Restore(base); err != nil {
-		return nil, false
-	}
-	set, err := parsed.Resolve(base)
+	set, err := s.Diffs.Restored(diff, base)
 	return set.Bytes(), err == nil && set.ID() == tx.PatchID()
 }
 
@@ -130,15 +135,14 @@ func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([
 	if tx.Pointers.Proposal == nil {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("it has no proposal")}
 	}
-	parsed, err := gitpatch.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
 	base, err := s.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, err
 	}
-	set, err := parsed.Moved().Resolve(base)
+	if s.Diffs == nil {
+		return nil, errors.New("nothing here reads a patch that is given")
+	}
+	set, err := s.Diffs.Given(raw, base)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -186,7 +187,7 @@ func (l *life) as(kind, id, login string) *pipeline.Runner {
 	l.now = l.now.Add(1001 * time.Millisecond)
 	who := ledger.Actor{Kind: kind, ID: "local:" + id, Login: login}
 	return &pipeline.Runner{
-		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Actor: who, Decider: who,
+		Store: l, Repo: l, Refs: l, Secrets: secret.Default(), Diffs: gitpatch.Reader{}, Actor: who, Decider: who,
 		Rules: func(context.Context, string) (pipeline.Rules, error) {
 			return pipeline.Rules{Policy: l.policy, Commit: l.base, Keys: l.keys}, nil
 		},

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
@@ -101,7 +102,7 @@ func (s *scene) made(branch, parent, commit string, files map[string]string) str
 func (s *scene) runner() *pipeline.Runner {
 	at := &files{s: s}
 	return &pipeline.Runner{
-		Store: &s.store, Repo: at, Secrets: secret.Default(), Actor: proposer, Decider: proposer, Tool: "test",
+		Store: &s.store, Repo: at, Secrets: secret.Default(), Diffs: gitpatch.Reader{}, Actor: proposer, Decider: proposer, Tool: "test",
 		Now: s.now, Entropy: rand.Reader, Forge: s.Forge(), Code: fetched{s: s}, Witnessed: s.witnessed, WitnessedOn: s.pr,
 		Rules: func(context.Context, string) (pipeline.Rules, error) {
 			return pipeline.Rules{Policy: s.policy, Commit: s.Ref("main"), Found: true, Keys: approval.ReadKeys(fstest.MapFS{}, s.policy)}, nil
