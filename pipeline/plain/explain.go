@@ -43,7 +43,7 @@ func Patch(p policy.Policy, commit, patchID string, paths []string, secrets []Ex
 		Paths: Explain(p, paths), Secrets: append([]ExplainedSecret{}, secrets...), Needs: []ExplainedNeed{}, Commands: []string{},
 	}
 	switch {
-	case p.Merges():
+	case Merges(p):
 		e.Merge = policy.MergeAuto
 	case p.Apply.To == policy.ToPullRequest:
 		e.Merge = policy.MergeHuman
@@ -92,4 +92,10 @@ func Explain(p policy.Policy, paths []string) []Explained {
 		out = append(out, e)
 	}
 	return out
+}
+
+// Merges reports whether this program merges what is approved under the Policy. It
+// does not where commands are to run first: nothing runs them on a merge.
+func Merges(p policy.Policy) bool {
+	return p.Apply.To == policy.ToPullRequest && p.Apply.Merge == policy.MergeAuto && len(p.Commands.Run) == 0
 }

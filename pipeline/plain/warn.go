@@ -58,7 +58,7 @@ func mergeWarnings(p policy.Policy) []string {
 	switch {
 	case p.Apply.Merge != "" && p.Apply.To != policy.ToPullRequest:
 		out = append(out, "apply.merge: it says nothing without apply.to: pull_request")
-	case p.Apply.Merge == policy.MergeAuto && !p.Merges():
+	case p.Apply.Merge == policy.MergeAuto && !Merges(p):
 		out = append(out, "apply.merge: auto merges nothing beside commands.run, as nothing runs these on the merge: a person merges")
 	}
 	return out

@@ -289,12 +289,6 @@ const (
 
 var merges = []Merge{MergeHuman, MergeAuto}
 
-// Merges reports whether this program merges what is approved under the Policy. It
-// does not where commands are to run first: nothing runs them on a merge.
-func (p Policy) Merges() bool {
-	return p.Apply.To == ToPullRequest && p.Apply.Merge == MergeAuto && len(p.Commands.Run) == 0
-}
-
 // Local says where decisions count that are taken with the command line or over
 // RPC. The zero value is LocalAlone.
 type Local int

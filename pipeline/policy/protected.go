@@ -7,41 +7,28 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
 )
 
-// A BuiltIn is a Glob that is protected in every repository: one person must
-// approve a change of it, whatever the file says.
+// A BuiltIn has Globs that are protected in every repository, for a Reason: one person must
+// approve a change of what they match, whatever the file says.
 type BuiltIn struct {
-	Glob   string
 	Reason string
+	Globs  []string
 }
-
-// The reasons of BuiltIns.
-const (
-	reasonPolicy = "who decides, and on what"
-	reasonRuns   = "the forge runs it"
-	reasonGit    = "Git obeys it"
-	reasonScan   = "it excuses secrets from being found"
-	reasonAgent  = "agents take it for instructions"
-	reasonTools  = "it gives agents tools, or leave to use them"
-)
 
 // builtIns names files and directories without a slash at the end: a file where
 // a directory is expected is a change too.
-var builtIns = []struct {
-	reason string
-	globs  []string
-}{
-	{reasonPolicy, []string{"/" + Path, "/.github/countersign.yaml", "/CODEOWNERS", "/docs/CODEOWNERS", "/.github/CODEOWNERS"}},
-	{reasonRuns, []string{"/.github/workflows", "/.github/actions", "/.gitea/workflows", "/.forgejo/workflows"}},
-	{reasonGit, []string{".gitattributes", ".gitmodules"}},
-	{reasonScan, []string{".gitleaks.toml", ".gitleaksignore"}},
-	{reasonAgent, []string{
+var builtIns = []BuiltIn{
+	{"who decides, and on what", []string{"/" + Path, "/.github/countersign.yaml", "/CODEOWNERS", "/docs/CODEOWNERS", "/.github/CODEOWNERS"}},
+	{"the forge runs it", []string{"/.github/workflows", "/.github/actions", "/.gitea/workflows", "/.forgejo/workflows"}},
+	{"Git obeys it", []string{".gitattributes", ".gitmodules"}},
+	{"it excuses secrets from being found", []string{".gitleaks.toml", ".gitleaksignore"}},
+	{"agents take it for instructions", []string{
 		"AGENTS.md", "AGENTS.override.md", "AGENTS.local.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md",
 		"CRUSH.md", "WARP.md", "replit.md", "SKILL.md", "/.github/copilot-instructions.md", "/.github/instructions", "/.github/prompts",
 		"/.github/chatmodes", "/.github/agents", "/.github/skills", "/.github/hooks", ".cursorrules", ".windsurfrules", ".clinerules",
 		".clinerules-*", ".continuerules", ".roorules", ".roorules-*", ".roomodes", ".kilocodemodes", ".goosehints", ".rules",
 		".augment-guidelines", ".openhands_instructions", ".aider.conf.yml",
 	}},
-	{reasonTools, []string{
+	{"it gives agents tools, or leave to use them", []string{
 		".agent", ".agents", ".aiassistant", ".amazonq", ".augment", ".claude", ".claude-plugin", ".cline", ".codex", ".continue",
 		".copilot", ".crush", ".cursor", ".devin", ".factory", ".gemini", ".goose", ".junie", ".kilocode", ".kiro", ".opencode",
 		".openhands", ".qoder", ".qwen", ".roo", ".ruler", ".rulesync", ".trae", ".windsurf", ".zencoder", ".mcp.json", ".crush.json",
@@ -50,15 +37,7 @@ var builtIns = []struct {
 }
 
 // BuiltIns lists what is always protected; docs/policy.md has the same list.
-func BuiltIns() []BuiltIn {
-	var out []BuiltIn
-	for _, group := range builtIns {
-		for _, glob := range group.globs {
-			out = append(out, BuiltIn{glob, group.reason})
-		}
-	}
-	return out
-}
+func BuiltIns() []BuiltIn { return builtIns }
 
 // A NamedRule is a rule with its globs read. Its Name is "built-in", approvals.keys,
 // explained.bots[n].keys, witnesses.file or protected[n].
@@ -70,8 +49,8 @@ type NamedRule struct {
 
 var builtInRule = sync.OnceValue(func() NamedRule {
 	rule := Rule{Required: 1}
-	for _, b := range BuiltIns() {
-		rule.Paths = append(rule.Paths, b.Glob)
+	for _, b := range builtIns {
+		rule.Paths = append(rule.Paths, b.Globs...)
 	}
 	return namedRule("built-in", rule)
 })

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
@@ -427,7 +428,7 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 		return "it is to another branch than the default one", nil
 	case tx.PatchID() != s.opened.PatchID():
 		return "its diff is no longer the patch that it was opened for", nil
-	case !p.Merges():
+	case !plain.Merges(p):
 		return "the Policy has commands.run, and nothing runs these on the merge", nil
 	case s.opened.Pointers.Proposal.Checks != "":
 		return "the proposal asks for tests or commands, and nothing runs these on the merge", nil

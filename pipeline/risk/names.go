@@ -91,7 +91,9 @@ var watchedSorts = sync.OnceValue(func() []watched {
 	}
 	for _, b := range policy.BuiltIns() {
 		one := sort(Trusted, b.Reason)
-		one.paths = append(one.paths, glob(b.Glob))
+		for _, pattern := range b.Globs {
+			one.paths = append(one.paths, glob(pattern))
+		}
 	}
 	for _, b := range builders {
 		one := sort(Build, b.reason)
