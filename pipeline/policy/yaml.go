@@ -127,7 +127,8 @@ func newNode(n ast.Node) node {
 }
 
 var kinds = map[ast.NodeType]kind{
-	ast.MappingType: isMapping, ast.SequenceType: isSequence, ast.StringType: isText, ast.IntegerType: isInteger, ast.BoolType: isBool, ast.NullType: isNull,
+	ast.MappingType: isMapping, ast.SequenceType: isSequence, ast.StringType: isText,
+	ast.IntegerType: isInteger, ast.BoolType: isBool, ast.NullType: isNull,
 }
 
 // What the parser is not even asked to read (T42). It takes time that is
