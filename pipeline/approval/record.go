@@ -18,8 +18,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 )
 
-// Schema is that of the documents of a kind of artifact here.
-func Schema(kind string) string { return "countersign/" + kind + "/1" }
+// schemas are those of the documents of each kind of artifact here.
+var schemas = map[string]string{
+	KindDrift: "countersign/drift/1", KindKey: "countersign/key/1", KindMerge: "countersign/merge/1", KindPolicy: "countersign/policy/1",
+	KindSignature: "countersign/signature/1", KindStanding: "countersign/standing/1", KindStatement: "countersign/statement/1",
+}
+
+// Schema is that of the documents of a kind of artifact, "" of a kind of others.
+func Schema(kind string) string { return schemas[kind] }
 
 // ReadArtifact reads a JSON document that a transaction recorded; schema is where it says its own.
 func ReadArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any, schema *string) error {
@@ -27,7 +33,7 @@ func ReadArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any, schema *string) 
 	if err == nil {
 		err = format.Unmarshal("it", raw, doc)
 	}
-	if err == nil && *schema != Schema(a.Kind) {
+	if err == nil && (*schema == "" || *schema != Schema(a.Kind)) {
 		err = errors.New("it is of an unknown schema")
 	}
 	if err != nil {

@@ -95,6 +95,8 @@ func ReadStanding(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
 // KindPosted is the kind of the artifact that says what we posted.
 const KindPosted = "posted"
 
+const postedSchema = "countersign/posted/1"
+
 // A PostedDoc is that artifact.
 type PostedDoc struct {
 	Schema   string         `json:"schema"`
@@ -103,7 +105,7 @@ type PostedDoc struct {
 
 // Posted is the artifact of comments.
 func Posted(comments []forge.Posted) PostedDoc {
-	return PostedDoc{approval.Schema(KindPosted), comments}
+	return PostedDoc{postedSchema, comments}
 }
 
 // ReadPosted reads the comments that were made for a transaction, in the order in which
@@ -117,7 +119,7 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]forge.Posted, error) {
 		if err == nil {
 			err = format.Unmarshal("what was posted", raw, &doc)
 		}
-		if err == nil && doc.Schema != approval.Schema(KindPosted) {
+		if err == nil && doc.Schema != postedSchema {
 			err = errors.New("what was posted is recorded in an unknown schema")
 		}
 		if err != nil {
