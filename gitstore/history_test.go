@@ -281,7 +281,7 @@ func TestAuditSchemaForged(t *testing.T) {
 	entries := slices.Clone(lives(t, storetest.Mixed(9)...))
 	last := len(entries) - 1
 	entries[last].Files = maps.Clone(entries[last].Files)
-	entries[last].Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1")
+	entries[last].Files[ledger.SchemaFile] = writing.Schema("2026-01-05T00:00:00.000Z", "1")
 	tip := appendAll(t, w.dir, entries, 7, nil)
 	for _, from := range []string{"", strings.TrimSpace(w.git("rev-parse", tip+"~3"))} {
 		r, err := auditOf(t, w.dir, from, nil)

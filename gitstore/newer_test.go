@@ -198,7 +198,7 @@ func TestNewer(t *testing.T) {
 				t.Fatal(err)
 			}
 			raised := c.want == undecidable || strings.HasPrefix(name, "broken") || strings.HasPrefix(name, "another's") || strings.HasSuffix(name, "1.1 before")
-			if err := ledger.CheckSchema(snap.Tree); errors.As(err, new(*format.NewerError)) != raised {
+			if err := writing.CheckSchema(snap.Tree); errors.As(err, new(*format.NewerError)) != raised {
 				t.Errorf("its schema: %v", err)
 			}
 			if c.want == undecidable { // also where the audit begins later
@@ -222,7 +222,7 @@ func TestNewerForged(t *testing.T) {
 		"no line feed": func(e *writing.Entry) {
 			e.Files[ledger.LedgerEventsFile] = bytes.TrimSpace(e.Files[ledger.LedgerEventsFile])
 		},
-		"in ledger.json too": func(e *writing.Entry) { e.Files[ledger.SchemaFile] = ledger.Schema("2026-01-05T00:00:00.000Z", "1.1") },
+		"in ledger.json too": func(e *writing.Entry) { e.Files[ledger.SchemaFile] = writing.Schema("2026-01-05T00:00:00.000Z", "1.1") },
 	} {
 		w := newWork(t, nil)
 		e := raise(t, at, "1.0", "1.1")
@@ -232,7 +232,7 @@ func TestNewerForged(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, err, r)
 		}
 	}
-	if _, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*format.NewerError)) {
+	if _, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*format.NewerError)) {
 		t.Errorf("raised to what this program does not know: %v", err)
 	}
 }

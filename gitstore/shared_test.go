@@ -389,7 +389,7 @@ func TestT51Rewritten(t *testing.T) {
 			}
 
 			record := func(tree fs.FS, remembered string) (writing.Entry, error) {
-				files := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-02T03:04:05.000Z", "1.0")}}
+				files := fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("2026-01-02T03:04:05.000Z", "1.0")}}
 				if raw, err := fs.ReadFile(tree, ledger.LedgerEventsFile); err == nil {
 					files[ledger.LedgerEventsFile] = &fstest.MapFile{Data: raw}
 				}

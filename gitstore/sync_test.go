@@ -221,7 +221,7 @@ func TestSyncAcceptance(t *testing.T) {
 		}
 	}
 	accept := func(fs.FS) (map[string][]byte, error) {
-		e, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
+		e, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("", "1.0")}}, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: b.tip(), RememberedTip: a.tip(), Reason: "x"})
 		return e.Files, err
 	}
 	if _, err := storetest.Append(b.Open(), accept); err != nil {

@@ -137,7 +137,7 @@ var forgers = []kind{
 		if err != nil {
 			panic(err)
 		}
-		open := log.OpenRequests()
+		open := writing.OpenRequests(log)
 		if len(open) == 0 || log.Transaction().Status != ledger.Awaiting {
 			return false
 		}

@@ -623,7 +623,7 @@ var tamperers = []kind{
 		if what == 0 {
 			p.AcceptedTip = t.commits[t.r.IntN(len(t.commits)-1)].String()
 		}
-		tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("", "1.0")}}
+		tree := fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("", "1.0")}}
 		e, err := writing.OwnEntry(tree, when, p)
 		if err != nil {
 			panic(err)

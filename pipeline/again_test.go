@@ -104,7 +104,7 @@ func TestAgain(t *testing.T) {
 		t.Errorf("it is another transaction now:\n%s%s", a, b)
 	}
 	all := w.provenances(first.ID)
-	if len(all) != 9 || all[0].Proposer != bot || all[1].Input.Form() != "codex" || all[2].Proposer != ada || all[4].Input.Form() != "patch over json-rpc" ||
+	if len(all) != 9 || all[0].Proposer != bot || lookup.Form(all[1].Input) != "codex" || all[2].Proposer != ada || lookup.Form(all[4].Input) != "patch over json-rpc" ||
 		*all[5].Author != *author || all[6].Message != "a\n\nb" || all[7].Trace == "" || all[7].Trace == all[8].Trace {
 		t.Errorf("%+v", all)
 	}

@@ -79,7 +79,7 @@ func (r *Runner) checkApplied(ctx context.Context, snap writing.Snapshot, log *l
 		return checks.Done{}, err
 	}
 	return r.checker().Check(ctx, g.rules.Policy, asked, read, func() (string, error) {
-		if done := log.LastApply(); done.CommitAfter != "" {
+		if done := ledger.Last[*ledger.ApplyComplete](log); done.CommitAfter != "" {
 			return done.CommitAfter, nil
 		}
 		set, err := r.Source().On(ctx, snap.Tree, log.Transaction(), begun.BaseCommit)

@@ -211,7 +211,7 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 		wanted = append(wanted, inFull(name, tx.PatchID()))
 	}
 	if ruling.Request != "" {
-		open := g.log.OpenRequests()
+		open := writing.OpenRequests(g.log)
 		i := slices.IndexFunc(open, func(q ledger.ApprovalRequest) bool { return q.ApprovalRequestID == ruling.Request })
 		if i < 0 {
 			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.OneLine(ruling.Request, 40))}

@@ -127,7 +127,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 			s.Close()
 			return Recording(g, s, writing.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: "interrupted: " + why})
 		}
-		s.Event(s.Log.NextValidate())
+		s.Event(writing.NextValidate(s.Log))
 		s.Event(&ledger.ValidateComplete{TransactionID: id, ValidateID: "validate_1", Success: true})
 		s.Status(ledger.Completed, r.OneLine(done, 300))
 		s.Close()

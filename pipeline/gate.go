@@ -76,7 +76,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Gated) {
 	case approval.Pending: // as many requests are open as approvals are missing, of the Policy that was asked by last
 		open := map[string]int{}
 		if last := ledger.Last[*ledger.ApprovalRequest](s.Log); last != nil && last.Policy.SHA256 == g.rules.ref().SHA256 {
-			for _, q := range s.Log.OpenRequests() {
+			for _, q := range writing.OpenRequests(s.Log) {
 				if q.Policy.SHA256 == last.Policy.SHA256 {
 					open[q.Fingerprint]++
 				}
@@ -111,7 +111,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Gated) {
 // ask opens a request.
 func (g Gated) ask(s *writing.Stage, about approval.Request) string {
 	g.rules.Note(s)
-	item, _ := s.Log.FileChange()
+	item, _ := writing.FileChange(s.Log)
 	tx := s.Log.Transaction()
 	id := fmt.Sprintf("req_%d", len(ledger.Of[*ledger.ApprovalRequest](s.Log))+1)
 	s.Event(&ledger.ApprovalRequest{
@@ -314,7 +314,7 @@ func (g Gated) openRequest(s *writing.Stage, about approval.Request) string {
 	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
 		defer s.Status(ledger.Awaiting, "approval asked for")
 	}
-	for _, q := range s.Log.OpenRequests() {
+	for _, q := range writing.OpenRequests(s.Log) {
 		if q.Fingerprint == about.Fingerprint && q.Kind == about.Kind && q.Policy.SHA256 == g.rules.ref().SHA256 {
 			return q.ApprovalRequestID
 		}

@@ -60,7 +60,7 @@ func (r *Runner) History(ctx context.Context, snap writing.Snapshot, id string) 
 // commit that was made, "" for a working tree. A transaction that was closed since, or
 // that failed since, keeps it.
 func (g Gated) Result() (*result.Result, string, error) {
-	last := g.log.LastApply()
+	last := ledger.Last[*ledger.ApplyComplete](g.log)
 	if last == nil || !last.Success {
 		return nil, "", nil
 	}

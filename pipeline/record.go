@@ -155,7 +155,7 @@ func (r *Runner) recordState(s *writing.Stage, success bool) {
 		}
 		return
 	}
-	item, _ := s.Log.FileChange()
+	item, _ := writing.FileChange(s.Log)
 	meta := *item.Item.Metadata
 	meta.Applied = true
 	item.Item.Changes = slices.Clone(item.Item.Changes)

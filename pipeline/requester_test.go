@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 var requesterAlone = []policy.Part{policy.Requesting}
@@ -189,7 +190,7 @@ func TestAgainRequester(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item, _ := log.FileChange()
+	item, _ := writing.FileChange(log)
 	meta := *item.Item.Metadata
 	meta.RequestedBy = []ledger.Requester{input.Named("eve", ledger.AskedByFlag)}
 	item.Item.Metadata = &meta

@@ -249,7 +249,7 @@ func (r *Runner) Ledger(ctx context.Context, paths ...string) (writing.Snapshot,
 		return writing.Snapshot{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if snap.Tip != "" {
-		err = ledger.CheckSchema(snap.Tree) // never act on, or extend, something else
+		err = writing.CheckSchema(snap.Tree) // never act on, or extend, something else
 	}
 	return snap, err
 }

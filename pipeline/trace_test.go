@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 func TestReadTrace(t *testing.T) {
@@ -236,7 +237,7 @@ func TestItemsFollowTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item, _ := log.FileChange()
+		item, _ := writing.FileChange(log)
 		return fmt.Sprintf("%s, applied %v", item.Item.Status, item.Item.Metadata.Applied)
 	}
 	before := change()
@@ -344,7 +345,7 @@ func TestTraceDecidesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		change, _ := log.FileChange()
+		change, _ := writing.FileChange(log)
 		claims := *change.Item.Metadata // what an agent said last is what the commit says, as its proposer's words
 		change.Item.Metadata = &claims
 		if text := claims.Message + strings.Join(claims.Declared, "\n"); strings.Contains("\n"+text, "\nApproved-by") {

@@ -74,7 +74,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 // applied returns a reader of the files where the last apply put them: the
 // working tree, or the commit that was made.
 func (r *Runner) applied(ctx context.Context, snap writing.Snapshot, log *ledger.Log, set func() (patch.Patchset, error)) (checks.ReadFile, error) {
-	done, tx := log.LastApply(), log.Transaction()
+	done, tx := ledger.Last[*ledger.ApplyComplete](log), log.Transaction()
 	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
 			return nil, &NoWorktreeError{}
@@ -153,7 +153,7 @@ type validationDoc struct {
 func (r *Runner) complete(log *ledger.Log, done checks.Done) *writing.Stage {
 	tx := log.Transaction()
 	s := r.Stage(log)
-	start := log.NextValidate()
+	start := writing.NextValidate(log)
 	s.Event(start)
 	done.Record(s, r.Secrets, "after")
 	if done.Results != nil {
@@ -171,7 +171,7 @@ func (r *Runner) unproven(v Validation, log *ledger.Log, done checks.Done) (Try[
 	doc := ledger.Findings{Schema: ledger.FindingsSchema, Violations: found[:min(len(found), ledger.MaxFindings)]}
 	doc.More = len(found) - len(doc.Violations)
 	last := ledger.Last[*ledger.ValidateComplete](log)
-	s, start := r.Stage(log), log.NextValidate()
+	s, start := r.Stage(log), writing.NextValidate(log)
 	file := s.Artifact(ledger.KindFindings, doc)
 	if last != nil && last.Findings == file {
 		return Nothing(v, nil)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // maxClaims is how many lines of a proposer's message are shown where there is little room.
@@ -92,5 +93,5 @@ func (r Report) further() []Proposed {
 
 // from says who made a proposal, and what it was.
 func from(p Proposed) string {
-	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + p.Input.Form())
+	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + lookup.Form(p.Input))
 }

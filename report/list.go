@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
@@ -55,7 +56,7 @@ func (l Listed) About() string {
 	if l.Notes != "" {
 		return Quoted(l.Notes)
 	}
-	return "(" + Clean(l.Does()) + ")"
+	return "(" + Clean(lookup.Does(l.Transaction)) + ")"
 }
 
 // List has a line for each transaction, for programs and logs: the id, where it stands, the

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -112,7 +113,7 @@ func New(log *ledger.Log, diff []byte) Report {
 	}
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
 	stats := difflook.Stats(diff)
-	item, _ := log.FileChange()
+	item, _ := writing.FileChange(log)
 	for i, c := range item.Item.Changes {
 		f := File{Path: c.Path, From: c.From, Kind: c.Kind, After: p.AfterSHA256[c.Path]}
 		f.Before = p.BaseSHA256[cmp.Or(c.From, c.Path)]

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -175,7 +176,7 @@ func (r Report) about() string {
 		}
 		after[f.Path] = f.After
 	}
-	return "(" + Clean(ledger.Does(before, after)) + ")"
+	return "(" + Clean(lookup.DoesTo(before, after)) + ")"
 }
 
 // approvals are how many of each kind there are, of how many.

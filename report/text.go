@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -277,13 +278,13 @@ func eventText(p ledger.Payload) string {
 		return fmt.Sprintf("%s %s, exit code %d: %s", p.Item.ID, p.Item.Type, p.Item.ExitCode, p.Item.Command)
 	case *ledger.TraceItem:
 		if p.Item.Metadata.Source == ledger.SourceClaimed {
-			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, p.Item.Said())
+			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, lookup.StepSaid(p.Item))
 		}
 		how := ""
-		if word := p.Item.Unfinished(); word != "" {
+		if word := lookup.Unfinished(p.Item); word != "" {
 			how = " (" + word + ")"
 		}
-		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, p.Item.Said())
+		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, lookup.StepSaid(p.Item))
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:

@@ -238,7 +238,7 @@ func (a *App) openAttester(ctx context.Context, f attestFlags) (attester, error)
 
 // attester reads a ledger that is here.
 func (a *App) attester(ctx context.Context, repo *gitstore.Repo, local *gitstore.Ledger, snap writing.Snapshot, ref string) (w attester, err error) {
-	if err := ledger.CheckSchema(snap.Tree); err != nil {
+	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return w, err
 	}
 	clock, err := wholeClock(ctx, local)

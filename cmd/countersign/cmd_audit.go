@@ -17,9 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -305,7 +305,7 @@ func (a *App) auditCommit(ctx context.Context, repo *gitstore.Repo, local *gitst
 	if snap.Tip == "" {
 		return gitstore.ErrNoLedger
 	}
-	if err := ledger.CheckSchema(snap.Tree); err != nil {
+	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return err
 	}
 	a.seen = local.Seen

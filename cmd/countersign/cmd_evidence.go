@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/workpaper"
 )
@@ -271,7 +272,7 @@ func (a *App) evidenceOf(ctx context.Context, j judgedRepo, p evidence.Period) (
 	if err != nil {
 		return evidence.Part{}, err
 	}
-	if err := ledger.CheckSchema(snap.Tree); err != nil {
+	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return evidence.Part{}, err
 	}
 	judge := branchJudge{Options: explain.Options{Ledger: snap.Tree, Code: j.repo, Now: a.Now(), AtLeast: replay.Strength(j.atLeast)}, repo: j.repo, policy: j.policyCommit}

@@ -196,7 +196,7 @@ func (a *App) appliedTwice(ctx context.Context, shared *gitstore.Shared, done gi
 			}
 		}
 		if writing.Repeats(logs[0], logs[1]) {
-			text += report.AppliedTwice(logs[0].Transaction(), logs[0].LastApply().CommitAfter, a.flags.remote, done.SetAside)
+			text += report.AppliedTwice(logs[0].Transaction(), ledger.Last[*ledger.ApplyComplete](logs[0]).CommitAfter, a.flags.remote, done.SetAside)
 		} else {
 			left = append(left, id)
 		}
@@ -259,7 +259,7 @@ func (a *App) acceptTip(ctx context.Context, tip, reason string) error {
 		AcceptTip(ctx context.Context, tip string, record gitstore.Record) (string, error)
 	})
 	made, err := store.AcceptTip(ctx, tip, func(tree fs.FS, remembered string) (writing.Entry, error) {
-		if err := ledger.CheckSchema(tree); err != nil {
+		if err := writing.CheckSchema(tree); err != nil {
 			return writing.Entry{}, err
 		}
 		return writing.OwnEntry(tree, a.Now(), &ledger.AcceptTip{

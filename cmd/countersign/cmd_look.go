@@ -239,7 +239,7 @@ func (a *App) browse(snap writing.Snapshot, id string) error {
 	if len(posted) > 0 {
 		asked = posted[len(posted)-1]
 	}
-	if last := log.LastApply(); last != nil && last.Success {
+	if last := ledger.Last[*ledger.ApplyComplete](log); last != nil && last.Success {
 		commit = last.CommitAfter
 	}
 	page := a.links().Page(log.Transaction().PullRequest(), asked, commit)

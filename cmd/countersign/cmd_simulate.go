@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -82,7 +83,7 @@ func (a *App) policySimulate(ctx context.Context, f simulateFlags) error {
 	}
 	var cases []simulate.Case
 	if snap.Tip != "" {
-		if err := ledger.CheckSchema(snap.Tree); err != nil {
+		if err := writing.CheckSchema(snap.Tree); err != nil {
 			return err
 		}
 		a.seen = local.Seen

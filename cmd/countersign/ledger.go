@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
@@ -69,7 +68,7 @@ func (a *App) localLedger(repo *gitstore.Repo) (*gitstore.Ledger, error) {
 	}
 	l, err := repo.Ledger(a.flags.ledgerRef, gitstore.LedgerOptions{
 		Pages:    page.Versions{},
-		KnownTip: known, Sign: sign, Check: ledger.CheckSchema,
+		KnownTip: known, Sign: sign, Check: writing.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
 			r, err := pageaudit.Run(h, audit.Options{Tip: tip}, nil)
 			return r.Findings, r.Complete, cmp.Or(err, r.Undecidable())

@@ -73,7 +73,7 @@ func (begunLater) Blob(id history.ID) ([]byte, error) {
 	if id == (history.ID{3}) {
 		return nil, errors.New("is missing")
 	}
-	return ledger.Schema("2026-01-05T00:00:00.000Z", "9.0"), nil
+	return writing.Schema("2026-01-05T00:00:00.000Z", "9.0"), nil
 }
 
 // TestT53NewerBounded: however much only a newer program can judge, what this one can judge is not forgotten over it.

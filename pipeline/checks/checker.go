@@ -247,7 +247,7 @@ type commandDoc struct {
 // already, as it ran before the apply, is not told again after it, unless a validate
 // has found something in between.
 func (d Done) Record(s *writing.Stage, secrets redact.Finder, when string) {
-	item, _ := s.Log.FileChange()
+	item, _ := writing.FileChange(s.Log)
 	again := len(ledger.Of[*ledger.ValidateComplete](s.Log)) > 0
 	for _, run := range d.Runs {
 		e := run.Execution
@@ -260,7 +260,7 @@ func (d Done) Record(s *writing.Stage, secrets redact.Finder, when string) {
 			status = "failed"
 		}
 		s.Event(&ledger.CommandItem{TransactionID: item.TransactionID, TurnID: item.TurnID, Item: ledger.Command{
-			ID: s.Log.NextItem(), Type: ledger.CommandExecution, Op: "final", Status: status,
+			ID: writing.NextItem(s.Log), Type: ledger.CommandExecution, Op: "final", Status: status,
 			Command: strings.Join(e.Argv, " "), CWD: ".", AggregatedOutput: writing.Beginning(secrets.Text(e.Stdout + e.Stderr)),
 			ExitCode: e.ExitCode, DurationMS: int(e.DurationMS),
 			Metadata: ledger.CommandMetadata{

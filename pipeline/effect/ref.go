@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -225,7 +226,7 @@ func commitOf(c Change, host string) (code.Commit, error) {
 func Subject(tx ledger.Transaction) string { return message.Line(subject(tx)) }
 
 func subject(tx ledger.Transaction) string {
-	return ledger.OneLine(cmp.Or(tx.Notes, tx.Does(), "Apply patch "+tx.PatchID()[:12]), 200)
+	return ledger.OneLine(cmp.Or(tx.Notes, lookup.Does(tx), "Apply patch "+tx.PatchID()[:12]), 200)
 }
 
 // approvedBy is the trailer for an approval: the account, or the local identity, with an address that is

@@ -22,9 +22,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -481,27 +479,4 @@ func OwnCommit(version string, events []byte, at time.Time, p Own) (message stri
 	}
 	title, stage := p.title()
 	return title + "\n\nCountersign-Stage: " + stage + "\n", grown, nil
-}
-
-// OwnFiles are the version in ledger.json and the ledger's own events, nil for none.
-func OwnFiles(tree fs.FS) (version string, events []byte, err error) {
-	raw, err := fs.ReadFile(tree, SchemaFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, &DamagedError{SchemaFile, "is missing: this ref holds no countersign ledger"}
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if _, version, err = SchemaOf(raw); err != nil {
-		return "", nil, err
-	}
-	if events, err = fs.ReadFile(tree, LedgerEventsFile); errors.Is(err, fs.ErrNotExist) {
-		return version, nil, nil
-	}
-	return version, events, err
-}
-
-// Schema is ledger.json of a ledger whose first event has this timestamp.
-func Schema(createdAt, version string) []byte {
-	return fmt.Appendf(nil, "{\"created_at\":%q,\"schema_version\":%q}\n", createdAt, version)
 }

@@ -159,18 +159,6 @@ func (a Author) Valid() bool {
 		len(a.Email) <= 200 && addressForm().MatchString(a.Email)
 }
 
-// If returns the author, or nil where its time is more than a day after now, or its text
-// is not what clean leaves of it: a secret is no name, and a commit cannot have half of one.
-func (a *Author) If(now time.Time, clean func(string) string) *Author {
-	if a == nil || clean(a.Name) != a.Name || clean(a.Email) != a.Email {
-		return nil
-	}
-	if at, err := time.Parse(time.RFC3339, a.Date); err != nil || at.After(now.Add(24*time.Hour)) {
-		return nil
-	}
-	return a
-}
-
 // addressForm is an address as forges have them, with the brackets of a bot's.
 var addressForm = lazyregexp.New(`^[A-Za-z0-9.!#$%&*+/=?^_{|}~\[\]-]+@[A-Za-z0-9.-]+$`)
 
@@ -295,23 +283,6 @@ type TraceMetadata struct {
 	OutputBytes int         `json:"output_bytes,omitempty"`
 	StartedAt   string      `json:"started_at,omitempty"`
 	EndedAt     string      `json:"ended_at,omitempty"`
-}
-
-// Said is the text that the item is about, and of a call the files that it changes; "" for
-// a plan.
-func (i TraceStep) Said() string {
-	for _, text := range []*string{i.Command, i.Tool, i.Summary, i.Content} {
-		if text != nil {
-			return strings.TrimSpace(*text + " " + strings.Join(i.Metadata.Paths, ", "))
-		}
-	}
-	return ""
-}
-
-// Unfinished is what became of a call that was not completed, in words, "" for any other
-// item.
-func (i TraceStep) Unfinished() string {
-	return map[string]string{ItemInProgress: "not ended", ItemFailed: "failed", ItemCancelled: "cancelled"}[i.Status]
 }
 
 // follows reports whether the item is one of turn item schema 0.1.

@@ -143,13 +143,13 @@ func TestRepeats(t *testing.T) {
 // has ended nothing is added.
 func TestJoinValidates(t *testing.T) {
 	fails := func(s *writing.Stage) {
-		start := s.Log.NextValidate()
+		start := writing.NextValidate(s.Log)
 		file := s.Artifact(ledger.KindFindings, map[string]any{"n": 1})
 		s.Event(start)
 		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
 	}
 	passes := func(s *writing.Stage) {
-		start := s.Log.NextValidate()
+		start := writing.NextValidate(s.Log)
 		s.Event(start)
 		s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Success: true})
 		s.Status(ledger.Completed, "")

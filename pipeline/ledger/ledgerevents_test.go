@@ -15,7 +15,7 @@ func TestLedgerEvents(t *testing.T) {
 		AcceptedTip: strings.Repeat("a", 40), RememberedTip: strings.Repeat("b", 40),
 		Author: ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}, Reason: "the server was restored from a backup",
 	}
-	tree := fstest.MapFS{ledger.SchemaFile: {Data: ledger.Schema("2026-01-05T00:00:00.000Z", "1.0")}}
+	tree := fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("2026-01-05T00:00:00.000Z", "1.0")}}
 	for range 3 {
 		e, err := writing.OwnEntry(tree, moment, accept)
 		if err != nil {

@@ -307,9 +307,6 @@ func Last[P Payload](l *Log) (last P) {
 	return last
 }
 
-// LastApply returns how the last apply ended; nil where none has.
-func (l *Log) LastApply() *ApplyComplete { return Last[*ApplyComplete](l) }
-
 // LastFailed reports whether what the transaction's status is about did not succeed: of
 // an applied change its last validate, else its last apply.
 func (l *Log) LastFailed() bool { return lastFailed(l.payloads, l.tx.Status) }
@@ -360,48 +357,6 @@ func (l *Log) Artifacts(kind string) []*ArtifactStored {
 
 // Request returns the approval request with an id, nil where there is none.
 func (l *Log) Request(id string) *ApprovalRequest { return l.seen.requests[id] }
-
-// FileChange returns the item that proposes the patch, as it stands now.
-func (l *Log) FileChange() (TurnItem, bool) {
-	for _, it := range slices.Backward(Of[*TurnItem](l)) {
-		if it.Item.Type == FileChange {
-			return *it, true
-		}
-	}
-	return TurnItem{}, false
-}
-
-// NextItem is the id of the next item, having counted those there are.
-func (l *Log) NextItem() string {
-	ids := map[string]bool{}
-	for _, p := range l.payloads {
-		switch p := p.(type) {
-		case *TurnItem:
-			ids[p.Item.ID] = true
-		case *CommandItem:
-			ids[p.Item.ID] = true
-		case *TraceItem:
-			ids[p.Item.ID] = true
-		}
-	}
-	return fmt.Sprintf("item_%d", len(ids)+1)
-}
-
-// NextValidate is the beginning of the next validate, having counted those there are.
-func (l *Log) NextValidate() *ValidateStart {
-	return &ValidateStart{TransactionID: l.tx.TransactionID, ValidateID: fmt.Sprintf("validate_%d", len(Of[*ValidateStart](l))+1)}
-}
-
-// OpenRequests returns the approval requests that nobody answered yet.
-func (l *Log) OpenRequests() []ApprovalRequest {
-	var out []ApprovalRequest
-	for _, r := range Of[*ApprovalRequest](l) {
-		if !l.seen.answered[r.ApprovalRequestID] {
-			out = append(out, *r)
-		}
-	}
-	return out
-}
 
 // Applying reports whether an apply was begun and has no end yet.
 func (l *Log) Applying() bool {

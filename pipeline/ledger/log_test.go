@@ -98,13 +98,13 @@ func TestFold(t *testing.T) {
 		tx.Pointers.LatestDiff != ledger.PatchFile(patchID) || tx.Pointers.Proposal.ProposalItemID != "item_1" {
 		t.Errorf("%+v", tx)
 	}
-	if len(log.OpenRequests()) != 0 {
-		t.Errorf("open requests %v", log.OpenRequests())
+	if len(writing.OpenRequests(log)) != 0 {
+		t.Errorf("open requests %v", writing.OpenRequests(log))
 	}
 	if _, open := log.OpenApply(); open {
 		t.Error("the apply is open")
 	}
-	if it, ok := log.FileChange(); !ok || it.Item.ID != "item_1" {
+	if it, ok := writing.FileChange(log); !ok || it.Item.ID != "item_1" {
 		t.Errorf("file change %v %v", it, ok)
 	}
 	if log.Meta().Summary != "greet" {
@@ -365,7 +365,7 @@ func TestAuthorIsHeld(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC)
 	same := func(s string) string { return s }
-	if good.If(now, same) != nil || good.If(now.Add(24*time.Hour), same) == nil || good.If(now.Add(24*time.Hour), strings.ToUpper) != nil || (*ledger.Author)(nil).If(now, same) != nil {
+	if writing.AuthorIf(&good, now, same) != nil || writing.AuthorIf(&good, now.Add(24*time.Hour), same) == nil || writing.AuthorIf(&good, now.Add(24*time.Hour), strings.ToUpper) != nil || writing.AuthorIf(nil, now, same) != nil {
 		t.Error("an author from tomorrow, or with a secret, is kept")
 	}
 }

@@ -61,18 +61,6 @@ type Input struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Form says in a word what an input was.
-func (in Input) Form() string {
-	form := in.Kind
-	if in.Format != "" {
-		form = in.Format
-	}
-	if in.Via != "" {
-		form += " over " + in.Via
-	}
-	return form
-}
-
 // By reports whether a proposal is somebody's.
 func (p Provenance) By(who Actor) bool { return p.Proposer.Kind == who.Kind && p.Proposer.ID == who.ID }
 
@@ -134,7 +122,7 @@ func (c *checker) again() {
 			if p.Kind != KindAgain {
 				continue
 			}
-			if !slices.Contains(openStatuses, status) || applying || c.log.tx.GateOnly() {
+			if !slices.Contains(OpenStatuses, status) || applying || c.log.tx.GateOnly() {
 				c.Add("L24", p.Path, "is a further proposal of a change that is none any more")
 			}
 			doc, err := ReadProvenance(c.dir, p)
@@ -152,13 +140,8 @@ func (c *checker) again() {
 	}
 }
 
-// openStatuses are those of a transaction that further proposals are recorded of.
-var openStatuses = []Status{Proposed, Awaiting, Failed}
-
-// TakesProposals reports whether a further proposal of a transaction's patch is recorded with it.
-func (l *Log) TakesProposals() bool {
-	return !l.tx.Closed && !l.tx.GateOnly() && slices.Contains(openStatuses, l.tx.Status) && !l.Applying()
-}
+// OpenStatuses are those of a transaction that further proposals are recorded of.
+var OpenStatuses = []Status{Proposed, Awaiting, Failed}
 
 // CheckAgain is an error unless a record of a further proposal is one of a transaction's patch, as L24 has it.
 func (p Provenance) CheckAgain(tx Transaction) error {

@@ -35,19 +35,6 @@ func (e *DamagedError) Error() string {
 
 func (*DamagedError) Hint() string { return "countersign audit" }
 
-// CheckSchema reports whether a tree is a ledger of a version that this program
-// reads: by ledger.json at its root and the ledger's own events. A newer one is a
-// *format.NewerError.
-func CheckSchema(tree fs.FS) error {
-	version, events, err := OwnFiles(tree)
-	if err == nil {
-		if _, err = ReadLedgerEvents(events, version); err != nil && !errors.As(err, new(*format.NewerError)) {
-			err = &DamagedError{LedgerEventsFile, err.Error()}
-		}
-	}
-	return err
-}
-
 // SchemaOf is the time and the version in a ledger.json. One that this program does not know is a *format.NewerError.
 func SchemaOf(raw []byte) (createdAt, version string, err error) {
 	var schema struct {

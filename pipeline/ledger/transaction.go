@@ -3,10 +3,8 @@ package ledger
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -68,43 +66,6 @@ func (t Transaction) RequestedBy() []Requester {
 		return nil
 	}
 	return t.Pointers.Proposal.RequestedBy
-}
-
-// Does is what the transaction's patch does to which files; it stands where the proposer does not say
-// what the patch is for.
-func (t Transaction) Does() string {
-	if t.Pointers.Proposal == nil {
-		return ""
-	}
-	return Does(t.Pointers.Proposal.BaseSHA256, t.Pointers.Proposal.AfterSHA256)
-}
-
-// Does is what becomes of which files, the first few, by their hashes before and after; nil is no file:
-// "update doc.go, add NEW.md".
-func Does(before, after map[string]*string) string {
-	names := map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		verb := "update"
-		if after[name] == nil {
-			verb = "delete"
-		} else if before[name] == nil {
-			verb = "add"
-		}
-		names[verb] = append(names[verb], name)
-	}
-	const most = 3
-	var said []string
-	named := 0
-	for _, verb := range []string{"update", "add", "delete"} {
-		if shown := names[verb][:min(len(names[verb]), most-named)]; len(shown) > 0 {
-			said, named = append(said, verb+" "+strings.Join(shown, ", ")), named+len(shown)
-		}
-	}
-	text := strings.Join(said, ", ")
-	if len(after) > named {
-		text += fmt.Sprintf(" and %d more", len(after)-named)
-	}
-	return text
 }
 
 // KindPullRequest is the kind of a proposal that is a pull request's own diff:

@@ -1,5 +1,5 @@
 // Package lookup finds transactions in a ledger: by what somebody calls them, the newest, the open ones, those of a pull request
-// or of a patch, and who proposed it. Nothing is decided by a list.
+// or of a patch, and who proposed it; and has words for what they show. Nothing is decided by a list.
 package lookup
 
 import (

@@ -162,7 +162,7 @@ func readStatement(tree fs.FS, log *ledger.Log, at place, d *ledger.ApprovalDeci
 
 // appliedBy is who made the last apply, as its artifact has it.
 func appliedBy(tree fs.FS, log *ledger.Log) (ledger.Actor, error) {
-	done := log.LastApply()
+	done := ledger.Last[*ledger.ApplyComplete](log)
 	if done == nil {
 		return ledger.Actor{}, nil
 	}

@@ -76,7 +76,7 @@ func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*writing.Sta
 		}
 		s.Artifact(a.Kind, json.RawMessage(raw))
 	}
-	item, _ := from.FileChange()
+	item, _ := writing.FileChange(from)
 	proposal := *item.Item.Metadata
 	proposal.Supersedes = nil
 	item.TransactionID, item.TurnID, item.Item.Metadata = id, "turn_1", &proposal

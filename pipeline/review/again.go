@@ -30,7 +30,7 @@ const (
 // approve their own change.
 func (r reviewer) proposeAgain(tree fs.FS, in input.Change, p gathered, by []ledger.Actor, out Reviewed, dryRun bool) (pipeline.Try[Reviewed], error) {
 	log, err := ledger.Read(tree, out.ID)
-	if err != nil || dryRun || !log.TakesProposals() {
+	if err != nil || dryRun || !writing.TakesProposals(log) {
 		return pipeline.Nothing(out, err)
 	}
 	dir, err := fs.Sub(tree, ledger.Dir(out.ID))
@@ -68,7 +68,7 @@ func (r reviewer) addProposals(log *ledger.Log, recorded []ledger.Provenance, in
 			return pipeline.Nothing(out, fmt.Errorf("%d further proposals of %s are recorded already, and this one only names somebody else who asked for it: countersign close %[2]s, and propose it anew", n, out.ID))
 		}
 		s.Artifact(ledger.KindAgain, doc)
-		said = cmp.Or(said, "proposed again by "+doc.Proposer.Login+" as "+doc.Input.Form())
+		said = cmp.Or(said, "proposed again by "+doc.Proposer.Login+" as "+lookup.Form(doc.Input))
 	}
 	if said == "" {
 		return pipeline.Nothing(out, nil)
@@ -83,7 +83,7 @@ func (r reviewer) further(in input.Change, p gathered, by ledger.Actor, of ledge
 	doc := in.Provenance(p.Patch, by, r.Tool)
 	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
 	doc.Summary = r.OneLine(in.Summary, 500)
-	doc.Author = in.Author.If(r.Now(), r.Secrets.Text)
+	doc.Author = writing.AuthorIf(in.Author, r.Now(), r.Secrets.Text)
 	in.Summary = doc.Summary
 	doc.Message, doc.Declared = in.Claims(r.Secrets.Text)
 	doc.RequestedBy = ledger.SortRequesters(in.RequestedBy)

@@ -54,7 +54,7 @@ func (r reviewer) propose(in input.Change, p gathered, supersedes []string) (*wr
 		return nil, err
 	}
 	in.Summary = r.OneLine(in.Summary, 500)
-	in.Author = in.Author.If(now, r.Secrets.Text)
+	in.Author = writing.AuthorIf(in.Author, now, r.Secrets.Text)
 	s := writing.NewStage(&ledger.Log{}, now, r.Secrets)
 	s.Event(&ledger.Meta{
 		TransactionID: id, WorkspaceRoots: []string{"."}, CWD: ".",

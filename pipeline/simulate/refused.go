@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A change is what a Policy may refuse whoever approves it.
@@ -21,7 +22,7 @@ type change struct {
 // proposedIn is the change of a transaction.
 func proposedIn(dir fs.FS, log *ledger.Log) change {
 	p := log.Transaction().Pointers.Proposal
-	item, _ := log.FileChange()
+	item, _ := writing.FileChange(log)
 	c := change{files: len(item.Item.Changes), secrets: p.ContainsSecrets, applied: p.Kind != ledger.KindPullRequest, commands: p.Checks != ""}
 	if info, err := fs.Stat(dir, ledger.PatchFile(p.PatchID)); err == nil {
 		c.bytes = info.Size()

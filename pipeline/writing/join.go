@@ -115,7 +115,7 @@ func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
 		if p.Kind == ledger.KindAgain && len(j.log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // left out, its proposer could approve
 			return fmt.Errorf("%d further proposals are recorded already", ledger.MaxAgain)
 		}
-		if again := p.Kind == ledger.KindAgain || p.Kind == ledger.KindTrace; again && !j.log.TakesProposals() { // a trace comes with one
+		if again := p.Kind == ledger.KindAgain || p.Kind == ledger.KindTrace; again && !TakesProposals(j.log) { // a trace comes with one
 			j.untold = j.untold || p.Kind == ledger.KindAgain
 			return nil
 		}
@@ -131,7 +131,7 @@ func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
 		if p.To == tx.Status || commutes(p) && p.From != tx.Status {
 			return nil
 		}
-		if p.To == ledger.Awaiting && len(j.log.OpenRequests()) == 0 {
+		if p.To == ledger.Awaiting && len(OpenRequests(j.log)) == 0 {
 			return nil // what was asked is answered
 		}
 	case *ledger.CommandItem, *ledger.ValidateStart, *ledger.ValidateComplete:
@@ -155,9 +155,9 @@ func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
 		p = &d
 	case *ledger.CommandItem:
 		c := *q
-		c.Item.ID, p = j.log.NextItem(), &c
+		c.Item.ID, p = NextItem(j.log), &c
 	case *ledger.ValidateStart:
-		p = j.log.NextValidate()
+		p = NextValidate(j.log)
 	case *ledger.ValidateComplete:
 		c := *q
 		c.ValidateID, p = ledger.Last[*ledger.ValidateStart](j.log).ValidateID, &c
@@ -178,7 +178,7 @@ func (j *Join) answers(at time.Time, d *ledger.ApprovalDecision) error {
 	if id, ok := j.renamed[asked]; ok {
 		d.ApprovalRequestID = id
 	}
-	if slices.ContainsFunc(j.log.OpenRequests(), func(r ledger.ApprovalRequest) bool { return r.ApprovalRequestID == d.ApprovalRequestID }) {
+	if slices.ContainsFunc(OpenRequests(j.log), func(r ledger.ApprovalRequest) bool { return r.ApprovalRequestID == d.ApprovalRequestID }) {
 		return nil
 	}
 	if err := j.ask(at, asked, *j.log.Request(d.ApprovalRequestID), ledger.Event{}); err != nil {

@@ -217,3 +217,15 @@ func EscapeBytes(s string) string {
 	}
 	return b.String()
 }
+
+// AuthorIf returns an author, or nil where its time is more than a day after now, or its text
+// is not what clean leaves of it: a secret is no name, and a commit cannot have half of one.
+func AuthorIf(a *ledger.Author, now time.Time, clean func(string) string) *ledger.Author {
+	if a == nil || clean(a.Name) != a.Name || clean(a.Email) != a.Email {
+		return nil
+	}
+	if at, err := time.Parse(time.RFC3339, a.Date); err != nil || at.After(now.Add(24*time.Hour)) {
+		return nil
+	}
+	return a
+}

@@ -292,7 +292,7 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(ledger.TransactionFile, state)
 	s.file(ledger.EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ledger.SchemaFile] = ledger.Schema(ledger.FormatTime(s.now), format.Version())
+		s.files[ledger.SchemaFile] = Schema(ledger.FormatTime(s.now), format.Version())
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
 		t.Stage, ledger.OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)
@@ -301,7 +301,7 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 
 // OwnEntry is the commit that adds one of the ledger's own events to a tree. The caller has scrubbed p.
 func OwnEntry(tree fs.FS, at time.Time, p ledger.Own) (Entry, error) {
-	version, events, err := ledger.OwnFiles(tree)
+	version, events, err := ownFiles(tree)
 	if err != nil {
 		return Entry{}, err
 	}

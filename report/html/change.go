@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/result"
@@ -53,7 +54,7 @@ func (s *sheet) proposal() {
 			s.Fact("Author in the patch", p.Author.Name+" <"+p.Author.Email+">, not verified")
 		}
 		for _, one := range t.again {
-			s.Fact("Proposed too", Part("by {}, id {}, as {}", s.person(one.Proposer), Code(one.Proposer.ID), one.Input.Form()))
+			s.Fact("Proposed too", Part("by {}, id {}, as {}", s.person(one.Proposer), Code(one.Proposer.ID), lookup.Form(one.Input)))
 		}
 		these := sum(t.PatchID)
 		if address := "patch/" + t.PatchID + "/index.html"; isLongHex(t.PatchID) && !s.o.Alone && s.o.Has != nil && s.o.Has(address) {

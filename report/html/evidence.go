@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // exit is what came of a command, in words.
@@ -105,11 +106,11 @@ func (s *sheet) trace() {
 		if step.Item.Metadata.Source == ledger.SourceClaimed {
 			verb = "claimed"
 		}
-		if how := step.Item.Unfinished(); how != "" {
+		if how := lookup.Unfinished(step.Item); how != "" {
 			verb += " (" + how + ")"
 		}
 		s.Put("<li>{}", verb)
-		if said := step.Item.Said(); said != "" && !s.o.Redact {
+		if said := lookup.StepSaid(step.Item); said != "" && !s.o.Redact {
 			s.Put(": {}", Code(said))
 		}
 		s.Markup("</li>\n")

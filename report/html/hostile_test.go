@@ -20,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/hostile"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -186,7 +187,7 @@ func (f *forger) others(t testing.TB) {
 	f.artifact(t, "validation", map[string]any{"checks": []any{map[string]any{"id": "X", "type": "X", "target": "X", "message": "X"}}})
 	f.artifact(t, artifact.KindPosted, map[string]any{"comments": []any{map[string]any{"url": "https://github.com/acme/app/pull/1#" + f.text}}})
 	f.append(t, &ledger.CommandItem{TransactionID: f.id, TurnID: f.turn, Item: ledger.Command{
-		ID: f.log.NextItem(), Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: f.text, CWD: f.text, AggregatedOutput: f.text,
+		ID: writing.NextItem(f.log), Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: f.text, CWD: f.text, AggregatedOutput: f.text,
 		Metadata: ledger.CommandMetadata{Tree: f.text, When: f.text, Artifact: ledger.ArtifactRef{Path: ran, ArtifactID: strings.TrimSuffix(strings.TrimPrefix(ran, "artifacts/"), ".json")}},
 	}})
 }

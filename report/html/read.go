@@ -29,6 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -249,7 +250,7 @@ func (t *Transaction) summarize(log *ledger.Log) {
 		t.PatchID, t.Kind, t.Paths, t.Base, t.Head = p.PatchID, p.Kind, p.TargetFiles, p.BaseCommit, p.HeadCommit
 		t.Repository, t.PullRequest, t.Supersedes = p.Repository, p.PullRequest, p.Supersedes
 	}
-	if item, ok := log.FileChange(); ok {
+	if item, ok := writing.FileChange(log); ok {
 		t.changes = item.Item.Changes
 	}
 	for _, a := range ledger.Of[*ledger.ApplyComplete](log) {

@@ -321,7 +321,7 @@ func TestPageSays(t *testing.T) {
 			try(s, "SUCCESS")
 			s.Result(applied())
 			s.Status(ledger.Applied, "")
-			start := s.Log.NextValidate()
+			start := writing.NextValidate(s.Log)
 			file := s.Artifact(ledger.KindFindings, ledger.Findings{Schema: ledger.FindingsSchema, Violations: []rule.Violation{{RuleID: "READBACK", Path: "a", Message: "is not as approved"}}, More: 2})
 			s.Event(start)
 			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/pipeline/signed"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -133,7 +134,7 @@ func pending(log *ledger.Log) []any {
 	if log.Transaction().Closed {
 		return out
 	}
-	for _, q := range log.OpenRequests() {
+	for _, q := range writing.OpenRequests(log) {
 		out = append(out, map[string]any{
 			"approval_request_id": q.ApprovalRequestID, "fingerprint": q.Fingerprint, "kind": q.Kind, "prompt": q.Prompt,
 		})
@@ -181,7 +182,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 	for _, op := range out.Applied.Result.Operations {
 		files = append(files, op.Path)
 	}
-	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": out.Log().LastApply().ApplyArtifact}, nil
+	return map[string]any{"ok": true, "appliedFiles": files, "apply_artifact": ledger.Last[*ledger.ApplyComplete](out.Log()).ApplyArtifact}, nil
 }
 
 type respondParams struct {
