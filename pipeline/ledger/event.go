@@ -84,11 +84,11 @@ func FormatTime(t time.Time) string { return t.UTC().Format(TimeFormat) }
 // that the type would not be written as is an error: unknown or missing keys,
 // another letter case.
 func (e Event) Decode() (Payload, error) {
-	newPayload, known := payloads[e.Type]
+	empty, known := payloads[e.Type]
 	if !known {
 		return nil, fmt.Errorf("unknown event type %q", e.Type)
 	}
-	p := newPayload()
+	p := reflect.New(reflect.TypeOf(empty).Elem()).Interface().(Payload)
 	err := canon.Unmarshal(e.Payload, p)
 	if err == nil {
 		return p, nil
@@ -121,19 +121,12 @@ func (*ValidateStart) Type() Type    { return TypeValidateStart }
 func (*ValidateComplete) Type() Type { return TypeValidateComplete }
 func (*Close) Type() Type            { return TypeClose }
 
-// payloads makes an empty payload of each type.
-var payloads = map[Type]func() Payload{
-	TypeMeta: empty[Meta], TypeStatus: empty[StatusChange], TypeTurnStart: empty[TurnStart], TypeTurnItem: empty[TurnItem],
-	TypeArtifact: empty[ArtifactStored], TypeRequest: empty[ApprovalRequest], TypeDecision: empty[ApprovalDecision],
-	TypeApplyStart: empty[ApplyStart], TypeApplyComplete: empty[ApplyComplete],
-	TypeValidateStart: empty[ValidateStart], TypeValidateComplete: empty[ValidateComplete], TypeClose: empty[Close],
-}
-
-func empty[T any, P interface {
-	*T
-	Payload
-}]() Payload {
-	return P(new(T))
+// payloads has each type's payload.
+var payloads = map[Type]Payload{
+	TypeMeta: new(Meta), TypeStatus: new(StatusChange), TypeTurnStart: new(TurnStart), TypeTurnItem: new(TurnItem),
+	TypeArtifact: new(ArtifactStored), TypeRequest: new(ApprovalRequest), TypeDecision: new(ApprovalDecision),
+	TypeApplyStart: new(ApplyStart), TypeApplyComplete: new(ApplyComplete),
+	TypeValidateStart: new(ValidateStart), TypeValidateComplete: new(ValidateComplete), TypeClose: new(Close),
 }
 
 // transactionID is the transaction that a payload names: every payload has that
@@ -414,44 +407,60 @@ type Own interface {
 // ledger.json. What follows an event that raises the ledger to a version that this program does not know is not read: the
 // error is a *format.NewerError, and all are those up to it.
 func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
-	var prev *string
-	for line := range bytes.Lines(raw) {
-		n := len(all) + 1
-		e, err := ReadEvent(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
-			return all, fmt.Errorf("event %d: %w", n, err)
-		}
-		switch {
-		case e.Seq != n, !isTime(e.Timestamp), line[len(line)-1] != '\n':
-			return all, fmt.Errorf("event %d: not an event of the ledger's own", n)
-		case (e.Prev == nil) != (prev == nil), prev != nil && *e.Prev != *prev:
-			return all, fmt.Errorf("event %d: prev is not the hash of the line before", n)
-		}
-		var p Own
-		switch e.Type {
-		case TypeAcceptTip:
-			p = new(AcceptTip)
-		case TypeVersion:
+	err = readChain(raw, func(e Event, _ []byte, _ string) error {
+		var p Own = new(AcceptTip)
+		if e.Type == TypeVersion {
 			p = new(Raise)
-		default:
-			return all, fmt.Errorf("event %d: unknown event type %q", n, e.Type)
+		}
+		if e.Type != p.Type() {
+			return fmt.Errorf("event %d: unknown event type %q", e.Seq, e.Type)
 		}
 		if err := canon.Unmarshal(e.Payload, p); err != nil {
-			return all, fmt.Errorf("event %d: %w", n, err)
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		all = append(all, p)
+		r, ok := p.(*Raise)
+		if !ok {
+			return nil
+		}
+		if order, ok := format.Compare(r.Version, version); !ok || order <= 0 || r.From != version {
+			return fmt.Errorf("event %d: from %.40q to %.40q is no raise of a ledger of %s", e.Seq, r.From, r.Version, version)
+		}
+		version = r.Version
+		return format.Check("the ledger", version)
+	})
+	return all, err
+}
+
+// readChain calls take for each event of events.jsonl, with its line and the hash of that, having held it to its place in the chain.
+func readChain(raw []byte, take func(e Event, line []byte, sum string) error) error {
+	n, prev, timestamp := 0, (*string)(nil), ""
+	for line := range bytes.Lines(raw) {
+		n++
+		body, ended := bytes.CutSuffix(line, []byte("\n"))
+		if !ended {
+			return fmt.Errorf("event %d: line without its LF", n)
+		}
+		e, err := ReadEvent(body)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", n, err)
+		}
+		switch {
+		case e.Seq != n:
+			return fmt.Errorf("event %d: seq is %d", n, e.Seq)
+		case (e.Prev == nil) != (prev == nil) || e.Prev != nil && *e.Prev != *prev:
+			return fmt.Errorf("event %d: prev is not the hash of the line before", n)
+		// The events of a stage mostly have one time; what stands there was checked.
+		case (n == 1 || e.Timestamp != timestamp) && !isTime(e.Timestamp):
+			return fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
 		}
 		sum := canon.Sum(line)
-		all, prev = append(all, p), &sum
-		if r, ok := p.(*Raise); ok {
-			if order, ok := format.Compare(r.Version, version); !ok || order <= 0 || r.From != version {
-				return all, fmt.Errorf("event %d: from %.40q to %.40q is no raise of a ledger of %s", n, r.From, r.Version, version)
-			}
-			version = r.Version
-			if err := format.Check("the ledger", version); err != nil {
-				return all, err
-			}
+		if err := take(e, line, sum); err != nil {
+			return err
 		}
+		prev, timestamp = &sum, e.Timestamp
 	}
-	return all, nil
+	return nil
 }
 
 // OwnCommit is the commit that adds one of the ledger's own events to those of a ledger of a version: its message, and what
@@ -460,16 +469,12 @@ func OwnCommit(version string, events []byte, at time.Time, p Own) (message stri
 	if err := format.Check("the ledger", version); err != nil {
 		return "", nil, err
 	}
-	payload, err := canon.Marshal(p)
-	if err != nil {
-		return "", nil, err
-	}
-	e := Event{Seq: bytes.Count(events, []byte("\n")) + 1, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload}
+	var prev *string
 	if len(events) > 0 {
 		sum := canon.Sum(events[bytes.LastIndexByte(events[:len(events)-1], '\n')+1:])
-		e.Prev = &sum
+		prev = &sum
 	}
-	line, err := canon.Line(e)
+	_, line, err := newEvent(bytes.Count(events, []byte("\n"))+1, prev, at, p, Event{})
 	if err != nil {
 		return "", nil, err
 	}
@@ -479,4 +484,15 @@ func OwnCommit(version string, events []byte, at time.Time, p Own) (message stri
 	}
 	title, stage := p.title()
 	return title + "\n\nCountersign-Stage: " + stage + "\n", grown, nil
+}
+
+// newEvent is the event that follows on another one, and its line. grown has what a later version adds.
+func newEvent(seq int, prev *string, at time.Time, p Payload, grown Event) (e Event, line []byte, err error) {
+	payload, err := canon.Marshal(p)
+	if err != nil {
+		return e, nil, err
+	}
+	e = Event{Seq: seq, Prev: prev, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload, Extra: grown.Extra, Needs: grown.Needs}
+	line, err = canon.Line(e)
+	return e, line, err
 }

@@ -25,25 +25,20 @@ func (l *Log) Append(at time.Time, p Payload) error { return l.AppendGrown(at, p
 
 // AppendGrown is Append with what a later version added to an event.
 func (l *Log) AppendGrown(at time.Time, p Payload, grown Event) error {
-	payload, err := canon.Marshal(p)
+	e, line, err := newEvent(len(l.events)+1, l.prev, at, p, grown)
 	if err != nil {
 		return err
 	}
 	// The fold takes what a reader would decode, so that writer and reader
 	// cannot see two things.
-	e := Event{Seq: len(l.events) + 1, Prev: l.prev, Timestamp: FormatTime(at), Type: p.Type(), Payload: payload, Extra: grown.Extra, Needs: grown.Needs}
 	again, err := e.Decode()
 	if err != nil {
 		return err
 	}
-	line, err := canon.Line(e)
-	if err != nil {
-		return err
-	}
-	return l.add(e, again, line)
+	return l.add(e, again, line, canon.Sum(line))
 }
 
-func (l *Log) add(e Event, p Payload, line []byte) error {
+func (l *Log) add(e Event, p Payload, line []byte, sum string) error {
 	tx := l.tx
 	err := tx.fold(e.Timestamp, p)
 	if err == nil {
@@ -55,7 +50,6 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 		}
 		return fmt.Errorf("event %d: %w", e.Seq, err)
 	}
-	sum := canon.Sum(line)
 	l.tx = tx
 	l.seen.note(p)
 	l.raw = append(l.raw, line...)
@@ -66,32 +60,15 @@ func (l *Log) add(e Event, p Payload, line []byte) error {
 // ReadLog reads events.jsonl and refuses what Append would not have written.
 func ReadLog(raw []byte) (*Log, error) {
 	l := &Log{raw: make([]byte, 0, len(raw))}
-	for line := range bytes.Lines(raw) {
-		n := len(l.events) + 1
-		body, ended := bytes.CutSuffix(line, []byte("\n"))
-		if !ended {
-			return nil, fmt.Errorf("event %d: line without its LF", n)
-		}
-		e, err := ReadEvent(body)
-		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", n, err)
-		}
-		switch {
-		case e.Seq != n:
-			return nil, fmt.Errorf("event %d: seq is %d", n, e.Seq)
-		case (e.Prev == nil) != (l.prev == nil) || e.Prev != nil && *e.Prev != *l.prev:
-			return nil, fmt.Errorf("event %d: prev is not the hash of the line before", n)
-		// The events of a stage mostly have one time; what stands there was checked.
-		case (n == 1 || e.Timestamp != l.tx.UpdatedAt) && !isTime(e.Timestamp):
-			return nil, fmt.Errorf("event %d: timestamp is not of the form %s", n, TimeFormat)
-		}
+	err := readChain(raw, func(e Event, line []byte, sum string) error {
 		p, err := e.Decode()
 		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", n, err)
+			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		if err := l.add(e, p, line); err != nil {
-			return nil, err
-		}
+		return l.add(e, p, line, sum)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(l.events) == 0 {
 		return nil, fmt.Errorf("no events")
