@@ -86,7 +86,7 @@ func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code 
 	}
 	var keys audit.KeyReader
 	if code != nil {
-		keys = audit.CodeKeys(code)
+		keys = pageaudit.CodeKeys(code)
 	}
 	r, err := pageaudit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys}, nil)
 	r.From = h.From()

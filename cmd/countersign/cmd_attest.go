@@ -14,9 +14,9 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -425,7 +425,7 @@ func (w attester) statement(predicate, id string, of attest.Landed) (attest.Stat
 	}
 	return attest.New(predicate, attest.Record{
 		Tree: w.snap.Tree, ID: id, Ref: w.ledger, Commit: w.snap.Tip,
-		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return w.repo.Tree(context.Background(), commit) }),
+		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return w.repo.Tree(context.Background(), commit) }),
 	}, of)
 }
 

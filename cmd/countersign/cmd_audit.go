@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -280,7 +281,7 @@ func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.His
 		Found:    append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...),
 		Over:     over,
 		Rollback: h.Rollback, Signatures: signatures, Progress: show,
-		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
+		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
 	})
 }
 

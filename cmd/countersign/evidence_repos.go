@@ -15,11 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 	"github.com/countersign-dev/countersign/report"
@@ -210,7 +210,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	clock := explain.NewClock(h)
 	found, err := verdict.Of(h.History, verdict.Options{
 		Found: h.Packs(func(int64, int64) {}), Over: clock, Rollback: h.Rollback, Progress: func(string, int, int) {},
-		Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
+		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
 	})
 	if err == nil && found.OK {
 		err = local.Remember(h)

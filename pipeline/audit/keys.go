@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
@@ -103,22 +102,3 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 // A KeyReader returns the list of keys that a Policy names, as a commit of the code has
 // it, and whether the commit is here.
 type KeyReader func(commit string, p policy.Policy) (keys signed.Keys, here bool)
-
-// CodeKeys reads keys out of the trees of commits, an error being one that is not here. The
-// browser has none of them, and so is not linked with what reads a Policy's file.
-func CodeKeys(code func(commit string) (fs.FS, error)) KeyReader {
-	return func(commit string, p policy.Policy) (signed.Keys, bool) {
-		tree, err := code(commit)
-		if err != nil {
-			return signed.Keys{}, false
-		}
-		keys := approval.ReadKeys(tree, p)
-		switch there, _, err := policy.Read(tree); {
-		case err != nil:
-			keys.Err = err
-		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys:
-			keys.Err = errors.New("the Policy there names other keys than the recorded one")
-		}
-		return keys, true
-	}
-}

@@ -1,5 +1,5 @@
-// Package pageaudit is an audit (package audit) of a ledger with its pages (package page), which are a view of the record and are
-// told of apart. It reports one rule:
+// Package pageaudit is an audit (package audit) of a ledger with what is beside the record: the keys that commits of the code list,
+// and its pages (package page), which are a view and are told of apart. It reports one rule:
 //
 //	L23      the page of a transaction, the tables and the page at the root are what
 //	         their version makes of the record; pages of newer versions are counted

@@ -121,7 +121,7 @@ func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
 	}
 	noted := &Noted{Reader: h, newest: map[string]change{}}
 	result, err := pageaudit.Run(noted, audit.Options{
-		Tip: h.Tip(), Progress: b.Progress, Keys: audit.CodeKeys(func(commit string) (fs.FS, error) { return b.Repo.Tree(ctx, commit) }),
+		Tip: h.Tip(), Progress: b.Progress, Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return b.Repo.Tree(ctx, commit) }),
 	}, nil)
 	if errors.As(err, new(*gitstore.NotInHistoryError)) {
 		return nil, nil
