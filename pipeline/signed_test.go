@@ -307,7 +307,7 @@ func TestT73Pull(t *testing.T) {
 		"a key on a line that cannot be read": {func(x world) {
 			x.w.lists("bob "+bobKey.Public, "ada namespaces "+adaKey.Public)
 			x.says(adaThere, sign(x, adaKey, nil))
-		}, `do not list, of which line 2 cannot be read: option "namespaces" has no value`},
+		}, `do not list, of which line 2 cannot be read: namespaces=`},
 		"a key of the forge beside a line that cannot be read": {func(x world) {
 			x.registers("ada", adaKey)
 			x.w.keys, x.w.policy.Approvals.Keys = "bob "+bobKey.Public+"\nada namespaces "+adaKey.Public+"\n", "keys"

@@ -155,7 +155,7 @@ func TestReasons(t *testing.T) {
 		{`a@b valid-after="20260104120001" KEY`, at, []error{ErrExpired}, "2026-01-05 00:00:00Z is "},
 		{`a@b valid-before="20260105135959" KEY`, at, []error{ErrExpired}, "2026-01-05 00:00:00Z is "},
 		{"a@b cert-authority KEY", at, []error{ErrUnknownKey}, "SHA256:"},
-		{"a@b RSA\na@b namespaces KEY", at, []error{ErrUnknownKey}, "cannot be read: line 2: "},
+		{"a@b RSA\na@b namespaces KEY", at, []error{ErrUnknownKey}, "line 2 cannot be read"},
 		{"\na@b namespaces=\"file,x\" KEY", at, []error{ErrNamespace}, "line 2 of the allowed signers allows the key only for file,x"},
 		{"a@b namespaces=\"file\" KEY\na@b valid-before=\"20200101Z\" KEY", at, []error{ErrNamespace, ErrExpired}, "line 2"},
 	} {

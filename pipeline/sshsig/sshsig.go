@@ -187,7 +187,7 @@ func (a Allowed) prove(namespace string, message []byte, armored string, takes f
 	}
 	err = fmt.Errorf("%w: %s, which the allowed signers do not list", ErrUnknownKey, proof.Fingerprint)
 	if len(a.unread) > 0 {
-		err = fmt.Errorf("%w, of which some cannot be read: %w", err, a.unread[0])
+		err = fmt.Errorf("%w, of which %s", err, strings.Replace(a.unread[0].Error(), ":", " cannot be read:", 1))
 	}
 	return Proof{}, err
 }
