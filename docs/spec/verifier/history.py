@@ -1,73 +1,286 @@
-"""A ledger's history (H-1 to H-45)."""
+"""A ledger's history: bundles (B), commits and indexes (H-1 to H-31), witnesses (H-40 to H-45)."""
 import datetime
 import hashlib
+import os
 import re
+import tempfile
 
-import cjson
+import core
 import signatures
-import ucd
 import verdict
-from cjson import Findings, Refused, need, record
-from gitstore import Bundle, parse_commit, parse_tree, split_signature
+from core import WRONG, Findings, Refused, attempt, execute, need, record
 from policy import read_file
 from signatures import rfc3339
 from transaction import STAMP, TX_ID, Fold, Record
 
-VIEW = re.compile(r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?README\.md(/.*)?", re.A | re.S)
-STILL = ("OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", "NEWER", "BUNDLE")  # V15
+MOST = 512 * 2**20  # bytes of all objects together (B-6)
+HEADER = re.compile(  # B-1 to B-3
+    rb"# v(?:2 git bundle\n|3 git bundle\n(?:@object-format=sha1\n)?)((?:[0-9a-f]{40} [^ \0\n]+\n)+)\n")
+ENTRY = re.compile(rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0(.{20})", re.S)
+COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+VIEW = re.compile(
+    r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?"
+    r"README\.md(/.*)?", re.A | re.S)
+STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()  # V15
 TX = re.compile(r"(transactions/(\d{4,}/\d\d/\d\d)/([0-9a-f]{2})/(tx_[0-9A-Z]{26}))/(.+)", re.A)
-INDEX = re.compile(r"(?:denied|proposed)/([0-9a-f]{2})/(\1[0-9a-f]{62})/([A-Za-z_]+|tx_[0-9A-Z]{26})\.json")
+INDEX = re.compile(r"(?:denied|proposed)/([0-9a-f]{2})/\1[0-9a-f]{62}/([A-Za-z_]+|tx_[0-9A-Z]{26})\.json")
 PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/(tx_[0-9A-Z]{26})\.json")
+FORGE_LINE = (r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",'
+              r'valid-after="\d{14}Z" \S+ \S+')
+TRAILERS = """%s: %s
+
+Countersign-Transaction: %s
+Countersign-Stage: %s
+Countersign-Patch: %s
+Countersign-Outcome: %s
+"""
+
+
+def read_pack(data, tips=()):
+    """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All
+    objects that the tips reach must be there."""
+    need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
+    out, at = {}, 0
+    with tempfile.TemporaryDirectory() as d:
+        os.makedirs(d + "/objects/pack")
+        os.mkdir(d + "/refs")
+        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/objects/pack/pack-0.pack", data)):
+            with open(d + name, "wb") as f:
+                f.write(content)
+        git = ("git", "--git-dir", d)
+        execute(*git, "index-pack", d + "/objects/pack/pack-0.pack")
+        every = (*git, "cat-file", "--batch-all-objects", "--buffer")
+        sizes = execute(*every, "--batch-check=%(objectsize)")
+        need(sum(map(int, sizes.split())) <= MOST, "B-6: too large", "BUNDLE")
+        found = execute(*every, "--batch")
+        if tips:
+            execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
+    while at < len(found):
+        end = found.index(b"\n", at)
+        oid, kind, size = found[at:end].decode().split()
+        at = end + int(size) + 2
+        out[oid] = (kind, found[end + 1:at - 1])
+    return out
+
+
+class Bundle:
+    """refs: list of (name, id); objects: id -> (type, bytes)."""
+
+    def __init__(self, data, whole=False):
+        m = HEADER.match(data)
+        need(m, "B-1 to B-3: header", "BUNDLE")
+        lines = m.group().split(b"\n")
+        need(len(lines) <= 10002 and all(len(line) < 4096 for line in lines), "B-1: header", "BUNDLE")
+        self.refs = [(line[41:].decode(), line[:40].decode()) for line in m.group(1).splitlines()]
+        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else ())
+
+    def ledger(self, name=None):  # B-5
+        found = [x for x in self.refs if (x[0] == name if name is not None else
+                                          len(self.refs) == 1 or x[0].startswith("refs/agent/"))]
+        need(len(found) == 1, "B-5: which ref?", "BUNDLE")
+        if name is None and not found[0][0].startswith("refs/agent/"):
+            root = {e[1] for e in self.tree(self.commit(found[0][1])["tree"])}
+            need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger", "BUNDLE")
+        return found[0]
+
+    def get(self, oid, kind):  # H-1
+        t, data = self.objects.get(oid, (None, None))
+        need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
+        return data
+
+    def commit(self, oid):
+        """What git needs to walk; the rest is compared as bytes (H-5)."""
+        data = self.get(oid, "commit")
+        head, _, message = data.partition(b"\n\n")
+        m = COMMIT.match(head + b"\n")
+        need(m, "H-1: commit", "OBJECT")
+        parents = m.group(2).decode().split()[1::2]
+        return {"id": oid, "data": data, "tree": m.group(1).decode(), "parents": parents, "message": message}
+
+    def tree(self, oid):
+        """H-3: (mode, name, id) of each entry."""
+        data = self.get(oid, "tree")
+        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in ENTRY.finditer(data)]
+        keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], {n for _, n, _ in out}
+        need(out and sum(len(m) + len(n) + 22 for m, n, _ in out) == len(data), "H-3: entry, or empty", "L10")
+        need(keys == sorted(keys) and len(names) == len(out), "H-3: order", "L10")
+        need(not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3: name", "L10")
+        return out
+
+    def changes(self, old, new, prefix=b"", depth=0):
+        """(path, mode and id of the file or None) of what differs in two trees, each perhaps None (H-3)."""
+        need(depth <= 16, "H-3: trees nest too deep", "L10")
+        a, b = ({name: (mode, oid) for mode, name, oid in self.tree(t)} if t else {} for t in (old, new))
+        for name in {**a, **b}:
+            x, y = a.get(name), b.get(name)
+            if x == y:
+                continue
+            below = [f[1] if f and f[0] == "40000" else None for f in (x, y)]
+            if x and not below[0] and (not y or below[1]):
+                yield prefix + name, None
+            if y and not below[1]:
+                yield prefix + name, y
+            if any(below):
+                yield from self.changes(*below, prefix + name + b"/", depth + 1)
+
+
+def merkle(leaves):  # H-40
+    if len(leaves) < 2:
+        return hashlib.sha256(b"".join(b"\0" + leaf for leaf in leaves)).digest()
+    k = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\1" + merkle(leaves[:k]) + merkle(leaves[k:])).digest()
+
+
+def vkey(text, kind):
+    """name, key hash, key of NAME+HASH+KEY (signed-note)."""
+    name, h, key = text.split("+", 2)
+    raw = core.unbase64(key)
+    need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
+    need(len(raw) == 33 and raw[0] == kind, "H-42: key")
+    need(hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4].hex() == h, "H-42: hash of a key")
+    return name, bytes.fromhex(h), raw[1:]
+
+
+class Witnesses:
+    """The reader's file (H-42). groups: name -> (K, members), of a witness (1, []); keys: (name, hash) ->
+    (name in the file or None for a log, key)."""
+
+    def __init__(self, data):
+        need(len(data) <= 256 * 1024, "H-42: too large")
+        self.groups, self.keys, self.quorum, self.origin = {}, {}, None, None
+        lines, free = data.decode("utf-8").split("\n"), set()
+        need(len(lines) <= 1001, "H-42: too many lines")
+        for what, name, *w in (line.split() for line in lines if line.strip() and line.split()[0][0] != "#"):
+            if what == "quorum":
+                need(not w and self.quorum is None and name in self.groups, "H-42: quorum")
+                self.quorum = name
+                continue
+            if what in ("log", "witness"):
+                need(not w if what == "log" else len(w) in (1, 2), "H-42: " + what)
+                signer, h, key = vkey(name, 1) if what == "log" else vkey(w[0], 4)
+                need(key not in [k for _, k in self.keys.values()], "H-42: key twice")
+                self.keys[signer, h] = (None if what == "log" else name, key)
+                if what == "log":
+                    need(self.origin in (None, signer), "H-42: logs of two names")
+                    self.origin = signer
+                    continue
+                k, members = 1, []
+            else:
+                (k, *members) = w
+                need(what == "group" and set(members) <= free and len(set(members)) == len(members), "H-42")
+                free -= set(members)
+                need(re.fullmatch("any|all|[1-9][0-9]*", k), "H-42: K")
+                k = {"any": 1, "all": len(members)}.get(k) or int(k)
+                need(k <= len(members), "H-42: members, or K")
+            need(name not in self.groups and name != "none", "H-42: name twice")
+            self.groups[name] = (k, members)
+            free.add(name)
+        need(self.origin is not None, "H-42: no log")
+
+    def holds(self, name, signed):
+        k, members = self.groups[name]
+        return sum(self.holds(m, signed) for m in members) >= k if members else name in signed
+
+    def reached(self, signed, number):  # H-45
+        return (self.quorum is None or self.holds(self.quorum, signed)) and len(signed) >= (number or 0)
+
+    def checkpoint(self, data):
+        """(leaves, root, names of witnesses) of one that counts, or None (H-41, H-43)."""
+        text, _, tail = (attempt(data.decode, "utf-8") or "").partition("\n\n")
+        lines = text.split("\n")
+        if len(lines) == 4 and lines[0] == self.origin and lines[3].startswith("needs_version "):  # V17
+            try:
+                core.check_needs({"needs_version": lines[3][14:]})
+            except Refused as e:
+                need(e.rule != "NEWER", str(e), "NEWER")
+        return attempt(self.signed, lines, (text + "\n").encode(), tail)
+
+    def signed(self, lines, body, tail):
+        need(len(lines) == 3 and lines[0] == self.origin, "H-41: text")
+        need(re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]), "H-41: number of leaves")
+        root, who = core.unbase64(lines[2]), set()
+        need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
+        for line in tail[:-1].split("\n"):
+            m = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", line)
+            raw = core.unbase64(m.group(2))
+            if (m.group(1), raw[:4]) in self.keys:
+                name, key = self.keys[m.group(1), raw[:4]]
+                signed, sig = body, raw[4:]
+                if name is not None:
+                    time, sig = int.from_bytes(sig[:8], "big"), sig[8:]
+                    need(1 <= time <= 253402300799, "H-43: time")
+                    signed = b"cosignature/v1\ntime %d\n" % time + body
+                signatures.ed25519(key, signed, sig)
+                who.add(name)
+        need(None in who, "H-43: no log signed it")
+        return int(lines[1]), root, who - {None}
+
 
 def day(txid):
     """The day of a ULID's time."""
     n = 0
     for c in txid[3:13]:
         n = n * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(c)
-    days, year = n // 86400000, 1970
-    while days > 146096:  # the calendar repeats every 400 years
-        days, year = days - 146097, year + 400
+    cycles, days = divmod(n // 86400000, 146097)  # the calendar repeats every 400 years
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
-    return "%04d/%02d/%02d" % (d.year + year - 1970, d.month, d.day)
+    return "%04d/%02d/%02d" % (d.year + 400 * cycles, d.month, d.day)
+
 
 def known_path(p):  # H-10
     tx, index, pulls = TX.fullmatch(p), INDEX.fullmatch(p), PULLS.fullmatch(p)
     if tx:
-        return bool(TX_ID.match(tx.group(4))) and tx.group(2) == day(tx.group(4)) and tx.group(3) == cjson.sha(tx.group(4).encode())[:2]
+        txid = tx.group(4)
+        return TX_ID.match(txid) and tx.group(2, 3) == (day(txid), core.sha(txid.encode())[:2])
     if index:
-        return p.startswith("denied/") or bool(TX_ID.match(index.group(3)))
+        return p.startswith("denied/") or TX_ID.match(index.group(2))
     if pulls:
-        return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256) and bool(TX_ID.match(pulls.group(3)))
-    return bool(VIEW.fullmatch(p)) or p in ("ledger.json", "events.jsonl")
+        return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256) and TX_ID.match(pulls.group(3))
+    return p in ("ledger.json", "events.jsonl")
+
 
 def as_line(text, n):  # H-22
-    text = re.sub(" +", " ", "".join(c if ucd.visible(c) and c != "\ufffd" else " " for c in text)).strip(" ")
+    text = "".join(c if core.visible(c) and c != "\ufffd" else " " for c in text)
+    text = re.sub(" +", " ", text).strip(" ")
     return text if len(text) <= n else text[:n - 1] + "\u2026"
 
+
+def split_signature(data):
+    """S-50: a commit without its signature, and the armored text or None."""
+    head, _, message = data.partition(b"\n\n")
+    if b"\ngpgsig" not in head:
+        return data, None
+    m = re.fullmatch(rb"((?:(?!gpgsig)[^\n]*\n)+)gpgsig ([^\n]*(?:\n [^\n]*)*)", head)
+    need(m, "S-50: header", "L13")
+    return m.group(1) + b"\n" + message, m.group(2).replace(b"\n ", b"\n").decode("latin-1") + "\n"
+
+
 class Audit(Findings):
+    """states: transaction -> status. Of what was read up to a commit: files (path -> mode, id), events
+    (transaction -> bytes), folds (transaction -> Fold), own (lines of the ledger's own events), version, and
+    proposers: patch_id -> transaction -> (number of a commit, number of its first event). late: transactions
+    that a newer version adds to, or None (V15)."""
+
     def __init__(self, bundle, ref=None, tip=None, signers=None, witnesses=None, quorum=None):
         super().__init__()
-        self.states, self.commits, self.tip = {}, [], ""
-        self.events, self.own, self.proposers, self.folds = {}, [], {}, {}
-        self.signers, self.version, self.late = None, None, None  # late: transactions that a newer version adds to (V15)
+        self.states, self.commits, self.tip, self.tree, self.files = {}, [], "", None, {}
+        self.events, self.folds, self.own, self.proposers = {}, {}, [], {}
+        self.version = self.late = None
+        self.signers = signers and (attempt(signatures.key_file, signers) or [[]])[0]
         try:
             self.store = Bundle(bundle)
             self.ref, self.tip = self.store.ledger(ref)
-        except Refused as e:
-            return self.bad(e.rule or "BUNDLE", str(e))
-        try:
-            if signers is not None:
-                self.signers = (cjson.attempt(signatures.key_file, signers) or ([], []))[0]
-            self.walk()
-            self.run("L14", self.known, tip)
-            if witnesses is not None or quorum is not None:
-                self.run("WITNESS", self.witness, witnesses, quorum)
-            self.tree, self.files = None, {}
-            for n, c in enumerate(self.commits):
-                self.commit(n, c)
-            self.at_tip()
-        except Refused as e:
-            self.bad(e.rule or "OBJECT", str(e))
+        except WRONG as e:
+            return self.bad(getattr(e, "rule", "") or "BUNDLE", str(e))
+        self.run("OBJECT", self.all, tip, witnesses, quorum)
+
+    def all(self, tip, witnesses, quorum):
+        self.walk()
+        self.run("L14", self.known, tip)
+        if witnesses is not None or quorum is not None:
+            self.run("WITNESS", self.witness, witnesses, quorum)
+        for n, c in enumerate(self.commits):
+            self.commit(n, c)
+        self.at_tip()
 
     def bad(self, rule, text, late=True):
         if rule in STILL or self.late is None or not late:
@@ -76,39 +289,32 @@ class Audit(Findings):
     def walk(self):  # H-2
         if any(n.startswith("refs/replace/") for n, _ in self.store.refs):
             self.bad("HISTORY", "H-2: replacements")
-        seen, at = set(), self.tip
-        while True:
-            need(at not in seen, "H-2: circle", "HISTORY")
-            seen.add(at)
-            if at not in self.store.objects:  # neither whole nor there
-                self.bad("HISTORY", "H-2: commit %s is missing" % at)
-            data = self.store.get(at, "commit")
-            c = parse_commit(data)
-            self.commits.append(dict(c, id=at, data=data))
-            if len(c["parents"]) > 1:
-                self.bad("L8", "H-4: %s has several parents" % at)
-            if not c["parents"]:
-                break
-            at = c["parents"][0]
-        self.commits.reverse()
+        at = [self.tip]
+        while at:
+            if at[0] not in self.store.objects:  # neither whole nor there
+                self.bad("HISTORY", "H-2: commit %s is missing" % at[0])
+            c = self.store.commit(at[0])
+            self.commits.insert(0, c)
+            at = c["parents"]
+            if len(at) > 1:
+                self.bad("L8", "H-4: %s has several parents" % c["id"])
 
     def known(self, tip):  # H-30
-        todo, seen = [self.tip], set()
-        while tip is not None and todo:
+        todo, seen = [self.tip], {None}
+        while tip not in seen and todo:
             at = todo.pop()
-            if at == tip:
-                return
             if at not in seen and at in self.store.objects:
                 seen.add(at)
                 todo += self.store.commit(at)["parents"]
-        need(tip is None, "H-30: the tip does not descend from the known one")
+        need(tip in seen, "H-30: the tip does not descend from the known one")
 
     def blob(self, oid):
         return self.store.get(oid, "blob")
 
     def commit(self, n, c):
-        """The rules of one commit. self.files are those of the tree before: path -> mode, id."""
-        changes = self.run("L10", lambda: list(self.store.changes(self.tree, c["tree"])))
+        """The rules of one commit. self.files are those of the tree before."""
+        changes = self.run("L10", lambda: [(p.decode("utf-8", "surrogateescape"), f)
+                                           for p, f in self.store.changes(self.tree, c["tree"])])
         if changes is None:
             return
         self.tree = c["tree"]
@@ -116,95 +322,92 @@ class Audit(Findings):
             self.bad("L10", "H-3: changes too many paths")
         records, old = {}, self.files
         for p, f in changes:
-            name = p.decode("utf-8", "replace")
-            if f is None:
-                if not VIEW.fullmatch(name):
-                    self.bad("L8", "H-11: removes " + ascii(p))
-            else:
-                if VIEW.fullmatch(name):
-                    continue  # U-7
-                if name.encode() != p or not known_path(name) or f[0] != "100644":
-                    self.bad("L10", "H-10: " + ascii(p))
-                if f[0] != "160000":
-                    records[name] = self.blob(f[1])
-        for p in records:
             m = TX.fullmatch(p)
-            if p in old and not (p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")):
-                self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
-        ids = {m.group(4) for m in map(TX.fullmatch, records) if m}
+            if VIEW.fullmatch(p):
+                continue  # U-7
+            if f is None:
+                self.bad("L8", "H-11: removes " + ascii(p))
+                continue
+            if not known_path(p) or f[0] != "100644":
+                self.bad("L10", "H-10: " + ascii(p))
+            if f[0] != "160000":
+                records[p] = self.blob(f[1])
+                grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
+                if p in old and not grows:
+                    self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
         if (n == 0) != ("ledger.json" in records):
             self.bad("L16", "H-20: ledger.json")
         elif n == 0:
             self.run("L16", self.ledger, records["ledger.json"])
+        ids = {m.group(4) for m in map(TX.fullmatch, records) if m}
         if self.late is not None:
             self.late |= ids
         plain, sig = self.run("L13", split_signature, c["data"]) or (c["data"], None)
         self.run("L13", self.signature, c, plain, sig)
         if len(ids) + ("events.jsonl" in records) != 1:
             self.bad("L8", "H-12: adds to %d transactions" % len(ids))
-            for p in records:
-                if p.startswith(("denied/", "proposed/")) and not ids:
-                    self.bad("L11" if p[0] == "d" else "L12", "H-12: index alone")
+            for top in {p.split("/")[0] for p in records} & {"denied", "proposed"} if not ids else ():
+                self.bad("L11" if top == "denied" else "L12", "H-12: index alone")
         elif ids:
             self.run("L8", self.stage, n, c, plain, ids.pop(), records, old)
         else:
-            self.run("L16", self.own_event, c, plain, records, old)
-        for p, f in changes:
-            self.files.pop(p.decode("utf-8", "replace"), None)
-            if f is not None:
-                self.files[p.decode("utf-8", "replace")] = f
+            self.run("L16", self.own_event, c, plain, records)
+        self.files = {p: f for p, f in {**old, **dict(changes)}.items() if f}
 
     def signature(self, c, plain, sig):  # S-51
-        if sig is None:
-            need(self.signers is None, "S-51: %s has no signature" % c["id"])
-            return
-        key, _ = signatures.sshsig(plain, sig, "git")
-        if self.signers is not None:
-            t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", plain + b"\n").group(1))
-            need(any(l.key.fingerprint == key.fingerprint and l.admits("git", t) for _, l in self.signers), "S-51: nobody's key")
+        need(sig is not None or self.signers is None, "S-51: %s has no signature" % c["id"])
+        if sig is not None:
+            key, _ = signatures.sshsig(plain, sig, "git")
+            if self.signers is not None:
+                t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", plain + b"\n").group(1))
+                lines = [x for _, x in self.signers if x.key.fingerprint == key.fingerprint]
+                need(any(x.admits("git", t) for x in lines), "S-51: nobody's key")
 
     def check_bytes(self, c, plain, t, message):  # H-5, H-7
-        who = b"countersign <countersign@localhost> %d +0000" % (rfc3339(t) // 1)
-        want = b"tree %s\n%sauthor %s\ncommitter %s\n\n" % (
-            c["tree"].encode(), b"".join(b"parent %s\n" % p.encode() for p in c["parents"]), who, who)
-        need(plain == want + message, "H-5: commit %s is in another form" % c["id"], "L15")
+        who = "countersign <countersign@localhost> %d +0000" % (rfc3339(t) // 1)
+        parents = "".join("parent %s\n" % p for p in c["parents"])
+        want = "tree %s\n%sauthor %s\ncommitter %s\n\n" % (c["tree"], parents, who, who)
+        need(plain == want.encode() + message, "H-5: commit %s is in another form" % c["id"], "L15")
 
     def raised(self, text):
         """The ledger has this version from here on (H-20, V12)."""
-        self.version = cjson.version(text)
-        if self.version > cjson.VERSION and self.late is None:
+        self.version = core.version(text)
+        if self.version > core.VERSION and self.late is None:
             self.directories()  # what was before is judged as it was (V15)
             self.bad("NEWER", "written by a newer countersign, needs at least " + text)
             self.late = set()
 
     def ledger(self, data):  # H-20
-        v = record(cjson.read_line(data), "ledger")
+        v = record(core.read_line(data), "ledger")
         self.created = v["created_at"]
         self.raised(v["schema_version"])
 
     def may_need(self, lines):  # V13
-        for v in filter(None, (cjson.attempt(cjson.parse, l) for l in lines)):
-            need(not self.version or "needs_version" not in v or cjson.version(v["needs_version"]) <= self.version, "V13: needs a later version than the ledger has")
+        for v in filter(None, (attempt(core.parse, line) for line in lines)):
+            if self.version and "needs_version" in v:
+                need(core.version(v["needs_version"]) <= self.version, "V13: later than the ledger's version")
 
-    def own_event(self, c, plain, records, old):  # H-22
+    def own_event(self, c, plain, records):  # H-22
         need(set(records) == {"events.jsonl"}, "H-22: brings something else")
         lines, before = records["events.jsonl"].split(b"\n"), self.own
-        need(lines.pop() == b"" and len(lines) == len(before) + 1 and lines[:-1] == before, "H-22: brings one event")
+        need(lines.pop() == b"" and lines and lines[:-1] == before, "H-22: brings one event")
         self.own = lines
         self.run("L16", self.may_need, lines[-1:])
-        v = record(cjson.read_line(lines[-1] + b"\n"), "event")
-        need(v["seq"] == len(lines) and v["prev"] == (cjson.hashed(before[-1] + b"\n") if before else None), "H-22: chain")
-        need(v["type"] in ("ledger/accept_tip", "ledger/version") and STAMP.match(v["timestamp"]), "H-22: event")
-        p, login, reason = record(v["payload"], v["type"]), as_line(v["payload"]["author"]["login"], 60), as_line(v["payload"]["reason"], 120)
+        v = record(core.read_line(lines[-1] + b"\n"), "event")
+        prev = core.hashed(before[-1] + b"\n") if before else None
+        need(v["seq"] == len(lines) and v["prev"] == prev, "H-22: chain")
+        need(v["type"].startswith("ledger/") and STAMP.match(v["timestamp"]), "H-22: event")
+        p = record(v["payload"], v["type"])
+        login, reason = as_line(p["author"]["login"], 60), as_line(p["reason"], 120)
         if v["type"] == "ledger/accept_tip":
             need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
             title = "accept-tip: %s accepted %s: %s" % (login, p["accepted_tip"][:12], reason)
         else:
-            need(cjson.version(p["from"]) == self.version and cjson.version(p["version"]) > self.version, "H-22: versions")
+            need(core.version(p["from"]) == self.version < core.version(p["version"]), "H-22: versions")
             title = "version: %s raised it from %s to %s: %s" % (login, p["from"], p["version"], reason)
-        need(c["message"] == ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode(), "H-22: message")
-        need(b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22: time")
-        self.check_bytes(c, plain, v["timestamp"], c["message"])
+        message = ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode()
+        need(c["message"] == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22")
+        self.check_bytes(c, plain, v["timestamp"], message)
         if v["type"] == "ledger/version":
             self.raised(p["version"])
 
@@ -212,7 +415,7 @@ class Audit(Findings):
         """What a commit adds to a transaction (H-6 to H-17)."""
         top = next(m.group(1) for m in map(TX.fullmatch, records) if m) + "/"
         data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
-        need(data.startswith(was) and len(data) > len(was) and data.endswith(b"\n"), "H-13: events of " + txid)
+        need(data.startswith(was) and data != was and data[-1:] == b"\n", "H-13: events of " + txid)
         self.events[txid] = data
         self.run("L16", self.may_need, data[len(was):].split(b"\n"))
         f, first = Fold(data), was.count(b"\n")
@@ -221,102 +424,96 @@ class Audit(Findings):
         if f.folded is None:
             return
         doc = top + "transaction.json"
-        if records.get(doc, doc in old and self.blob(old[doc][1])) != cjson.line_of(f.folded):
+        if records.get(doc, doc in old and self.blob(old[doc][1])) != core.line_of(f.folded):
             self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c["id"]))
         events = f.events[first:]
         if len({e["timestamp"] for e in events}) != 1:
             self.bad("L8", "H-7: several timestamps")
-        pid = f.proposal["patch_id"] if f.proposal else ""
-        self.run("L15", self.message, c, plain, f, events, txid, pid)
         if n == 0 and self.created != events[0]["timestamp"]:
             self.bad("L16", "H-20: created_at of ledger.json")
+        pid = f.proposal["patch_id"] if f.proposal else ""
+        self.run("L15", self.message, c, plain, f, events, txid, pid)
         self.run("L10", self.added, f, first, top, records)
-        self.run("L11", self.denials, f, first, events, records, old, txid, pid)
+        self.run("L11", self.denials, f, first, records, old, txid, pid)
         self.run("L12", self.proposed, f, first, records, txid)
-        if "supersedes" in (f.proposal or {}) and not self.proposers.get(pid, {}).get(txid):
+        mine = self.proposers.setdefault(pid, {}).setdefault(txid, [])
+        if "supersedes" in (f.proposal or {}) and not mine:
             self.run("L19", self.supersedes, f, txid)
-        if pid:
-            self.proposers.setdefault(pid, {}).setdefault(txid, []).append((n, first))
+        mine.append((n, first))
         self.folds[txid] = f
 
     def message(self, c, plain, f, events, txid, pid):  # H-6, H-8
-        rows, status = set(), f.status
-        complete = any(x["type"] == "apply/complete" for x in events)
-        as_gate = {"awaiting_approval": "pending", "denied": "denied", "proposed": "approved denied"}.get(status, "approved pending denied")
-        for e in events:
-            p, t = e["payload"], e["type"]
+        rows, status, complete = set(), f.status, any(e["type"] == "apply/complete" for e in events)
+        gate = {"awaiting_approval": "pending", "denied": "denied", "proposed": "approved denied"}
+        gate = gate.get(status, "approved pending denied")
+        for p, t in ((e["payload"], e["type"]) for e in events):
             to = p["to"] if t == "tx/status" else ""
-            for applies, stage, outcomes in (
-                    (t == "tx/meta", "review", status), (t == "artifact/stored" and p.get("kind") == "proposed_again", "review", "again"),
-                    (t == "apply/start", "apply", "started"), (t == "apply/complete", "apply", p.get("outcome")),
-                    (to == "superseded" or to == "failed" and not complete, "apply", to), (t == "validate/complete", "validate", status),
-                    (t == "approval/decision" and "evidence" not in p.get("source", {}), p.get("decision"), as_gate),
-                    (to == "interrupted", "close", to)):
-                if applies:
-                    rows.add((stage, outcomes))
-        rows = rows or {("gate", as_gate)}
-        stage = next(iter(rows))[0]
-        need({s for s, _ in rows} == {stage} and (len(rows) == 1 or ("apply", "started") not in rows), "H-8: no stage")
-        m = re.fullmatch(r"([a-z-]+): ([^\n]*)\n\nCountersign-Transaction: ([^\n]*)\nCountersign-Stage: ([^\n]*)\n"
-                         r"Countersign-Patch: ([^\n]*)\nCountersign-Outcome: ([^\n]*)\n", c["message"].decode())
-        need(m and m.group(1) == m.group(4) == stage and ucd.one_line(m.group(2), 120), "H-6: message, stage or subject")
-        need(m.group(3) == txid and m.group(5) == pid and any(m.group(6) in o.split(" ") for _, o in rows), "H-6: trailer")
+            rows |= {row[1:] for row in (
+                (t == "tx/meta", "review", status),
+                (t == "artifact/stored" and p.get("kind") == "proposed_again", "review", "again"),
+                (t == "apply/start", "apply", "started"),
+                (t == "apply/complete", "apply", p.get("outcome")),
+                (to == "superseded" or to == "failed" and not complete, "apply", to),
+                (t == "validate/complete", "validate", status),
+                (t == "approval/decision" and "evidence" not in p.get("source", {}), p.get("decision"), gate),
+                (to == "interrupted", "close", to)) if row[0]}
+        rows = rows or {("gate", gate)}
+        stage = min(rows)[0]
+        need(len({s for s, _ in rows}) == 1 and (len(rows) == 1 or ("apply", "started") not in rows), "H-8")
+        subject = c["message"].decode().partition("\n")[0][len(stage) + 2:]
+        need(core.one_line(subject, 120), "H-6: subject")
+        outcomes = " ".join(o for _, o in rows).split(" ")
+        messages = [TRAILERS % (stage, subject, txid, stage, pid, o) for o in outcomes]
+        need(c["message"].decode() in messages, "H-6: message")
         self.check_bytes(c, plain, events[-1]["timestamp"], c["message"])
 
     def added(self, f, first, top, records):  # H-14
-        names, have = {"events.jsonl", "transaction.json"}, set()
-        brought = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in f.proposals() for end in [""] + [".age"] * ("patch_sealed_sha256" in m)]
-        for n, e in enumerate(f.events):
-            if e["type"] == "artifact/stored":
-                brought.append((n, e["payload"]["path"]))
-            elif e["type"] == "apply/complete" and e["payload"]["success"]:
-                brought.append((n, "apply_result.json"))
-        for n, b in sorted(brought):
-            if n >= first and b not in have:
-                names.add(b)
-            have.add(b)
+        brought = f.brings()
+        before = {b for n, b in brought if n < first}
+        names = {"events.jsonl", "transaction.json"} | {b for n, b in brought if n >= first} - before
         for p in records:
             need(not p.startswith(top) or p[len(top):] in names, "H-14: added out of time: " + ascii(p))
 
-    def denials(self, f, first, events, records, old, txid, pid):  # H-15, H-17
-        want = {}
-        kinds = {e["payload"]["approval_request_id"]: e["payload"]["kind"] for e in f.events if e["type"] == "approval/request"}
-        for e in events:
-            p = e["payload"]
-            if e["type"] == "approval/decision" and p["decision"] == "deny":
-                kind, top = kinds[p["approval_request_id"]], "denied/%s/%s/" % (p["fingerprint"][-64:][:2], p["fingerprint"][-64:])
-                want[top + kind + ".json"] = cjson.line_of({
-                    "author": p["source"]["author"], "denied_at": p["source"]["created_at"], "fingerprint": p["fingerprint"], "kind": kind,
-                    "reason": p.get("reason", ""), "transaction_id": txid})
+    def denials(self, f, first, records, old, txid, pid):  # H-15, H-17
+        want, kinds = {}, {p["approval_request_id"]: p["kind"] for _, p in f.of_type("approval/request")}
+        for n, p in f.of_type("approval/decision"):
+            if n >= first and p["decision"] == "deny":
+                f_pid, kind = p["fingerprint"][-64:], kinds[p["approval_request_id"]]
+                want["denied/%s/%s/%s.json" % (f_pid[:2], f_pid, kind)] = core.line_of({
+                    "author": p["source"]["author"], "denied_at": p["source"]["created_at"],
+                    "fingerprint": p["fingerprint"], "kind": kind, "reason": p.get("reason", ""),
+                    "transaction_id": txid})
         added = {p: d for p, d in records.items() if p.startswith("denied/")}
         need(all(want.get(p) == d for p, d in added.items()), "H-15: denied/")
-        need(all(p in added or any(q.startswith(p.rsplit("/", 1)[0] + "/") for q in old) for p in want), "H-15: a denial that is not in denied/")
-        if any(e["type"] == "tx/status" and e["payload"]["to"] == "denied" for e in events):
+        had = {p.rpartition("/")[0] for p in old}
+        need(all(p in added or p.rpartition("/")[0] in had for p in want), "H-15: a denial is missing")
+        if any(n >= first and p["to"] == "denied" for n, p in f.of_type("tx/status")):
             top = "denied/%s/%s/" % (pid[:2], pid)
-            need(pid and any(p.startswith(top) for p in list(old) + list(records)), "H-17: no denial is kept")
+            need(pid and any(p.startswith(top) for p in [*old, *records]), "H-17: no denial is kept")
 
     def proposed(self, f, first, records, txid):  # H-16
-        want, seen, line = {}, set(), cjson.line_of({"base_commit": f.meta["base_commit"], "transaction_id": txid})
-        for n, m in f.proposals():
+        want, line = {}, core.line_of({"base_commit": f.meta["base_commit"], "transaction_id": txid})
+        seen = {m["patch_id"] for n, m in f.proposals() if n < first}
+        for m in [m for n, m in f.proposals() if n >= first and m["patch_id"] not in seen]:
             pid, pull = m["patch_id"], m.get("pull_request", 0)
-            if pid not in seen and n >= first:
-                want["proposed/%s/%s/%s.json" % (pid[:2], pid, txid)] = line
-                if pull > 0:
-                    want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, txid)] = line
+            want["proposed/%s/%s/%s.json" % (pid[:2], pid, txid)] = line
+            if pull > 0 and pid not in seen:
+                want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, txid)] = line
             seen.add(pid)
         need({p: d for p, d in records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
 
     def supersedes(self, f, txid):  # H-25
         m = f.proposal
         for other in m["supersedes"]:
-            o = self.folds.get(other)
-            need(TX_ID.match(other) and o is not None and o.closed and o.status == "superseded", "H-25: not closed as superseded")
-            reason = [e["payload"]["reason"] for e in o.events if e["type"] == "tx/status" and e["payload"]["to"] == "superseded"][-1]
+            o = self.folds[other]
+            reasons = [p["reason"] for _, p in o.of_type("tx/status") if p["to"] == "superseded"]
             q = o.proposal
-            need(txid in reason, "H-25: reason")
-            need(q and all(o.meta["proposer"][k] == f.meta["proposer"][k] for k in ("kind", "id")), "H-25: proposer")
-            need(m.get("pull_request", 0) == q.get("pull_request", 0) > 0 and m["repository"]["id"] == q["repository"]["id"], "H-25: pull request")
-            need(set(m["target_files"] or []) & set(q["target_files"] or []), "H-25: files")
+            need(o.closed and o.status == "superseded" and txid in reasons[-1], "H-25: closed, reason")
+            mine, theirs = f.meta["proposer"], o.meta["proposer"]
+            need((mine["kind"], mine["id"]) == (theirs["kind"], theirs["id"]), "H-25: proposer")
+            need(m["pull_request"] == q["pull_request"] > 0, "H-25: pull request")
+            need(m["repository"]["id"] == q["repository"]["id"], "H-25: repository")
+            need(set(m["target_files"]) & set(q["target_files"]), "H-25: files")
             need("pr_diff" not in (m["kind"], q["kind"]), "H-25: gate-only")
 
     def directories(self):
@@ -325,10 +522,10 @@ class Audit(Findings):
         for p, (mode, oid) in self.files.items():
             m = TX.fullmatch(p)
             if m and mode != "160000":
-                trees.setdefault(m.group(4), {})[m.group(5).encode()] = (mode, self.blob(oid))
-        records = {}
-        for txid in sorted(trees):
-            r = records[txid] = Record(txid, trees[txid]).check()
+                name = m.group(5).encode("utf-8", "surrogateescape")
+                trees.setdefault(m.group(4), {})[name] = (mode, self.blob(oid))
+        records = {txid: Record(txid, trees[txid]).check() for txid in sorted(trees)}
+        for txid, r in records.items():
             for rule, text in r.problems:
                 self.bad(rule, "%s: %s" % (txid, text), self.late and txid in self.late)
         return records
@@ -347,143 +544,56 @@ class Audit(Findings):
         return max([c for c, first in brought if first <= n], default=brought[0][0])
 
     def named(self, txid, r, records):  # H-26
+        others = set(self.proposers.get(r.pid, {})) & set(records) - {txid}
         for n, p in r.of_type("approval/decision"):
-            a, local = p["source"]["author"]["id"], p["source"]["kind"] in ("local", "rpc") and r.meta["proposer"]["id"].startswith("local:")
-            if p["decision"] != "approve" or not a or local and p["fingerprint"].startswith("patchset:"):
+            a, mine = p["source"]["author"]["id"], p["fingerprint"].startswith("patchset:")
+            local = p["source"]["kind"] in ("local", "rpc") and r.meta["proposer"]["id"].startswith("local:")
+            if p["decision"] != "approve" or not a or local and mine:
                 continue
-            mine = self.when(r.pid, txid, n)
-            for other in set(self.proposers.get(r.pid, {})) & set(records) - {txid}:
+            for other in others:
                 o = records[other]
-                theirs = [(0, o.meta["proposer"])] + [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again")] if o.fold.folded else []
-                if any(x["id"] == a and self.when(r.pid, other, i) < mine for i, x in theirs):
-                    need(a in [x["id"] for x in r.named(n)[0]], "H-26: an approval by a proposer of the same patch in another transaction")
+                theirs = [(0, o.meta["proposer"])] if o.fold.folded else []
+                theirs += [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again") if theirs]
+                earlier = [i for i, x in theirs if x["id"] == a]
+                if any(self.when(r.pid, other, i) < self.when(r.pid, txid, n) for i in earlier):
+                    need(a in [x["id"] for x in r.named(n)[0]], "H-26: a proposer in another transaction")
 
     def key_lines(self, r):  # S-32
         for n, p in r.of_type("approval/decision"):
-            g = p["source"].get("signature")
-            if not g or self.store.objects.get(p["policy"]["commit"], ("",))[0] != "commit":
+            g, commit = p["source"].get("signature"), p["policy"]["commit"]
+            if not g or self.store.objects.get(commit, ("",))[0] != "commit":
                 continue
-            tree = dict(self.store.changes(None, self.store.commit(p["policy"]["commit"])["tree"]))
+            tree = dict(self.store.changes(None, self.store.commit(commit)["tree"]))
+
+            def file(name):
+                mode, oid = tree.get(name.encode(), ("", ""))
+                return self.blob(oid) if mode in ("100644", "100755") else None
+
             pol = verdict.policy_of(r, n)["approvals"]
-            mode, oid = tree.get(b".github/countersign.yml", ("", ""))
-            need(mode in ("100644", "100755"), "S-32: no Policy file")
-            there = read_file(self.blob(oid))["approvals"]
-            need(there.get("keys") == pol.get("keys") and there.get("forge_keys") == pol.get("forge_keys"), "S-32: another approvals.keys")
+            there = read_file(file(".github/countersign.yml"))["approvals"]
+            need(all(there.get(k) == pol.get(k) for k in ("keys", "forge_keys")), "S-32: other keys")
             text = r.content(r.stored("key", g["key"], n))["line"]
-            mode, oid = tree.get(pol.get("keys", "").encode(), ("", ""))
-            usable, unreadable = signatures.key_file(self.blob(oid)) if mode in ("100644", "100755") else ([], [])
-            if text in [t for t, _ in usable]:
-                continue
-            line = signatures.Line(text)
-            m = re.fullmatch(r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",valid-after="\d{14}Z" \S+ \S+', text, re.A)
-            need(pol.get("forge_keys") and not unreadable and m and all(l.key.fingerprint != line.key.fingerprint for _, l in usable)
-                 and line.after <= rfc3339(r.events[0]["timestamp"]), "S-32: the line is not in the file")
+            usable, unreadable = signatures.key_file(file(pol.get("keys", "")) or b"")
+            if text not in [t for t, _ in usable]:
+                line = signatures.Line(text)
+                need(pol.get("forge_keys") and not unreadable and re.fullmatch(FORGE_LINE, text, re.A)
+                     and all(x.key.fingerprint != line.key.fingerprint for _, x in usable)
+                     and line.after <= rfc3339(r.events[0]["timestamp"]), "S-32: the line is not in the file")
 
     def witness(self, data, number):  # H-40 to H-45
-        leaves = [hashlib.sha256(b"\0" + c["data"]).digest() for c in self.commits]
         w = Witnesses(data)
-        name = self.ref[len("refs/agent/"):] if self.ref.startswith("refs/agent/") else self.ref[len("refs/"):]
+        name = self.ref.removeprefix("refs/").removeprefix("agent/")
         found = [i for n, i in self.store.refs if n == "refs/agent/%s-checkpoints" % name]
-        demanded = w.quorum not in (None, "none") or number
+        demanded = w.quorum is not None or number
         if not found and not demanded:
             return
         need(len(found) == 1, "H-43: no checkpoints")
-        tree = parse_tree(self.store.get(self.store.commit(found[0])["tree"], "tree"))
-        kept = sorted((n, i) for mode, n, i in tree if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n))
-        kept = [d for d in (self.blob(i) for _, i in kept) if len(d) <= 32768][:32]
-        sizes = {}  # name of a witness -> the most leaves that it signed
-        for d in kept:
-            c = w.checkpoint(d)
-            if c is None:
-                continue
-            size, root, who = c
+        kept = [self.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0])["tree"])
+                if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n)]
+        leaves, sizes = [c["data"] for c in self.commits], {}  # sizes: witness -> the most leaves it signed
+        for d in [d for d in kept if len(d) <= 32768][:32]:
+            size, root, who = w.checkpoint(d) or (0, merkle([]), [])
             need(size <= len(leaves) and root == merkle(leaves[:size]), "H-44: another history")
-            for x in who:
-                sizes[x] = max(size, sizes.get(x, 0))
-        best = max([n for n in sizes.values() if w.reached({x for x, s in sizes.items() if s >= n}, number)], default=0)
-        need(not demanded or best > 0, "H-45: no quorum")
-
-def merkle(leaves):  # H-40
-    if not leaves:
-        return hashlib.sha256(b"").digest()
-    if len(leaves) == 1:
-        return leaves[0]
-    k = 1 << (len(leaves) - 1).bit_length() - 1
-    return hashlib.sha256(b"\1" + merkle(leaves[:k]) + merkle(leaves[k:])).digest()
-
-class Witnesses:
-    """The reader's file (H-42). groups: name -> (K, members), of a witness (1, []); keys: (name, hash) -> (name in the
-    file or None for a log, key)."""
-
-    def __init__(self, data):
-        need(data is not None and len(data) <= 256 * 1024, "H-42: no file, or too large")
-        self.groups, self.keys, self.quorum, self.origin = {}, {}, None, None
-        lines, used = [l.split() for l in data.decode("utf-8").split("\n")], set()
-        need(len(lines) <= 1001, "H-42: too many lines")
-        for what, *w in (l for l in lines if l and not l[0].startswith("#")):
-            need(what in ("log", "witness", "group", "quorum") and w, "H-42: " + ascii(what))
-            if what in ("witness", "group"):
-                need(w[0] not in self.groups and w[0] != "none", "H-42: name twice")
-            if what in ("log", "witness"):
-                need(len(w) == 1 if what == "log" else len(w) in (2, 3), "H-42: " + what)
-                name, h, key = vkey(*[w[0], 1] if what == "log" else [w[1], 4])
-                need(key not in [k for _, k in self.keys.values()] and (what != "log" or self.origin in (None, name)), "H-42: key twice, or logs of two names")
-                self.origin = name if what == "log" else self.origin
-                self.keys[name, h] = (None if what == "log" else w[0], key)
-                if what == "witness":
-                    self.groups[w[0]] = (1, [])
-            elif what == "group":
-                members = w[2:]
-                need(members and len(set(members)) == len(members) and set(members) <= set(self.groups) - used, "H-42: member")
-                used |= set(members)
-                k = {"any": 1, "all": len(members)}.get(w[1]) or int(w[1]) * bool(re.fullmatch("[1-9][0-9]*", w[1]))
-                need(1 <= k <= len(members), "H-42: K")
-                self.groups[w[0]] = (k, members)
-            else:
-                need(len(w) == 1 and self.quorum is None and w[0] in {"none", *self.groups}, "H-42: quorum")
-                self.quorum = w[0]
-        need(self.origin is not None, "H-42: no log")
-
-    def holds(self, name, signed):
-        k, members = self.groups[name]
-        return sum(self.holds(m, signed) for m in members) >= k if members else name in signed
-
-    def reached(self, signed, number):  # H-45
-        return (self.quorum in (None, "none") or self.holds(self.quorum, signed)) and len(signed) >= (number or 0)
-
-    def checkpoint(self, data):  # H-41, H-43
-        """(leaves, root, names of witnesses) of one that counts, or None."""
-        try:
-            text, _, tail = data.decode("utf-8").partition("\n\n")
-            lines = text.split("\n")
-            if len(lines) == 4 and lines[0] == self.origin and lines[3].startswith("needs_version "):  # V17
-                cjson.check_needs({"needs_version": lines[3][14:]})
-            need(len(lines) == 3 and lines[0] == self.origin and re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]), "H-41: text")
-            root, body, who = cjson.unbase64(lines[2]), (text + "\n").encode(), set()
-            need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
-            for l in tail[:-1].split("\n"):
-                m = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", l)
-                need(m, "H-43: line of a signature")
-                raw = cjson.unbase64(m.group(2))
-                name, key = self.keys.get((m.group(1), raw[:4]), (None, None))
-                sig, begin = raw[4:], b""
-                if name is not None:
-                    need(len(sig) == 72 and 1 <= int.from_bytes(sig[:8], "big") <= 253402300799, "H-43: time")
-                    sig, begin = sig[8:], b"cosignature/v1\ntime %d\n" % int.from_bytes(sig[:8], "big")
-                if key is not None:
-                    signatures.ed25519(key, begin + body, sig)
-                    who.add(name)
-            need(None in who, "H-43: no log signed it")
-            return int(lines[1]), root, who - {None}
-        except (Refused, UnicodeDecodeError) as e:
-            need(getattr(e, "rule", "") != "NEWER", str(e), "NEWER")
-            return None
-
-def vkey(text, kind):
-    """name, key hash, key of NAME+HASH+KEY (signed-note)."""
-    name, h, key = (text.split("+", 2) + ["", ""])[:3]
-    raw = cjson.unbase64(key)
-    need(1 <= len(name.encode()) <= 200 and all(ucd.printable(c) and c != " " for c in name), "H-41: name")
-    need(len(raw) == 33 and raw[0] == kind and re.fullmatch("[0-9a-f]{8}", h), "H-42: key")
-    need(hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4].hex() == h, "H-42: hash of a key")
-    return name, bytes.fromhex(h), raw[1:]
+            sizes.update({x: max(size, sizes.get(x, 0)) for x in who})
+        covered = [n for n in sizes.values() if w.reached({x for x, s in sizes.items() if s >= n}, number)]
+        need(not demanded or any(covered), "H-45: no quorum")

@@ -1,279 +1,480 @@
-"""The Policy: its file, canonical form, tightening and needs (Y). A Policy is the object of its canonical form (Y-20)."""
+"""The Policy: globs, CODEOWNERS, its file in YAML, canonical form, tightening and needs (Y).
+
+A Policy is the object of its canonical form (Y-20). A glob becomes a regular expression: each run between two
+stars, and each run of components between two **, takes the first place that it fits, and never another, as
+what follows has only less to choose from. So they are atomic, and take no more than quadratic time.
+"""
+import functools
 import re
+import string
 
-import cjson
-import yamlread
-from cjson import by_bytes, need
-from globs import Glob
+import core
+from core import SHAPES, attempt, by_bytes, need, typed
 
-PERMISSIONS = ("read", "triage", "write", "maintain", "admin")
-SIGNED = ("off", "accept", "require")
-SANDBOX = ("danger-full-access", "workspace-write", "read-only")  # the strictest last
+NAMED = {"alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t",
+         "cntrl": "".join(map(chr, [*range(32), 127])), "digit": string.digits,
+         "graph": "".join(map(chr, range(33, 127))), "lower": string.ascii_letters,
+         "upper": string.ascii_letters, "print": "".join(map(chr, range(32, 127))),
+         "punct": string.punctuation, "space": " \t\n\r\f\v",
+         "xdigit": string.hexdigits}
+MEMBER = r"\[:([^\]]*):\]|(?:\\(.)|([^\\]))(?:-(?!\])(?:\\(.)|([^\\])))?"
+ANY = r"(?>\[:[^\]]*:\]|(?:\\.|[^\\])(?:-(?!\])(?:\\.|[^\\]))?)"
+TOKEN = re.compile(r"((?:\\.|[^*?\[\\])+)|(\*)|(\?)|\[([!^]?)(%s(?:(?!\])%s)*+)\]" % (ANY, ANY), re.S)
+
+
+@functools.lru_cache(None)
+def cases():
+    """Sets of characters with the same simple case folding (statuses C and S)."""
+    same = {}
+    for c in map(chr, range(0x20000)):
+        forms = [f for f in (c.casefold(), c.lower(), c) if len(f) == 1 and core.assigned(c)]
+        same.setdefault((forms + [c])[0], set()).add(c)
+    return [s for s in same.values() if len(s) > 1]
+
+
+def stars(runs, any_of):
+    """Runs with a star between each two."""
+    middle = ["(?>%s*?%s)" % (any_of, run) for run in runs[1:-1]]
+    return "".join(runs[:1] + middle + [any_of + "*" + run for run in runs[1:][-1:]])
+
+
+def char_class(others, members, folded):  # Y-32, Y-34
+    ranges = []
+    for name, *ends in re.findall(MEMBER, members, re.S):
+        low, high = ends[0] or ends[1], ends[2] or ends[3] or ends[0] or ends[1]
+        need(low <= high if low else name in NAMED, "Y-30: unknown name, or a range that goes down")
+        ranges += [(low, high)] if low else [(x, x) for x in NAMED[name]]
+    chars = [re.escape(a) + "-" + re.escape(b) for a, b in ranges]
+    for same in cases() if folded else ():
+        chars += map(re.escape, same if any(a <= x <= b for x in same for a, b in ranges) else ())
+    return "(?!/)[%s%s]" % ("^" if others else "", "".join(chars))
+
+
+def component(text, folded):  # Y-32
+    runs, at = [""], 0
+    while at < len(text):
+        m = TOKEN.match(text, at)
+        need(m, "Y-30: class not closed, or a backslash")
+        at, (plain, star, _, others, members) = m.end(), m.groups()
+        if star:
+            runs.append("")
+        elif plain:
+            plain = re.sub(r"\\(.)", r"\1", plain, flags=re.S)
+            runs[-1] += re.escape(core.fold(plain) if folded else plain)
+        else:
+            runs[-1] += "[^/]" if members is None else char_class(others, members, folded)
+    return stars(runs, "[^/]")
+
+
+@functools.lru_cache(4096)
+def glob(text, folded=True, below=True):
+    """Whether the glob matches a path, as a function (Y-30, Y-31, Y-33); without below, not what is in it."""
+    need(1 <= len(text) <= 256 and text[0] not in "!#" and text[-1] != " ", "Y-30: length, beginning or end")
+    dirs = text.endswith("/")
+    inner = text[:-1] if dirs else text
+    parts = inner[inner.startswith("/"):].split("/")
+    need(all(p not in ("", ".", "..") for p in parts), "Y-30: component")
+    if "/" not in inner:  # Y-31
+        parts.insert(0, "**")
+    groups = [[]]
+    for p in parts:
+        if p == "**":
+            groups.append([])
+        else:
+            groups[-1].append(component(p, folded))
+    out = "/".join(groups[0])
+    for g in filter(None, groups[1:]):
+        out += "/" * bool(out) + r"(?>(?:[^/]*/)*?%s(?=/|\Z))" % "/".join(g)
+    if parts[-1] == "**":
+        out += "/" * bool(out) + ".*"
+    end = "/.*" if dirs else "(?:/.*)?"
+    compiled = re.compile(out + (end if below else "(?!)" if dirs else ""), re.S)
+    return lambda path: compiled.fullmatch(core.fold(path) if folded else path) is not None
+
+
+WHITE = " \t\r\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200b)))
+OWNER = re.compile("@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
+
+
+def owners(data, path):
+    need(len(data) <= 3000000, "Y-50: too long")
+    found = []
+    for line in data.decode("utf-8").removeprefix("\ufeff").split("\n"):
+        need(len(line.encode()) <= 60000, "Y-50: line too long")
+        line = line.strip(WHITE)
+        pattern = re.match(r"(?:\\[ \t]|[^ \t])*", line).group()  # Y-51
+        names = [n for n in re.split("[ \t]", line[len(pattern):].split("#")[0]) if n]
+        bare = re.sub(r"\\[\[\]]", "", pattern)
+        if re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern:
+            continue
+        if all(map(OWNER.fullmatch, names)):
+            special = "#" in pattern or bare != pattern  # Y-52
+            if any(owns(p, path) for p in ([pattern, pattern.split("#")[0]] if special else [pattern])):
+                found = [] if special else names
+    return found
+
+
+def owns(pattern, path):
+    matches = attempt(glob, pattern, False, not pattern.endswith("/*"))
+    return matches is not None and matches(path)
+
+
+# The part of YAML that a Policy file may use (Y-1 to Y-3).
+
+NOT_TEXT = re.compile(  # numbers in other forms, floats, null and other spellings of the core schema (Y-3)
+    r"(?!0[0-9]*[89])[-+]?[0-9][0-9_]*|[-+]?0[xob][0-9a-fA-F_]+"
+    r"|[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+    r"|~|null|Null|NULL|True|TRUE|False|FALSE|")
+ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r",
+           "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
+           "L": "\u2028", "P": "\u2029"}
+
+# White space and comments, over lines. A comment begins a line, or is behind a space.
+SKIP = re.compile(r"(?: *(?:(?<=[ \n])#[^\n]*)?\n)* *")
+MARKER = re.compile(r"(?<=\n)(---|\.\.\.)(?=[ \n])")
+DASH, COLON = re.compile(r"-(?=[ \n])"), re.compile(r" *:(?=[ \n])")
+QUOTED = re.compile(r"""'((?:[^'\n]|'')*)'|"((?:[^"\\\n]|\\[^\n])*)\"""")
+PLAIN = [re.compile(  # in blocks, in flow collections
+    r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-](?=[^ \nF]))(?:[^:# \nF]|:(?![ \nF])|(?<! )\#| )*"""
+    .replace("F", marks)) for marks in ("", r",\[\]{}")]
+
+
+def check_text(text):  # Y-1
+    need(all(map(core.shown, text)), "Y-1: character")
+    return text
+
+
+class Reader:
+    """Reads self.text at self.at; there is a line before it, so that each line begins behind an LF."""
+
+    def __init__(self, data):
+        need(len(data) <= 65536, "Y-1: too long")
+        lines = re.sub("\r\n", "\n", data.decode("utf-8")).split("\n")
+        self.text, self.at = "\n" + "\n".join(map(check_text, lines)) + "\n", 1
+        need(not re.search("\n {64,}[^ \n#]", self.text), "Y-2: indented too far")
+
+    def char(self):
+        return self.text[self.at:self.at + 1]
+
+    def take(self, form):
+        m = form.match(self.text, self.at)
+        self.at = m.end() if m else self.at
+        return m
+
+    def skip(self):
+        """Whether what is passed over has the end of a line."""
+        return "\n" in self.take(SKIP).group()
+
+    def column(self):
+        """-1 at the end of the document."""
+        end = self.at >= len(self.text) or MARKER.match(self.text, self.at)
+        return -1 if end else self.at - self.text.rfind("\n", 0, self.at) - 1
+
+    def document(self):
+        self.skip()
+        m = self.take(MARKER)
+        need((not m or m.group(1) == "---" and self.skip()) and self.column() >= 0, "Y-2")
+        v = self.block(0)
+        m = self.take(MARKER)
+        need((not m or m.group(1) == "..." and self.skip()) and self.at >= len(self.text), "Y-2")
+        return v
+
+    def block(self, indent):
+        """A block node whose first character is here; goes to what follows it."""
+        col, start = self.column(), self.at
+        if DASH.match(self.text, self.at):
+            return self.sequence(col)
+        if self.char() not in "[{":
+            self.scalar(False)
+            if COLON.match(self.text, self.at):
+                self.at = start
+                return self.mapping(col)
+            self.at = start
+        return self.inline(indent)
+
+    def inline(self, indent):
+        v = self.flow(1, indent) if self.char() in "[{" else self.scalar(False)
+        need(self.skip(), "Y-2: something behind a value")
+        return v
+
+    def sequence(self, col):
+        out = []
+        while self.column() == col and self.take(DASH):
+            dashes = self.text[self.text.rfind("\n", 0, self.at):self.at].count("-")
+            self.skip()
+            need(dashes <= 4 and self.column() > col, "Y-2, Y-3: too many dashes, or nothing")
+            out.append(self.block(col + 1))
+        need(self.column() <= col, "Y-2: indentation")  # equal: the next key of a mapping that this is in
+        return out
+
+    def mapping(self, col):
+        out = {}
+        while self.column() == col:
+            key = str(self.scalar(False))
+            need(self.take(COLON) and key != "<<" and key not in out, "Y-2: key")
+            below, dash = self.skip(), DASH.match(self.text, self.at)
+            if below:
+                need(self.column() > col or self.column() == col and dash, "Y-3: nothing")
+                out[key] = self.block(col + 1)
+            else:  # on the line of the key there is no block collection
+                need(not dash, "Y-2: sequence behind a key")
+                out[key] = self.inline(col + 1)
+        need(self.column() < col, "Y-2: indentation")
+        return out
+
+    def flow(self, depth, indent):
+        need(depth <= 8, "Y-2: too deep")
+        opening = self.char()
+        out, closing = ([], "]") if opening == "[" else ({}, "}")
+
+        def value():
+            return self.flow(depth + 1, indent) if self.char() in "[{" else self.scalar(True)
+
+        def gap(n):
+            self.at += n
+            need(not self.skip() or self.column() >= indent, "Y-2: indentation, or not closed")
+
+        gap(1)
+        while self.char() != closing:
+            begin, quoted = self.at, self.char() in "\"'["
+            v = value()
+            gap(0)
+            if self.char() == ":":
+                one_line = "\n" not in self.text[begin:self.at]
+                need(not isinstance(v, (list, dict)) and (opening == "{" or one_line), "Y-2: key")
+                need(quoted or self.text[self.at + 1] in " \n", "Y-2: colon")
+                gap(1)
+                key, v = str(v), value()
+                need(opening == "[" or key != "<<" and key not in out, "Y-2: key")
+                gap(0)
+                out.append({key: v}) if opening == "[" else out.update({key: v})
+            else:
+                need(opening == "[", "Y-3: key without a value")
+                out.append(v)
+            need(self.char() in (",", closing), "Y-2: no comma")
+            if self.char() == ",":
+                gap(1)
+        self.at += 1
+        return out
+
+    def scalar(self, in_flow):  # Y-3
+        m = self.take(QUOTED)
+        if m:
+            escapes = r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
+            single, double = m.groups()
+            text = re.sub(escapes, escape, double) if single is None else single.replace("''", "'")
+            return check_text(text)
+        m = self.take(PLAIN[in_flow])
+        need(m, "Y-2: quotes, indicator, or nothing")
+        text = m.group().rstrip(" ")
+        self.at -= len(m.group()) - len(text)
+        if re.fullmatch("0|-?[1-9][0-9]*", text):
+            return int(text)
+        need(not NOT_TEXT.fullmatch(text), "Y-3: " + text)
+        return text == "true" if text in ("true", "false") else text
+
+
+def escape(m):
+    e = m.group(1)
+    return chr(int(e[1:], 16)) if len(e) > 1 else ESCAPES[e]  # ValueError, KeyError: Y-2
+
+
+PERMISSIONS = ["read", "triage", "write", "maintain", "admin"]
+SIGNED = ["off", "accept", "require"]
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-# Types of values (Y-5): each takes a value as it was read and returns it as it is kept.
-
-def number(low, high):
-    def f(v):
-        need(isinstance(v, int) and not isinstance(v, bool) and low <= v <= high, "Y-5: not a number in bounds")
-        return v
-    return f
-
-def boolean(v):
-    need(isinstance(v, bool), "Y-5: not a bool")
-    return v
-
-def word(*words):
-    def f(v):
-        need(isinstance(v, str) and v in words, "Y-5: not one of the words")
-        return v
-    return f
-
-def text(n, form):
-    def f(v):
-        need(isinstance(v, str) and len(v) <= n and re.fullmatch(form, v, re.S), "Y-5: text of another form")
-        return yamlread.check_text(v)
-    return f
-
-def sequence(of, least=0, most=10**9, unique=True):
-    def f(v):
-        need(isinstance(v, list) and least <= len(v) <= most, "Y-5: not a list, or of another length")
-        out = [of(e) for e in v]
-        need(not unique or len({cjson.canonical(e) for e in out}) == len(out), "Y-5: element twice")
-        return out
-    return f
-
-def mapping(must=(), /, **keys):
-    """Y-4, Y-20. keys: name -> type; of (type, default), the default holds where it is left out; with None, what is
-    empty or false is left out of the canonical form."""
-    def f(v):
-        need(isinstance(v, dict) and set(v) <= set(keys) and set(must) <= set(v), "Y-4: keys")
-        out = {}
-        for k, t in keys.items():
-            t, *default = t if isinstance(t, tuple) else (t,)
-            if k in v or default not in ([], [None]):
-                x = t(v[k] if k in v else default[0])
-                if x or default != [None]:
-                    out[k] = x
-        return out
-    return f
-
-def account(v):
-    if isinstance(v, int) and not isinstance(v, bool):
-        need(v > 0, "Y-5: account")
-        v = str(v)
-    return text(100, r"[^@\s]\S*")(v)
-
-def span(hours):
-    def f(v):
-        need(isinstance(v, str) and re.fullmatch("[1-9][0-9]{0,8}[smhdw]", v), "Y-5: time span")
-        s = int(v[:-1]) * SECONDS[v[-1]]
-        need(s <= hours * 3600, "Y-5: time span too long")
-        return "%ds" % s
-    return f
-
-def glob(v):
-    Glob(text(256, ".*")(v))
-    return v
-
-def file(v):
-    v = text(200, r"[A-Za-z0-9._/-]+")(v)
-    need(all(c.strip(".") and not c.startswith("..") for c in v.split("/")), "Y-5: file")
-    return v
-
-def size(v):
-    if isinstance(v, str):
-        m = re.fullmatch("([1-9][0-9]{0,9}) ?(B|KiB|MiB|GiB)", v)
-        need(m and len(v) <= 20, "Y-6: size")
-        v = int(m.group(1)) * UNITS[m.group(2)]
-    return number(1, 2**30)(v)
-
-NAME = text(100, "[A-Za-z_][A-Za-z0-9_]*")
 PART = r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
+TEXTS = {  # Y-5 to Y-7: of at most so many characters, in this form
+    "account": (100, r"[^@\s]\S*"), "team": (100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), "glob": (256, ".*"),
+    "file": (200, r"(?!(.*/)?\.\.)(?!(.*/)?\.+(/|\Z))[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*"),
+    "name": (100, "[A-Za-z_][A-Za-z0-9_]*"), "age": (4000, "age1[0-9a-z]{58,}"), "argument": (4000, ".*"),
+    "base": (200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*"), "span": (10, "[1-9][0-9]{0,8}[smhdw]"),
+    "repository": (200, r"(?!.*\.[gG][iI][tT]\Z)%s/%s" % (PART, PART)), "tip": (40, "[0-9a-f]{40}"),
+    "moment": (20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"),
+    "size": (20, "[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)"),
+    "command": (1000, "[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*")}
 
-def commands(**more):
-    command = mapping(("argv",), argv=sequence(text(4000, ".*"), 1, unique=False), timeout=(span(24), "10m"), network=(boolean, False),
-                      shell=(boolean, None), env=(sequence(NAME), None), **more)
 
-    def one(v):  # Y-7
-        v = command({"argv": text(1000, r"[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*")(v).split()} if isinstance(v, str) else v)
-        need(v["argv"][0] and (not v.get("shell") or len(v["argv"]) == 1), "Y-7: argv")
-        return v
+def is_number(v):
+    return isinstance(v, int) and not isinstance(v, bool)
 
-    def f(v):
-        out = sequence(one, unique=False)(v)
+
+def text(v, t):
+    most, form = TEXTS[t]
+    need(isinstance(v, str) and len(v) <= most and re.fullmatch(form, v, re.S), "Y-5: no " + t)
+    return check_text(v)
+
+
+def sequence(v, t, recorded):
+    """T[], T[1], T* (Y-5), words:a/b/c (Y-20)."""
+    need(isinstance(v, list), "Y-5: no list")
+    if t.startswith("words:"):
+        words = t[6:].split("/")
+        need((v or recorded and "forge" in t) and sorted(v) == sorted(set(v) & set(words)), "Y-6: words")
+        return [w for w in words if w in v]
+    element = re.sub(r"\*|\[1?\]", "", t)
+    out = [value(e, element, recorded) for e in v]
+    need(v or t[-2:] != "1]", "Y-6: empty list")
+    need(t[-1] == "*" or len(set(map(core.canonical, out))) == len(v), "Y-5: element twice")
+    if element in ("Run", "Command"):
         need(len({tuple(c["argv"]) for c in out}) == len(out), "Y-6: argv twice")
-        return out
-    return f
+    return out
 
-def secrets(v):
-    return mapping(mode=(word("refuse", "require-approval"), "require-approval"), seal_to=(sequence(text(4000, "age1[0-9a-z]{58,}")), None),
-                   signed=word("require"))({"mode": v} if isinstance(v, str) else v)
 
-def ordered(*words, least=1):
-    def f(v):
-        out = sequence(word(*words), least)(v)
-        return [x for x in words if x in out]
-    return f
+def mapping(v, t, recorded):
+    """Y-4, Y-6, Y-7, Y-20."""
+    if isinstance(v, str) and t == "Secrets":
+        v = {"mode": v}
+    if isinstance(v, str) and t in ("Run", "Command"):
+        v = {"argv": text(v, "command").split()}
+    need(isinstance(v, dict) and set(v) <= set(SHAPES[t]) and (v or t != "Drift"), "Y-4, Y-6: keys of " + t)
+    out = {}
+    for k, (of, marks, default, _) in SHAPES[t].items():
+        need(k in v or marks or default is not None, "Y-6: no " + k)
+        if k in v or default is not None:
+            out[k] = value(v.get(k, default), of, recorded)
+            if marks == 1 and not out[k] or (t, k, out[k]) == ("Explained", "empty", True):
+                del out[k]
+    if "argv" in out:
+        need(out["argv"] and out["argv"][0] and (len(out["argv"]) == 1 or not out.get("shell")), "Y-7: argv")
+    if t == "Bots":
+        need(len(out["paths"]) <= 1000, "Y-6: too many globs")
+    return out
 
-def drift(v):
-    need(v != {}, "Y-6: drift is empty")
-    return mapping(commits=number(0, 100000), same_directory=word("ask"))(v)
 
-def repository(v):
-    need(not str(v).lower().endswith(".git"), "Y-6: repository")
-    return text(200, "%s/%s" % (PART, PART))(v)
+def value(v, t, recorded):
+    """What is kept of a value that was read, which is of the type t of shapes.txt."""
+    if t in SHAPES:
+        return mapping(v, t, recorded)
+    if t[-1] in "]*" or t.startswith("words:"):
+        return sequence(v, t, recorded)
+    if t[0] == '"' or t == "bool":
+        need(typed(v, t), "Y-5: not of type " + t)
+        return v
+    if t == "account" and is_number(v) and v > 0:
+        v = str(v)
+    if t == "size":
+        n, unit = re.fullmatch("([0-9]+) ?(.*)", text(v, t)).groups() if isinstance(v, str) else (v, "B")
+        v, t = int(n) * UNITS[unit] if is_number(v) or isinstance(v, str) else None, "1..1073741824"
+    if ".." in t:
+        need(is_number(v) and int(t.split("..")[0]) <= v <= int(t.split("..")[1]), "Y-5: not " + t)
+        return v
+    if t.startswith("span:"):
+        seconds = int(text(v, "span")[:-1]) * SECONDS[v[-1]]
+        need(seconds <= int(t[5:]) * 3600, "Y-6: time span too long")
+        return "%ds" % seconds
+    if t == "glob":
+        glob(text(v, t))
+    return text(v, t)
+
 
 def build(v, recorded=False):
     """The canonical form of what was read (Y-6, Y-20, Y-21)."""
     newer = isinstance(v, dict) and isinstance(v.get("version"), int) and v["version"] > 1
     need(not newer, "V16: written by a newer countersign", "NEWER")
-    explained = mapping(
-        decisions=ordered("signed", "forge", "local", least=not recorded), merges=word("covered"), empty=boolean,
-        bots=(sequence(mapping(("keys", "paths"), keys=file, paths=sequence(glob, 1, 1000), modes=(boolean, None)), unique=False), None))
-
-    def without_true(v):
-        return {k: x for k, x in explained(v).items() if k != "empty" or not x}
-
-    v = mapping(
-        version=(number(1, 1), 1),
-        approvals=(mapping(
-            required=(number(1, 100), 1), permission=(word(*PERMISSIONS), "write"), allow_author=(boolean, False), same_head=(boolean, False),
-            forge_keys=(boolean, None), hardware=(boolean, None), pin=(boolean, None), max_age=span(87600), drift=drift, local=boolean,
-            break_glass=(sequence(account), None), independent=ordered("proposer", "requester"), keys=file, signed=word(*SIGNED)), {}),
-        bots=(sequence(account), None),
-        protected=(sequence(mapping(
-            ("paths",), paths=sequence(glob, 1), required=(number(1, 100), 1), users=sequence(account, 1),
-            teams=sequence(text(100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), 1), owners=(boolean, None), signed=word("require")), unique=False), None),
-        sandbox=(word(*SANDBOX), "workspace-write"), secrets=(secrets, {}),
-        limits=(mapping(files=(number(1, 100000), 500), bytes=(size, 5 * 2**20)), {}),
-        commands=(mapping(run=(commands(required=(boolean, True)), None), allow=(commands(), None)), {}),
-        apply=(mapping(to=word("worktree", "branch", "ref", "pull_request"), merge=word("human", "auto"), sign=NAME), {}),
-        gate=(mapping(bases=(sequence(text(200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*")), None)), {}),
-        explained=(without_true, None),
-        ledger=(mapping(repository=repository, tip=text(40, "[0-9a-f]{40}"),
-                        since=text(20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")), None),
-        witnesses=mapping(("file",), file=file, required=(number(0, 100), None)))(v)
+    v = value(v, "Policy", recorded)
     need(recorded or sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
     return v
 
+
 def read_file(data):
-    return build(yamlread.read(data))
+    return build(Reader(data).document())
+
 
 def read_recorded(data):  # Y-21
     need(len(data) <= 4 * 2**20, "Y-21: too long")
-    v = build(cjson.parse(data), True)
-    need(cjson.line_of(v) == data, "Y-21: Y-20 writes it differently")
+    v = build(core.parse(data), True)
+    need(core.line_of(v) == data, "Y-21: Y-20 writes it differently")
     return v
+
 
 def signed(p):
     """What approvals.signed comes to (Y-6)."""
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
 
-# Y-25. How two values are one: of what is left out, the value is None, and so is a result that is left out.
-
-def first(x, y):
-    return x
-
-def either(x, y):
-    return x or y
-
-def smaller(x, y, key=int):
-    return min((v for v in (x, y) if v is not None), key=key, default=None)
-
-def shorter(x, y):
-    return smaller(x, y, lambda s: int(s[:-1]))
-
-def stricter(*words):
-    return lambda x, y: max(x, y, key=words.index)
-
-def shared(x, y):
-    return [v for v in x or [] if v in (y or [])] or None
 
 def union(x, y):
     return (x or []) + [v for v in y or [] if v not in (x or [])] or None
 
-def of(**how):
-    """Members that have no rule of their own are those of the first."""
-    def f(x, y):
-        x, y = x or {}, y or {}
-        out = {k: how.get(k, first)(x.get(k), y.get(k)) for k in {**x, **y}}
-        return {k: v for k, v in out.items() if v is not None} or None
-    return f
-
-command = of(network=lambda x, y: x and y, timeout=shorter, env=shared, required=either)
 
 def run(x, y):
     mine, theirs = ({tuple(c["argv"]): c for c in v or []} for v in (x, y))
-    others = [{k: v for k, v in dict(c, network=False).items() if k != "env"} for a, c in theirs.items() if a not in mine]
-    return [command(c, theirs[a]) if a in theirs else c for a, c in mine.items()] + others or None
+    others = [{**c, "network": False} for a, c in theirs.items() if a not in mine]
+    others = [{k: v for k, v in c.items() if k != "env"} for c in others]
+    return [tighten(c, theirs[a], "Run") if a in theirs else c for a, c in mine.items()] + others or None
+
 
 def allow(x, y):
     theirs = {(tuple(c["argv"]), c.get("shell")): c for c in y or []}
-    both = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
-    return [command(c, t) for c, t in both if t] or None
+    pairs = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
+    return [tighten(c, t, "Command") for c, t in pairs if t] or None
+
 
 def decisions(x, y):
-    return x if y is None or x is None and len(y) == 3 else [d for d in (["signed", "forge"] if x is None else x) if d in y]
+    if y is None or x is None and len(y) == 3:
+        return x
+    return [d for d in (["signed", "forge"] if x is None else x) if d in y]
 
-def tighten(p, b):
-    independent = ("proposer", "requester")
-    out = of(approvals=of(
-                required=max, permission=stricter(*PERMISSIONS), allow_author=lambda x, y: x and y, same_head=either, hardware=either, pin=either,
-                max_age=shorter, drift=of(commits=smaller, same_directory=either), local=stricter(True, None, False), break_glass=shared,
-                independent=lambda x, y: [v for v in independent if v in (x or []) + (y or [])] or None,
-                signed=lambda x, y: y if SIGNED.index(y or "off") > SIGNED.index(signed(p)) else x),
-             bots=union, protected=union, sandbox=stricter(*SANDBOX),
-             secrets=of(mode=stricter("require-approval", "refuse"), seal_to=shared, signed=either), limits=of(files=min, bytes=min),
-             commands=of(run=run, allow=allow), apply=of(merge=lambda x, y: "human" if x == "auto" and y != "auto" else x),
-             gate=of(bases=lambda x, y: union(x, y) if x else None), explained=of(decisions=decisions, empty=lambda x, y: x if y is None else y))(p, b)
-    return {**{k: {} for k in ("commands", "apply", "gate")}, **out}
 
-BUILT_IN = """/.github/countersign.yml /.github/countersign.yaml /CODEOWNERS /docs/CODEOWNERS /.github/CODEOWNERS
-/.github/workflows /.github/actions /.gitea/workflows /.forgejo/workflows .gitattributes .gitmodules .gitleaks.toml .gitleaksignore
-AGENTS.md AGENTS.override.md AGENTS.local.md AGENT.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md CRUSH.md WARP.md replit.md SKILL.md
-/.github/copilot-instructions.md /.github/instructions /.github/prompts /.github/chatmodes /.github/agents /.github/skills
-/.github/hooks .cursorrules .windsurfrules .clinerules .clinerules-* .continuerules .roorules .roorules-* .roomodes .kilocodemodes
-.goosehints .rules .augment-guidelines .openhands_instructions .aider.conf.yml .agent .agents .aiassistant .amazonq .augment .claude
-.claude-plugin .cline .codex .continue .copilot .crush .cursor .devin .factory .gemini .goose .junie .kilocode .kiro .opencode
-.openhands .qoder .qwen .roo .ruler .rulesync .trae .windsurf .zencoder .mcp.json .crush.json crush.json opencode.json opencode.jsonc
-**/.vscode/mcp.json **/.vscode/settings.json **/.vscode/tasks.json""".split()  # Y-40
+HOW = {  # Y-25: how two values are one, where None is one that is left out
+    "-": lambda x, y: x, "first": lambda x, y: x, "second": lambda x, y: x if y is None else y,
+    "both": lambda x, y: x and y, "either": lambda x, y: x or y, "greater": max, "union": union, "run": run,
+    "smaller": lambda x, y: min({x, y} - {None}, key=lambda v: int(str(v).rstrip("s")), default=None),
+    "local": lambda x, y: max(x, y, key=[True, None, False].index), "allow": allow, "decisions": decisions,
+    "shared": lambda x, y: [v for v in x or [] if v in (y or [])] or None,
+    "named": lambda x, y: [v for v in ("proposer", "requester") if v in (x or []) + (y or [])] or None,
+    "merge": lambda x, y: "human" if x == "auto" and y != "auto" else x,
+    "bases": lambda x, y: union(x, y) if x else None}
+
+
+def tighten(p, b, t="Policy"):
+    out = {}
+    for k, (of, marks, _, rule) in SHAPES[t].items():
+        x, y = p.get(k), b.get(k)
+        if of in SHAPES and rule == "-":
+            v = tighten(x or {}, y or {}, of)
+        else:
+            v = max(x, y, key=of[1:-1].split("/").index) if rule == "stricter" else HOW[rule](x, y)
+        if v is not None and (v != {} or not marks):
+            out[k] = v
+    if t == "Approvals" and SIGNED.index(b.get("signed", "off")) > SIGNED.index(signed({"approvals": p})):
+        out["signed"] = b["signed"]
+    return out
+
+
+BUILT_IN = re.findall("`([^`]+)`", re.search(  # Y-40
+    r"\n\| why \| globs \|\n((?:\|.*\n)+)", core.page("policy")).group(1))
+
 
 def rules(p):
     """Name, globs, rule (Y-41, Y-46)."""
     yield "built-in", BUILT_IN, {}
-    if "keys" in p["approvals"]:
-        yield "approvals.keys", ["/" + p["approvals"]["keys"]], {}
+    files = [("approvals.keys", p["approvals"].get("keys"))]
     for n, b in enumerate(p.get("explained", {}).get("bots", [])):
-        yield "explained.bots[%d].keys" % n, ["/" + b["keys"]], {}
-    if "witnesses" in p:
-        yield "witnesses.file", ["/" + p["witnesses"]["file"]], {}
+        files.append(("explained.bots[%d].keys" % n, b["keys"]))
+    files += [("witnesses.file", p.get("witnesses", {}).get("file"))]
+    for name, file in files:
+        if file:
+            yield name, ["/" + file], {}
     for n, r in enumerate(p.get("protected", [])):
         yield "protected[%d]" % n, r["paths"], r
+
 
 def needs(p, paths, secret):  # Y-45 to Y-48
     everywhere = {"signed": True} if signed(p) == "require" else {}
     out = [{"kind": "fileChange", "prefix": "", "required": p["approvals"]["required"], **everywhere}]
     if secret:
-        out.append({"kind": "secrets_override", "prefix": "secret:", "required": 1, **everywhere,
-                    **({"signed": True} if "signed" in p["secrets"] else {})})
+        mine = {"signed": True} if "signed" in p["secrets"] else everywhere
+        out.append({"kind": "secrets_override", "prefix": "secret:", "required": 1, **mine})
     groups = {}
     for name, globs, r in rules(p):
-        compiled = [Glob(g) for g in globs]
-        hit = [x for x in paths if any(g.matches(x) for g in compiled)]
-        if not hit:
-            continue
-        users, teams = by_bytes(r.get("users", [])), by_bytes(r.get("teams", []))
-        key = (tuple(users), tuple(teams), r.get("owners", False))
-        n = groups.get(key)
-        if n is None:
-            n = groups[key] = {"kind": "protected_path", "prefix": "protected:", "required": 0, "paths": [], "rules": [], **everywhere}
-            n.update({k: v for k, v in (("users", users), ("teams", teams), ("owners", key[2])) if v})
-        n["required"] = max(n["required"], r.get("required", 1))
-        n["paths"] = by_bytes(n["paths"] + hit)
-        n["rules"].append(name)
-        if "signed" in r:
-            n["signed"] = True
+        hit = [x for x in paths if any(glob(g)(x) for g in globs)]
+        if hit:
+            who = {k: by_bytes(r[k]) for k in ("users", "teams") if k in r}
+            who.update({"owners": True} if "owners" in r else {})
+            n = groups.setdefault(str(who), {"kind": "protected_path", "prefix": "protected:", "required": 0,
+                                             "paths": [], "rules": [], **who, **everywhere})
+            n.update(required=max(n["required"], r.get("required", 1)), paths=by_bytes(n["paths"] + hit),
+                     rules=n["rules"] + [name], **({"signed": True} if "signed" in r else {}))
     return out + list(groups.values())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the vectors against verify.py (vectors/README.md, V-3, V-11 to V-13): test_verify.py [CLASS or ID]..."""
+"""Asks verify.py the vectors (vectors/README.md, V-3, V-11 to V-13): test_verify.py [CLASS or ID]..."""
 import base64
 import json
 import pathlib
@@ -9,16 +9,14 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 
+
 def merge(target, patch):  # RFC 7396
     if not isinstance(patch, dict):
         return patch
-    out = dict(target) if isinstance(target, dict) else {}
-    for k, v in patch.items():
-        if v is None:
-            out.pop(k, None)
-        else:
-            out[k] = merge(out.get(k), v)
-    return out
+    old = target if isinstance(target, dict) else {}
+    new = {k: merge(old.get(k), v) for k, v in patch.items() if v is not None}
+    return {**{k: v for k, v in old.items() if k not in patch}, **new}
+
 
 def raw(v):
     if isinstance(v, str):
@@ -27,38 +25,48 @@ def raw(v):
         return v["repeat"].encode() * v["times"]
     return b"".join(map(raw, v["join"])) if "join" in v else base64.b64decode(v["base64"])
 
+
 def resolve(v):
-    if isinstance(v, dict) and set(v) in ({"repeat", "times"}, {"join"}):
-        try:
-            return raw(v).decode()
-        except UnicodeDecodeError:
-            return {"base64": base64.b64encode(raw(v)).decode()}
-    return {k: resolve(x) for k, x in v.items()} if isinstance(v, dict) else [resolve(x) for x in v] if isinstance(v, list) else v
+    if isinstance(v, list):
+        return list(map(resolve, v))
+    if not isinstance(v, dict):
+        return v
+    if set(v) not in ({"repeat", "times"}, {"join"}):
+        return {k: resolve(x) for k, x in v.items()}
+    try:
+        return raw(v).decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(raw(v)).decode()}
+
 
 def agrees(want, got):  # V-11
     if want["verdict"] == got["verdict"] == "accept":
-        return all(got["values"].get(k, got) == x for k, x in want["values"].items())
+        return all(k in got["values"] and got["values"][k] == x for k, x in want["values"].items())
     return want["verdict"] == got["verdict"] and ("rules" not in want or got["rule"] in want["rules"])
 
+
 def main(only):
-    vectors = [json.loads(l) for f in sorted(HERE.parent.glob("vectors/*/*.jsonl")) for l in f.read_text().split("\n") if l]
+    files = sorted(HERE.parent.glob("vectors/*/*.jsonl"))
+    vectors = [json.loads(line) for f in files for line in f.read_text().split("\n") if line]
     by_id, score = {v["id"]: v for v in vectors}, {}
-    p = subprocess.Popen([sys.executable, HERE / "verify.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    for v in vectors:
-        if only and not {v["class"], v["id"]} & set(only):
-            continue
-        given, begin = resolve(merge(by_id[v["like"]]["input"], v["input"]) if "like" in v else v["input"]), time.time()
+    p = subprocess.Popen([sys.executable, HERE / "verify.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True)
+    for v in (v for v in vectors if not only or {v["class"], v["id"]} & set(only)):
+        given = resolve(merge(by_id[v["like"]]["input"], v["input"]) if "like" in v else v["input"])
+        begin = time.time()
         p.stdin.write(json.dumps({"class": v["class"], "id": v["id"], "input": given, "op": v["op"]}) + "\n")
         p.stdin.flush()
         got = json.loads(p.stdout.readline())
-        ok = agrees(v["expect"], got)
+        ok, took = agrees(v["expect"], got), time.time() - begin
         if not ok:
-            print(v["id"], v["note"], "\n  expected", json.dumps(v["expect"])[:300], "\n  answered", json.dumps(got)[:300])
-        n = score.setdefault(v["class"], [0, 0, 0, 0])
-        score[v["class"]] = [n[0] + ok, n[1] + (not ok), n[2] + time.time() - begin, max(n[3], time.time() - begin)]
-    for name, n in score.items():
-        print("%s: %d passed, %d failed, %.1f s, the slowest %.2f s" % (name, *n))
+            print(v["id"], v["note"])
+            print("  expected", json.dumps(v["expect"])[:300], "\n  answered", json.dumps(got)[:300])
+        passed, failed, total, most = score.get(v["class"], (0, 0, 0, 0))
+        score[v["class"]] = (passed + ok, failed + (not ok), total + took, max(most, took))
+    for name, numbers in score.items():
+        print("%s: %d passed, %d failed, %.1f s, the slowest %.2f s" % (name, *numbers))
     return any(n[1] for n in score.values())
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
