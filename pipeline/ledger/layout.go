@@ -178,7 +178,6 @@ func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
 }
 
 // IDPrefix begins an id.
-// IDPrefix begins an id.
 const IDPrefix = "tx_"
 
 // crockford are the digits of a ULID.
@@ -194,8 +193,11 @@ func CheckID(s string) error {
 	return nil
 }
 
-// idTime is when an id that CheckID takes was made: its first ten digits are milliseconds since 1970.
+// idTime is when an id was made: its first ten digits are milliseconds since 1970. What CheckID refuses is of no time.
 func idTime(id string) time.Time {
+	if CheckID(id) != nil {
+		return time.Time{}
+	}
 	at := int64(0)
 	for _, digit := range id[len(IDPrefix):][:10] {
 		at = at<<5 | int64(strings.IndexRune(crockford, digit))
