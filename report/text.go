@@ -11,11 +11,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A Style colours text, or leaves it as it is. Zone is the reader's, in which times are told
@@ -278,13 +278,13 @@ func eventText(p ledger.Payload) string {
 		return fmt.Sprintf("%s %s, exit code %d: %s", p.Item.ID, p.Item.Type, p.Item.ExitCode, p.Item.Command)
 	case *ledger.TraceItem:
 		if p.Item.Metadata.Source == ledger.SourceClaimed {
-			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, lookup.StepSaid(p.Item))
+			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, view.StepSaid(p.Item))
 		}
 		how := ""
-		if word := lookup.Unfinished(p.Item); word != "" {
+		if word := view.Unfinished(p.Item); word != "" {
 			how = " (" + word + ")"
 		}
-		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, lookup.StepSaid(p.Item))
+		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, view.StepSaid(p.Item))
 	case *ledger.ArtifactStored:
 		return p.Kind + " " + p.Path
 	case *ledger.ApprovalRequest:

@@ -31,9 +31,9 @@ var mayImport = map[string][]string{
 	"pipeline/patch/regular":  {},
 	"pipeline/patch/threeway": {"pipeline/patch", "pipeline/patch/linediff"},
 	"pipeline/patch":          {"pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/linediff", "pipeline/patch/regular", "golang.org/x/text"},
-	"pipeline/pack":           {"pipeline/canon", "pipeline/patch", "pipeline/rule"},
-	"pipeline/proposal":       {"pipeline/canon", "pipeline/lazyregexp", "pipeline/rule"},
-	"pipeline/result":         {"pipeline/canon", "pipeline/rule"},
+	"pipeline/pack":           {"pipeline/canon", "pipeline/document", "pipeline/patch", "pipeline/rule"},
+	"pipeline/proposal":       {"pipeline/canon", "pipeline/document", "pipeline/lazyregexp", "pipeline/rule"},
+	"pipeline/result":         {"pipeline/canon", "pipeline/document", "pipeline/rule"},
 	"pipeline/packapply":      {"pipeline/applyresult", "pipeline/canon", "pipeline/pack", "pipeline/result", "pipeline/rule"},
 	"pipeline/ledger": {
 		"pipeline/canon", "pipeline/format", "pipeline/lazyregexp", "pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/visible",
@@ -87,8 +87,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
 	"pipeline/checks": {
-		"pipeline/canon", "pipeline/code", "pipeline/format", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/proposal",
-		"pipeline/redact", "pipeline/rule", "pipeline/writing",
+		"pipeline/canon", "pipeline/code", "pipeline/format", "pipeline/ledger", "pipeline/patch", "pipeline/policy", "pipeline/redact",
+		"pipeline/rule", "pipeline/writing",
 	},
 	"pipeline/checks/workshop": {"pipeline/checks", "pipeline/policy", "pipeline/sandbox"},
 	"pipeline/workspace": {
@@ -106,9 +106,9 @@ var mayImport = map[string][]string{
 	"pipeline/input/applypatch": {"pipeline/lazyregexp", "pipeline/patch"},
 	"pipeline/input/edits":      {"pipeline/canon", "pipeline/lazyregexp", "pipeline/patch"},
 	"pipeline/input": {
-		"pipeline/canon", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits", "pipeline/lazyregexp",
-		"pipeline/ledger", "pipeline/message", "pipeline/pack", "pipeline/patch", "pipeline/patch/linediff", "pipeline/policy",
-		"pipeline/proposal", "pipeline/recipe", "pipeline/result", "pipeline/rule", "pipeline/writing",
+		"pipeline/canon", "pipeline/document", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits",
+		"pipeline/lazyregexp", "pipeline/ledger", "pipeline/message", "pipeline/pack", "pipeline/patch", "pipeline/patch/linediff",
+		"pipeline/policy", "pipeline/proposal", "pipeline/recipe", "pipeline/result", "pipeline/rule", "pipeline/writing",
 	},
 	"pipeline": {
 		"pipeline/applyresult", "pipeline/approval", "pipeline/artifact", "pipeline/canon", "pipeline/checks", "pipeline/code",
@@ -212,8 +212,8 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/cli": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/canon", "pipeline/pack", "pipeline/packapply", "pipeline/proposal",
-		"pipeline/result", "pipeline/rule", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/applyverify", "pipeline/canon", "pipeline/pack", "pipeline/packapply",
+		"pipeline/proposal", "pipeline/result", "pipeline/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/conformance": {
 		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/approval", "pipeline/audit/history", "pipeline/canon",
@@ -235,8 +235,8 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/approval", "pipeline/audit", "pipeline/canon", "pipeline/checks", "pipeline/effect",
-		"pipeline/input", "pipeline/ledger", "pipeline/lookup", "pipeline/patch", "pipeline/plain", "pipeline/policy", "pipeline/redact",
-		"pipeline/review", "pipeline/risk", "pipeline/rule", "pipeline/secret", "pipeline/writing", "report",
+		"pipeline/input", "pipeline/ledger", "pipeline/lookup", "pipeline/patch", "pipeline/plain", "pipeline/plain/warn", "pipeline/policy",
+		"pipeline/redact", "pipeline/review", "pipeline/risk", "pipeline/rule", "pipeline/secret", "pipeline/writing", "report",
 		"github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/audit"},
@@ -253,11 +253,11 @@ var mayImport = map[string][]string{
 		"pipeline/batch", "pipeline/canon", "pipeline/checks", "pipeline/checks/workshop", "pipeline/code", "pipeline/conversation",
 		"pipeline/effect", "pipeline/evidence", "pipeline/explain", "pipeline/foreign", "pipeline/forge", "pipeline/format", "pipeline/gitpatch",
 		"pipeline/input", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/lookup", "pipeline/online", "pipeline/pack", "pipeline/page",
-		"pipeline/pageaudit", "pipeline/parallel", "pipeline/patch", "pipeline/plain", "pipeline/policy", "pipeline/pull", "pipeline/redact",
-		"pipeline/replay", "pipeline/result", "pipeline/review", "pipeline/reviewed", "pipeline/risk", "pipeline/rule", "pipeline/sandbox",
-		"pipeline/seal", "pipeline/secret", "pipeline/signed", "pipeline/simulate", "pipeline/sshsig", "pipeline/sshsig/signing", "pipeline/state",
-		"pipeline/watch", "pipeline/witness", "pipeline/workspace", "pipeline/writing", "report", "report/html", "report/workpaper",
-		"github.com/spf13/cobra",
+		"pipeline/pageaudit", "pipeline/parallel", "pipeline/patch", "pipeline/plain", "pipeline/plain/warn", "pipeline/policy", "pipeline/pull",
+		"pipeline/redact", "pipeline/replay", "pipeline/result", "pipeline/review", "pipeline/reviewed", "pipeline/risk", "pipeline/rule",
+		"pipeline/sandbox", "pipeline/seal", "pipeline/secret", "pipeline/signed", "pipeline/simulate", "pipeline/sshsig",
+		"pipeline/sshsig/signing", "pipeline/state", "pipeline/watch", "pipeline/witness", "pipeline/workspace", "pipeline/writing", "report",
+		"report/html", "report/workpaper", "github.com/spf13/cobra",
 	},
 	"pipeline/applyresult": {"pipeline/canon", "pipeline/result", "pipeline/rule"},
 	"pipeline/artifact":    {"pipeline/approval", "pipeline/forge", "pipeline/format", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
@@ -274,6 +274,12 @@ var mayImport = map[string][]string{
 	"pipeline/replay":         {"pipeline/approval", "pipeline/canon", "pipeline/conversation", "pipeline/ledger", "pipeline/policy", "pipeline/signed"},
 	"pipeline/sshsig/signing": {"pipeline/sshsig", "golang.org/x/crypto"},
 	"pipeline/writing":        {"pipeline/canon", "pipeline/format", "pipeline/lazyregexp", "pipeline/ledger", "pipeline/result", "github.com/oklog/ulid/v2"},
+	"pipeline/applyverify":    {"pipeline/canon", "pipeline/document", "pipeline/result", "pipeline/rule"},
+	"pipeline/document":       {"pipeline/canon", "pipeline/rule"},
+	"pipeline/record": {
+		"gitstore/bundle", "gitstore/verdict", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
+	},
+	"pipeline/plain/warn": {"pipeline/policy"},
 }
 
 // onlyForTests are packages that nothing but tests may import.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -35,7 +36,7 @@ func TestReferenceResults(t *testing.T) {
 		if err != nil || string(got) != string(line) {
 			t.Errorf("rebuilt:\n got %s%v\nwant %s", got, err, line)
 		}
-		if vs := applyresult.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := applyverify.Verify(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v\n%s", vs, line)
 		}
 	}
@@ -102,7 +103,7 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if vs := applyresult.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := applyverify.Verify(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v: %v", c.ops, vs)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -23,6 +22,15 @@ type Asked struct {
 	Actions    []Action `json:"actions"`
 	Tests      []Test   `json:"acceptance_tests"`
 }
+
+// Types of actions and tests, as a Proposal has them (package proposal).
+const (
+	executeCommand = "execute_command"
+	hashMatch      = "hash_match"
+	commandSuccess = "command_success"
+	fileExists     = "file_exists"
+	contentMatch   = "content_match"
+)
 
 // AskedSchema is the schema of Asked.
 const AskedSchema = "countersign/checks/1"
@@ -67,7 +75,7 @@ type ReadFile func(path string, base *patch.File) (*patch.File, error)
 func RunTests(doc Asked, read ReadFile) ([]TestResult, error) {
 	var out []TestResult
 	for _, t := range doc.required() {
-		if t.Type == proposal.CommandSuccess {
+		if t.Type == commandSuccess {
 			continue
 		}
 		message, err := t.run(read)
@@ -85,7 +93,7 @@ func (d Asked) required() []Test {
 	out := slices.Clone(d.Tests)
 	for i := range out {
 		for _, a := range d.Actions {
-			if a.Type != proposal.ExecuteCommand && a.Target == out[i].ID {
+			if a.Type != executeCommand && a.Target == out[i].ID {
 				out[i].Required = out[i].Required || a.Required
 			}
 		}
@@ -113,17 +121,17 @@ func (t Test) run(read ReadFile) (string, error) {
 // takes the whole content.
 func (t Test) judge(f *patch.File) string {
 	switch {
-	case t.Type == proposal.FileExists && (f == nil) == (t.Expected == "false"):
+	case t.Type == fileExists && (f == nil) == (t.Expected == "false"):
 		return ""
 	case f == nil:
 		return "the file does not exist"
-	case t.Type == proposal.FileExists:
+	case t.Type == fileExists:
 		return "the file exists"
-	case t.Type == proposal.HashMatch && canon.Hex(f.Data) == strings.TrimPrefix(t.Expected, "sha256:"):
+	case t.Type == hashMatch && canon.Hex(f.Data) == strings.TrimPrefix(t.Expected, "sha256:"):
 		return ""
-	case t.Type == proposal.HashMatch:
+	case t.Type == hashMatch:
 		return "the file's hash is " + canon.Sum(f.Data)
-	case t.Type == proposal.ContentMatch && string(f.Data) == t.Expected:
+	case t.Type == contentMatch && string(f.Data) == t.Expected:
 		return ""
 	}
 	return "the content is not what is expected"
@@ -210,12 +218,12 @@ func WantedCommands(p policy.Policy, doc Asked) []Wanted {
 	}
 	tests := map[string]bool{}
 	for _, t := range doc.required() {
-		if tests[t.ID] = true; t.Type == proposal.CommandSuccess {
+		if tests[t.ID] = true; t.Type == commandSuccess {
 			ask(t.ID, t.Type, t.Target, t.Required)
 		}
 	}
 	for _, a := range doc.Actions {
-		if a.Type == proposal.ExecuteCommand || !tests[a.Target] { // else it names a test, which runs anyway
+		if a.Type == executeCommand || !tests[a.Target] { // else it names a test, which runs anyway
 			ask(a.ID, a.Type, a.Target, a.Required)
 		}
 	}

@@ -58,3 +58,15 @@ func TestLines(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestTypes: what a Proposal may ask for has the same names here.
+func TestTypes(t *testing.T) {
+	for here, there := range map[string]string{
+		executeCommand: proposal.ExecuteCommand, hashMatch: proposal.HashMatch, commandSuccess: proposal.CommandSuccess,
+		fileExists: proposal.FileExists, contentMatch: proposal.ContentMatch,
+	} {
+		if here != there {
+			t.Errorf("%s is %s in a Proposal", here, there)
+		}
+	}
+}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 // The types of a step of a trace. One without a type is a tool call.
@@ -122,7 +122,7 @@ func WriteTrace(steps []any) ([]byte, error) {
 // checkStep says what is wrong with a step, "" if nothing is.
 func checkStep(step map[string]any) string {
 	if t, given := step["type"]; given && stepNeeds[stepType(step)] == "" {
-		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning, message, claim or unread", ledger.OneLine(rule.String(t, true), 40))
+		return fmt.Sprintf("no step has the type %+q: it is tool, plan, reasoning, message, claim or unread", ledger.OneLine(document.String(t, true), 40))
 	}
 	if need := stepNeeds[stepType(step)]; step[need] == nil {
 		return fmt.Sprintf("a step of the type %s needs %q", stepType(step), need)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -28,7 +29,7 @@ func TestT77T96NoPageDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	denials, err := lookup.AllDenials(tree)
+	denials, err := online.AllDenials(tree)
 	if err != nil || len(denials) == 0 {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestT77T96NoPageDecides(t *testing.T) {
 		if again, err := lookup.IDs(tree); err != nil || !slices.Equal(again, ids) {
 			t.Errorf("%q: %v %v", file.below, again, err)
 		}
-		if again, err := lookup.AllDenials(tree); err != nil || !slices.Equal(again, denials) {
+		if again, err := online.AllDenials(tree); err != nil || !slices.Equal(again, denials) {
 			t.Errorf("%q: %v %v", file.below, again, err)
 		}
 		for _, id := range ids {

@@ -206,21 +206,15 @@ func Each(tree fs.FS) (all []ledger.Transaction, damaged []*ledger.CorruptError,
 func All(tree fs.FS) ([]ledger.Transaction, error) {
 	all, damaged, err := Each(tree)
 	if err == nil && len(damaged) > 0 {
-		err = damaged[0]
+		return nil, damaged[0]
 	}
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // Open returns the transactions that are not closed, oldest first.
 func Open(tree fs.FS) ([]ledger.Transaction, error) {
 	all, err := All(tree)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(t ledger.Transaction) bool { return t.Closed }), nil
+	return slices.DeleteFunc(all, func(t ledger.Transaction) bool { return t.Closed }), err
 }
 
 // StatesOnPull returns the states of the transactions of a pull request, oldest

@@ -2,15 +2,12 @@ package lookup
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 )
 
@@ -98,33 +95,4 @@ func idsOf(tree fs.FS, day string) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
-}
-
-// AllDenials reads what the ledger holds against any patch, the newest first.
-func AllDenials(tree fs.FS) ([]ledger.Denial, error) {
-	var out []ledger.Denial
-	err := fs.WalkDir(tree, ledger.DeniedRoot, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case name == ledger.DeniedRoot && errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case e.IsDir() && ledger.IsPage(name):
-			return fs.SkipDir
-		case e.IsDir() || ledger.IsPage(name):
-			return nil
-		}
-		raw, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
-		var one ledger.Denial
-		if err := canon.Unmarshal(raw, &one); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, one)
-		return nil
-	})
-	slices.SortStableFunc(out, func(a, b ledger.Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
-	return out, err
 }

@@ -2,12 +2,15 @@ package online
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -25,7 +28,7 @@ type denied struct {
 // denials first, and how many there are beyond most. What was merged before somebody
 // denied the same patch elsewhere is not among them.
 func deniedPulls(tree fs.FS, most int) (out []denied, more int, err error) {
-	denials, err := lookup.AllDenials(tree)
+	denials, err := AllDenials(tree)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -144,4 +147,33 @@ func AskDenied(ctx context.Context, f forge.Auditor, tree fs.FS, most int) (foun
 		found = append(found, findings...)
 	}
 	return found, more, nil
+}
+
+// AllDenials reads what the ledger holds against any patch, the newest first.
+func AllDenials(tree fs.FS) ([]ledger.Denial, error) {
+	var out []ledger.Denial
+	err := fs.WalkDir(tree, ledger.DeniedRoot, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case name == ledger.DeniedRoot && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && ledger.IsPage(name):
+			return fs.SkipDir
+		case e.IsDir() || ledger.IsPage(name):
+			return nil
+		}
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		var one ledger.Denial
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, one)
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b ledger.Denial) int { return strings.Compare(b.DeniedAt, a.DeniedAt) })
+	return out, err
 }

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/patch"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -105,9 +106,9 @@ func Decode(doc any) (Pack, error) {
 		return Pack{}, fmt.Errorf("patch.json: %s: %s", v.Path, v.Message)
 	}
 	p := Pack{
-		PatchSchemaVersion: rule.String(m["patch_schema_version"], true),
-		SourceProposalID:   rule.String(m["source_proposal_id"], true),
-		SourceProposalHash: rule.String(m["source_proposal_hash"], true),
+		PatchSchemaVersion: document.String(m["patch_schema_version"], true),
+		SourceProposalID:   document.String(m["source_proposal_id"], true),
+		SourceProposalHash: document.String(m["source_proposal_hash"], true),
 	}
 	for _, e := range entries {
 		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
@@ -208,7 +209,7 @@ func Verify(doc any, maxBytes int64) []rule.Violation {
 }
 
 // A checker gathers violations.
-type checker struct{ rule.Finder }
+type checker struct{ document.Checker }
 
 // An entry is one operation of the right shape, found at a JSON path.
 type entry struct {
@@ -253,7 +254,7 @@ func (c *checker) entry(at string, v any) entry {
 	e := entry{at: at}
 	op, present := m["op"]
 	e.op, _ = op.(string)
-	e.printedOp = rule.String(op, present)
+	e.printedOp = document.String(op, present)
 	if e.path, ok = m["path"].(string); !ok {
 		c.Schema(at+".path", "path must be a string")
 	}
@@ -263,7 +264,7 @@ func (c *checker) entry(at string, v any) entry {
 		c.Schema(at+".content", "content must be a string")
 	}
 	if hash := m["expected_hash"]; hash != nil {
-		printed := rule.String(hash, true)
+		printed := document.String(hash, true)
 		e.expectedHash = &printed
 	}
 	order, present := m["order"]
@@ -288,13 +289,13 @@ func (c *checker) kind(e entry) {
 // path is PS3 and PS4. A path may break several of their conditions.
 func (c *checker) path(e entry) {
 	at := e.at + ".path"
-	if rule.IsAbsolute(e.path) {
+	if document.IsAbsolute(e.path) {
 		c.Add("PS3", at, "absolute path not allowed: %s", e.path)
 	}
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {
 		c.Add("PS4", at, "path traversal or backslash not allowed: %s", e.path)
 	}
-	if strings.ContainsFunc(e.path, isForbidden) || rule.Trim(e.path) != e.path {
+	if strings.ContainsFunc(e.path, isForbidden) || document.Trim(e.path) != e.path {
 		c.Add("PS4", at, "forbidden characters in path: %s", e.path)
 	}
 	if !isNormalized(e.path) {
@@ -345,7 +346,7 @@ func (c *checker) order(ops []entry) {
 		switch {
 		case a.order > b.order:
 			c.Add("PS8", b.at, "operations not sorted by order: %s > %s",
-				rule.String(a.order, true), rule.String(b.order, true))
+				document.String(a.order, true), document.String(b.order, true))
 		case a.order == b.order && canon.Compare(a.path, b.path) > 0:
 			c.Add("PS8", b.at, "operations not sorted by path: %s > %s", a.path, b.path)
 		}
@@ -362,13 +363,13 @@ func (c *checker) total(v any, ops []entry, limit int64) {
 		return
 	}
 	if said > float64(limit) {
-		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", rule.String(said, true), limit)
+		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", document.String(said, true), limit)
 	}
 	var actual int64
 	for _, e := range ops {
 		actual += int64(len(e.content))
 	}
 	if said != float64(actual) {
-		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", rule.String(said, true), actual)
+		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", document.String(said, true), actual)
 	}
 }

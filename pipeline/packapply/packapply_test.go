@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -137,7 +138,7 @@ func verify(t *testing.T, r result.Result, packDir string) {
 	if err != nil {
 		patch = map[string]any{}
 	}
-	for _, v := range applyresult.Verify(doc, patch) {
+	for _, v := range applyverify.Verify(doc, patch) {
 		t.Errorf("%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
 }

@@ -89,6 +89,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -221,7 +222,7 @@ func field[T any](d *decoder, name string) T {
 	case raw == nil:
 		d.err = fmt.Errorf("%s: %s is missing", d.where, name)
 	default:
-		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, rule.TypeOf(raw, true))
+		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, document.TypeOf(raw, true))
 	}
 	return v
 }
@@ -297,7 +298,7 @@ func VerifyStrict(doc any, s Strict) []rule.Violation {
 		delete(rest, "id")
 		v.derived("Proposal", "", id, "prop", rest)
 	}
-	if id, ok := p["source_bundle_id"].(string); ok && rule.Trim(id) != "" && !bundleID().MatchString(id) {
+	if id, ok := p["source_bundle_id"].(string); ok && document.Trim(id) != "" && !bundleID().MatchString(id) {
 		v.Add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
 	}
 	if hash, ok := p["source_bundle_hash"].(string); ok && s.HasBundle {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -25,7 +26,7 @@ func Verify(doc any) []rule.Violation {
 }
 
 // A verifier collects violations in the order of the rules' checks.
-type verifier struct{ rule.Finder }
+type verifier struct{ document.Checker }
 
 // fields is a JSON object; what is not one has no fields.
 type fields map[string]any
@@ -44,12 +45,12 @@ func (f fields) id() string {
 // word and text are typeof and String of a field.
 func (f fields) word(name string) string {
 	v, present := f[name]
-	return rule.TypeOf(v, present)
+	return document.TypeOf(v, present)
 }
 
 func (f fields) text(name string) string {
 	v, present := f[name]
-	return rule.String(v, present)
+	return document.String(v, present)
 }
 
 func (v *verifier) proposal(doc any) {
@@ -114,7 +115,7 @@ func (v *verifier) string(p fields, id, name string) (string, bool) {
 
 // filled checks for a string that is not blank.
 func (v *verifier) filled(p fields, id, name string) {
-	if s, ok := v.string(p, id, name); ok && rule.Trim(s) == "" {
+	if s, ok := v.string(p, id, name); ok && document.Trim(s) == "" {
 		v.Add(id, "", "%s must be non-empty", name)
 	}
 }
@@ -265,7 +266,7 @@ func (v *verifier) actionOrder(list []any) {
 		}
 		if x > y {
 			v.Add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
-				a.text("id"), rule.String(x, true), b.text("id"), rule.String(y, true))
+				a.text("id"), document.String(x, true), b.text("id"), document.String(y, true))
 			return
 		}
 		if x == y && idAfter(a, b) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // exit is what came of a command, in words.
@@ -106,11 +106,11 @@ func (s *sheet) trace() {
 		if step.Item.Metadata.Source == ledger.SourceClaimed {
 			verb = "claimed"
 		}
-		if how := lookup.Unfinished(step.Item); how != "" {
+		if how := view.Unfinished(step.Item); how != "" {
 			verb += " (" + how + ")"
 		}
 		s.Put("<li>{}", verb)
-		if said := lookup.StepSaid(step.Item); said != "" && !s.o.Redact {
+		if said := view.StepSaid(step.Item); said != "" && !s.o.Redact {
 			s.Put(": {}", Code(said))
 		}
 		s.Markup("</li>\n")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -103,7 +104,7 @@ func (p Program) resultCommand() *cobra.Command {
 	var patch string
 	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
 		of, err := p.other(patch)
-		return applyresult.Verify(doc, of), err
+		return applyverify.Verify(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
 	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)

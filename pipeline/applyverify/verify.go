@@ -1,10 +1,12 @@
-package applyresult
+// Package applyverify verifies an ApplyResult that any program wrote (APPLY_SPEC).
+package applyverify
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
@@ -39,7 +41,7 @@ func Verify(doc, patch any) []rule.Violation {
 }
 
 // A checker gathers violations.
-type checker struct{ rule.Finder }
+type checker struct{ document.Checker }
 
 // A view is what could be read of a result document, its values not yet judged.
 // What has another type than it must is reported, and is nil or false here, so
@@ -111,7 +113,7 @@ func (c *checker) field(m map[string]any, name string, v *view) {
 		v.outcome = c.oneOf("$", m, name, outcomes)
 	case "dry_run":
 		if _, ok := m[name].(bool); !ok {
-			c.Schema("$.dry_run", "dry_run must be boolean, got %s", rule.TypeOf(m[name], true))
+			c.Schema("$.dry_run", "dry_run must be boolean, got %s", document.TypeOf(m[name], true))
 		}
 	case "target_root":
 		v.root = c.text("$", m, name)
@@ -155,7 +157,7 @@ func (c *checker) oneOf(at string, m map[string]any, field string, words []strin
 	v, present := m[field]
 	s, ok := v.(string)
 	if !ok || !slices.Contains(words, s) {
-		c.Schema(at+"."+field, "invalid %s: %s", field, rule.String(v, present))
+		c.Schema(at+"."+field, "invalid %s: %s", field, document.String(v, present))
 	}
 	return s
 }
@@ -250,7 +252,7 @@ func (c *checker) counts(v view) {
 func (c *checker) count(v view, field, word string, want float64, what string) {
 	if got, ok := v.summary[field]; ok && got != want {
 		c.Schema("$.summary."+field, "%s%s (%s) does not match %s (%s)",
-			field, word, rule.String(got, true), what, rule.String(want, true))
+			field, word, document.String(got, true), what, document.String(want, true))
 	}
 }
 
@@ -313,7 +315,7 @@ func (c *checker) hashes(v view) {
 		for _, f := range []string{"before_hash", "after_hash"} {
 			h, present := o.fields[f]
 			if !present || h != nil && !isHash(h) {
-				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", rule.String(h, present))
+				c.Add("AS7", o.at+"."+f, "invalid hash format: %s", document.String(h, present))
 			}
 		}
 	}
@@ -338,11 +340,11 @@ func (c *checker) errors(v view) {
 
 // absolutePaths is AS12.
 func (c *checker) absolutePaths(v view) {
-	if v.root != nil && rule.IsAbsolute(*v.root) {
+	if v.root != nil && document.IsAbsolute(*v.root) {
 		c.Add("AS12", "$.target_root", "absolute path in target_root: %s", *v.root)
 	}
 	for _, o := range v.operations {
-		if o.path != nil && rule.IsAbsolute(*o.path) {
+		if o.path != nil && document.IsAbsolute(*o.path) {
 			c.Add("AS12", o.at+".path", "absolute path in operation: %s", *o.path)
 		}
 	}

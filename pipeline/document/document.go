@@ -1,4 +1,6 @@
-package rule
+// Package document has what the verifiers of the seeds' documents share: a check of their
+// shape, and values as ECMAScript writes them in messages.
+package document
 
 import (
 	"fmt"
@@ -6,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
 // TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,
@@ -61,4 +64,45 @@ func Trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
 		return strings.ContainsRune("\t\n\v\f\r\uFEFF\u2028\u2029", r) || unicode.Is(unicode.Zs, r)
 	})
+}
+
+// A Checker gathers violations while a verifier walks its document.
+type Checker struct{ rule.Finder }
+
+// Schema notes a violation of a document's shape.
+func (f *Checker) Schema(path, format string, args ...any) { f.Add("SCHEMA", path, format, args...) }
+
+// Document begins to verify a parsed document, which must be an object with a
+// schema version; what names it in a message, and id is the version's rule. It
+// reports whether the rest can be looked at.
+func (f *Checker) Document(doc any, what, id, version string) (map[string]any, bool) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		word := TypeOf(doc, true)
+		if doc == nil {
+			word = "null"
+		}
+		f.Schema("$", "%s must be object, got %s", what, word)
+		return nil, false
+	}
+	switch v := m[version].(type) {
+	case nil:
+		f.Add(id, "$."+version, "%s is missing", version)
+	case string:
+		if v == "" {
+			f.Add(id, "$."+version, "%s cannot be empty", version)
+		}
+	default:
+		f.Add(id, "$."+version, "%s must be string, got %s", version, TypeOf(v, true))
+	}
+	return m, true
+}
+
+// IsAbsolute reports whether the verifiers take a path for an absolute one: it
+// begins with a slash or a drive letter.
+func IsAbsolute(p string) bool {
+	if strings.HasPrefix(p, "/") {
+		return true
+	}
+	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
 }

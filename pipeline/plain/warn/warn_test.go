@@ -1,4 +1,4 @@
-package plain_test
+package warn_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/plain/warn"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -42,7 +43,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		got := plain.Warnings(p)
+		got := warn.Of(p)
 		if !slices.EqualFunc(got, want, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}

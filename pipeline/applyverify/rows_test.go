@@ -1,4 +1,4 @@
-package applyresult_test
+package applyverify_test
 
 import "strings"
 

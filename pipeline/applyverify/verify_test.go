@@ -1,4 +1,4 @@
-package applyresult_test
+package applyverify_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/result"
 	"github.com/countersign-dev/countersign/pipeline/rule"
@@ -31,7 +32,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(applyresult.Verify(parse(t, c.Input), nil)))
+			got, err := canon.Marshal(rule.NewReport(applyverify.Verify(parse(t, c.Input), nil)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -46,7 +47,7 @@ func TestRows(t *testing.T) {
 			if in == valid && r.new != "" {
 				t.Fatal("the row changes nothing")
 			}
-			got := lines(applyresult.Verify(parse(t, in), nil))
+			got := lines(applyverify.Verify(parse(t, in), nil))
 			if got != r.want {
 				t.Errorf("\n got %s\nwant %s", got, r.want)
 			}
@@ -102,9 +103,9 @@ func TestWriteSet(t *testing.T) {
 		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
 			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
-			lines(applyresult.Verify(parse(t, `{"operation_results":5}`), nil))},
+			lines(applyverify.Verify(parse(t, `{"operation_results":5}`), nil))},
 	} {
-		if got := lines(applyresult.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+		if got := lines(applyverify.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -128,8 +129,8 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			patch = nil
 		}
-		got := lines(applyresult.Verify(doc, patch))
-		sorted := applyresult.Verify(doc, patch)
+		got := lines(applyverify.Verify(doc, patch))
+		sorted := applyverify.Verify(doc, patch)
 		rule.Sort(sorted)
 		if got != lines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
@@ -143,4 +144,29 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("reads %s, writes %s, %v", data, again, err)
 		}
 	})
+}
+
+func parse(t *testing.T, in string) any {
+	t.Helper()
+	doc, err := canon.Parse([]byte(in))
+	if err != nil {
+		t.Fatalf("%v in %s", err, in)
+	}
+	return doc
+}
+func operations(words ...string) []result.Operation {
+	var ops []result.Operation
+	for _, w := range words {
+		path, status, _ := strings.Cut(w, ":")
+		o := result.Operation{Op: "create", Path: path, Status: result.Status(status)}
+		switch o.Status {
+		case result.StatusError:
+			o.Error = "file already exists: " + path
+		case result.StatusSuccess:
+			hash := canon.Sum(nil)
+			o.AfterHash, o.BytesWritten = &hash, 7
+		}
+		ops = append(ops, o)
+	}
+	return ops
 }

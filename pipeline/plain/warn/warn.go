@@ -1,4 +1,5 @@
-package plain
+// Package warn says what in a valid Policy does not come to what its author may think. It is pure.
+package warn
 
 import (
 	"fmt"
@@ -7,10 +8,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
-// Warnings are what a valid Policy says that does not come to what whoever wrote it may
+// Of returns what a valid Policy says that does not come to what whoever wrote it may
 // think: a merge that is never made, security keys that are asked for of those who sign, where
 // nobody has to sign, and signatures where nothing says whose count.
-func Warnings(p policy.Policy) []string {
+func Of(p policy.Policy) []string {
 	out := mergeWarnings(p)
 	a := p.Approvals
 	signing := a.Signing()

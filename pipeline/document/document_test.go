@@ -1,11 +1,11 @@
-package rule_test
+package document_test
 
 import (
 	"math"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/document"
 )
 
 func TestJavaScript(t *testing.T) {
@@ -24,17 +24,17 @@ func TestJavaScript(t *testing.T) {
 	} {
 		doc, err := canon.Parse([]byte(c.in))
 		present := err == nil
-		if got := rule.TypeOf(doc, present); got != c.typeOf {
+		if got := document.TypeOf(doc, present); got != c.typeOf {
 			t.Errorf("TypeOf(%s) = %s, want %s", c.in, got, c.typeOf)
 		}
-		if got := rule.String(doc, present); got != c.text {
+		if got := document.String(doc, present); got != c.text {
 			t.Errorf("String(%s) = %q, want %q", c.in, got, c.text)
 		}
 	}
 	for want, f := range map[string]float64{
 		"Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "NaN": math.NaN(),
 	} {
-		if got := rule.String(f, true); got != want {
+		if got := document.String(f, true); got != want {
 			t.Errorf("String(%v) = %s, want %s", f, got, want)
 		}
 	}
@@ -42,11 +42,11 @@ func TestJavaScript(t *testing.T) {
 
 func TestTrim(t *testing.T) {
 	const space = "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-	if got := rule.Trim(space + "a b" + space); got != "a b" {
+	if got := document.Trim(space + "a b" + space); got != "a b" {
 		t.Errorf("Trim = %q", got)
 	}
 	for _, kept := range []string{"\u0085", "\u180e", "\u200b", "\x00", "\xed\xa0\x80"} {
-		if got := rule.Trim(kept); got != kept {
+		if got := document.Trim(kept); got != kept {
 			t.Errorf("Trim(%q) = %q", kept, got)
 		}
 	}
