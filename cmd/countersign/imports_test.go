@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"pipeline/patch":          {"pipeline/canon", "pipeline/patch/casefold", "pipeline/patch/linediff", "pipeline/patch/regular", "golang.org/x/text"},
 	"pipeline/pack":           {"pipeline/canon", "pipeline/document", "pipeline/patch", "pipeline/rule"},
 	"pipeline/proposal":       {"pipeline/canon", "pipeline/document", "pipeline/lazyregexp", "pipeline/rule"},
-	"pipeline/result":         {"pipeline/canon", "pipeline/document", "pipeline/rule"},
+	"pipeline/result":         {"pipeline/canon", "pipeline/rule"},
 	"pipeline/packapply":      {"pipeline/applyresult", "pipeline/canon", "pipeline/pack", "pipeline/result", "pipeline/rule"},
 	"pipeline/ledger": {
 		"pipeline/canon", "pipeline/format", "pipeline/lazyregexp", "pipeline/patch", "pipeline/result", "pipeline/rule", "pipeline/visible",
@@ -279,7 +279,7 @@ var mayImport = map[string][]string{
 	"pipeline/record": {
 		"gitstore/bundle", "gitstore/verdict", "pipeline/approval", "pipeline/canon", "pipeline/ledger", "pipeline/patch", "pipeline/policy",
 	},
-	"pipeline/plain/warn": {"pipeline/policy"},
+	"pipeline/plain/warn": {"pipeline/plain", "pipeline/policy"},
 }
 
 // onlyForTests are packages that nothing but tests may import.

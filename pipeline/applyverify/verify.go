@@ -340,11 +340,11 @@ func (c *checker) errors(v view) {
 
 // absolutePaths is AS12.
 func (c *checker) absolutePaths(v view) {
-	if v.root != nil && document.IsAbsolute(*v.root) {
+	if v.root != nil && rule.IsAbsolute(*v.root) {
 		c.Add("AS12", "$.target_root", "absolute path in target_root: %s", *v.root)
 	}
 	for _, o := range v.operations {
-		if o.path != nil && document.IsAbsolute(*o.path) {
+		if o.path != nil && rule.IsAbsolute(*o.path) {
 			c.Add("AS12", o.at+".path", "absolute path in operation: %s", *o.path)
 		}
 	}

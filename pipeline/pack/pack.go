@@ -289,7 +289,7 @@ func (c *checker) kind(e entry) {
 // path is PS3 and PS4. A path may break several of their conditions.
 func (c *checker) path(e entry) {
 	at := e.at + ".path"
-	if document.IsAbsolute(e.path) {
+	if rule.IsAbsolute(e.path) {
 		c.Add("PS3", at, "absolute path not allowed: %s", e.path)
 	}
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {

@@ -17,7 +17,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/rule"
 )
 
@@ -120,7 +119,7 @@ func (r Result) Check() error {
 			return fmt.Errorf("invalid op: %q", o.Op)
 		case !isHash(o.BeforeHash) || !isHash(o.AfterHash):
 			return fmt.Errorf("invalid hash format of %q", o.Path)
-		case document.IsAbsolute(o.Path):
+		case rule.IsAbsolute(o.Path):
 			return fmt.Errorf("absolute path in operation: %q", o.Path)
 		case o.Status == StatusError && o.Error == "":
 			return errors.New("operation status is error but no error message provided")
@@ -135,7 +134,7 @@ func (r Result) Check() error {
 		return errors.New("apply_schema_version cannot be empty")
 	case r.Outcome != Success:
 		return fmt.Errorf("outcome is %q", r.Outcome)
-	case document.IsAbsolute(r.TargetRoot):
+	case rule.IsAbsolute(r.TargetRoot):
 		return fmt.Errorf("absolute path in target_root: %q", r.TargetRoot)
 	case !slices.IsSortedFunc(r.Operations, byPath) || !slices.IsSortedFunc(r.Violations, byRule):
 		return errors.New("operation_results or violations are not sorted")

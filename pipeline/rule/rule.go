@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/canon"
 )
@@ -52,4 +53,13 @@ func (f *Finder) Add(id, path, format string, args ...any) {
 func (f *Finder) Sorted() []Violation {
 	Sort(f.Found)
 	return f.Found
+}
+
+// IsAbsolute reports whether the verifiers take a path for an absolute one: it
+// begins with a slash or a drive letter.
+func IsAbsolute(p string) bool {
+	if strings.HasPrefix(p, "/") {
+		return true
+	}
+	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
 }

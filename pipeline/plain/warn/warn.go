@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/policy"
 )
 
@@ -59,7 +60,7 @@ func mergeWarnings(p policy.Policy) []string {
 	switch {
 	case p.Apply.Merge != "" && p.Apply.To != policy.ToPullRequest:
 		out = append(out, "apply.merge: it says nothing without apply.to: pull_request")
-	case p.Apply.Merge == policy.MergeAuto && !Merges(p):
+	case p.Apply.Merge == policy.MergeAuto && !plain.Merges(p):
 		out = append(out, "apply.merge: auto merges nothing beside commands.run, as nothing runs these on the merge: a person merges")
 	}
 	return out
