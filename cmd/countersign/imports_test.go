@@ -336,7 +336,7 @@ func TestDesignNamesPackages(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/design.md")
 	check(t, err)
 	var told, want []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\|").FindAllStringSubmatch(string(raw), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\|`([a-z0-9/]+)`\\|").FindAllStringSubmatch(string(raw), -1) {
 		told = append(told, row[1])
 	}
 	for _, pkg := range packages(t) {
