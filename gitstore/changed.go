@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/ignore"
 	"github.com/countersign-dev/countersign/gitstore/index"
 	"github.com/countersign-dev/countersign/gitstore/status"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // Changed returns the paths whose file in the index or the working tree is not

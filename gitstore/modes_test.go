@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // TestT31ModeZero: git checks out an entry of mode 0 as a submodule and only warns of it, so

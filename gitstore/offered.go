@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // Offered is what somebody's bundle of new commits comes to.

@@ -20,13 +20,13 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 

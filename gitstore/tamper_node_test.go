@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // mostWasm is how many bytes the compressed verifier may have, as Go compresses it: "gzip -9" makes 0.9 %

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // The tamperers of T51, T53, T54, T55 and T59: each takes the history of a sound

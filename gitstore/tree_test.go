@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // somePaths picks paths that Git sorts otherwise than bytes do, none of which

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/signed"
-	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // TestT20BaseBranchTightens: the Policy is the default branch's; that of a pull

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // unproven is what to say of a ledger that nothing but itself vouches for.

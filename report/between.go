@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // Between shows in which lines two patches differ, as "git range-diff" does, but for where the lines are and of

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // maxClaims is how many lines of a proposer's message are shown where there is little room.

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/policy"
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/rule"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
 )

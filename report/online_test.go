@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/audit"
 	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // T71: what a forge tells is shown as text, in one line each, and what contradicts the

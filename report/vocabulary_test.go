@@ -8,12 +8,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report"
@@ -87,7 +87,7 @@ func documents(r report.Report) map[string]string {
 }
 
 // TestVocabularyOfLives: so are transactions of every kind, as the pipeline records them. The pages that the ledger itself
-// has of them (pipeline/ledger/page.go) are part of the format, and stay as they are.
+// has of them (pipeline/record/ledger/page.go) are part of the format, and stay as they are.
 func TestVocabularyOfLives(t *testing.T) {
 	entries, err := storetest.Lives(append(storetest.Mixed(20), storetest.Signed)...)
 	check(t, err)

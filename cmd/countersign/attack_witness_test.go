@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // T03: the event of a comment that was deleted has its denial. Gitea and Forgejo do not

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCanonVectors(t *testing.T) {
-	raw, err := os.ReadFile("../../pipeline/canon/testdata/canonical.json")
+	raw, err := os.ReadFile("../../pipeline/record/canon/testdata/canonical.json")
 	packCheck(t, err)
 	var cases []struct {
 		Name, Canonical, SHA256 string

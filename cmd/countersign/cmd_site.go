@@ -7,7 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // pagesCommands are the commands that show a whole ledger.

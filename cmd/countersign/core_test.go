@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// core are the packages that decide, below pipeline/ (see the package comment of pipeline/record).
+// core are the packages that decide, below pipeline/record/ (see the package comment of pipeline/record).
 var core = []string{
 	"approval", "audit", "audit/history", "canon", "format", "lazyregexp", "ledger", "patch", "patch/casefold", "patch/linediff", "patch/regular", "policy",
 	"result", "rule", "signed", "sshsig", "visible",
@@ -53,7 +53,7 @@ func codeLines(t *testing.T, packages ...string) (n int) {
 func TestCore(t *testing.T) {
 	var packages []string
 	for _, name := range core {
-		packages = append(packages, module+"pipeline/"+name)
+		packages = append(packages, module+"pipeline/record/"+name)
 	}
 	if n := codeLines(t, packages...); n > 10_000 {
 		t.Errorf("the core has %d lines of code", n)
@@ -71,7 +71,7 @@ func TestCore(t *testing.T) {
 	}
 	clock := regexp.MustCompile(`\btime\.(Now|Since|Until|After|NewTimer|Sleep|Tick)\(`)
 	for _, name := range core {
-		files, err := filepath.Glob("../../pipeline/" + name + "/*.go")
+		files, err := filepath.Glob("../../pipeline/record/" + name + "/*.go")
 		check(t, err)
 		for _, file := range files {
 			raw, err := os.ReadFile(file)

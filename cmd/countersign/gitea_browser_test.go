@@ -16,7 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/browsertest"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // teaBot is a job beside those of init's workflow without secrets: a bot that ends note.txt

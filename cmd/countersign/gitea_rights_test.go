@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // TestT85GiteaRights: what init writes for Gitea and Forgejo uses nobody's actions, gives a secret to one step of a job at a

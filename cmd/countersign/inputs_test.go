@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // run in process: the exit code, stdout and stderr of a command line.

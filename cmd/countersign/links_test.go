@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // TestPagesLinkPullRequest: the pages of a ledger lead to a pull request where it is known how its forge calls that page,

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // realModules are pairs of releases whose difference is driven through the

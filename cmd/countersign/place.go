@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // ledgerTokenName is the variable with the token for the repository that keeps other

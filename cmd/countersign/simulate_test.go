@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // mergedWorld makes a repository of 2,000 files with n pull requests, each of three files of 200

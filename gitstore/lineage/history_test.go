@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // objects are some that a test makes.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // ErrScheme is a URL of a kind that is not spoken.

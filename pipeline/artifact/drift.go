@@ -5,8 +5,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // maxDriftNames is how many files a Drift names.

@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // bundleType is the mediaType of a Sigstore bundle, version 0.3.

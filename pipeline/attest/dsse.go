@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
 // PayloadType says what a DSSE envelope holds (in-toto's envelope layer).

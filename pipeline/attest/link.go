@@ -10,7 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // LinkStep is the step of an in-toto layout that a link is of.

@@ -3,7 +3,7 @@ package checks
 import (
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // TestT24Allowed: what a Proposal may have run is on the Policy's list to the

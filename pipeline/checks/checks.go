@@ -41,7 +41,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // Allowed returns the Policy's entry for what a Proposal asks to run, which is

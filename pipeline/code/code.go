@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Repository is where the code lives. Several goroutines may use it. Tree must

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 const (

@@ -3,7 +3,7 @@ package difflook
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // Moved says where a hunk was found, as "doc.go 4 lines lower".

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Renaming is a text file that a diff deletes and adds elsewhere with changes. The

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 func TestJavaScript(t *testing.T) {

@@ -3,7 +3,7 @@ package explain
 import (
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // A Span is when a commit came to a branch, by the ledger's word alone: not before After, and

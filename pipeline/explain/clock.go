@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A Clock notes, while an audit reads a ledger through it, in which order transactions were

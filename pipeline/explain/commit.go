@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 

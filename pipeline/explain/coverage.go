@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/patch/threeway"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/threeway"
 )
 
 // Whether approved patches account for a change is told by making it again: each patch is put

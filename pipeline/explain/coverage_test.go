@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // between is what turns some files into others.

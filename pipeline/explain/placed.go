@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // Commits are those of a repository, as Placed asks for them.

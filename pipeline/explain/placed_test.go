@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // These are commits, each of some files and on some others: "x:" before a text makes a file

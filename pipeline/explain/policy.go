@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/patch/regular"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/regular"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // Accounts are the kinds of decisions that account for a commit, from the strongest. Where the

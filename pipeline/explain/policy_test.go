@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // TestBeyond: which files a bot's paths cover; after a bar those that are none of its paths,

@@ -3,9 +3,9 @@ package explain_test
 import (
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // TestT79RuleForARange: what a bot signed is a commit on its own parents. All that changed between

@@ -3,8 +3,8 @@ package forge
 import (
 	"context"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // An Auditor is what an audit asks that compares a record with what the forge tells now

@@ -3,7 +3,7 @@ package forge
 import (
 	"context"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Issues are where this program tells people about a repository as a whole. A forge need

@@ -3,7 +3,7 @@ package forge
 import (
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 func TestLinksFolder(t *testing.T) {

@@ -1,6 +1,6 @@
 package forge
 
-import "github.com/countersign-dev/countersign/pipeline/ledger"
+import "github.com/countersign-dev/countersign/pipeline/record/ledger"
 
 // StartedBy are those who started a run of a workflow by an event, and who ran it again: what it hands over they asked
 // for. Nobody asks for what a schedule starts, whose run names the last who changed the workflow's file.

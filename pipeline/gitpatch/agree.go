@@ -9,7 +9,7 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // section is one file's part of a diff. It has hunks, or a binary fragment, or

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // TestCanonical pins the canonical bytes (docs/formats.md) of the changes in

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // TestHistory reads real histories: each commit as a diff on its first parent,

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // threats are those that a patch can bring; each has refused cases.

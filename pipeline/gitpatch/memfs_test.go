@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // memFS is a tree in memory as an fs.ReadLinkFS, fast with many files.

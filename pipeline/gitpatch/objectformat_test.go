@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // TestObjectFormats: the patch_id of a change is the same whether its diff comes from a repository with SHA-1 or with SHA-256

@@ -13,7 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // unified writes hunks as "git diff" does, with so many lines of context.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every

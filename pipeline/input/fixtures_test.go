@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A fixture is a change as a producer writes it, on base files: what becomes of them, or

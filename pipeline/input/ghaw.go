@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // FormatGHAW is what an agent of GitHub's agentic workflows leaves behind (gh-aw, the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Named is the requester that somebody names: by a login, or by the address of a Git identity.

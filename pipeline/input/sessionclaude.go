@@ -3,7 +3,7 @@ package input
 import (
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // isClaude reports whether an object is from a log of Claude Code: a line of a session

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // isCodex reports whether an object is a line of a rollout, as Codex keeps of each session

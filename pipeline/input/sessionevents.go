@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // isEvent reports whether an object is an event of a session as Copilot's command line

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // isCodexExec reports whether an object is a line of what `codex exec --json` prints.

@@ -24,8 +24,8 @@ import (
 	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/alike"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // What is kept of messages: MaxBytes of text, and so many declarations of so many

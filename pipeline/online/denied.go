@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A denied is a pull request whose own diff somebody denied. Heads are the commits that its

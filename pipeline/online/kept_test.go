@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // emptied is what a run kept, with answers that have no findings.

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A Verdict says how what the forge tells now compares with the record.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The package comment's sample, but for the source.

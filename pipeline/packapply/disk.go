@@ -13,7 +13,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A disk is the target as it is.

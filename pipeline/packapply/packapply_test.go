@@ -12,10 +12,10 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/applyverify"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // files says what is where: "d/" is a directory, "→x" as content a link to x.

@@ -1,6 +1,6 @@
 package plain
 
-import "github.com/countersign-dev/countersign/pipeline/policy"
+import "github.com/countersign-dev/countersign/pipeline/record/policy"
 
 // An Explanation is what the Policy asks of a patch.
 type Explanation struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // TestAsWritten: what people read of a recorded Policy is the same Policy.

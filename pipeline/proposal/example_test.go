@@ -3,9 +3,9 @@ package proposal_test
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
-	"github.com/countersign-dev/countersign/pipeline/rule"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The sample of the package comment, whose bundle is

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/format"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // TestT22BundleTrace: a bundle's trace is steps, and nothing that is still to be made into

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 func TestObstacles(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Numbers are the pull requests that transactions are for, each once.

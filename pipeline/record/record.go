@@ -11,7 +11,8 @@
 //
 // # What is trusted
 //
-// The packages that decide are the core. They hold no clock, no file, no network, no
+// The packages below this one (but sshsig/signing and signed/signedtest) decide; they are
+// the core, and are not promised: they may change with each release. They hold no clock, no file, no network, no
 // process and no Git, and import the standard library, golang.org/x/crypto,
 // golang.org/x/text and a YAML parser; a test holds them to that, and to 10,000 lines of
 // code. From the ground up:
@@ -35,11 +36,11 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // A Record is one transaction of a ledger, which breaks no rule.

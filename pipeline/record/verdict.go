@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Verdict is what decisions added up to when the change was applied or merged, by the

@@ -5,7 +5,7 @@ package redact
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Finder finds secrets and takes them out. It may be used by several goroutines at

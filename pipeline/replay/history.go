@@ -3,9 +3,9 @@ package replay
 import (
 	"io/fs"
 
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // AsRecorded is the verdict that a transaction's record alone gives, with the Policy it

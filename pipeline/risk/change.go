@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // ofChange lists the risks of one change, in no certain order. secrets are the

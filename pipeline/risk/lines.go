@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // maxLineLength is how many characters a reader is expected to see of a line.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/patch/casefold"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // A watched name is a sort of files that something obeys.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // Private keys in PEM are found without an expression that would have to look

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // The values of a Kubernetes Secret are found one by one: those of its map

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 

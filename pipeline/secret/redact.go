@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 

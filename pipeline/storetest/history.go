@@ -3,9 +3,9 @@ package storetest
 import (
 	"io/fs"
 
-	"github.com/countersign-dev/countersign/pipeline/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // InOrder is the history of a ledger whose transactions were recorded one after another in the

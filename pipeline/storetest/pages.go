@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/page"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // NextPages are the versions of pages that a program of tomorrow knows: all that there are, and one with other words, another

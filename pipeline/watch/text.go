@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // The most bytes that commits with why take in an issue's text and in a comment, and

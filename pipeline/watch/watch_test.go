@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A board is a forge with issues, in memory. Before an issue is opened, meanwhile is called.

@@ -33,7 +33,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/countersign-dev/countersign/pipeline/format"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
 // A Hash is the SHA-256 of a leaf, or of a tree.

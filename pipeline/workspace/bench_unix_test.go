@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 const benchFiles = 10_000

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 var (

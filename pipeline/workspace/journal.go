@@ -13,9 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A journal names what a Write may leave behind when it is cut off. It is on

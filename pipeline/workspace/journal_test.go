@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 const sample = `{"directories":[".","x"],"made":["x"],"prefix":".countersign-0123456789abcdef0123456789abcdef-","schema":"countersign/journal/1"}` + "\n"

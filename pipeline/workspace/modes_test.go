@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 func TestPermissionsKept(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // stage writes all new content to temporary files and has it on disk.

@@ -30,8 +30,8 @@ import (
 	"runtime"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Tree is a working tree.

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
-	"github.com/countersign-dev/countersign/pipeline/patch"
-	"github.com/countersign-dev/countersign/pipeline/result"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // rows are changes that can be carried out; other files are there throughout.

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/format"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // FileChange returns the item that proposes the patch, as it stands now.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/hostile"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // maxCompared bounds the patches whose difference is worked out, in bytes of both.

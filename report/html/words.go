@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // The bounds of the search for changed words: the length of a line, in characters, and the work for

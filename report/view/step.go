@@ -3,7 +3,7 @@ package view
 import (
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // StepSaid is the text that the item is about, and of a call the files that it changes; "" for

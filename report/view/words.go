@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // whats name what an approval is of, by the kind of its request.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 

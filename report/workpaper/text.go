@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Text is the report for a terminal: what is not as it should be, then the other changes.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/hostile"
 )
 

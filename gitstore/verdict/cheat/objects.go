@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/pipeline/sshsig/signing"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 )
 
 // A cheat is a ledger while it is altered: what was made stands before what was there.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // IsBlocks reports whether a text has search and replace blocks.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
 	v1 "github.com/countersign-dev/countersign/pipeline/page/v1"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // What a page shows of long lists and patches. All of it is in the files beside the page.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // How many rows a table lists, so that who adds one rewrites a few kilobytes: a day's and denied/'s, and that

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // Of returns what a valid Policy says that does not come to what whoever wrote it may

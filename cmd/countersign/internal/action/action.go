@@ -10,7 +10,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
 

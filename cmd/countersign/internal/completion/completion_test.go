@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Whatever somebody has written into a ledger is one inert line.

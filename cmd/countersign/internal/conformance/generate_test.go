@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 var update = flag.Bool("update", false, "write docs/spec/vectors anew from the tables of cases; ids stay with notes")

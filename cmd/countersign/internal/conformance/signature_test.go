@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/signed"
-	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 func init() { generators["signature"] = signatureVectors }
@@ -183,7 +183,7 @@ func unreduced(signature []byte) []byte {
 // recorded are signatures of the test keys of package sshsig, which ssh-keygen made.
 func recorded(g *generator, ask func(message, signature, namespace string) m) {
 	for _, name := range []string{"ecdsa-256", "ecdsa-384", "ecdsa-521", "rsa-2048", "rsa-3072"} {
-		raw, err := os.ReadFile("../../../../pipeline/sshsig/testdata/" + name + ".txtar")
+		raw, err := os.ReadFile("../../../../pipeline/record/sshsig/testdata/" + name + ".txtar")
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A Lack is something that a forge cannot do (docs/forges.md).

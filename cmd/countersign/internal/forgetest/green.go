@@ -1,6 +1,6 @@
 package forgetest
 
-import "github.com/countersign-dev/countersign/pipeline/approval"
+import "github.com/countersign-dev/countersign/pipeline/record/approval"
 
 // greenCases are of a pull request's own diff, which a green review approves.
 var greenCases = []testCase{

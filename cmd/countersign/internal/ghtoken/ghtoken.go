@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // IsExtension reports whether a program of this name is the one that gh runs.

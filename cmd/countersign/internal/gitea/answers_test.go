@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/signed"
-	"github.com/countersign-dev/countersign/pipeline/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
 // answering is a client of a server whose answers are written here: what a server of

@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 const smallPages = 3

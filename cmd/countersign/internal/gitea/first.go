@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/pipeline/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 // An activity is an entry of the repository's feed. That of a comment keeps what was

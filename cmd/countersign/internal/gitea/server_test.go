@@ -12,9 +12,9 @@ import (
 
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A world is a real server with one repository of an organization: ada owns the

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Facts are what a server tells of a repository's setup, and of what the token may do there.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/pipeline/approval"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // said is a comment, a review's comment on a line, or an entry of the timeline. Type and

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 var _ forge.Auditor = (*Client)(nil)

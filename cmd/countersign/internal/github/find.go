@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // PullRequestOf returns the number of the one open pull request with this head,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 var _ forge.Issues = (*Client)(nil)

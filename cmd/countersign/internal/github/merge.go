@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // actionsPulls are GitHub's words where a repository's setting keeps workflows

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/pipeline/approval"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A world is a forge with the repository acme/site, in which ada and bob may

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 var nameRule = lazyregexp.New(`^[A-Za-z0-9._-]+$`)

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // A Kind says what went wrong, so that a caller can tell people what to do.

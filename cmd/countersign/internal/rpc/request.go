@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // nextLine reads one line without its LF, of which the last needs none. Of one

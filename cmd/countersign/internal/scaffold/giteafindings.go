@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/report"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
-	"github.com/countersign-dev/countersign/pipeline/ledger"
-	"github.com/countersign-dev/countersign/pipeline/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // worksOnGitea are facts under which nothing fails and nothing is to be known.

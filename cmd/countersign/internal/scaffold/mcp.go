@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The files of init --mcp: the servers of a project, for clients of the Model Context

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/report"
 )
 

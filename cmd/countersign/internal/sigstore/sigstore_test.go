@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
-	"github.com/countersign-dev/countersign/pipeline/canon"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // fake is a program in place of countersign-sigstore.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
-	"github.com/countersign-dev/countersign/pipeline/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
 const namespace = "countersign-decision@v2"

@@ -29,7 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
-	"github.com/countersign-dev/countersign/pipeline/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // What a bundle may make of itself: 10,000 transactions are 220 MB in memory, and

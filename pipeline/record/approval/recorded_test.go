@@ -1,0 +1,82 @@
+package approval_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+)
+
+// TestRedo: the record alone reports whether an apply was begun on enough
+// approvals by the Policy that it names.
+func TestRedo(t *testing.T) {
+	strict := policy.Default()
+	strict.Approvals.Required = 2
+	for _, c := range []struct {
+		name   string
+		policy policy.Policy // that is recorded
+		said   string
+		edit   func(doc *approval.PolicyDoc, start *ledger.ApplyStart)
+		want   string // part of the finding, "" for none
+	}{
+		{name: "approved", policy: policy.Default(), said: "ada local"},
+		{name: "nobody said anything", policy: policy.Default(), want: "pending (0 of 1 approvals)"},
+		{name: "the Policy asks for two", policy: strict, said: "ada local", want: "pending (1 of 2 approvals)"},
+		{
+			name: "the Policy asks for two, apply/start for one", policy: strict, said: "ada local; bob local",
+			edit: func(_ *approval.PolicyDoc, s *ledger.ApplyStart) { s.Approvals[0].Required = 1 }, want: "does not ask for what",
+		},
+		{
+			name: "another Policy is named", policy: policy.Default(), said: "ada local",
+			edit: func(_ *approval.PolicyDoc, s *ledger.ApplyStart) { s.Policy.SHA256 = canon.Sum(nil) }, want: "not recorded",
+		},
+		{
+			name: "the Policy was exchanged", policy: strict, said: "ada local",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = string(policy.Default().JSON()) }, want: "not the one that its hash names",
+		},
+		{
+			name: "the Policy is of a newer schema", policy: policy.Default(), said: "ada local",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Schema = "countersign/policy/2" }, want: "a newer countersign",
+		},
+		{
+			name: "the Policy is none", policy: policy.Default(), said: "ada local",
+			edit: func(d *approval.PolicyDoc, _ *ledger.ApplyStart) { d.Policy = "{}\n" }, want: "not the one that its hash names",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := record(t, agent, spoken(t, c.said))
+			doc := artifact.Policy(c.policy, strings.Repeat("a", 40), true)
+			start := &ledger.ApplyStart{
+				TransactionID: log.Transaction().TransactionID, ApplyID: "apply_1", PatchIDs: []string{thePatch},
+				Policy:    ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256},
+				Approvals: []ledger.Approved{{Kind: "fileChange", Fingerprint: "patchset:" + thePatch, Required: c.policy.Approvals.Required}},
+			}
+			if c.edit != nil {
+				c.edit(&doc, start)
+			}
+			line, err := canon.Line(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := ledger.ArtifactFile(canon.Hex(line))
+			for _, p := range []ledger.Payload{&ledger.ArtifactStored{
+				TransactionID: start.TransactionID, ArtifactID: canon.Hex(line), Kind: approval.KindPolicy, Path: file, StoredSHA256: canon.Sum(line),
+			}, start} {
+				if err := log.Append(noon, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found := new(approval.Policies).Redo(fstest.MapFS{file: {Data: line}}, log)
+			switch {
+			case c.want == "" && len(found) == 0:
+			case len(found) != 1 || found[0].RuleID != "L17" || c.want == "" || !strings.Contains(found[0].Message, c.want):
+				t.Errorf("%+v, want %q", found, c.want)
+			}
+		})
+	}
+}

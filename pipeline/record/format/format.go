@@ -1,0 +1,161 @@
+// Package format has the version of what this program records and reads, and the one rule
+// about what another version wrote (docs/spec/versions.md). A document may have two members
+// more than its version knows:
+//
+//	extra          an object, for what a reader may ignore: it is kept, hashed and not looked into
+//	needs_version  the least version, MAJOR.MINOR, of a reader that may go on
+//
+// What is of a newer version is a *NewerError: not damaged, never approved, never added to.
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+)
+
+// First is the version that needs no mention.
+const First = "1.0"
+
+// version is that of this program. A test links a made-up one in its place.
+var version = First
+
+// Version is the newest version that this program reads, and the one of what it begins.
+func Version() string { return version }
+
+// A NewerError is of something that only a newer program can judge. Needs is the least
+// version of one that can.
+type NewerError struct{ What, Needs string }
+
+func (e *NewerError) Error() string {
+	return e.What + " was written by a newer countersign, needs at least " + e.Needs
+}
+
+func (*NewerError) Hint() string { return "docs/install.md says how to get a newer countersign" }
+
+// Compare is negative where a is the older of two versions. ok is false where one is none.
+func Compare(a, b string) (order int, ok bool) {
+	x, isX := parse(a)
+	y, isY := parse(b)
+	return slices.Compare(x[:], y[:]), isX && isY
+}
+
+// parse reads MAJOR.MINOR; the first MAJOR is 1.
+func parse(v string) (n [2]int, ok bool) {
+	major, minor, _ := strings.Cut(v, ".")
+	for i, digits := range []string{major, minor} {
+		var err error
+		if n[i], err = strconv.Atoi(digits); err != nil || n[i] < 0 || n[i] > 9999 || strconv.Itoa(n[i]) != digits {
+			return n, false
+		}
+	}
+	return n, n[0] > 0
+}
+
+// Check is about something that says its version: nil where this program reads it, a
+// *NewerError where only a newer one does, another error where it is no version.
+func Check(what, v string) error {
+	switch order, ok := Compare(v, version); {
+	case !ok:
+		return fmt.Errorf("%s: %.40q is no version", what, v)
+	case order > 0:
+		return &NewerError{what, v}
+	}
+	return nil
+}
+
+// CheckGrowth checks the two members of a document, empty where they are absent.
+func CheckGrowth(what string, extra json.RawMessage, needs string) error {
+	if needs != "" {
+		if order, ok := Compare(needs, First); !ok || order <= 0 {
+			return fmt.Errorf("%s: it needs %.40q, which is no later version", what, needs)
+		}
+		if err := Check(what, needs); err != nil {
+			return err
+		}
+	}
+	if len(extra) > 0 && (extra[0] != '{' || string(extra) == "{}") {
+		return fmt.Errorf("%s: its extra is no object with members", what)
+	}
+	return nil
+}
+
+// decision is the schema of the signed statement, whose number is one more than the MAJOR version.
+const decision = "decision/"
+
+// checkSchemas refuses a document of a schema whose number, which is the MAJOR version, is newer. Text in a
+// document has its quotes escaped, so what stands there is a member.
+func checkSchemas(what string, raw []byte) error {
+	const begin = `"schema":"countersign/`
+	for rest := raw; ; {
+		_, after, found := bytes.Cut(rest, []byte(begin))
+		if !found {
+			return nil
+		}
+		name, _, _ := bytes.Cut(after, []byte{'"'})
+		number := string(name[bytes.LastIndexByte(name, '/')+1:]) + ".0"
+		if n, isNumber := parse(number); isNumber && bytes.HasPrefix(name, []byte(decision)) && n[0] > 1 {
+			number = strconv.Itoa(n[0]-1) + ".0"
+		}
+		if order, ok := Compare(number, version); ok && order > 0 {
+			return &NewerError{what, number}
+		}
+		rest = after
+	}
+}
+
+// Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
+// members of v. What needs a newer version, or is of a newer schema, is a *NewerError,
+// whatever else it has.
+func Unmarshal(what string, raw []byte, v any) error {
+	if err := checkSchemas(what, raw); err != nil {
+		var document json.RawMessage
+		return cmp.Or(canon.Unmarshal(raw, &document), err) // what is no document is of no version
+	}
+	strict := canon.Unmarshal(raw, v)
+	if strict == nil {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if err := canon.Unmarshal(raw, &all); err != nil {
+		return strict
+	}
+	extra, hasExtra := all["extra"]
+	needs, hasNeeds := all["needs_version"]
+	if !hasExtra && !hasNeeds {
+		return strict
+	}
+	least := ""
+	if hasNeeds && (json.Unmarshal(needs, &least) != nil || least == "") {
+		return fmt.Errorf("%s: it needs %.40s, which is no version", what, needs)
+	}
+	if err := CheckGrowth(what, extra, least); err != nil {
+		return err
+	}
+	delete(all, "extra")
+	delete(all, "needs_version")
+	rest, err := canon.Marshal(all)
+	if err != nil {
+		return err
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	return canon.Unmarshal(rest, v)
+}
+
+// Unknown are the names of what an extra has, which may be empty, for people: sorted, at most ten.
+func Unknown(extra json.RawMessage) []string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(extra, &all) != nil {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(all))
+	return names[:min(len(names), 10)]
+}

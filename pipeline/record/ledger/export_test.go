@@ -1,0 +1,16 @@
+package ledger
+
+import (
+	"io/fs"
+
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
+)
+
+// CheckOwn is what ReadOwn finds.
+func CheckOwn(dir fs.FS, id string) []rule.Violation {
+	_, found := ReadOwn(dir, id)
+	return found
+}
+
+// Follows is what the schema says of an item.
+func (i Item) Follows() bool { return i.follows() }

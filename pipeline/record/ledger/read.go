@@ -1,0 +1,193 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
+)
+
+// A CorruptError is a transaction that we would not have written.
+type CorruptError struct {
+	ID  string
+	Err error
+}
+
+func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
+func (e *CorruptError) Hint() string {
+	if errors.As(e.Err, new(*format.NewerError)) { // which is no fault of it
+		return ""
+	}
+	return "countersign validate " + e.ID
+}
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// A DamagedError is something in the ledger that no transaction accounts for.
+type DamagedError struct{ Path, Message string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the ledger is damaged: %+q %s", e.Path, e.Message)
+}
+
+func (*DamagedError) Hint() string { return "countersign audit" }
+
+// SchemaOf is the time and the version in a ledger.json. One that this program does not know is a *format.NewerError.
+func SchemaOf(raw []byte) (createdAt, version string, err error) {
+	var schema struct {
+		CreatedAt string `json:"created_at"`
+		Version   string `json:"schema_version"`
+	}
+	if err = format.Unmarshal("the ledger", raw, &schema); err == nil {
+		err = format.Check("the ledger", schema.Version)
+	}
+	if err != nil && !errors.As(err, new(*format.NewerError)) {
+		err = &DamagedError{SchemaFile, "does not say which version of a ledger this is"}
+	}
+	return schema.CreatedAt, schema.Version, err
+}
+
+// OnPull returns the transactions of the pull requests with a number, which may
+// be of several repositories, oldest first.
+func OnPull(tree fs.FS, number int) ([]Listed, error) {
+	return readIndex[Listed](tree, PullDir(number))
+}
+
+// Proposals returns the transactions that propose a patch, oldest first.
+func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
+	return ofPatch[Listed](tree, ProposedDir, patchID)
+}
+
+// ListedIn reads what ProposedDir or PullDir has of one transaction, without the others there.
+func ListedIn(tree fs.FS, dir, id string) (l Listed, err error) {
+	raw, err := fs.ReadFile(tree, path.Join(dir, id+".json"))
+	if err == nil {
+		err = canon.Unmarshal(raw, &l)
+	}
+	return l, err
+}
+
+// Denials reads what the ledger holds against a patch. Any doubt is an error:
+// a denial that cannot be read must not read as none.
+func Denials(tree fs.FS, patchID string) ([]Denial, error) {
+	return ofPatch[Denial](tree, DeniedDir, patchID)
+}
+
+// ofPatch is readIndex of a patch, whose id may be the word of a record that nobody verified.
+func ofPatch[T any](tree fs.FS, dir func(patchID string) string, patchID string) ([]T, error) {
+	if !canon.IsHex64(patchID) {
+		return nil, fmt.Errorf("%+q is no patch_id", patchID[:min(len(patchID), 80)])
+	}
+	return readIndex[T](tree, dir(patchID))
+}
+
+// readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
+// it is not there.
+func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
+	var entries []fs.DirEntry
+	for _, d := range []string{path.Dir(path.Dir(dir)), path.Dir(dir), dir} {
+		var err error
+		if entries, err = ListDir(tree, d); err != nil || len(entries) == 0 {
+			return nil, err
+		}
+	}
+	var out []T
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		raw, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return nil, err
+		}
+		var one T
+		if err := canon.Unmarshal(raw, &one); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Read returns the log of a transaction in the ledger, having checked that
+// transaction.json agrees with it.
+func Read(tree fs.FS, id string) (*Log, error) {
+	raw, err := ReadFile(tree, id, EventsFile)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ReadLog(raw)
+	if err != nil {
+		return nil, &CorruptError{id, err}
+	}
+	state, err := ReadFile(tree, id, TransactionFile)
+	if err != nil {
+		return nil, err
+	}
+	want, err := canon.Line(l.Transaction())
+	if err != nil {
+		return nil, err
+	}
+	if l.Transaction().TransactionID != id || !bytes.Equal(state, want) {
+		return nil, &CorruptError{id, errors.New("transaction.json is not what its events say")}
+	}
+	return l, nil
+}
+
+// State reads transaction.json alone, for lists: it is ours in form and of this
+// transaction, but whether its events say the same is not looked at.
+func State(tree fs.FS, id string) (Transaction, error) {
+	raw, err := ReadFile(tree, id, TransactionFile)
+	if err != nil {
+		return Transaction{}, err
+	}
+	var t Transaction
+	if err := canon.Unmarshal(raw, &t); err != nil {
+		return Transaction{}, &CorruptError{id, fmt.Errorf("%s: %w", TransactionFile, err)}
+	}
+	if _, known := transitions[t.Status]; t.TransactionID != id || !known && !ends[t.Status] {
+		return Transaction{}, &CorruptError{id, errors.New("transaction.json is not this transaction's")}
+	}
+	return t, nil
+}
+
+// ListedState reads the state of a transaction whose id is the ledger's word,
+// as an index has it.
+func ListedState(tree fs.FS, id string) (Transaction, error) {
+	if err := CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	return State(tree, id)
+}
+
+// ListDir lists a directory of the ledger, which may not be there yet.
+func ListDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
+	info, err := fs.Lstat(tree, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &DamagedError{dir, "is not a directory"}
+	}
+	return fs.ReadDir(tree, dir)
+}
+
+// StoredPatch reads what the ledger has of a transaction's patch, and proves
+// that it is what was stored.
+func StoredPatch(tree fs.FS, tx Transaction) ([]byte, error) {
+	diff, err := ReadFile(tree, tx.TransactionID, PatchFile(tx.PatchID()))
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored patch: %w", err)
+	}
+	want := tx.Pointers.Proposal.PatchRedactedSHA256
+	if want == "" {
+		want = "sha256:" + tx.PatchID()
+	}
+	if canon.Sum(diff) != want {
+		return nil, &CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
+	}
+	return diff, nil
+}

@@ -1,0 +1,125 @@
+// Package threeway makes a merge of one file again, and says which lines of a merge
+// come from neither side. It resolves no conflict: where the sides meet, there is no merge.
+package threeway
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+)
+
+// Merge returns what two sides make of a file together; nil is no file. It is false
+// where they meet: both change the same line or lines with none between them, and not
+// alike; one removes what the other changes; or a file that is no text changes on both.
+// It follows no rename. The lines are compared by package linediff.
+func Merge(base, ours, theirs *patch.File) (*patch.File, bool) {
+	switch {
+	case theirs.Equal(base), ours.Equal(theirs):
+		return ours, true
+	case ours.Equal(base):
+		return theirs, true
+	case base == nil || ours == nil || theirs == nil:
+		return nil, false
+	}
+	mode := ours.Mode
+	if ours.Mode == base.Mode {
+		mode = theirs.Mode
+	}
+	if slices.ContainsFunc([]*patch.File{base, ours, theirs}, IsBinary) {
+		switch {
+		case bytes.Equal(theirs.Data, base.Data):
+			return &patch.File{Mode: mode, Data: ours.Data}, true
+		case bytes.Equal(ours.Data, base.Data):
+			return &patch.File{Mode: mode, Data: theirs.Data}, true
+		}
+		return nil, false
+	}
+	data, ok := merge(linediff.Lines(base.Data), side{lines: linediff.Lines(ours.Data)}, side{lines: linediff.Lines(theirs.Data)})
+	return &patch.File{Mode: mode, Data: data}, ok
+}
+
+// IsBinary reports whether a file holds a NUL byte, and so is not merged by lines.
+func IsBinary(f *patch.File) bool { return bytes.IndexByte(f.Data, 0) >= 0 }
+
+// A side is a text, and what is left of the edits that made it.
+type side struct {
+	lines [][]byte
+	edits []linediff.Edit
+}
+
+// put writes the base up to the side's next edit, and the edit.
+func (s *side) put(out []byte, base [][]byte, at int) ([]byte, int) {
+	e := s.edits[0]
+	s.edits = s.edits[1:]
+	out = appendLines(out, base[at:e.OldStart])
+	return appendLines(out, s.lines[e.NewStart:e.NewEnd]), e.OldEnd
+}
+
+// merge makes the edits of both sides. Git, too, asks for a line between two of them.
+func merge(base [][]byte, a, b side) (out []byte, ok bool) {
+	a.edits, b.edits = linediff.Diff(base, a.lines), linediff.Diff(base, b.lines)
+	at := 0 // in base
+	for len(a.edits) > 0 && len(b.edits) > 0 {
+		switch x, y := a.edits[0], b.edits[0]; {
+		case x.OldEnd < y.OldStart:
+			out, at = a.put(out, base, at)
+		case y.OldEnd < x.OldStart:
+			out, at = b.put(out, base, at)
+		case x.OldStart == y.OldStart && x.OldEnd == y.OldEnd && slices.EqualFunc(a.lines[x.NewStart:x.NewEnd], b.lines[y.NewStart:y.NewEnd], bytes.Equal):
+			out, at = a.put(out, base, at)
+			b.edits = b.edits[1:]
+		default:
+			return nil, false
+		}
+	}
+	for len(a.edits) > 0 {
+		out, at = a.put(out, base, at)
+	}
+	for len(b.edits) > 0 {
+		out, at = b.put(out, base, at)
+	}
+	return appendLines(out, base[at:]), true
+}
+
+func appendLines(out []byte, lines [][]byte) []byte {
+	for _, line := range lines {
+		out = append(out, line...)
+	}
+	return out
+}
+
+// A Range is lines of a file, counted from 1. Where lines are missing there, To is
+// From-1. From 0 is the file as a whole: it is no text, or not there.
+type Range struct{ From, To int }
+
+// Foreign returns the lines of a merged file that neither side has as they stand there,
+// or, where each is one side's, those that differ from ours.
+func Foreign(ours, theirs, merged *patch.File) []Range {
+	if ours == nil || merged == nil || IsBinary(ours) || IsBinary(merged) || theirs != nil && IsBinary(theirs) {
+		return []Range{{}}
+	}
+	lines := linediff.Lines(merged.Data)
+	mine := linediff.Diff(linediff.Lines(ours.Data), lines)
+	var their []linediff.Edit
+	if theirs != nil {
+		their = linediff.Diff(linediff.Lines(theirs.Data), lines)
+	}
+	var out, all []Range
+	for _, x := range mine {
+		all = append(all, Range{x.NewStart + 1, x.NewEnd})
+		for _, y := range their {
+			if from, to := max(x.NewStart, y.NewStart), min(x.NewEnd, y.NewEnd); from < to || from == to && x.NewStart == x.NewEnd && y.NewStart == y.NewEnd {
+				out = append(out, Range{from + 1, to})
+			}
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out
+	case len(all) > 0:
+		return all
+	}
+	return []Range{{}}
+}

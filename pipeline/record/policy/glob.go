@@ -1,0 +1,286 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+)
+
+// A Glob says which paths a rule is about, in the language of .gitignore:
+//
+//	*.tf          a file of that form in any directory
+//	docs          the file or directory docs anywhere, and all that is in it
+//	docs/         the same, but a directory only
+//	/docs         docs at the root; so does docs/api, which has a slash inside
+//	a/*/b         * is any characters but a slash, ? is one, [a-z] [!a-z] [[:digit:]] one of a class
+//	a/**/b        ** between slashes is any number of directories, also none
+//	a/**          all that is in a
+//	\*            the character itself
+//
+// It differs from git in five ways. Case and Unicode form do not count (see
+// casefold.Name), so that a file which some clone takes for a protected one is
+// protected (T35): Claude.MD, and worKflows with the Kelvin sign for a K; a ? is a character, not a byte; there is no negation, no comment and
+// no pattern that silently matches nothing (these are errors).
+//
+// Match takes time in proportion to the lengths of path and glob, multiplied,
+// whatever they are (T42).
+type Glob struct {
+	parts     []part // one for each component
+	directory bool   // ends in a slash
+	exact     bool   // case and Unicode form count
+	shallow   bool   // does not match what is in a directory that it matches
+}
+
+// A part is a component of a glob: ** if deep, or a name, or where that has wildcards what they
+// come to as a regular expression.
+type part struct {
+	deep    bool
+	name    string
+	pattern *regexp.Regexp
+}
+
+func (p part) matches(name string) bool {
+	if p.pattern != nil {
+		return p.pattern.MatchString(name)
+	}
+	return p.name == name
+}
+
+const mostGlob = 256 // characters
+
+// known are the globs that were read, by their text: an audit asks each transaction's Policy.
+var known sync.Map
+
+// ParseGlob reads a Glob. The error says what is wrong, not where it stood.
+func ParseGlob(s string) (Glob, error) {
+	if g, ok := known.Load(s); ok {
+		return g.(Glob), nil
+	}
+	if err := checkGlob(s); err != nil {
+		return Glob{}, err
+	}
+	g, err := parseGlob(s, false)
+	if err == nil {
+		known.Store(s, g)
+	}
+	return g, err
+}
+
+// ParseExactGlob reads a pattern of CODEOWNERS: case and Unicode form count.
+func ParseExactGlob(s string) (Glob, error) { return parseGlob(s, true) }
+
+// Shallow is g without what is in a directory that it matches.
+func (g Glob) Shallow() Glob {
+	g.shallow = true
+	return g
+}
+
+func parseGlob(s string, exact bool) (Glob, error) {
+	g := Glob{exact: exact}
+	body, directory := strings.CutSuffix(s, "/")
+	g.directory = directory
+	body, rooted := strings.CutPrefix(body, "/")
+	if !rooted && !strings.Contains(body, "/") {
+		g.parts = append(g.parts, part{deep: true})
+	}
+	names := strings.Split(body, "/")
+	if names[len(names)-1] == "**" {
+		names = append(names, "*") // at least one
+	}
+	for _, name := range names {
+		var p part
+		var err error
+		switch name {
+		case "":
+			err = errors.New("has an empty component")
+		case ".", "..":
+			err = fmt.Errorf("%q cannot be a name in a tree", name)
+		case "**":
+			p.deep = true
+		default:
+			p, err = parsePart(name, exact)
+		}
+		if err != nil {
+			return Glob{}, fmt.Errorf("glob %q: %w", shorten(s), err)
+		}
+		g.parts = append(g.parts, p)
+	}
+	return g, nil
+}
+
+func checkGlob(s string) error {
+	switch {
+	case s == "":
+		return errors.New("the glob is empty")
+	case !utf8.ValidString(s):
+		return errors.New("the glob is not UTF-8")
+	case utf8.RuneCountInString(s) > mostGlob:
+		return fmt.Errorf("the glob is longer than %d characters", mostGlob)
+	case s[0] == '!':
+		return fmt.Errorf(`glob %q: there is no negation; a leading ! of a name is written \! here`, shorten(s))
+	case s[0] == '#':
+		return fmt.Errorf(`glob %q: there are no comments; a leading # of a name is written \# here`, shorten(s))
+	case strings.HasSuffix(s, " "):
+		return fmt.Errorf("glob %q: ends in a space", shorten(s))
+	}
+	return nil
+}
+
+// Match reports whether the glob is about a path, relative and with slashes: it
+// matches the path or a directory that the path is in.
+func (g Glob) Match(path string) bool {
+	if !g.exact {
+		path = casefold.Name(path)
+	}
+	return g.match(strings.Split(path, "/"))
+}
+
+// match walks down the names of a path, folded unless the glob is exact, with
+// the set of parts that may come next, as a finite automaton does: no backtracking.
+func (g Glob) match(names []string) bool {
+	next := make([]bool, len(g.parts)+1)
+	g.reach(next, 0)
+	for i, name := range names {
+		after := make([]bool, len(next))
+		for k, p := range g.parts {
+			switch {
+			case !next[k]:
+			case p.deep:
+				g.reach(after, k)
+			case p.matches(name):
+				g.reach(after, k+1)
+			}
+		}
+		next = after
+		if last := i == len(names)-1; next[len(g.parts)] && (!last || !g.directory) && (last || !g.shallow) {
+			return true
+		}
+	}
+	return false
+}
+
+// reach marks part k, and those after it that are reached because ** may stand
+// for nothing.
+func (g Glob) reach(set []bool, k int) {
+	for ; !set[k]; k++ {
+		set[k] = true
+		if k == len(g.parts) || !g.parts[k].deep {
+			return
+		}
+	}
+}
+
+// parsePart reads a component of a glob. Plain characters are folded together, as an accent joins
+// the letter before.
+func parsePart(name string, exact bool) (p part, err error) {
+	var expr, plain strings.Builder
+	wild := false
+	flush := func() {
+		text := plain.String()
+		if !exact {
+			text = casefold.Name(text)
+		}
+		p.name += text
+		expr.WriteString(regexp.QuoteMeta(text))
+		plain.Reset()
+	}
+	for name != "" {
+		first, rest := name[0], name[1:]
+		if strings.IndexByte("*?[", first) >= 0 {
+			flush()
+			wild = true
+		}
+		switch first {
+		case '*':
+			expr.WriteString(".*")
+			name = strings.TrimLeft(rest, "*")
+		case '?':
+			expr.WriteString(".")
+			name = rest
+		case '[':
+			var class string
+			if class, name, err = parseClass(rest); err != nil {
+				return p, err
+			}
+			expr.WriteString(class)
+		default:
+			if first == '\\' {
+				name = rest
+			}
+			if name == "" {
+				return p, errors.New(`ends in \, or has it before a slash`)
+			}
+			_, size := utf8.DecodeRuneInString(name)
+			plain.WriteString(name[:size])
+			name = name[size:]
+		}
+	}
+	flush()
+	if wild {
+		p.pattern, err = regexp.Compile(`(?s)\A` + expr.String() + `\z`)
+	}
+	return p, err
+}
+
+// classes are POSIX's, of ASCII as in git (wildmatch.c).
+var classes = strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit")
+
+// parseClass reads a class after its bracket, up to and with the closing one, as a regular
+// expression to which case is nothing.
+func parseClass(s string) (expr, rest string, err error) {
+	var b strings.Builder
+	b.WriteString("(?i:[")
+	if s != "" && (s[0] == '!' || s[0] == '^') {
+		b.WriteByte('^')
+		s = s[1:]
+	}
+	for first := true; ; first = false {
+		switch {
+		case s == "":
+			return "", "", errOpen
+		case s[0] == ']' && !first:
+			return b.String() + "])", s[1:], nil
+		case strings.HasPrefix(s, "[:"):
+			name, rest, ok := strings.Cut(s[2:], ":]")
+			if !ok || !slices.Contains(classes, name) {
+				return "", "", fmt.Errorf("unknown class in %q", shorten("["+s))
+			}
+			b.WriteString("[:" + name + ":]")
+			s = rest
+		default:
+			low, rest, err := classChar(s)
+			if err != nil {
+				return "", "", err
+			}
+			high := low
+			if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+				if high, rest, err = classChar(rest[1:]); err != nil {
+					return "", "", err
+				}
+			}
+			if high < low {
+				return "", "", fmt.Errorf("the range %c-%c is empty", low, high)
+			}
+			fmt.Fprintf(&b, `\x{%X}-\x{%X}`, low, high)
+			s = rest
+		}
+	}
+}
+
+var errOpen = errors.New("a [ has no ] in the same component")
+
+// classChar reads one character of a class.
+func classChar(s string) (rune, string, error) {
+	s = strings.TrimPrefix(s, `\`)
+	c, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return 0, "", errOpen
+	}
+	return c, s[size:], nil
+}

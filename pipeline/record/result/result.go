@@ -1,0 +1,147 @@
+// Package result is the ApplyResult as a record has it: what became of each
+// operation of a patch (APPLY_SPEC 1.0.0). Package applyresult makes it.
+//
+// It is stored as one line of canonical JSON (RFC 8785) and an LF:
+//
+//	{"apply_schema_version":"1.0.0","dry_run":false,"operation_results":[],"outcome":"SUCCESS","patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,"total_bytes_written":0,"total_operations":0},"target_root":"."}
+//
+// Each of operation_results has after_hash and before_hash (sha256: and 64 hex
+// digits, or null), bytes_written, op, path, status, and error where status is
+// "error". FAILED, PARTIAL and REFUSED have an error, REFUSED its violations.
+package result
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
+)
+
+// An Outcome is what became of a patch as a whole (APPLY_SPEC 3.3).
+type Outcome string
+
+// The outcomes: nothing failed, some operations failed, none succeeded, and
+// nothing was attempted.
+const (
+	Success Outcome = "SUCCESS"
+	Partial Outcome = "PARTIAL"
+	Failed  Outcome = "FAILED"
+	Refused Outcome = "REFUSED"
+)
+
+// A Status is what became of one operation (APPLY_SPEC 3.4).
+type Status string
+
+// The statuses. A skipped operation was fine, but not carried out because
+// another one failed.
+const (
+	StatusSuccess Status = "success"
+	StatusSkipped Status = "skipped"
+	StatusError   Status = "error"
+)
+
+// A Result is the ApplyResult of APPLY_SPEC 3.2.
+type Result struct {
+	SchemaVersion string           `json:"apply_schema_version"`
+	Outcome       Outcome          `json:"outcome"`
+	DryRun        bool             `json:"dry_run"`
+	TargetRoot    string           `json:"target_root"` // never absolute (AS12)
+	Source        Source           `json:"patch_source"`
+	Operations    []Operation      `json:"operation_results"` // sorted by path
+	Summary       Summary          `json:"summary"`
+	Violations    []rule.Violation `json:"violations,omitempty"` // sorted by rule, path
+	Error         string           `json:"error,omitempty"`
+}
+
+// A Source names what the patch was made from (APPLY_SPEC 3.2); both are empty
+// where the patch was refused.
+type Source struct {
+	ProposalID   string `json:"proposal_id"`
+	ProposalHash string `json:"proposal_hash"`
+}
+
+// An Operation is the outcome of one operation (APPLY_SPEC 3.4). Hashes have
+// the form of canon.Sum; nil is JSON's null: no file.
+type Operation struct {
+	Op           string  `json:"op"` // create, modify or delete
+	Path         string  `json:"path"`
+	Status       Status  `json:"status"`
+	BeforeHash   *string `json:"before_hash"`
+	AfterHash    *string `json:"after_hash"`
+	BytesWritten int64   `json:"bytes_written"`
+	Error        string  `json:"error,omitempty"`
+}
+
+// A Summary counts operations, and the bytes they wrote (APPLY_SPEC 3.5).
+type Summary struct {
+	Total     int   `json:"total_operations"`
+	Succeeded int   `json:"succeeded"`
+	Skipped   int   `json:"skipped"`
+	Failed    int   `json:"failed"`
+	Bytes     int64 `json:"total_bytes_written"`
+}
+
+// Parse reads the stored form, its LF or none, and refuses what is not as this
+// program writes it. Whether it says what a record may hold, Check tells.
+func Parse(data []byte) (Result, error) {
+	var r Result
+	err := canon.Unmarshal(data, &r)
+	if err == nil && r.Operations == nil {
+		err = errors.New("operation_results is null")
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("reading ApplyResult: %w", err)
+	}
+	return r, nil
+}
+
+// Check holds the result of an apply that succeeded to docs/spec/transaction.md,
+// E-34, as far as it speaks of this document alone.
+func (r Result) Check() error {
+	sum := Summary{Total: len(r.Operations)}
+	for _, o := range r.Operations {
+		switch o.Status {
+		case StatusSuccess:
+			sum.Succeeded++
+		case StatusSkipped:
+			sum.Skipped++
+		case StatusError:
+			sum.Failed++
+		default:
+			return fmt.Errorf("invalid status: %q", o.Status)
+		}
+		sum.Bytes += o.BytesWritten
+		switch {
+		case o.Op != "create" && o.Op != "modify" && o.Op != "delete":
+			return fmt.Errorf("invalid op: %q", o.Op)
+		case !isHash(o.BeforeHash) || !isHash(o.AfterHash):
+			return fmt.Errorf("invalid hash format of %q", o.Path)
+		case rule.IsAbsolute(o.Path):
+			return fmt.Errorf("absolute path in operation: %q", o.Path)
+		case o.Status == StatusError && o.Error == "":
+			return errors.New("operation status is error but no error message provided")
+		}
+	}
+	byPath := func(a, b Operation) int { return canon.Compare(a.Path, b.Path) }
+	byRule := func(a, b rule.Violation) int {
+		return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path))
+	}
+	switch {
+	case r.SchemaVersion == "":
+		return errors.New("apply_schema_version cannot be empty")
+	case r.Outcome != Success:
+		return fmt.Errorf("outcome is %q", r.Outcome)
+	case rule.IsAbsolute(r.TargetRoot):
+		return fmt.Errorf("absolute path in target_root: %q", r.TargetRoot)
+	case !slices.IsSortedFunc(r.Operations, byPath) || !slices.IsSortedFunc(r.Violations, byRule):
+		return errors.New("operation_results or violations are not sorted")
+	case r.Summary != sum:
+		return errors.New("summary does not count the operations")
+	}
+	return nil
+}
+
+func isHash(h *string) bool { return h == nil || canon.IsSum(*h) }

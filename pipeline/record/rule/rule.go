@@ -1,0 +1,65 @@
+// Package rule has the report line that all verifiers share: which rule was
+// broken, where, and how, in the order that the specifications ask for.
+//
+// APPLY_SPEC 3.6 and 7.1, PROPOSAL_INTERNAL_SPEC 6.5 and 7.1.
+package rule
+
+import (
+	"cmp"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+)
+
+// A Violation is one broken rule. Path is what the verifier's format says it
+// is (a JSON path, a file's path, an action's id) and is left out when empty.
+type Violation struct {
+	RuleID  string `json:"rule_id"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+}
+
+// A Report is a verifier's whole answer, as it is printed.
+type Report struct {
+	OK         bool        `json:"ok"`
+	Violations []Violation `json:"violations,omitempty"`
+}
+
+// NewReport sorts the violations and says whether there are none.
+func NewReport(vs []Violation) Report {
+	Sort(vs)
+	return Report{OK: len(vs) == 0, Violations: vs}
+}
+
+// Sort orders violations by rule id, then path, each by UTF-16 code unit; those
+// that tie keep the order in which they were found.
+func Sort(vs []Violation) {
+	sort.SliceStable(vs, func(i, j int) bool {
+		return cmp.Or(canon.Compare(vs[i].RuleID, vs[j].RuleID), canon.Compare(vs[i].Path, vs[j].Path)) < 0
+	})
+}
+
+// A Finder gathers violations while a verifier walks its document.
+type Finder struct{ Found []Violation }
+
+// Add notes one violation; the message is made as fmt.Sprintf does.
+func (f *Finder) Add(id, path, format string, args ...any) {
+	f.Found = append(f.Found, Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Sorted returns what was found, in the order of Sort.
+func (f *Finder) Sorted() []Violation {
+	Sort(f.Found)
+	return f.Found
+}
+
+// IsAbsolute reports whether the verifiers take a path for an absolute one: it
+// begins with a slash or a drive letter.
+func IsAbsolute(p string) bool {
+	if strings.HasPrefix(p, "/") {
+		return true
+	}
+	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
+}
