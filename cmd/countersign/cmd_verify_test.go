@@ -12,7 +12,7 @@ import (
 // The packages' recorded answers, through the command.
 func TestVerifyVectors(t *testing.T) {
 	for noun, file := range map[string]string{
-		"patch": "pack/testdata/patch.json", "result": "applyresult/testdata/apply_result.json",
+		"patch": "pack/testdata/patch.json", "result": "applyverify/testdata/apply_result.json",
 		"proposal": "proposal/testdata/vectors.json",
 	} {
 		raw, err := os.ReadFile("../../pipeline/" + file)
