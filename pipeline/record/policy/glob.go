@@ -3,10 +3,9 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
@@ -37,39 +36,28 @@ type Glob struct {
 	shallow   bool   // does not match what is in a directory that it matches
 }
 
-// A part is a component of a glob: ** if deep, or a name, or where that has wildcards what they
-// come to as a regular expression.
+// A part is a component of a glob: **, or tokens.
 type part struct {
-	deep    bool
-	name    string
-	pattern *regexp.Regexp
+	deep   bool
+	tokens []globToken
 }
 
-func (p part) matches(name string) bool {
-	if p.pattern != nil {
-		return p.pattern.MatchString(name)
-	}
-	return p.name == name
+// A globToken matches one character, or with star any number of them. A class has those of which one,
+// in some case, is in ranges; negated, all others.
+type globToken struct {
+	star, any, class, negated bool
+	char                      rune // where it is none of these: folded unless the glob is exact
+	ranges                    [][2]rune
 }
 
 const mostGlob = 256 // characters
 
-// known are the globs that were read, by their text: an audit asks each transaction's Policy.
-var known sync.Map
-
 // ParseGlob reads a Glob. The error says what is wrong, not where it stood.
 func ParseGlob(s string) (Glob, error) {
-	if g, ok := known.Load(s); ok {
-		return g.(Glob), nil
-	}
 	if err := checkGlob(s); err != nil {
 		return Glob{}, err
 	}
-	g, err := parseGlob(s, false)
-	if err == nil {
-		known.Store(s, g)
-	}
-	return g, err
+	return parseGlob(s, false)
 }
 
 // ParseExactGlob reads a pattern of CODEOWNERS: case and Unicode form count.
@@ -104,7 +92,7 @@ func parseGlob(s string, exact bool) (Glob, error) {
 		case "**":
 			p.deep = true
 		default:
-			p, err = parsePart(name, exact)
+			p.tokens, err = parseTokens(name, exact)
 		}
 		if err != nil {
 			return Glob{}, fmt.Errorf("glob %q: %w", shorten(s), err)
@@ -153,7 +141,7 @@ func (g Glob) match(names []string) bool {
 			case !next[k]:
 			case p.deep:
 				g.reach(after, k)
-			case p.matches(name):
+			case matchName(p.tokens, name):
 				g.reach(after, k+1)
 			}
 		}
@@ -176,99 +164,132 @@ func (g Glob) reach(set []bool, k int) {
 	}
 }
 
-// parsePart reads a component of a glob. Plain characters are folded together, as an accent joins
-// the letter before.
-func parsePart(name string, exact bool) (p part, err error) {
-	var expr, plain strings.Builder
-	wild := false
+// parseTokens reads a component of a glob. Plain characters are folded together, as an accent
+// joins the letter before.
+func parseTokens(name string, exact bool) (out []globToken, err error) {
+	plain := ""
 	flush := func() {
-		text := plain.String()
 		if !exact {
-			text = casefold.Name(text)
+			plain = casefold.Name(plain)
 		}
-		p.name += text
-		expr.WriteString(regexp.QuoteMeta(text))
-		plain.Reset()
+		for _, c := range plain {
+			out = append(out, globToken{char: c})
+		}
+		plain = ""
 	}
 	for name != "" {
 		first, rest := name[0], name[1:]
 		if strings.IndexByte("*?[", first) >= 0 {
 			flush()
-			wild = true
 		}
 		switch first {
 		case '*':
-			expr.WriteString(".*")
-			name = strings.TrimLeft(rest, "*")
+			out, name = append(out, globToken{star: true}), strings.TrimLeft(rest, "*")
 		case '?':
-			expr.WriteString(".")
-			name = rest
+			out, name = append(out, globToken{any: true}), rest
 		case '[':
-			var class string
+			var class globToken
 			if class, name, err = parseClass(rest); err != nil {
-				return p, err
+				return nil, err
 			}
-			expr.WriteString(class)
+			out = append(out, class)
 		default:
 			if first == '\\' {
 				name = rest
 			}
 			if name == "" {
-				return p, errors.New(`ends in \, or has it before a slash`)
+				return nil, errors.New(`ends in \, or has it before a slash`)
 			}
 			_, size := utf8.DecodeRuneInString(name)
-			plain.WriteString(name[:size])
-			name = name[size:]
+			plain, name = plain+name[:size], name[size:]
 		}
 	}
 	flush()
-	if wild {
-		p.pattern, err = regexp.Compile(`(?s)\A` + expr.String() + `\z`)
-	}
-	return p, err
+	return out, nil
 }
 
-// classes are POSIX's, of ASCII as in git (wildmatch.c).
-var classes = strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit")
+// matchName matches a component. When it fails it goes back to the last star
+// only, which then takes one character more: an earlier star could not help.
+func matchName(tokens []globToken, name string) bool {
+	chars := []rune(name)
+	t, star, from := 0, -1, 0
+	for i := 0; i < len(chars); {
+		switch {
+		case t < len(tokens) && tokens[t].star:
+			star, from = t, i
+			t++
+		case t < len(tokens) && tokens[t].matches(chars[i]):
+			t, i = t+1, i+1
+		case star >= 0:
+			from++
+			t, i = star+1, from
+		default:
+			return false
+		}
+	}
+	for t < len(tokens) && tokens[t].star {
+		t++
+	}
+	return t == len(tokens)
+}
 
-// parseClass reads a class after its bracket, up to and with the closing one, as a regular
-// expression to which case is nothing.
-func parseClass(s string) (expr, rest string, err error) {
-	var b strings.Builder
-	b.WriteString("(?i:[")
+func (t globToken) matches(c rune) bool {
+	if !t.class {
+		return t.any || t.char == c
+	}
+	in := t.has(c)
+	for o := unicode.SimpleFold(c); o != c && !in; o = unicode.SimpleFold(o) {
+		in = t.has(o)
+	}
+	return in != t.negated
+}
+
+func (t globToken) has(c rune) bool {
+	return slices.ContainsFunc(t.ranges, func(r [2]rune) bool { return r[0] <= c && c <= r[1] })
+}
+
+// classes are the ranges of POSIX's, of ASCII as in git (wildmatch.c). Case does not count.
+var classes = map[string]string{
+	"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1F\x7F\x7F", "digit": "09", "graph": "!~",
+	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09afAF",
+}
+
+// parseClass reads a class after its bracket, up to and with the closing one.
+func parseClass(s string) (class globToken, rest string, err error) {
+	class.class = true
 	if s != "" && (s[0] == '!' || s[0] == '^') {
-		b.WriteByte('^')
-		s = s[1:]
+		class.negated, s = true, s[1:]
 	}
 	for first := true; ; first = false {
 		switch {
 		case s == "":
-			return "", "", errOpen
+			return class, "", errOpen
 		case s[0] == ']' && !first:
-			return b.String() + "])", s[1:], nil
+			return class, s[1:], nil
 		case strings.HasPrefix(s, "[:"):
 			name, rest, ok := strings.Cut(s[2:], ":]")
-			if !ok || !slices.Contains(classes, name) {
-				return "", "", fmt.Errorf("unknown class in %q", shorten("["+s))
+			if !ok || classes[name] == "" {
+				return class, "", fmt.Errorf("unknown class in %q", shorten("["+s))
 			}
-			b.WriteString("[:" + name + ":]")
+			for r := classes[name]; r != ""; r = r[2:] {
+				class.ranges = append(class.ranges, [2]rune{rune(r[0]), rune(r[1])})
+			}
 			s = rest
 		default:
 			low, rest, err := classChar(s)
 			if err != nil {
-				return "", "", err
+				return class, "", err
 			}
 			high := low
 			if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
 				if high, rest, err = classChar(rest[1:]); err != nil {
-					return "", "", err
+					return class, "", err
 				}
 			}
 			if high < low {
-				return "", "", fmt.Errorf("the range %c-%c is empty", low, high)
+				return class, "", fmt.Errorf("the range %c-%c is empty", low, high)
 			}
-			fmt.Fprintf(&b, `\x{%X}-\x{%X}`, low, high)
-			s = rest
+			class.ranges, s = append(class.ranges, [2]rune{low, high}), rest
 		}
 	}
 }

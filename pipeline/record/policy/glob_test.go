@@ -2,10 +2,12 @@ package policy_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -130,6 +132,22 @@ func TestT42Globs(t *testing.T) {
 				t.Errorf("%.20s… matches", glob)
 			}
 		}
+	}
+}
+
+// TestT42Classes: a Policy full of wide classes is read soon, as nothing goes through their characters.
+func TestT42Classes(t *testing.T) {
+	file := "protected: [{paths: ["
+	for i := 0; len(file) < 60<<10; i++ {
+		file += fmt.Sprintf("\"%d%s\",", i, strings.Repeat("[b-\U0001E942]", 40))
+	}
+	began := time.Now()
+	p, err := policy.Parse("", []byte(file+"a]}]"))
+	if err != nil || len(p.Needs([]string{"0b"}, false)) != 1 {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("reading the Policy took %s", took)
 	}
 }
 
