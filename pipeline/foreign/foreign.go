@@ -25,7 +25,7 @@ func Check(dir fs.FS) (found rule.Report, foreign bool) {
 	c := &checker{dir: dir}
 	c.read()
 	if ledger.CheckID(c.txID) == nil || c.chained() {
-		log, own := ledger.ReadOwn(dir, "")
+		log, own := ledger.ReadExported(dir)
 		if log != nil {
 			own = append(own, new(approval.Policies).Redo(dir, log)...)
 		}

@@ -18,12 +18,26 @@ const RuleNewer = "NEWER"
 
 // ReadOwn verifies the directory of a transaction, which must be of this program's making, so that a tamperer gains nothing by
 // dropping the chain: I1–I12, L1–L7, L9, L10, L20 and L24 (docs/formats.md). Of events that do not fold, the first that does not is
-// told. id is the transaction's; "" is a directory on a disk, which is any transaction's and has modes of its own. The log is nil
-// where the events cannot be read or ReadLog refuses them; something was found then.
+// told. id is the transaction's. The log is nil where the events cannot be read or ReadLog refuses them; something was found then.
 //
 // ReadOwn never fails on what the directory holds: whatever cannot be read is a violation.
 func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
-	c := &checker{dir: dir, modes: id != "", files: map[string]fs.FileMode{}}
+	c := &checker{dir: dir, modes: true, files: map[string]fs.FileMode{}}
+	c.check()
+	if c.txID != id {
+		c.Add("I2", TransactionFile, "transaction_id is %s, the directory is %s's", show(c.txID), id)
+	}
+	return c.log, c.Sorted()
+}
+
+// ReadExported is ReadOwn of a directory on a disk, which is any transaction's and has modes of its own.
+func ReadExported(dir fs.FS) (*Log, []rule.Violation) {
+	c := &checker{dir: dir, files: map[string]fs.FileMode{}}
+	c.check()
+	return c.log, c.Sorted()
+}
+
+func (c *checker) check() {
 	c.list()
 	raw, err := c.read(EventsFile)
 	if err != nil {
@@ -50,10 +64,6 @@ func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 	default:
 		c.ownRules()
 	}
-	if id != "" && c.txID != id {
-		c.Add("I2", TransactionFile, "transaction_id is %s, the directory is %s's", show(c.txID), id)
-	}
-	return c.log, c.Sorted()
 }
 
 // A checker goes by the log, which alone proves most rules.

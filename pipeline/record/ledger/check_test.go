@@ -57,6 +57,9 @@ func TestCheckValid(t *testing.T) {
 	if found := ledger.CheckOwn(d.files, txID); len(found) > 0 {
 		t.Errorf("our own, strictly: %v", found)
 	}
+	if _, found := ledger.ReadOwn(d.files, ""); rules(found) != "I2" { // whose it is has to be said
+		t.Errorf("without an id: %v", found)
+	}
 	if got := rules(ledger.CheckOwn(d.files, otherID)); got != "I2" {
 		t.Errorf("in another's place: %s", got)
 	}

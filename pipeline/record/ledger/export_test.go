@@ -6,9 +6,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// CheckOwn is what ReadOwn finds.
+// CheckOwn is what ReadOwn finds, or without an id ReadExported.
 func CheckOwn(dir fs.FS, id string) []rule.Violation {
 	_, found := ReadOwn(dir, id)
+	if id == "" {
+		_, found = ReadExported(dir)
+	}
 	return found
 }
 

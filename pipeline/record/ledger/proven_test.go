@@ -33,6 +33,9 @@ func bothWays(t *testing.T, dir fstest.MapFS) (found []rule.Violation, proven bo
 	loose := slices.DeleteFunc(foreign.Invariants(dir), func(v rule.Violation) bool { return v.RuleID == "I8" && strings.HasPrefix(v.Message, "apply/start") })
 	for _, id := range []string{"", txID, otherID} {
 		log, own := ledger.ReadOwn(dir, id)
+		if id == "" {
+			log, own = ledger.ReadExported(dir)
+		}
 		if proven = log != nil; len(own) == 0 && (!proven || len(loose) > 0) {
 			t.Errorf("ReadOwn finds nothing, and the walk %v", loose)
 		}
