@@ -1,6 +1,8 @@
 package approval_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
 // TestRedo: the record alone reports whether an apply was begun on enough
@@ -78,5 +81,28 @@ func TestRedo(t *testing.T) {
 				t.Errorf("%+v, want %q", found, c.want)
 			}
 		})
+	}
+}
+
+// TestT12People: a line of keys that is recorded in an unknown schema joins two accounts as well.
+func TestT12People(t *testing.T) {
+	log := record(t, agent, nil)
+	dir := fstest.MapFS{}
+	for i, schema := range []string{"countersign/key/1", "", "x"} {
+		line, err := canon.Line(approval.KeyDoc{Schema: schema, Line: fmt.Sprintf("ada%[1]d,bob%[1]d ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1tQmJ0xXJ5sX4m6cQdlqJ5H5rJqk2xQn0Zz3v7lM0b", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := ledger.ArtifactFile(strings.Repeat(fmt.Sprint(i), 64))
+		dir[name] = &fstest.MapFile{Data: line}
+		if err := log.Append(noon, &ledger.ArtifactStored{TransactionID: log.Transaction().TransactionID, Path: name, Kind: approval.KindKey}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	people := approval.People(dir, log, sshsig.Allowed{})
+	for i := range 3 {
+		if got := people(fmt.Sprintf("ada%d", i)); !slices.Contains(got, fmt.Sprintf("bob%d", i)) {
+			t.Errorf("ada%d is one with %q", i, got)
+		}
 	}
 }
