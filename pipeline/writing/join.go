@@ -160,7 +160,10 @@ func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
 		p = NextValidate(j.log)
 	case *ledger.ValidateComplete:
 		c := *q
-		c.ValidateID, p = ledger.Last[*ledger.ValidateStart](j.log).ValidateID, &c
+		if begun := ledger.Last[*ledger.ValidateStart](j.log); begun != nil {
+			c.ValidateID = begun.ValidateID
+		}
+		p = &c
 	case *ledger.StatusChange:
 		s, between := *q, []ledger.Status{ledger.Proposed, ledger.Awaiting} // a request moves between these two
 		if slices.Contains(between, s.From) && slices.Contains(between, tx.Status) {
@@ -178,10 +181,11 @@ func (j *Join) answers(at time.Time, d *ledger.ApprovalDecision) error {
 	if id, ok := j.renamed[asked]; ok {
 		d.ApprovalRequestID = id
 	}
-	if slices.ContainsFunc(OpenRequests(j.log), func(r ledger.ApprovalRequest) bool { return r.ApprovalRequestID == d.ApprovalRequestID }) {
-		return nil
+	q := j.log.Request(d.ApprovalRequestID)
+	if q == nil || slices.ContainsFunc(OpenRequests(j.log), func(r ledger.ApprovalRequest) bool { return r.ApprovalRequestID == d.ApprovalRequestID }) {
+		return nil // the log takes it, or says that nobody asked
 	}
-	if err := j.ask(at, asked, *j.log.Request(d.ApprovalRequestID), ledger.Event{}); err != nil {
+	if err := j.ask(at, asked, *q, ledger.Event{}); err != nil {
 		return err
 	}
 	d.ApprovalRequestID = j.renamed[asked]

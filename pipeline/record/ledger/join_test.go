@@ -69,6 +69,22 @@ func TestT10JoinAgain(t *testing.T) {
 	}
 }
 
+// TestJoinClosed: an approval of what the other side has closed since contradicts that.
+func TestJoinClosed(t *testing.T) {
+	common := len(proposed(t).Events())
+	closed := proposed(t, func(s *writing.Stage) {
+		s.Status(ledger.Superseded, "")
+		s.Event(&ledger.Close{TransactionID: txID, Status: ledger.Superseded})
+	})
+	ours := proposed(t, func(s *writing.Stage) {
+		s.Event(request("req_1"))
+		s.Event(decision("req_1", ledger.Approve))
+	})
+	if _, err := writing.NewJoin(closed, common).Add(ours, common, len(ours.Events())); err == nil {
+		t.Error("an approval was added to what is closed")
+	}
+}
+
 // TestRepeats: only a clean apply of what the other side has applied too repeats it. A denial, a further proposer or
 // anything that failed is never left out so (T03, T10).
 func TestRepeats(t *testing.T) {
