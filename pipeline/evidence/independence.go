@@ -110,15 +110,16 @@ func independent(c approval.Case) (Independence, string) {
 	if unasked {
 		return Untold, "who asked for it cannot be told: it was taken out of the record as if it were a secret"
 	}
+	lacks := func(v approval.Verdict) bool { return v.State != approval.Approved || v.BreakGlass }
 	shell := func(s ledger.Source) bool { return !signed.IsForge(s) && s.Signature == nil }
-	if decide(shell).State != approval.Approved {
+	if lacks(decide(shell)) {
 		return Untold, "a shell alone tells who approved it"
 	}
 	claimed := claimedAuthors(c.Log.Transaction().Pointers.Proposal)
 	names := func(s ledger.Source) bool {
 		return slices.ContainsFunc(claimed, func(a ledger.Actor) bool { return c.Is(s, a) })
 	}
-	if decide(names).State != approval.Approved {
+	if lacks(decide(names)) {
 		return Untold, "the change itself names who approved it as one of its authors"
 	}
 	return Yes, "approved by others than who proposed it"

@@ -98,11 +98,15 @@ func TestT79Independence(t *testing.T) {
 			x.artifact(approval.KindStanding, x.stand(ada, "write"))
 			return x.done()
 		}, evidence.No, "0 of 1"},
-		"proposed it too, afterwards":  {apply("version: 1", ledger.Proposal{}, again(people["ada"])), evidence.No, "0 of 1"},
-		"somebody else proposed it":    {apply("version: 1", ledger.Proposal{}, again(people["eve"])), evidence.Yes, ""},
-		"a shell proposed it too":      {apply("version: 1", ledger.Proposal{}, again(people["home"])), evidence.Untold, "a shell alone tells who proposed it"},
-		"who else cannot be read":      {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), evidence.Untold, "who proposed it"},
-		"a shell approved it":          {local("approvals: {local: true}", "ada"), evidence.Untold, "who approved it"},
+		"proposed it too, afterwards": {apply("version: 1", ledger.Proposal{}, again(people["ada"])), evidence.No, "0 of 1"},
+		"somebody else proposed it":   {apply("version: 1", ledger.Proposal{}, again(people["eve"])), evidence.Yes, ""},
+		"a shell proposed it too":     {apply("version: 1", ledger.Proposal{}, again(people["home"])), evidence.Untold, "a shell alone tells who proposed it"},
+		"who else cannot be read":     {apply("version: 1", ledger.Proposal{}, again(people["eve"]), func(x *pull) { delete(x.dir, x.log.Artifacts(ledger.KindAgain)[0].Path) }), evidence.Untold, "who proposed it"},
+		"a shell approved it":         {local("approvals: {local: true}", "ada"), evidence.Untold, "who approved it"},
+		"a shell approved it, and the glass was broken too": {func(t *testing.T) *pull {
+			return applied(t, "approvals: {local: true, break_glass: [ada]}", ledger.Proposal{}, talk(comment("/approve --break-glass "+own+" the site is down")), nil,
+				func(x *pull) { x.decide("fileChange", spoken(t, "bob local")[0]) }).done()
+		}, evidence.Untold, "who approved it"},
 		"named as its author":          {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "ADA", Email: "x@example.org", Date: "2026-01-05T12:00:00Z"}}), evidence.Untold, "names who approved"},
 		"named by a forge's address":   {apply("version: 1", ledger.Proposal{Kind: "patch", Author: &ledger.Author{Name: "x", Email: "1+old@users.noreply.github.com", Date: "2026-01-05T12:00:00Z"}}), evidence.Untold, "names who approved"},
 		"declared":                     {apply("version: 1", ledger.Proposal{Declared: []string{"Co-authored-by: Ada <ada@example.org>"}}), evidence.Untold, "names who approved"},
