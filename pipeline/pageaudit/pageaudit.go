@@ -147,7 +147,7 @@ func (p *pages) Version(v audit.Version) {
 // transaction compares the transaction's page as a version leaves it, and returns the version of pages that the version's program
 // wrote, 0 where it is not known.
 func (p *pages) transaction(v audit.Version) int {
-	file, written := path.Join(ledger.Dir(v.Transaction.TransactionID), ledger.ReadmeFile), false
+	file, written := path.Join(ledger.Dir(v.ID), ledger.ReadmeFile), false
 	p.mu.Lock()
 	entry, known := p.own[file]
 	p.mu.Unlock()

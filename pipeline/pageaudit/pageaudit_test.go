@@ -313,6 +313,36 @@ func TestT77T96PageChecked(t *testing.T) {
 	}
 }
 
+// T77 A page is that of its directory, whosever events are there.
+func TestT77EventsOfAnother(t *testing.T) {
+	v := play(t, 2, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) })
+	events := func(e writing.Entry) string { name, _, _ := e.Record(); return name }
+	var whole, reviewed []writing.Entry // all that a life of several commits has, and of one
+	for _, e := range v.entries {
+		if events(e) == events(v.entries[0]) {
+			whole = append(whole, e)
+		} else {
+			reviewed = append(reviewed, e)
+		}
+	}
+	if len(whole) == 1 {
+		whole, reviewed = reviewed, whole
+	}
+	first, second := events(whole[0]), events(reviewed[0])
+	reviewed[0].Files[second] = whole[0].Files[first]
+	r, err := pageaudit.Run(v, audit.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]bool{}
+	for _, f := range r.Pages.Findings {
+		pages[f.Path] = true
+	}
+	if page := func(events string) string { return path.Join(path.Dir(events), ledger.ReadmeFile) }; !pages[page(second)] || pages[page(first)] {
+		t.Errorf("%+v", r.Pages.Findings)
+	}
+}
+
 // T77 A program that writes pages of a version leaves no table of that version, or of an older one, alone: what it records is
 // in them, and an audit tells where not.
 func TestT77TableLeftAlone(t *testing.T) {

@@ -88,9 +88,10 @@ type View interface {
 	End() (notChecked int)
 }
 
-// A Version is what a commit did to a transaction: the events up to it, what they fold to, and whether it brought the first of them;
-// Dir is the directory as the last commit leaves it, and Denials are the files that this one adds to denied/.
+// A Version is what a commit did to the transaction of an ID: the events up to it, what they fold to, which may be of another
+// one, and whether it brought the first of them; Dir is the directory as the last commit leaves it, and Denials are the files that this one adds to denied/.
 type Version struct {
+	ID          string
 	Commit      history.ID
 	Age         int
 	Dir         fs.FS

@@ -36,7 +36,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 				denials[ch.Path] = l.content[ch.New.ID]
 			}
 		}
-		l.view.Version(Version{v.commit, v.age, directory{l.files, l.content}, l.log.Payloads()[:to], tx, from == 0, denials, v.pages})
+		l.view.Version(Version{l.id, v.commit, v.age, directory{l.files, l.content}, l.log.Payloads()[:to], tx, from == 0, denials, v.pages})
 	}
 	for _, ch := range v.changes {
 		if ch.Old != (history.Entry{}) || ch.Path == ledger.EventsFile || ch.Path == ledger.TransactionFile {
