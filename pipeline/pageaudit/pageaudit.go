@@ -151,7 +151,8 @@ func (p *pages) transaction(v audit.Version) int {
 	p.mu.Lock()
 	entry, known := p.own[file]
 	p.mu.Unlock()
-	if former, err := p.Former(file); !known && err == nil {
+	if !known {
+		former, _ := p.Former(file) // what cannot be read was told
 		entry = former[file]
 	}
 	for _, ch := range v.Pages {
