@@ -199,7 +199,7 @@ func (r *Record) Before(n int, ref ledger.PolicyRef) (c Case, err error) {
 	if c, err = r.At(n, at, p); err != nil {
 		return c, err
 	}
-	if c.PullRequest {
+	if c.Log.Transaction().Pointers.Proposal.PullRequest != 0 {
 		s, err := r.Standing(c.Log)
 		if err != nil {
 			return c, err

@@ -34,7 +34,7 @@ func newPull(t *testing.T, file string, proposed ledger.Proposal) *pull {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proposed.PatchID, proposed.PullRequest = thePatch, 12
+	proposed.PatchID, proposed.PullRequest = thePatch, cmp.Or(proposed.PullRequest, 12)
 	x := &pull{t: t, log: &ledger.Log{}, dir: fstest.MapFS{}, now: noon}
 	doc := artifact.Policy(p, strings.Repeat("a", 40), true)
 	x.ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256}
@@ -213,6 +213,14 @@ func TestStandingLocal(t *testing.T) {
 		x.begin()
 		x.want(want)
 	}
+}
+
+// TestStandingOfNoPull: a number that no pull request has is none of a change without one.
+func TestStandingOfNoPull(t *testing.T) {
+	x := newPull(t, "version: 1", ledger.Proposal{PullRequest: -1})
+	x.decide("fileChange", spoken(t, "ada local")[0])
+	x.begin()
+	x.want("L17")
 }
 
 // TestStandingOfEachApply: none, and one of an apply before.
