@@ -252,7 +252,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Gated, to forge.Side) (string, error) {
 	tx := g.Transaction()
 	base := tx.Pointers.Proposal.BaseCommit
-	set, err := reviewed.Source{Repo: s.Runner.Repo}.On(ctx, g.Ledger.Tree, tx, base)
+	set, err := reviewed.Source{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, g.Ledger.Tree, tx, base)
 	if err != nil {
 		return "", err
 	}
@@ -448,7 +448,7 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 	if err != nil {
 		return "", err
 	}
-	set, err := reviewed.Source{Repo: s.Runner.Repo}.On(ctx, s.ledger.Tree, tx, tip)
+	set, err := reviewed.Source{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, s.ledger.Tree, tx, tip)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit), err == nil && set.ID() != tx.PatchID():
