@@ -27,7 +27,7 @@ var (
 	buildFlags = []string{
 		"-trimpath", "-buildvcs=false", "-ldflags=-s -w",
 		"-gcflags=all=-l", "-gcflags=runtime=", "-gcflags=github.com/pjbgf/...=", "-gcflags=compress/flate=", "-gcflags=bytes=", "-gcflags=internal/runtime/maps=",
-		"-gcflags=./gitstore/packfile=", "-gcflags=./gitstore/lineage=", "-gcflags=./gitstore/object=",
+		"-gcflags=./pipeline/record/canon=", "-gcflags=./gitstore/packfile=", "-gcflags=./gitstore/lineage=", "-gcflags=./gitstore/object=",
 	}
 	buildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
 )
