@@ -247,11 +247,11 @@ func parseTime(text string, unknown time.Duration) (time.Time, error) {
 	digits, utc := strings.CutSuffix(text, "Z")
 	layouts := map[int]string{8: "20060102", 12: "200601021504", 14: "20060102150405"}
 	at, err := time.Parse(layouts[len(digits)], digits)
-	if err != nil || layouts[len(digits)] == "" {
-		return time.Time{}, errors.New("not a time such as 20060102Z or 20060102150405Z")
-	}
 	if !utc {
 		at = at.Add(unknown)
+	}
+	if err != nil || layouts[len(digits)] == "" || at.Unix() <= 0 { // ssh-keygen reads none of these, and the zero time would bound nothing
+		return time.Time{}, errors.New("not a time such as 20060102Z or 20060102150405Z")
 	}
 	return at, nil
 }

@@ -86,6 +86,9 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{`a@b valid-after="0x7fffffff" KEY`, "not a time"},
 		{`a@b valid-after="+0260101Z" KEY`, "not a time"},
 		{`a@b valid-after="20260101Z",valid-before="20260101Z" KEY`, "not after valid-after"},
+		{`a@b valid-before="00010101Z" KEY`, "not a time"}, // the zero time, which bounds nothing
+		{`a@b valid-before="19700101Z" KEY`, "not a time"}, // as for ssh-keygen
+		{`a@b valid-before="19700101" KEY`, "not a time"},
 		{`"a@b KEY`, "quotes must be around all"},
 		{`"a@b"KEY`, "quotes must be around all"},
 		{`a"@b" KEY`, "quotes must be around all"},

@@ -80,7 +80,8 @@
 //	                namespaces="git,..."     patterns; without it, all
 //	                valid-after="<time>"     the key is valid from this second
 //	                valid-before="<time>"    the key is valid to this second
-//	              A time is YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ, in UTC.
+//	              A time is YYYYMMDDZ, YYYYMMDDHHMMZ or YYYYMMDDHHMMSSZ, in UTC,
+//	              after 19700101Z.
 //	              Without the Z ssh-keygen takes the zone of the machine that
 //	              reads it; here the key is valid when it is in every zone.
 //	key           its type, and its bytes in base64
