@@ -223,7 +223,9 @@ class Line:
 def key_time(text, hours):  # S-44
     m = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A)
     need(m, "S-44: time")
-    return seconds(*(g or 0 for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
+    t = seconds(*(g or 0 for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
+    need(t > 0, "S-44: time")
+    return t
 
 
 AUTHORITY = re.compile(  # S-40
