@@ -101,6 +101,9 @@ func patchMakes(g *generator) {
 		g.bad("make", "P-1", "mode "+mode+" after", "a file is added", tree(m{}, m{"d/a": m{"mode": mode, "content": content}}))
 	}
 	g.bad("make", "P-2", "nothing at all", "a file is added", tree(m{}, m{}))
+	g.good("make", "P-2", "make: a file, the same before and after, is not touched", tree(m{"B": "one\n", "l": "x"}, m{"l": "x"}), nil)
+	g.bad("make", "P-2 P-3 P-4", "make: a path that is refused, the same before and after", "make: a file, the same before and after, is not touched", tree(m{"B": "one\n", ".git/x": "1\n"}, m{".git/x": "1\n"}))
+	g.bad("make", "P-1 P-2", "make: a link, the same before and after", "make: a file, the same before and after, is not touched", tree(m{"B": "one\n", "l": m{"mode": "120000", "content": "x"}}, m{"l": m{"mode": "120000", "content": "x"}}))
 	g.bad("make", "P-2", "the same before and after", "one line of a text is another", tree(m{"a.txt": "x\n"}, m{"a.txt": "x\n"}))
 	g.good("make", "P-2", "a file that stays the same is left out", tree(m{"a": "x\n", "b": "y\n"}, m{"a": "x\n", "b": "z\n"}), nil)
 	g.bad("make", "P-3 P-4", "a path with two dots is added", "a file is added", tree(m{}, m{"d/../a": "x\n"}))
