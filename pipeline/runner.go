@@ -1,5 +1,5 @@
-// Package pipeline has the four stages of a transaction: review, gate, apply
-// and validate. A Runner puts the pure rooms together over the few interfaces
+// Package pipeline has the stages of a transaction from the gate on: gate, apply and
+// validate; package review has the one before. A Runner puts the pure rooms together over the few interfaces
 // it needs; it reads no clock, no environment and no files by itself.
 package pipeline
 
