@@ -21,7 +21,7 @@ import (
 // review counts as well, of a commit in Heads, the commits whose diff is the
 // patch.
 //
-// since is the first second that is surely after the transaction began: an
+// Since is the first second that is surely after the transaction began: an
 // approval from before is of an earlier one with the same bytes, and its effect
 // may have been undone since. In gate-only it bounds green reviews alone, which
 // name no bytes. The zero time sets no bound; denials have none.

@@ -1,7 +1,7 @@
 // Package evidence makes what an auditor asks of a change-management control: each change
 // that came to a branch in a period, who proposed it, who approved it, whether these were others, which
 // checks ran, and first of all what is not as it should be. It is pure: the branch is judged
-// (package commits), the ledger audited and read by the caller.
+// (package explain), the ledger audited and read by the caller.
 //
 // A Report has one table, its Rows. What could not be told is a row of it too: a repository that
 // nobody could read, a ledger that does not verify. So an empty table says that nothing changed, and

@@ -230,7 +230,7 @@ func (m *moment) asksTheSame(p policy.Policy) bool {
 			Needs     []policy.Need      `json:"needs"`
 		}{p.Approvals, p.Bots, p.Secrets.Mode, p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)})
 		if err != nil {
-			panic("approval: encoding what a Policy asks: " + err.Error())
+			panic("replay: encoding what a Policy asks: " + err.Error())
 		}
 		return string(line)
 	}

@@ -215,7 +215,7 @@ func (c Case) Decide() Verdict {
 			Decision: d.Decision, Fingerprint: d.Fingerprint, Author: d.Source.Author,
 			Source: d.Source.Kind, CreatedAt: d.Source.CreatedAt, Said: d.Reason, Recorded: true,
 		}
-		j.Asked = c.AskedFor(d.Source)
+		j.Asked = c.askedFor(d.Source)
 		if d.Source.Signature != nil {
 			j.SignedBy = d.Source.Signature.KeyFingerprint
 		}

@@ -156,7 +156,7 @@ func (c Case) part(s ledger.Source) string {
 	switch names := func(p policy.Part) bool { return slices.Contains(c.Policy.Approvals.Independent, p) }; {
 	case names(policy.Proposing) && c.Wrote(s):
 		return "proposed" + alone
-	case names(policy.Requesting) && c.AskedFor(s):
+	case names(policy.Requesting) && c.askedFor(s):
 		return "asked for" + alone
 	}
 	return ""
@@ -173,8 +173,8 @@ func (c *Case) ask(all []ledger.Requester) {
 // Unnamed reports whether a person's name was taken out of the record as if it were a secret.
 func Unnamed(a ledger.Actor) bool { return a.Redacted() || strings.Contains(a.Login, "<REDACTED:") }
 
-// AskedFor reports whether the author of an approval is one of them.
-func (c Case) AskedFor(s ledger.Source) bool {
+// askedFor reports whether the author of an approval is one of them.
+func (c Case) askedFor(s ledger.Source) bool {
 	return slices.ContainsFunc(c.asked, func(a ledger.Actor) bool { return c.Is(s, a) })
 }
 

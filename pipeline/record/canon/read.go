@@ -260,7 +260,7 @@ func (r *reader) escape(out []byte) ([]byte, error) {
 	return append(out, 0xED, 0x80|byte(unit>>6)&0x3F, 0x80|byte(unit)&0x3F), nil // WTF-8
 }
 
-// unit reads uXXXX.
+// unit reads the letter u and four hex digits: a UTF-16 code unit.
 func (r *reader) unit(at int) (rune, bool) {
 	if at+5 > len(r.text) || r.text[at] != 'u' {
 		return 0, false
