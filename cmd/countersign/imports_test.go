@@ -65,7 +65,7 @@ var mayImport = map[string][]string{
 	"pipeline/code":   {"pipeline/record/patch"},
 	"pipeline/record/policy": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch/casefold",
-		"pipeline/record/patch/regular", "github.com/goccy/go-yaml",
+		"pipeline/record/patch/regular", "pipeline/record/visible", "github.com/goccy/go-yaml",
 	},
 	"pipeline/record/approval": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule",
@@ -177,7 +177,7 @@ var mayImport = map[string][]string{
 	"gitstore/attributes":    {"gitstore/ignore"},
 	"gitstore/filter":        {},
 	"gitstore/status":        {"gitstore/attributes", "gitstore/ignore", "gitstore/index", "github.com/go-git/go-git/v5", "golang.org/x/sys"},
-	"pipeline/record/sshsig": {"pipeline/record/lazyregexp", "golang.org/x/crypto"},
+	"pipeline/record/sshsig": {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
 	"gitstore/wire":          {"pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
 		"gitstore/attributes", "gitstore/bundle", "gitstore/filter", "gitstore/git", "gitstore/ignore", "gitstore/index", "gitstore/lineage",

@@ -93,12 +93,8 @@ def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
 
 
-def shown(ch):  # Y-1
-    return " " <= ch <= "~" or printable(ch) and not HIDDEN.match(ch)
-
-
 def visible(ch):  # U-3
-    return shown(ch) and ch not in BLANK
+    return " " <= ch <= "~" or printable(ch) and not HIDDEN.match(ch) and ch not in BLANK
 
 
 def one_line(text, n):  # U-4

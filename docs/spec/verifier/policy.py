@@ -140,7 +140,7 @@ PLAIN = [re.compile(  # in blocks, in flow collections
 
 
 def check_text(text):  # Y-1
-    need(all(map(core.shown, text)), "Y-1: character")
+    need(all(map(core.visible, text)), "Y-1: character")
     return text
 
 

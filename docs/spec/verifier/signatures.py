@@ -189,7 +189,7 @@ class Line:
 
     def __init__(self, text):
         m = FIELDS.fullmatch(text.lstrip(" \t"))
-        need(m and all(c == "\t" or core.printable(c) for c in text), "S-41: fields or characters")
+        need(m and all(c == "\t" or core.visible(c) for c in text), "S-41: fields or characters")
         quoted, bare, options, kind, key = m.groups()
         found = [(n.lower(), v) for n, v in re.findall(OPTION, options or "")]
         v = dict(found)

@@ -212,6 +212,7 @@ func TestProblemBytes(t *testing.T) {
 		"\ufeffversion: 1":                     "x.yml:1:1: the character U+FEFF does not show",
 		"version: 1 # \u202e":                  "x.yml:1:14: the character U+202E does not show",
 		"é: \u200b":                            "x.yml:1:4: the character U+200B does not show",
+		"a: \u2800":                            "x.yml:1:4: the character U+2800 does not show",
 		"version: \xff":                        "x.yml:1:10: the file is not UTF-8",
 		"bots: [\"a\\u200bb\"]":                "x.yml:1:8: bots[0]: the character U+200B does not show",
 		"bots: [\"a\\nb\"]":                    "x.yml:1:8: bots[0]: the character U+000A does not show",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -14,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
 // A kind is what a node of the file is; its text is what an error calls it.
@@ -168,7 +169,7 @@ func unshown(s string, lines bool) (at int, why string) {
 		case lines && (c == '\n' || strings.HasPrefix(s[i:], "\r\n")):
 		case lines && c == '\t':
 			return i, "a tab; YAML is indented with spaces"
-		case !unicode.IsPrint(c), unicode.In(c, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		case !visible.Rune(c):
 			return i, fmt.Sprintf("the character U+%04X does not show", c)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
 // Allowed is a list of who may sign, with which keys. The zero Allowed allows
@@ -54,7 +54,7 @@ func ParseAllowedSigners(data []byte) (Allowed, error) {
 			a.lines = append(a.lines, line)
 		case err != errAuthority: // such a line lists no signer's own key, and no certificate is taken
 			a.unread = append(a.unread, fmt.Errorf("line %d: %w", number, err))
-			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !unicode.IsPrint(r) }) {
+			for _, word := range strings.FieldsFunc(trimmed, func(r rune) bool { return strings.ContainsRune(blank+`,"`, r) || !visible.Rune(r) }) {
 				a.doubts = append(a.doubts, named(word))
 			}
 		}
@@ -93,7 +93,7 @@ const blank = " \t"
 
 // parse reads the text of a line.
 func (l *Line) parse() error {
-	if !utf8.ValidString(l.Text) || strings.ContainsFunc(l.Text, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) {
+	if !utf8.ValidString(l.Text) || strings.ContainsFunc(l.Text, func(r rune) bool { return r != '\t' && !visible.Rune(r) }) {
 		return errors.New("it holds characters that cannot be seen")
 	}
 	names, rest := cutField(l.Text)

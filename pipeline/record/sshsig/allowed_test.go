@@ -100,6 +100,7 @@ func TestAllowedSignersRefused(t *testing.T) {
 		{"a@b,!*@b KEY", "they match nobody"},
 		{"a@b\x00 KEY", "cannot be seen"},
 		{"a@b\u202e KEY", "cannot be seen"},
+		{"a@b\u3164 KEY", "cannot be seen"},
 		{"\ufeffa@b KEY", "cannot be seen"},
 		{"a@b\xff KEY", "cannot be seen"},
 		{"a@b KEY\rc@d KEY", "cannot be seen"},

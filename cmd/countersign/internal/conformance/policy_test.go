@@ -84,7 +84,7 @@ func policyFiles(g *generator) {
 	good("Y-20", "witnesses of which none is required", "witnesses: {file: w, required: 0}\n", canonicalPolicy(`"version":1}`, `"version":1,"witnesses":{"file":"w"}}`))
 	good("Y-5", "spans in all units", "approvals: {max_age: 87600h}\n", canonicalPolicy(`"permission"`, `"max_age":"315360000s","permission"`))
 	for _, c := range []struct{ requires, note, text string }{
-		{"Y-1", "a tab", "version:\t1\n"}, {"Y-1", "a byte that is not UTF-8", "bots: [\"\xff\"]\n"}, {"Y-1 U-3", "a zero width space in a comment", "version: 1 # \u200b\n"}, {"Y-1 U-2", "a variation selector", "version: 1 # a\ufe0f\n"}, {"Y-1", "a byte order mark", "\ufeffversion: 1\n"},
+		{"Y-1", "a tab", "version:\t1\n"}, {"Y-1", "a byte that is not UTF-8", "bots: [\"\xff\"]\n"}, {"Y-1 U-3", "a zero width space in a comment", "version: 1 # \u200b\n"}, {"Y-1 U-3", "a braille pattern without dots", "version: 1 # \u2800\n"}, {"Y-1 U-2", "a variation selector", "version: 1 # a\ufe0f\n"}, {"Y-1", "a byte order mark", "\ufeffversion: 1\n"},
 		{"Y-1", "CR alone ends a line", "version: 1\rbots: [a]\n"}, {"Y-1", "a no-break space", "version:\u00a01\n"},
 		{"Y-2", "nothing", ""}, {"Y-2", "a comment alone", "# nothing\n"}, {"Y-2", "a second document", "version: 1\n---\nversion: 1\n"}, {"Y-2", "an anchor", "bots: &b [a]\n"}, {"Y-2", "an alias", "bots: *b\n"}, {"Y-2", "a merge key", "approvals: {<<: {required: 1}}\n"},
 		{"Y-2", "a tag", "version: !!int 1\n"}, {"Y-2", "a directive", "%YAML 1.2\n---\nversion: 1\n"}, {"Y-2", "a block scalar", "sandbox: |\n  read-only\n"}, {"Y-2", "a folded scalar", "sandbox: >\n  read-only\n"}, {"Y-2", "a scalar over two lines", "sandbox: read\n  only\n"},
