@@ -72,19 +72,14 @@ func AddID(sets map[string][]string, key, id string) {
 // ReadStanding reads what an apply recorded of its approvals: the last before it.
 func ReadStanding(tree fs.FS, log *ledger.Log) (*approval.Standing, error) {
 	id := log.Transaction().TransactionID
-	last := ""
-	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
-		if a.Kind == approval.KindStanding {
-			last = a.Path
-		}
-	}
 	var s approval.Standing
-	raw, err := ledger.ReadFile(tree, id, last)
-	if err == nil {
-		err = format.Unmarshal("it", raw, &s)
-	}
-	if err == nil && s.Schema != approval.Schema(approval.KindStanding) {
-		err = errors.New("its schema is unknown")
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	all := log.Artifacts(approval.KindStanding)
+	switch {
+	case err == nil && len(all) == 0:
+		err = errors.New("it is not recorded")
+	case err == nil:
+		err = approval.ReadArtifact(dir, all[len(all)-1], &s, &s.Schema)
 	}
 	if err != nil {
 		return nil, &ledger.CorruptError{ID: id, Err: fmt.Errorf("what its approvals were when it was applied: %w", err)}
