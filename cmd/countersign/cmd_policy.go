@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/plain/warn"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/seal"
@@ -107,11 +107,11 @@ func (a *App) showPolicy(p policy.Policy, file, commit string) error {
 	if file == "" {
 		text = fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit)
 	}
-	for _, w := range warn.Of(p) {
+	for _, w := range plain.Warnings(p) {
 		text += "warning: " + w + "\n"
 	}
 	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
-	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": warn.Of(p)}, text)
+	return a.result(document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": plain.Warnings(p)}, text)
 }
 
 func (a *App) policyExplain(ctx context.Context, f reviewFlags) error {

@@ -261,9 +261,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/input", "pipeline/lookup", "pipeline/plain",
-		"pipeline/plain/warn", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/risk",
-		"pipeline/secret", "pipeline/writing", "report", "github.com/modelcontextprotocol/go-sdk",
+		"pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/risk", "pipeline/secret",
+		"pipeline/writing", "report", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/verify/internal/worker": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/record/audit"},
 	"cmd/verify":                 {},
@@ -278,7 +278,7 @@ var mayImport = map[string][]string{
 		"pipeline/applyresult", "pipeline/artifact", "pipeline/attest", "pipeline/batch", "pipeline/checks", "pipeline/checks/workshop",
 		"pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/evidence", "pipeline/explain", "pipeline/foreign", "pipeline/forge",
 		"pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/online", "pipeline/pack", "pipeline/page", "pipeline/pageaudit",
-		"pipeline/parallel", "pipeline/plain", "pipeline/plain/warn", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/parallel", "pipeline/plain", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/replay", "pipeline/review", "pipeline/reviewed",
@@ -319,7 +319,6 @@ var mayImport = map[string][]string{
 		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy",
 	},
-	"pipeline/plain/warn": {"pipeline/plain", "pipeline/record/policy"},
 }
 
 // onlyForTests are packages that nothing but tests may import.

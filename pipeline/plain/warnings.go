@@ -1,18 +1,16 @@
-// Package warn says what in a valid Policy does not come to what its author may think. It is pure.
-package warn
+package plain
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// Of returns what a valid Policy says that does not come to what whoever wrote it may
+// Warnings returns what a valid Policy says that does not come to what whoever wrote it may
 // think: a merge that is never made, security keys that are asked for of those who sign, where
 // nobody has to sign, and signatures where nothing says whose count.
-func Of(p policy.Policy) []string {
+func Warnings(p policy.Policy) []string {
 	out := mergeWarnings(p)
 	a := p.Approvals
 	signing := a.Signing()
@@ -60,7 +58,7 @@ func mergeWarnings(p policy.Policy) []string {
 	switch {
 	case p.Apply.Merge != "" && p.Apply.To != policy.ToPullRequest:
 		out = append(out, "apply.merge: it says nothing without apply.to: pull_request")
-	case p.Apply.Merge == policy.MergeAuto && !plain.Merges(p):
+	case p.Apply.Merge == policy.MergeAuto && !Merges(p):
 		out = append(out, "apply.merge: auto merges nothing beside commands.run, as nothing runs these on the merge: a person merges")
 	}
 	return out

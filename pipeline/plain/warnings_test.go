@@ -1,4 +1,4 @@
-package warn_test
+package plain_test
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/pipeline/plain/warn"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -43,7 +42,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		got := warn.Of(p)
+		got := plain.Warnings(p)
 		if !slices.EqualFunc(got, want, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/plain/warn"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -87,7 +87,7 @@ func (c *call) policy(ctx context.Context) (any, error) {
 		file = ""
 	}
 	p := rules.Policy
-	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, warn.Of(p)...)}, nil
+	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, plain.Warnings(p)...)}, nil
 }
 
 func (c *call) tip(ctx context.Context) (any, error) {
