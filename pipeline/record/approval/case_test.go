@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -454,24 +453,6 @@ func TestCaseJSON(t *testing.T) {
 		`"reason":"1 of 1 approvals; secrets_override: 0 of 1","verdict":"pending"}`
 	if err != nil || string(line) != want {
 		t.Errorf("%v\ngot  %s\nwant %s", err, line, want)
-	}
-}
-
-// A reason is a sentence with a subject.
-func TestWhy(t *testing.T) {
-	for reason, want := range map[string]string{
-		"is not signed, which the Policy asks for: x": "it is not signed, which the Policy asks for: x",
-		"names another patch":                         "it names another patch",
-		"taken back by a later review":                "it was taken back by a later review",
-		"expired":                                     "it has expired",
-		"has no author":                               "it has no author",
-		"has no permission, write needed":             "its author has no permission, write needed",
-		"its author is the proposer":                  "its author is the proposer",
-		"the Policy refuses secrets":                  "the Policy refuses secrets",
-	} {
-		if got := plain.Why(approval.Judged{Reason: reason}); got != want {
-			t.Errorf("%q is %q", reason, got)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package approval_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,31 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
-
-func TestNewDrift(t *testing.T) {
-	for _, c := range []struct {
-		name             string
-		changed, touched string
-		beside           int
-		names            string
-	}{
-		{"nothing", "", "a.go", 0, ""},
-		{"elsewhere", "b/x.go c.go", "a/y.go", 0, ""},
-		{"beside", "a/z.go c.go a/x.go", "a/y.go", 2, "a/x.go a/z.go"},
-		{"below is not beside", "a/b/x.go", "a/y.go", 0, ""},
-		{"above is not beside", "x.go", "a/y.go", 0, ""},
-		{"at the root", "x.go a/y.go", "z.go", 1, "x.go"},
-		{"a touched file is none", "a/y.go", "a/y.go", 0, ""},
-		{"of a rename both directories", "a/1 b/1", "a/old b/new", 2, "a/1 b/1"},
-		{"a directory whose name begins the same", "ab/1", "a/y.go", 0, ""},
-		{"only the first are named", "a/7 a/6 a/5 a/4 a/3 a/2 a/1", "a/y", 7, "a/1 a/2 a/3 a/4 a/5"},
-	} {
-		want := approval.Drift{From: "f", To: "t", Commits: 3, Files: len(strings.Fields(c.changed)), Beside: c.beside, Names: strings.Fields(c.names)}
-		if got := artifact.Drift("f", "t", 3, strings.Fields(c.changed), strings.Fields(c.touched)); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", c.name, got, want)
-		}
-	}
-}
 
 // moved tells the drift since "head", on which approvals are made, "old", before
 // which nothing is known, and "new", which is the base now.

@@ -1,7 +1,6 @@
 package approval_test
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
@@ -272,24 +271,4 @@ func TestBreakGlassRedone(t *testing.T) {
 	x.artifact(approval.KindStanding, x.stand(said, "write"))
 	x.begin()
 	x.want("L17 apply/start does not ask for what")
-}
-
-// TestStandingDoc: what is written reads as it was.
-func TestStandingDoc(t *testing.T) {
-	s := artifact.Standing(noon, 12, "head")
-	for _, id := range []string{"10", "2", "10", ""} {
-		artifact.AddID(s.Teams, "acme/sec", id)
-	}
-	artifact.AddID(s.Owners, "x", "2")
-	s.Decisions = append(s.Decisions, artifact.Stood(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"}))
-	got, err := canon.Line(s)
-	want := `{"decisions":[{"approval_request_id":"req_1","permission":"write","reason":"its comment is gone","role":"maintainer","stands":false}],` +
-		`"head_commit":"head","owners":{"x":["2"]},"policy":{"commit":"","sha256":""},"pull_request":12,"read_at":"2026-01-05T12:00:00.000Z","schema":"countersign/standing/1","teams":{"acme/sec":["10","2"]}}` + "\n"
-	if err != nil || string(got) != want {
-		t.Errorf("%v\ngot  %swant %s", err, got, want)
-	}
-	var back approval.Standing
-	if err := canon.Unmarshal(bytes.TrimSpace(got), &back); err != nil {
-		t.Error(err)
-	}
 }
