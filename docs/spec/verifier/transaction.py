@@ -256,8 +256,8 @@ class Record(Findings):
         for n, p in self.of_type("approval/decision"):
             self.run("L18", self.evidence, n, p)
             self.run("L21", self.signed, n, p)
-        for n, p in self.of_type("apply/start"):
-            self.run("L3", self.approvals, n, p)
+        for _, p in self.of_type("apply/start"):
+            self.run("L3", self.start, p)
         for n, p in self.of_type("validate/complete" if self.gate else "apply/start"):
             self.run("L17", self.verdict, n, p)
         self.run("L24", self.again)
@@ -450,22 +450,9 @@ class Record(Findings):
         need(verdict.signed(pol) != "off", "S-30.5: signatures are off")
         need(verdict.hardware_allows(pol["approvals"], key, person), "S-29")
 
-    def approvals(self, n, p):  # E-37
-        m, decisions = self.proposal, self.of_type("approval/decision", before=n)
-        need(all(d["decision"] == "approve" for _, d in decisions), "E-37: denied")
-        need(p["patch_ids"] == [self.pid] and (p["files"] or []) == (m["target_files"] or []), "E-37: files")
-        secret, kinds = m["contains_secret_introductions"], set()
-        for e in p["approvals"] or []:
-            need(signatures.patch_of(e["fingerprint"]) == self.pid, "E-37: fingerprint")
-            glass, of = e["kind"] == "break_glass", e["fingerprint"].partition("patchset:")[0]
-            kinds.add("glass" if glass else of)
-            who = {d["source"]["author"]["id"] for _, d in decisions if d["fingerprint"] == e["fingerprint"]
-                   and (self.request(d)["kind"] == "break_glass") == glass and (d.get("reason") or not glass)}
-            if of == "secret:" or glass and secret:
-                who.discard(self.meta["proposer"]["id"])
-            need(len(who) >= max(1, e["required"]), "E-37: too few approved " + e["fingerprint"])
-        need("" in kinds or "glass" in kinds and kinds <= {"glass", "secret:"}, "E-37: patchset")
-        need(not secret or any(e["fingerprint"][:7] == "secret:" for e in p["approvals"]), "E-37: secret")
+    def start(self, p):  # E-37
+        files = self.proposal["target_files"] or []
+        need(p["patch_ids"] == [self.pid] and (p["files"] or []) == files, "E-37: patch, or files")
 
     def verdict(self, n, p):  # E-38
         v = verdict.at_event(self, n)

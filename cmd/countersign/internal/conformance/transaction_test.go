@@ -277,7 +277,7 @@ func wholeLife(g *generator) {
 		p, _ := r.find("approval/decision", 0)
 		p["fingerprint"] = "secret:" + p["fingerprint"].(string)
 	})
-	open.bad("E-23", "a decision that is neither", "L3 L9", set("approval/decision", 0, "decision", "abstain"))
+	open.bad("E-23", "a decision that is neither", "L9", set("approval/decision", 0, "decision", "abstain"))
 	open.bad("E-28", "a request of an unknown kind", "L9", set("approval/request", 0, "kind", "filechange"))
 	open.bad("E-28 P-40", "a request whose fingerprint is of another kind", "L9", set("approval/request", 0, "kind", "secrets_override"))
 	open.bad("E-28", "a request before the proposal", "L9", func(r *record) {
@@ -344,16 +344,16 @@ func wholeLife(g *generator) {
 	c.bad("E-34 E-35", "an outcome that is not that of the end", "L6", set("apply/complete", 0, "outcome", "PARTIAL"))
 	c.bad("E-35", "the end of an apply to another target", "L6", set("apply/complete", 0, "target", "refs/heads/main"))
 	// Approvals of the apply.
-	open.bad("E-37", "an apply without an approval", "L3 L17", func(r *record) {
+	open.bad("E-38", "an apply without an approval", "L17", func(r *record) {
 		_, at := r.find("approval/request", 0)
 		for range 4 {
 			r.drop(at)
 		}
 	})
-	open.bad("E-37", "an apply after a denial", "L3 L17", set("approval/decision", 0, "decision", "deny"))
-	open.bad("E-37", "an apply that asks for nothing", "L3 L17", set("apply/start", 0, "approvals", []any{}))
+	open.bad("E-38", "an apply after a denial", "L17", set("approval/decision", 0, "decision", "deny"))
+	open.bad("E-38", "an apply that asks for nothing", "L17", set("apply/start", 0, "approvals", []any{}))
 	open.bad("E-37", "an apply of other files", "L3", set("apply/start", 0, "files", []any{"dir/file0.txt", "other"}))
-	open.bad("E-37", "a secret that nobody approved", "L3 L17", func(r *record) { r.proposal(func(p m) { p["contains_secret_introductions"] = true }) })
+	open.bad("E-38", "a secret that nobody approved", "L17", func(r *record) { r.proposal(func(p m) { p["contains_secret_introductions"] = true }) })
 	open.bad("E-38 D-20", "a Policy that asks for two", "L17", func(r *record) { r.policy(canonicalPolicy(`"required":1`, `"required":2`)) })
 	open.bad("E-38 D-20", "a Policy that takes no local approvals", "L17", func(r *record) { r.policy(canonicalPolicy(`"permission"`, `"local":false,"permission"`)) })
 	open.bad("D-20 Y-21", "a Policy that is not in its canonical form", "L17", func(r *record) { r.policy(canonicalPolicy(`{"apply"`, `{ "apply"`)) })
