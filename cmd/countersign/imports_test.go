@@ -316,8 +316,8 @@ var mayImport = map[string][]string{
 	"pipeline/applyverify": {"pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
 	"pipeline/document":    {"pipeline/record/canon", "pipeline/record/rule"},
 	"pipeline/record": {
-		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy",
+		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
 	},
 }
 

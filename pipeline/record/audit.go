@@ -8,7 +8,8 @@ import (
 )
 
 // Known is what an auditor knows of a ledger beside the bundle. The zero Known knows
-// nothing: a bundle then only agrees with itself.
+// nothing: a bundle then only agrees with itself. Blanks are no zero: they are refused, or
+// nobody signed.
 type Known struct {
 	// Ref is the ledger's, "" where the bundle has one.
 	Ref string
@@ -21,8 +22,9 @@ type Known struct {
 
 // A Report is what an audit found. Sound says that the record breaks no rule, and
 // PagesAgree that the pages for people say what it does; nothing is decided by pages.
-// Findings are at most 1,000, by rule; Count is how many there are. Newer is the version of
-// Countersign that it takes to judge all of it, "" for this one.
+// Findings are of the record alone, at most 1,000, by rule; Count is how many there are.
+// Newer is the version of Countersign that it takes to judge all of it, "" for this one; then
+// it is not Sound, and if all findings are of the rule NEWER, not damaged either.
 type Report struct {
 	Sound, PagesAgree     bool
 	Tip                   string
@@ -33,9 +35,9 @@ type Report struct {
 }
 
 // Audit verifies the whole history of a ledger out of a Git bundle of size bytes, as "git
-// bundle create FILE refs/agent/ledger" writes it. What is wrong with the ledger is in the Report;
-// an error is of a bundle that cannot be read, or holds no ledger. It keeps up to
-// 1 GiB in memory, and stops at 8 GiB of objects.
+// bundle create FILE refs/agent/ledger" writes it. What is wrong with the ledger is in the
+// Report; an error is of a bundle that cannot be read or holds no ledger, and of a Known that
+// cannot be asked about. It keeps up to 1 GiB in memory, and stops at 8 GiB of objects.
 func Audit(from io.Reader, size int64, k Known) (Report, error) {
 	b, err := bundle.Read(from, size, bundle.Limits{Held: 1 << 30, Made: 8 << 30})
 	if err != nil {
@@ -49,7 +51,7 @@ func Audit(from io.Reader, size int64, k Known) (Report, error) {
 		Sound: r.OK, PagesAgree: r.Pages.OK, Tip: r.Tip, Commits: r.Commits, Transactions: r.Transactions, Count: r.Count, Newer: r.Newer,
 	}
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, Finding{f.RuleID, f.Path, f.Message})
+		out.Findings = append(out.Findings, Finding{f.RuleID, f.Commit, f.Path, f.Message})
 	}
 	return out, nil
 }

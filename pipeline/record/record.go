@@ -35,12 +35,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Record is one transaction of a ledger, which breaks no rule.
@@ -49,8 +53,20 @@ type Record struct {
 	log *ledger.Log
 }
 
-// A Finding is a broken rule of docs/spec/: its id, such as "L17", where, and why.
-type Finding struct{ Rule, Path, Message string }
+// A Finding is a broken rule of docs/spec/: its id, such as "L17", the commit of the
+// ledger and the path where, each "" where there is none, and why.
+type Finding struct{ Rule, Commit, Path, Message string }
+
+// String is the finding on one line.
+func (f Finding) String() string {
+	where := ""
+	for _, at := range []string{f.Commit, f.Path} {
+		if at != "" {
+			where += " " + patch.Quote(at)
+		}
+	}
+	return f.Rule + where + ": " + f.Message
+}
 
 // An UnsoundError says that a record breaks rules. Nothing that it says is to be believed.
 type UnsoundError struct {
@@ -59,17 +75,36 @@ type UnsoundError struct {
 }
 
 func (e *UnsoundError) Error() string {
-	f := e.Findings[0]
-	return fmt.Sprintf("transaction %s is not sound: %s %s: %s, and %d more", e.ID, f.Rule, f.Path, f.Message, len(e.Findings)-1)
+	more := ""
+	if n := len(e.Findings); n > 1 {
+		more = fmt.Sprintf(", and %d more", n-1)
+	}
+	return fmt.Sprintf("transaction %s is not sound: %s%s", e.ID, e.Findings[0], more)
+}
+
+// ErrNewer is of what only a newer Countersign can judge: neither sound nor damaged, and
+// never to be taken for approved (docs/spec/versions.md).
+var ErrNewer = errors.New("it cannot be judged here")
+
+// newer is an error, which is ErrNewer if it is of what a newer program wrote.
+func newer(err error) error {
+	if errors.As(err, new(*format.NewerError)) {
+		return fmt.Errorf("%w: %w", ErrNewer, err)
+	}
+	return err
 }
 
 // Open reads a transaction. files are those of a commit of the ledger, such as
-// "git archive refs/agent/ledger" writes; id is a ULID, the name of the transaction's
-// directory. A record that breaks a rule is an *UnsoundError. What one record does not
-// show is for Audit: whether the ledger's history was changed.
+// "git archive refs/agent/ledger" writes, and do not change while the Record is used; id is
+// a ULID after "tx_", the name of the transaction's directory. A record that breaks a rule
+// is an *UnsoundError, one of a newer version ErrNewer. What one record does not show is
+// for Audit: whether the ledger's history was changed.
 func Open(files fs.FS, id string) (*Record, error) {
 	if err := ledger.CheckID(id); err != nil {
 		return nil, err
+	}
+	if err := writing.CheckSchema(files); err != nil {
+		return nil, newer(err)
 	}
 	if _, err := fs.Stat(files, ledger.Dir(id)); err != nil {
 		return nil, fmt.Errorf("there is no transaction %s: %w", id, err)
@@ -78,29 +113,32 @@ func Open(files fs.FS, id string) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading transaction %q: %w", id, err)
 	}
-	if len(found) > 0 {
-		e := &UnsoundError{ID: id}
-		for _, f := range found {
-			e.Findings = append(e.Findings, Finding{f.RuleID, f.Path, f.Message})
-		}
-		return nil, e
+	e := &UnsoundError{ID: id}
+	for _, f := range found {
+		e.Findings = append(e.Findings, Finding{Rule: f.RuleID, Path: f.Path, Message: f.Message})
 	}
-	if log.Transaction().Pointers.Proposal == nil {
+	switch {
+	case slices.ContainsFunc(found, func(f rule.Violation) bool { return f.RuleID != ledger.RuleNewer }):
+		return nil, e
+	case len(found) > 0:
+		return nil, fmt.Errorf("%w: transaction %s: %s", ErrNewer, id, found[0].Message)
+	case log.Transaction().Pointers.Proposal == nil:
 		return nil, fmt.Errorf("transaction %s proposes nothing", id)
 	}
 	dir, err := fs.Sub(files, ledger.Dir(id))
 	return &Record{dir, log}, err
 }
 
-// State is what became of it: "proposed", "approved", "denied", "applied", "completed",
-// "superseded", "failed" or "interrupted" (docs/spec/transaction.md).
+// State is its status (docs/spec/transaction.md): "proposed" and "awaiting_approval",
+// "denied", "applied" and then "completed", "superseded", "failed" or "interrupted". It does
+// not say whether it is approved now: that takes the Policy of now.
 func (r *Record) State() string { return string(r.log.Transaction().Status) }
 
 // PatchID is the SHA-256 of the canonical bytes of the patch, 64 hex digits.
 func (r *Record) PatchID() string { return r.log.Transaction().PatchID() }
 
 // Files are the paths that the patch touches, both names of a renamed one.
-func (r *Record) Files() []string { return r.proposal().TargetFiles }
+func (r *Record) Files() []string { return slices.Clone(r.proposal().TargetFiles) }
 
 // Base is the commit that the patch was reviewed on, in hex digits.
 func (r *Record) Base() string { return r.proposal().BaseCommit }
@@ -126,7 +164,8 @@ func (r *Record) Patch() ([]byte, error) {
 var ErrRedacted = errors.New("the ledger has the patch only without its secrets")
 
 // PatchID returns the hash that people approve of a patch in canonical bytes
-// (docs/spec/patch.md). Bytes in any other form are an error.
+// (docs/spec/patch.md). Bytes of another form are an error; whether a change has these bytes
+// and no others shows only with the files before it.
 func PatchID(canonical []byte) (string, error) {
 	if _, err := patch.Parse(canonical); err != nil {
 		return "", err
@@ -135,27 +174,35 @@ func PatchID(canonical []byte) (string, error) {
 }
 
 // A Need is an approval that a change takes. Kind is "fileChange", "secrets_override" or
-// "protected_path"; Required is how many people it takes. Users and Teams are those who
-// may give it, none for anybody whom the Policy lets approve.
+// "protected_path"; Required is how many people it takes. Those in Users and Teams may give
+// it, and with Owners who owns each of Paths by CODEOWNERS; with none of the three anybody
+// whom the Policy lets approve.
 type Need struct {
 	Kind         string
 	Required     int
 	Signed       bool // only by a person's own key
 	Paths        []string
 	Users, Teams []string
+	Owners       bool
 }
 
-// Needs returns what the Policy of a commit's files asks of a change that touches paths;
-// secrets says that it adds what looks like some. A tree without a Policy has the
-// defaults; one whose Policy cannot be read is an error.
+// Needs returns what the Policy of a commit's files asks of a change that touches paths,
+// as Files has them; secrets says that it adds what looks like some. A tree without a
+// Policy has the defaults. A Policy that cannot be read is an error, one of a newer version
+// ErrNewer, and a path that no patch may touch is an error.
 func Needs(files fs.FS, paths []string, secrets bool) ([]Need, error) {
+	for _, path := range paths {
+		if err := patch.CheckPath(path); err != nil {
+			return nil, err
+		}
+	}
 	p, _, err := policy.Read(files)
 	if err != nil {
-		return nil, err
+		return nil, newer(err)
 	}
 	var out []Need
 	for _, n := range p.Needs(paths, secrets) {
-		out = append(out, Need{n.Kind, n.Required, n.Signed, n.Paths, n.Users, n.Teams})
+		out = append(out, Need{n.Kind, n.Required, n.Signed, n.Paths, n.Users, n.Teams, n.Owners})
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/record"
+	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
 // load is a directory in memory.
@@ -72,6 +74,18 @@ func TestT12Exactly(t *testing.T) {
 		},
 		"the tree before is another":      func(before, _ fstest.MapFS) { before["greet.txt"].Data = []byte("hi\n") },
 		"the tree before has a file less": func(before, _ fstest.MapFS) { delete(before, "README.md") },
+		"there is a submodule that is not checked out": func(_, after fstest.MapFS) {
+			after["sub"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		},
+		"both have a submodule that is not checked out": func(before, after fstest.MapFS) {
+			before["sub"], after["sub"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}, &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+		},
+		"both have a submodule that is checked out": func(before, after fstest.MapFS) {
+			before["sub/.git"], after["sub/.git"] = &fstest.MapFile{Data: []byte("gitdir: x\n")}, &fstest.MapFile{Data: []byte("gitdir: x\n")}
+			before["sub/f"], after["sub/f"] = &fstest.MapFile{}, &fstest.MapFile{}
+		},
+		"a file became two that differ in case": func(before, after fstest.MapFS) { after["readme.md"] = after["README.md"] },
+		"the patched file was executable":       func(before, _ fstest.MapFS) { before["greet.txt"].Mode = 0o755 },
 		"both have what is no file": func(before, after fstest.MapFS) {
 			before["s"], after["s"] = &fstest.MapFile{Mode: fs.ModeDevice}, &fstest.MapFile{Mode: fs.ModeDevice}
 		},
@@ -98,6 +112,100 @@ func TestT12Exactly(t *testing.T) {
 	after["same"].Data = []byte("greet.txt")
 	if r.Exactly(before, after) == nil {
 		t.Error("a link may lead elsewhere")
+	}
+}
+
+// TestT12ExactlyRedacted: a patch whose secrets are in the commit alone is compared as any other, and so are
+// renames, modes and binary files.
+func TestT12ExactlyRedacted(t *testing.T) {
+	r, err := record.Open(os.DirFS("testdata/redacted"), "tx_01M8CQHJFS8FCN03CWFP0MB9A0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Patch(); !errors.Is(err, record.ErrRedacted) {
+		t.Error(err)
+	}
+	trees := func() (before, after fstest.MapFS) {
+		file := func(text string, mode fs.FileMode) *fstest.MapFile {
+			return &fstest.MapFile{Data: []byte(text), Mode: mode}
+		}
+		before, after = fstest.MapFS{}, fstest.MapFS{}
+		for _, tree := range []fstest.MapFS{before, after} {
+			tree["link"], tree["other"] = file("a.txt", fs.ModeSymlink|0o777), file("x", 0o644)
+		}
+		before["a.txt"], after["a.txt"] = file("a\nb\n", 0o644), file("a\n"+secrettest.Samples()[0].Value+"\n", 0o644)
+		before["b.bin"], after["b.bin"] = file("\x00bin", 0o644), file("\x00new", 0o644)
+		before["run"], after["run"] = file("#!/bin/sh\n", 0o644), file("#!/bin/sh\n", 0o755)
+		before["d/old"], after["d/new"] = file("moved\n", 0o644), file("moved\n", 0o644)
+		return before, after
+	}
+	if err := r.Exactly(trees()); err != nil {
+		t.Error(err)
+	}
+	for want, edits := range map[string][]func(before, after fstest.MapFS){
+		"a.txt is not as it was approved": {
+			func(_, after fstest.MapFS) {
+				after["a.txt"].Data = []byte("a\n" + secrettest.Samples()[1].Value + "\n")
+			},
+			func(_, after fstest.MapFS) { after["a.txt"].Data = []byte("a\n<REDACTED:aws-access-token>\n") },
+		},
+		"b.bin is not as it was approved":            {func(_, after fstest.MapFS) { after["b.bin"].Data = []byte("\x00neu") }},
+		"b.bin was not before what the patch is for": {func(before, _ fstest.MapFS) { before["b.bin"].Data = []byte("\x00ban") }},
+		"d/new was not before what the patch is for": {func(before, after fstest.MapFS) { before["d/new"] = after["d/new"] }},
+		"d/old is not as it was approved":            {func(before, after fstest.MapFS) { after["d/old"] = before["d/old"] }},
+		"d/old changed, and nobody approved that":    {func(_, after fstest.MapFS) { after["d/old"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755} }},
+		"other changed, and nobody approved that":    {func(_, after fstest.MapFS) { after["other"].Mode = 0o755 }},
+		"new changed, and nobody approved that":      {func(_, after fstest.MapFS) { after["new"] = after["other"] }},
+		"the patched files, or their modes, did not change as it was approved": {
+			func(_, after fstest.MapFS) { after["run"].Mode = 0o644 },
+			func(_, after fstest.MapFS) { after["a.txt"].Mode = 0o755 },
+		},
+	} {
+		for _, edit := range edits {
+			before, after := trees()
+			if edit(before, after); fmt.Sprint(r.Exactly(before, after)) != want {
+				t.Errorf("%v, want %s", r.Exactly(before, after), want)
+			}
+		}
+	}
+}
+
+// TestNewer: what a newer program wrote is neither opened nor called unsound.
+func TestNewer(t *testing.T) {
+	events := load("testdata/ledger")
+	for name, f := range events {
+		if path.Base(name) == "events.jsonl" {
+			lines := bytes.SplitAfter(f.Data, []byte("\n"))
+			at := len(lines) - 2 // the last one, which no other names
+			lines[at] = bytes.Replace(lines[at], []byte(`{"payload"`), []byte(`{"needs_version":"1.1","payload"`), 1)
+			f.Data = bytes.Join(lines, nil)
+		}
+	}
+	for name, tree := range map[string]fs.FS{
+		"the ledger": changed("testdata/ledger", "ledger.json", `"1.0"`, `"2.0"`),
+		"an event":   events,
+	} {
+		var unsound *record.UnsoundError
+		if _, err := record.Open(tree, id); !errors.Is(err, record.ErrNewer) || errors.As(err, &unsound) || !strings.Contains(err.Error(), "written by a newer countersign, needs at least ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := record.Needs(fstest.MapFS{".github/countersign.yml": {Data: []byte("version: 2\n")}}, nil, false); !errors.Is(err, record.ErrNewer) {
+		t.Errorf("the Policy: %v", err)
+	}
+}
+
+// TestNeeds: an owner is somebody, and no path is passed over.
+func TestNeeds(t *testing.T) {
+	tree := fstest.MapFS{".github/countersign.yml": {Data: []byte("protected: [{paths: [a], owners: true}]\n")}}
+	needs, err := record.Needs(tree, []string{"a"}, false)
+	if err != nil || len(needs) != 2 || !needs[1].Owners {
+		t.Errorf("%+v, %v", needs, err)
+	}
+	for _, name := range []string{"", "/a", "./a", "x/../a", "a/", `x\a`} {
+		if needs, err := record.Needs(tree, []string{"b", name}, false); err == nil {
+			t.Errorf("%q: %+v", name, needs)
+		}
 	}
 }
 
@@ -172,7 +280,10 @@ func TestKnown(t *testing.T) {
 	if unsigned, err := audit(raw, record.Known{Signers: "a@example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJl3dIeudNqd0DPMRD6OIh65tjkxFNOtwGcWB2gCgPhk\n"}); err != nil || unsigned.Sound {
 		t.Errorf("nobody signed: %+v, %v", unsigned, err)
 	}
-	for _, k := range []record.Known{{Ref: "refs/agent/other"}, {Tip: "main"}, {Signers: "x"}} {
+	if blank, err := audit(raw, record.Known{Signers: " "}); err != nil || blank.Sound || blank.Findings[0].Commit == "" {
+		t.Errorf("no signer: %+v, %v", blank, err)
+	}
+	for _, k := range []record.Known{{Ref: "refs/agent/other"}, {Tip: "main"}, {Signers: "x"}, {Ref: " "}, {Tip: " "}, {Tip: strings.Repeat("0", 40)}} {
 		if r, err := audit(raw, k); err == nil {
 			t.Errorf("%+v: %+v", k, r)
 		}
@@ -180,7 +291,10 @@ func TestKnown(t *testing.T) {
 	if _, err := audit(raw[:len(raw)/2], record.Known{}); err == nil {
 		t.Error("half a bundle is read")
 	}
-	if _, err := record.Open(fstest.MapFS{}, id); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := record.Open(os.DirFS("testdata/ledger"), id[:len(id)-1]+"J"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+	if _, err := record.Open(fstest.MapFS{}, id); err == nil {
+		t.Error("nothing is a ledger")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
+	"reflect"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -13,21 +15,24 @@ import (
 )
 
 // A Verdict is what decisions added up to when the change was applied or merged, by the
-// Policy that the record has. Reason is for people. Decisions are all that were made.
+// Policy that the record has. Reason is for people. BreakGlass says that ordinary approvals
+// did not suffice, and somebody whom the Policy names broke the glass. Decisions are all
+// that were made before.
 type Verdict struct {
-	Approved  bool
-	Reason    string
-	Decisions []Decision
+	Approved   bool
+	Reason     string
+	BreakGlass bool
+	Decisions  []Decision
 }
 
-// A Decision is what one person said. Decision is "approve", "deny" or "break-glass",
-// About the kind and hash that it was about, At a time of RFC 3339. Counted tells
-// whether it counted, Why the reason. Key is the fingerprint of the key that signed it,
-// "" where none did.
+// A Decision is what one person said. ID and Login are their account's; a login may change
+// hands. Decision is "approve" or "deny", About the fingerprint that it was about, such as
+// "patchset:" and the PatchID, At a time of RFC 3339. Counted tells whether it counted, Why
+// the reason. Key is the fingerprint of the key that signed it, "" where none did.
 type Decision struct {
-	Login, Decision, About, At, Key string
-	Counted                         bool
-	Why                             string
+	ID, Login, Decision, About, At, Key string
+	Counted                             bool
+	Why                                 string
 }
 
 // ErrOpen is a record of what was neither applied nor merged: what counts is decided
@@ -48,23 +53,26 @@ func (r *Record) Verdict() (Verdict, error) {
 		}
 		ref = stood.Policy
 	}
-	v, err := new(approval.Policies).Record(r.dir, r.log).Approved(event, ref)
+	c, err := new(approval.Policies).Record(r.dir, r.log).Before(event, ref)
 	if err != nil {
 		return Verdict{}, err
 	}
-	out := Verdict{Approved: v.State == approval.Approved, Reason: v.Reason}
+	v := c.Decide()
+	out := Verdict{Approved: v.State == approval.Approved, Reason: v.Reason, BreakGlass: v.BreakGlass}
 	for _, d := range v.Decisions {
 		out.Decisions = append(out.Decisions, Decision{
-			Login: d.Author.Login, Decision: string(d.Decision), About: d.Fingerprint, At: d.CreatedAt, Key: d.SignedBy, Counted: d.Counted, Why: d.Reason,
+			ID: d.Author.ID, Login: d.Author.Login, Decision: string(d.Decision), About: d.Fingerprint, At: d.CreatedAt, Key: d.SignedBy, Counted: d.Counted, Why: d.Reason,
 		})
 	}
 	return out, nil
 }
 
 // Exactly returns nil if a commit is exactly what was approved: after differs from before
-// by the approved patch, and by nothing else. The trees are those of the commit and of
-// its parent; ".git" at their root is no part of them. It is an error where the record has no
-// approval, where anything differs, and where something cannot be read or compared.
+// by the approved patch, and by nothing else, also where the ledger has the patch only
+// without its secrets. The trees are those of the commit and of its parent, and do not change
+// meanwhile; ".git" at their root is no part of them. It is an error where the record has no
+// approval, where anything differs, and where something cannot be read or compared: a
+// submodule, also where it is an empty directory, and whatever is neither file nor link.
 func (r *Record) Exactly(before, after fs.FS) error {
 	v, err := r.Verdict()
 	if err != nil {
@@ -73,69 +81,62 @@ func (r *Record) Exactly(before, after fs.FS) error {
 	if !v.Approved {
 		return errors.New("nobody approved it: " + v.Reason)
 	}
-	raw, err := r.Patch()
-	if err != nil {
-		return err
-	}
-	diff, err := patch.Parse(raw)
-	if err != nil {
-		return err
-	}
-	set, err := diff.Resolve(before)
-	if err != nil {
-		return fmt.Errorf("the tree before is not the one that the patch is for: %w", err)
-	}
-	if set.ID() != r.PatchID() {
-		return errors.New("the tree before makes another patch of it")
-	}
-	want := map[string]*patch.File{}
-	for _, c := range set.Files() {
-		if c.From != "" && c.From != c.Path {
-			want[c.From] = nil
+	approved := map[string]*patch.File{}
+	for _, name := range r.proposal().TargetFiles {
+		was, err := patch.Lookup(before, name)
+		if err == nil {
+			approved[name], err = patch.Lookup(after, name)
+		}
+		switch {
+		case err != nil:
+			return err
+		case !reflect.DeepEqual(was.Sum(), r.proposal().BaseSHA256[name]):
+			return fmt.Errorf("%s was not before what the patch is for", patch.Quote(name))
+		case !reflect.DeepEqual(approved[name].Sum(), r.proposal().AfterSHA256[name]):
+			return fmt.Errorf("%s is not as it was approved", patch.Quote(name))
 		}
 	}
-	for _, c := range set.Files() {
-		want[c.Path] = c.After
+	set, err := patch.Between(before, approved)
+	if err != nil {
+		return err
 	}
-	return same(before, after, want)
+	if set.ID() != r.PatchID() {
+		return errors.New("the patched files, or their modes, did not change as it was approved")
+	}
+	return same(before, after, approved)
 }
 
 // same holds that after is before, but for the files that are given.
 func same(before, after fs.FS, but map[string]*patch.File) error {
 	was, err := entries(before)
 	if err != nil {
-		return err
+		return fmt.Errorf("the tree before: %w", err)
 	}
 	is, err := entries(after)
 	if err != nil {
-		return err
+		return fmt.Errorf("the tree after: %w", err)
 	}
 	names := maps.Clone(was)
 	maps.Copy(names, is)
-	for name := range but {
-		names[name] = 0
-	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		want, touched := but[name]
-		switch {
-		case touched:
-			has, err := patch.Lookup(after, name)
-			if err != nil {
-				return err
-			}
-			if !has.Equal(want) {
-				return fmt.Errorf("%s is not as it was approved", patch.Quote(name))
-			}
-		case was[name] != is[name]:
+		_, patched := but[name]
+		a, here := was[name]
+		b, there := is[name]
+		if patched && a != submodule && b != submodule {
+			continue // it was looked at
+		}
+		if here != there || a != b {
 			return fmt.Errorf("%s changed, and nobody approved that", patch.Quote(name))
-		default:
-			if err := alike(before, after, name, is[name]); err != nil {
-				return err
-			}
+		}
+		if err := alike(before, after, name, b); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// submodule is the mode of what may be one: an empty directory, and one with a repository of its own.
+const submodule = fs.ModeDir
 
 // entries are the modes of what is in a tree, by path, directories left out.
 func entries(tree fs.FS) (map[string]fs.FileMode, error) {
@@ -149,8 +150,15 @@ func entries(tree fs.FS) (map[string]fs.FileMode, error) {
 				return fs.SkipDir
 			}
 			return nil
+		case path.Base(name) == ".git":
+			out[path.Dir(name)] = submodule
+			return fs.SkipDir
 		case e.IsDir():
-			return nil
+			within, err := fs.ReadDir(tree, name)
+			if len(within) == 0 && name != "." {
+				out[name] = submodule
+			}
+			return err
 		}
 		info, err := e.Info()
 		if err != nil {
@@ -177,7 +185,7 @@ func alike(before, after fs.FS, name string, mode fs.FileMode) error {
 		b, err2 = fs.ReadLink(after, name)
 		was, is = []byte(a), []byte(b)
 	default:
-		return fmt.Errorf("%s is neither a file nor a link, and cannot be compared", patch.Quote(name))
+		return fmt.Errorf("%s is a submodule, or neither a file nor a link, and cannot be compared", patch.Quote(name))
 	}
 	if err := errors.Join(err1, err2); err != nil {
 		return err
