@@ -10,7 +10,6 @@ package format
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -113,12 +112,18 @@ func checkSchemas(what string, raw []byte) error {
 }
 
 // Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
-// members of v. What needs a newer version, or is of a newer schema, is a *NewerError,
-// whatever else it has.
+// members of v. What needs a newer version, or outside extra is of a newer schema, is a
+// *NewerError, whatever else it has.
 func Unmarshal(what string, raw []byte, v any) error {
 	if err := checkSchemas(what, raw); err != nil {
-		var document json.RawMessage
-		return cmp.Or(canon.Unmarshal(raw, &document), err) // what is no document is of no version
+		var all map[string]json.RawMessage
+		if bad := canon.Unmarshal(raw, &all); bad != nil {
+			return bad // what is no document is of no version
+		}
+		delete(all, "extra") // nothing depends on what is in there
+		if rest, bad := canon.Marshal(all); bad != nil || checkSchemas(what, rest) != nil {
+			return err
+		}
 	}
 	strict := canon.Unmarshal(raw, v)
 	if strict == nil {

@@ -36,6 +36,10 @@ func TestUnmarshal(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"a":"x"}`:                                             "read",
 		`{"a":"x","extra":{"later":[1]}}`:                       "read",
+		`{"a":"x","extra":{"b":{"schema":"countersign/x/2"}}}`:  "read",
+		`{"a":"x","extra":{"schema":"countersign/x/2"}}`:        "read",
+		`{"extra":{"b":1},"schema":"countersign/x/2"}`:          "newer",
+		`[{"schema":"countersign/x/2"}]`:                        "refused",
 		`{"a":"x","needs_version":"1.1"}`:                       "newer",
 		`{"b":1,"needs_version":"7.0"}`:                         "newer",
 		`{"needs_version":"1.1"}`:                               "newer",

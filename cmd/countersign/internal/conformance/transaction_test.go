@@ -221,6 +221,7 @@ func wholeLife(g *generator) {
 	// What later versions say.
 	event := func(name string, value any) func(*record) { return func(r *record) { r.events[3][name] = value } }
 	short.good("E-5 U-6", "an event with extra", event("extra", m{"weather": m{"it": "rains"}}))
+	short.good("E-5 U-6", "an event with extra that names a later schema", event("extra", m{"schema": "countersign/event/2", "weather": m{"schema": "countersign/weather/2"}}))
 	short.bad("E-5 U-6", "extra that is empty", "L9", event("extra", m{}))
 	short.bad("E-5 U-6", "extra that is no object", "L9", event("extra", []any{1}))
 	short.bad("E-5 U-6", "an event that needs a newer version", "NEWER", event("needs_version", "1.1"))
