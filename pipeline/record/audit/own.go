@@ -17,9 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-// RuleNewer is the rule of what only a newer program can judge (package format).
-const RuleNewer = ledger.RuleNewer
-
 // An ownVersion is a commit that adds to the ledger's own events.
 type ownVersion struct {
 	commit  history.ID
@@ -63,7 +60,7 @@ func (a *auditor) raise(commit history.ID, age int, path, version string, err er
 	var newer *format.NewerError
 	if errors.As(err, &newer) {
 		version, a.unknown = newer.Needs, max(a.unknown, age+1)
-		a.add(RuleNewer, commit, path, "%v", newer)
+		a.add(ledger.RuleNewer, commit, path, "%v", newer)
 		a.atLeast(newer.Needs)
 	}
 	a.raises = append(a.raises, raised{age, version})
@@ -229,7 +226,7 @@ func (l *life) growth(v *version, events []ledger.Event) {
 }
 
 // sure are the rules that hold in every version of one MAJOR.
-var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", RuleNewer}
+var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", ledger.RuleNewer}
 
 // undecided takes what was found in commits of a version that this program does not know from the findings to the
 // notes, but for rules that hold in every version.

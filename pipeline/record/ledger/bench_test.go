@@ -188,3 +188,13 @@ func BenchmarkFiles(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkIsPage: a walk over a ledger, and an audit of each change, asks it of every path.
+func BenchmarkIsPage(b *testing.B) {
+	name := ledger.Dir(txID) + "/" + ledger.EventsFile
+	for b.Loop() {
+		if ledger.IsPage(name) {
+			b.Fatal(name)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func Day(at time.Time) string {
 // below the directory of; false for any other path.
 func TransactionOf(name string) (id string, ok bool) {
 	parts := strings.SplitN(name, "/", 7)
-	if len(parts) < 6 || CheckID(parts[5]) != nil || Dir(parts[5]) != strings.Join(parts[:6], "/") {
+	if len(parts) < 6 || CheckID(parts[5]) != nil || !strings.HasPrefix(name, Dir(parts[5])) {
 		return "", false
 	}
 	return parts[5], true
@@ -116,6 +116,9 @@ var pageName = lazyregexp.New(`^(README\.md|transactions(/[0-9]{4,5}(/[0-9]{2}(/
 // directory, and the tables: of transactions/ and its years, months, days and folders of these, of denied/ and its folders.
 // No record has anything there, and no rule of one looks there.
 func PageAt(name string) (page string, ok bool) {
+	if !strings.Contains(name, ReadmeFile) {
+		return "", false
+	}
 	if id, ok := TransactionOf(name); ok {
 		page = path.Join(Dir(id), ReadmeFile)
 		return page, name == page || strings.HasPrefix(name, page+"/")
@@ -186,8 +189,7 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 // CheckID is an error unless s is a whole transaction id: "tx_" and a ULID, 26 digits of which the first is at most 7.
 func CheckID(s string) error {
 	body, ok := strings.CutPrefix(s, IDPrefix)
-	foreign := func(r rune) bool { return !strings.ContainsRune(crockford, r) }
-	if !ok || len(body) != 26 || body[0] > '7' || strings.IndexFunc(body, foreign) >= 0 {
+	if !ok || len(body) != 26 || body[0] > '7' || strings.Trim(body, crockford) != "" {
 		return fmt.Errorf("%q is not a transaction id", s)
 	}
 	return nil
