@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/threeway"
+	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // Whether approved patches account for a change is told by making it again: each patch is put

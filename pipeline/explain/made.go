@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/threeway"
+	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // A change is in which paths the files of one commit differ from another's. unfit says why no

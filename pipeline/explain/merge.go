@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/threeway"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // merged judges a merge and what it brings.

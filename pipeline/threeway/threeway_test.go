@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/threeway"
+	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 func text(s string) *patch.File { return &patch.File{Mode: patch.Regular, Data: []byte(s)} }
