@@ -1,14 +1,17 @@
-// Package git asks the git program what only Git decides, such as where a repository is and
-// whether it may be opened (safe.directory). What a repository's own configuration names must
-// not be run (T95): git gets the few variables below, so that no GIT_DIR leads elsewhere and
-// no pager or trace of the caller's is started, and fsmonitor and hooks are turned off. No
-// shell is run. Filters are not turned off: nothing that reads a working tree is asked here.
+// Package git is the one door to the git program. What a repository's own configuration names
+// must not be run (T95): git gets the few variables below, so that no GIT_DIR leads elsewhere
+// and no pager or trace of the caller's is started; fsmonitor, hooks and every transport are
+// turned off. No shell is run. A command that runs filters is the caller's to refuse first
+// (Config says what the repository names). It ends with its context, its output is bounded,
+// and repositories of other users are refused as git refuses them (safe.directory).
 package git
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -43,28 +46,98 @@ var passed = []string{
 	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "PROGRAMDATA", "SYSTEMROOT", "TEMP", "TMP",
 }
 
-// Run runs git in a directory and returns what it wrote, also beside an Error.
-func Run(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an include may be a pipe that nobody writes to
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
-	cmd.Dir = dir
+// fixed are the variables that git gets from here. GIT_ALLOW_PROTOCOL lets no transport be used, not
+// even where a promised object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
+var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1"}
+
+// MaxOutput is how many bytes git may write to Run and Output.
+const MaxOutput = 1 << 30
+
+// A Command is one call of git in a directory. No argument that comes from elsewhere may stand
+// where git takes an option: put "--end-of-options" or "--" before it.
+type Command struct {
+	Dir   string
+	Args  []string
+	Stdin io.Reader // nil: nothing
+	Env   []string  // more variables, which win
+}
+
+// command is git with its environment; it is not started.
+func (c Command) command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, c.Args...)...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Stdin, time.Second
 	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
 		return !slices.Contains(passed, name) && !strings.HasPrefix(name, "GIT_CONFIG_")
 	})
-	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1")
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", ErrNotInstalled
+	cmd.Env = append(append(cmd.Env, fixed...), c.Env...)
+	return cmd
+}
+
+// Stream runs git and has read take what it writes, as it comes. What read leaves is not waited
+// for: git is ended. The error is read's if it has one, else an *Error or ErrNotInstalled.
+func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := c.command(ctx)
+	said := &limited{left: 1 << 16}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
 	if err != nil {
-		failed := &Error{Err: err}
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			failed.Said = strings.TrimPrefix(strings.TrimSpace(string(exit.Stderr)), "fatal: ")
-		}
-		err = failed
+		return failed(err, "")
 	}
+	readErr := read(out)
+	if readErr != nil {
+		cancel()
+	} else if n, _ := out.Read(make([]byte, 1)); n > 0 {
+		readErr = errors.New("git wrote more than was expected")
+		cancel()
+	}
+	if err := cmd.Wait(); err != nil && readErr == nil {
+		return failed(err, said.String())
+	}
+	return readErr
+}
+
+// Output runs git and returns what it wrote, also beside an *Error.
+func (c Command) Output(ctx context.Context) (string, error) {
+	var out []byte
+	err := c.Stream(ctx, func(r io.Reader) (err error) {
+		if out, err = io.ReadAll(io.LimitReader(r, MaxOutput+1)); len(out) > MaxOutput {
+			err = fmt.Errorf("git %s writes more than %d bytes", c.Args[0], MaxOutput)
+		}
+		return err
+	})
 	return string(out), err
+}
+
+// Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
+func Run(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an include may be a pipe that nobody writes to
+	defer cancel()
+	return Command{Dir: dir, Args: args}.Output(ctx)
+}
+
+// failed is what it means that git could not be run or failed.
+func failed(err error, said string) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return ErrNotInstalled
+	}
+	return &Error{Said: strings.TrimPrefix(strings.TrimSpace(said), "fatal: "), Err: err}
+}
+
+// limited keeps the first bytes that are written to it.
+type limited struct {
+	strings.Builder
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	l.Builder.Write(p[:n])
+	return len(p), nil
 }
