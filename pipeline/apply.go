@@ -42,7 +42,7 @@ type ApplyOutcome struct {
 // A refusal returns an outcome REFUSED together with the error that says why.
 func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
 	from := r.Reader()
-	g, err := r.again(ctx, g, o, from)
+	g, now, err := r.again(ctx, g, o, from)
 	if err != nil {
 		return ApplyOutcome{Result: refusal(err, o.DryRun)}, err
 	}
@@ -70,9 +70,11 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 		if err != nil {
 			return ApplyOutcome{Learnt: r.Known()}, err
 		}
-		log, err := ledger.Read(snap.Tree, id)
-		if err != nil {
-			return ApplyOutcome{Learnt: r.Known()}, err
+		log, judged := g.log, now && attempt == 1 && snap.Tip == g.Ledger.Tip && r.Now().Sub(g.at) <= longWait
+		if !judged {
+			if log, err = ledger.Read(snap.Tree, id); err != nil {
+				return ApplyOutcome{Learnt: r.Known()}, err
+			}
 		}
 		if out, err := already(snap, log); out.Already || err != nil {
 			if out.Already && !o.DryRun { // a process that was killed after it had told the ledger left its note
@@ -87,8 +89,10 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 			out.Learnt = r.Known() // by a try before, perhaps
 			return out, err
 		}
-		if g, err = r.judge(ctx, snap, id, from); err != nil {
-			return ApplyOutcome{Result: refusal(err, o.DryRun), Learnt: r.Known()}, err
+		if !judged {
+			if g, err = r.judge(ctx, snap, id, from); err != nil {
+				return ApplyOutcome{Result: refusal(err, o.DryRun), Learnt: r.Known()}, err
+			}
 		}
 		out, err := r.apply(ctx, to, g, snap, o.DryRun, from)
 		r = r.With(out.Learnt)
@@ -116,16 +120,18 @@ func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, f
 }
 
 // again reads the pull request once more, so that an approval that is gone, and
-// a denial that has come, are known before anything is done.
-func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (Gated, error) {
+// a denial that has come, are known before anything is done. now says whether the
+// verdict was made here.
+func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (_ Gated, now bool, err error) {
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
-		return g, &GateOnlyError{tx.TransactionID, tx.PullRequest()}
+		return g, false, &GateOnlyError{tx.TransactionID, tx.PullRequest()}
 	case tx.PullRequest() == 0 || tx.Closed || o.DryRun:
-		return g, nil
+		return g, false, nil
 	}
-	return r.GateFrom(ctx, tx.TransactionID, from)
+	g, err = r.GateFrom(ctx, tx.TransactionID, from)
+	return g, true, err
 }
 
 // A GateOnlyError says that there is nothing to apply: the change is a pull

@@ -173,12 +173,8 @@ func (r *Runner) Asks(g Gated, ruling Ruling) ([]approval.Request, error) {
 // WhyNot says why a ruling of the Decider on one thing would not count, "" where it
 // would. It is tried on a copy of the record.
 func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruling Ruling) (string, error) {
-	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
-	if err != nil {
-		return "", err
-	}
-	g.log = copied
-	s := r.Stage(copied)
+	g.log = g.log.Clone()
+	s := r.Stage(g.log)
 	if err := r.noteElsewhere(ctx, s, &g); err != nil {
 		return "", err
 	}

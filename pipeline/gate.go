@@ -198,10 +198,10 @@ func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Gated,
 		}
 		why = g.talk.WhyNoDenial(g.rules.Policy, g.log.Meta().Proposer, said.Author)
 	} else {
-		why, err = r.whyNotCounted(ctx, *g, said, access, signature)
-		if why == "" && err == nil { // unless somebody proposed the same elsewhere
+		why = r.whyNotCounted(ctx, *g, said, access, signature)
+		if why == "" && g.elsewhere == nil { // unless somebody proposed the same elsewhere
 			if err = r.noteElsewhere(ctx, s, g); err == nil {
-				why, err = r.whyNotCounted(ctx, *g, said, access, signature)
+				why = r.whyNotCounted(ctx, *g, said, access, signature)
 			}
 		}
 	}
@@ -212,18 +212,14 @@ func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Gated,
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
-func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.Said, access approval.Access, signature *proven) (string, error) {
-	copied, err := ledger.ReadLog(slices.Clone(g.log.Bytes()))
-	if err != nil {
-		return "", err
-	}
-	g.log = copied
-	r.record(r.Stage(copied), &g, said, access, signature)
+func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.Said, access approval.Access, signature *proven) string {
+	g.log = g.log.Clone()
+	r.record(r.Stage(g.log), &g, said, access, signature)
 	all := g.verdict(ctx, g.at).Decisions
 	if last := all[len(all)-1]; !last.Counted {
-		return last.Reason, nil
+		return last.Reason
 	}
-	return "", nil
+	return ""
 }
 
 // record adds a decision of a pull request to a stage, after what shows that it

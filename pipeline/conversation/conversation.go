@@ -17,8 +17,15 @@ import (
 // what those who said it may do.
 type Conversation struct {
 	Transcript
+	said []Said
 	*reading
 }
+
+// Said is Transcript.Said, which was read once.
+func (c *Conversation) Said() []Said { return c.said }
+
+// Stands is Transcript.Stands.
+func (c *Conversation) Stands(d ledger.ApprovalDecision) string { return c.stands(c.said, d) }
 
 // Pull is the pull request as it was read.
 func (c *Conversation) Pull() forge.PullRequest { return c.pull }

@@ -108,6 +108,7 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 		c.Heads = r.heads(ctx, x, tx)
 	}
 	c.Since, err = since(tree, log)
+	c.said = c.Transcript.Said()
 	return c, err
 }
 

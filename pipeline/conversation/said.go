@@ -50,8 +50,10 @@ func (s Said) from(source ledger.Source) bool { return s.Kind == source.Kind && 
 // Stands says why a recorded approval stands no more in this reading, "" if its
 // statement still says the same and may count. What its author may do now is
 // for the caller to ask.
-func (c Transcript) Stands(d ledger.ApprovalDecision) string {
-	for _, s := range c.Said() {
+func (c Transcript) Stands(d ledger.ApprovalDecision) string { return c.stands(c.Said(), d) }
+
+func (c Transcript) stands(said []Said, d ledger.ApprovalDecision) string {
+	for _, s := range said {
 		if !s.from(d.Source) || s.Command.Verb != approval.VerbApprove {
 			continue
 		}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -172,10 +171,7 @@ func (m *moment) with(said []approval.StatementDoc) (*ledger.Log, error) {
 	if len(said) == 0 {
 		return m.before, nil
 	}
-	log, err := ledger.ReadLog(bytes.Clone(m.before.Bytes()))
-	if err != nil {
-		return nil, err
-	}
+	log := m.before.Clone()
 	id, head := log.Transaction().TransactionID, m.Log.Meta().BaseCommit
 	if m.standing != nil {
 		head = m.standing.HeadCommit

@@ -34,8 +34,8 @@ type document struct {
 // TestUnmarshal: extra is passed over, needs_version is not, and neither makes up for anything else that is wrong.
 func TestUnmarshal(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"a":"x"}`:                                             "read",
-		`{"a":"x","extra":{"later":[1]}}`:                       "read",
+		`{"a":"x"}`:                       "read",
+		`{"a":"x","extra":{"later":[1]}}`: "read",
 		`{"a":"x","extra":{"b":{"schema":"countersign/x/2"}}}`:  "read",
 		`{"a":"x","extra":{"schema":"countersign/x/2"}}`:        "read",
 		`{"extra":{"b":1},"schema":"countersign/x/2"}`:          "newer",

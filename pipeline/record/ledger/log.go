@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -239,6 +240,14 @@ func (l *Log) Versions(ends []int64, at func(i int, tx Transaction) error) error
 		}
 	}
 	return nil
+}
+
+// Clone is a copy that can go on otherwise.
+func (l *Log) Clone() *Log {
+	c := *l
+	c.raw, c.events, c.payloads = slices.Clip(l.raw), slices.Clip(l.events), slices.Clip(l.payloads)
+	c.seen.turns, c.seen.requests, c.seen.answered = maps.Clone(l.seen.turns), maps.Clone(l.seen.requests), maps.Clone(l.seen.answered)
+	return &c
 }
 
 // Bytes is events.jsonl.
