@@ -33,6 +33,7 @@ import (
 // App is one run of the program with everything it takes from outside.
 type App struct {
 	Args           []string
+	Dir            string // where the paths that are given begin; "": in this process's working directory
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string

@@ -263,7 +263,7 @@ func actionArgs(step action.Step) ([]string, error) {
 // returns its exit code and what it was about.
 func (a *App) child(out, errs io.Writer, args ...string) (int, *App) {
 	c := &App{
-		Args:  append([]string{"-C", a.flags.dir}, args...),
+		Args: append([]string{"-C", a.flags.dir}, args...), Dir: a.Dir,
 		Stdin: bytes.NewReader(nil), Stdout: out, Stderr: errs, Getenv: a.Getenv, Now: a.Now, Entropy: a.Entropy, Wait: a.Wait, elsewhere: a.elsewhere,
 	}
 	return c.Main(), c

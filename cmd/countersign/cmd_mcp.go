@@ -65,7 +65,7 @@ docs/mcp.md says more.`,
 // served is this program as calls use it. A person types the commands that it names in any
 // directory, so they name the repository.
 func (a *App) served() (mcp.Program, error) {
-	dir, err := filepath.Abs(a.flags.dir)
+	dir, err := filepath.Abs(a.from(a.flags.dir))
 	if err != nil {
 		return nil, fileError(a.flags.dir, err)
 	}

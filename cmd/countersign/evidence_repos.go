@@ -39,7 +39,7 @@ func (a *App) evidenceOfAll(ctx context.Context, f evidenceFlags, p evidence.Per
 	if err != nil {
 		return nil, err
 	}
-	base, err := filepath.Abs(a.flags.dir)
+	base, err := filepath.Abs(a.from(a.flags.dir))
 	if err != nil {
 		return nil, err
 	}

@@ -245,7 +245,7 @@ func (a *App) onGitHub(settings gitstore.Settings) (*github.Client, error) {
 
 // askGH is the token that gh keeps for a host, where gh runs this program; else "".
 func (a *App) askGH(host string) string {
-	token := a.GH.Token(host, a.flags.dir)
+	token := a.GH.Token(host, a.from(a.flags.dir))
 	if token != "" {
 		a.ghTokens = append(a.ghTokens, token)
 		a.secrets = a.finder().Knowing(token)

@@ -17,8 +17,9 @@ import (
 func main() {
 	sandbox.Child() // a command's first process is this program again
 	collectLater()
+	dir, _ := os.Getwd() // "" where it is gone
 	app := App{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 		SetGCPercent: debug.SetGCPercent,
 	}

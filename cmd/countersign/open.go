@@ -82,7 +82,7 @@ func (a *App) open() (*pipeline.Runner, error) {
 // configuration has what is usual there: countersign.ledgerRef, countersign.remote,
 // countersign.forge and countersign.signKey.
 func (a *App) openRepo() (*gitstore.Repo, gitstore.Settings, error) {
-	repo, err := gitstore.Open(a.flags.dir)
+	repo, err := gitstore.Open(a.from(a.flags.dir))
 	if err != nil {
 		return nil, gitstore.Settings{}, a.inDir(err)
 	}
@@ -123,10 +123,10 @@ func (a *App) habits(cmd *cobra.Command) error {
 }
 
 func (a *App) inDir(err error) error {
-	if _, statErr := os.Stat(a.flags.dir); statErr != nil {
+	if _, statErr := os.Stat(a.from(a.flags.dir)); statErr != nil {
 		return fileError(a.flags.dir, statErr)
 	}
-	abs, absErr := filepath.Abs(a.flags.dir)
+	abs, absErr := filepath.Abs(a.from(a.flags.dir))
 	if absErr != nil {
 		return err
 	}
@@ -186,11 +186,19 @@ func (a *App) find(ctx context.Context, r *pipeline.Runner, args []string, look 
 
 // path is where a file named on the command line is: below -C, if it is given.
 func (a *App) path(name string) string {
-	dir := cmp.Or(a.beside, a.flags.dir)
-	if filepath.IsAbs(name) || dir == "." {
+	if dir := cmp.Or(a.beside, a.flags.dir); !filepath.IsAbs(name) && dir != "." {
+		name = filepath.Join(dir, name)
+	}
+	return a.from(name)
+}
+
+// from is where a path leads that begins in the directory where the run began. The system takes the steps
+// up of that path, and not filepath.Join, as links may be on it.
+func (a *App) from(name string) string {
+	if a.Dir == "" || filepath.IsAbs(name) || name != "" && os.IsPathSeparator(name[0]) {
 		return name
 	}
-	return filepath.Join(dir, name)
+	return a.Dir + string(filepath.Separator) + name
 }
 
 // readInput reads a file, or stdin for "-", up to a limit.

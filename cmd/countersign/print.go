@@ -183,10 +183,10 @@ func (a *App) top() string {
 		return ""
 	}
 	tree, _ := a.repo.Worktree() // "" of a bare one
-	if tree == "" || filepath.IsAbs(a.path("")) {
+	if tree == "" || filepath.IsAbs(cmp.Or(a.beside, a.flags.dir)) {
 		return tree
 	}
-	here, err := filepath.Abs(".")
+	here, err := filepath.Abs(a.from("."))
 	for _, dir := range []*string{&here, &tree} {
 		if real, realErr := filepath.EvalSymlinks(*dir); realErr == nil {
 			*dir = real

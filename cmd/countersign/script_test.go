@@ -46,8 +46,9 @@ func TestMain(m *testing.M) {
 	run := func(gh *ghtoken.Keeper) func() {
 		return func() {
 			collectLater() // as main does
+			dir, _ := os.Getwd()
 			app := App{
-				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+				Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), GH: gh, SetGCPercent: debug.SetGCPercent,
 			}
 			os.Exit(app.Main())
