@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"os/exec"
 	"strings"
@@ -109,7 +110,7 @@ func TestGuessedServer(t *testing.T) {
 		var stderr strings.Builder
 		app := App{
 			Args: []string{"-C", dir, "doctor"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
-			Getenv: func(name string) string { return env[name] }, Now: time.Now, Entropy: testEntropy(),
+			Getenv: func(name string) string { return env[name] }, Now: time.Now, Entropy: rand.Reader,
 			Wait: func(context.Context, time.Duration) error { return nil },
 		}
 		if forge != "" {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -74,7 +75,7 @@ func (s playground) approveSigned(id, mail string, key keyFile) {
 // aboutToSign is what somebody signs who decides on all that a transaction asks about,
 // and the program with which they record it.
 func aboutToSign(dir string, getenv func(string) string, id string, decision ledger.Decision) (*pipeline.Runner, signed.Statement, error) {
-	a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: testClock(), Entropy: rand.Reader, Getenv: getenv}
+	a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Entropy: rand.Reader, Getenv: getenv}
 	a.flags.dir, a.flags.ledgerRef, a.flags.remote, a.flags.push = dir, gitstore.LedgerRef, defaultRemote, getenv("CI") == "true"
 	r, err := a.open()
 	if err != nil {
@@ -262,7 +263,7 @@ func TestAuditKeepsCollecting(t *testing.T) {
 	check(t, os.WriteFile(patch, fmt.Appendf(nil, greetPatch, "world"), 0o644))
 	s.run(0, "review", "--patch", patch)
 	percent := 800
-	a := &App{Args: []string{"-C", s.repo, "audit", "--branch", "main"}, Stdout: io.Discard, Stderr: io.Discard, Now: testClock(), Getenv: func(name string) string {
+	a := &App{Args: []string{"-C", s.repo, "audit", "--branch", "main"}, Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
 		return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
 	}, SetGCPercent: func(next int) (was int) {
 		was, percent = percent, next

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
@@ -17,7 +19,7 @@ func invokeApp(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy(),
+		Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader,
 	}
 	code = app.Main()
 	return code, out.String(), errs.String()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -69,7 +70,7 @@ func (h *teaHub) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
 		Args: append([]string{"-C", h.dir, "--forge", "gitea"}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: testEntropy(),
+		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: rand.Reader,
 	}
 	code = app.Main()
 	if testing.Verbose() {

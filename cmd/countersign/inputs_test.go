@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -21,7 +23,7 @@ func inProcess(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy(),
+		Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader,
 	}
 	code = app.Main()
 	return code, out.String(), errs.String()

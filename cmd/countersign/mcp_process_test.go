@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -309,7 +310,7 @@ func BenchmarkMCPPropose(b *testing.B) {
 	commitOne(b, dir)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	app := App{Args: []string{"-C", dir, "mcp"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
+	app := App{Args: []string{"-C", dir, "mcp"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
 	go app.Main()
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 	fatal(b, err)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -338,7 +340,7 @@ func TestMCPPull(t *testing.T) {
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	app := App{
-		Args: []string{"-C", h.dir, "mcp"}, Stdin: in, Stdout: out, Stderr: t.Output(), Now: testClock(), Entropy: testEntropy(),
+		Args: []string{"-C", h.dir, "mcp"}, Stdin: in, Stdout: out, Stderr: t.Output(), Now: time.Now, Entropy: rand.Reader,
 		Getenv: func(name string) string { return h.env[name] },
 	}
 	ended := make(chan int)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/online"
@@ -34,7 +35,7 @@ func TestT51OnlineRemoteLedger(t *testing.T) {
 		return strings.TrimSpace(s.git(append([]string{"--git-dir", remote, "-c", "user.name=e", "-c", "user.email=e@localhost"}, args...)...))
 	}
 	now := func(tip string) online.Finding {
-		a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: testClock(), Getenv: func(name string) string {
+		a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
 			return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
 		}}
 		a.flags.dir, a.flags.ledgerRef, a.flags.remote = s.repo, gitstore.LedgerRef, defaultRemote

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -192,7 +194,7 @@ func (p *planting) run(want int, args ...string) string {
 	var stdout bytes.Buffer
 	app := App{
 		Args: append([]string{"-C", filepath.Join(p.dir, "r")}, args...), Stdin: bytes.NewReader(nil), Stdout: &stdout, Stderr: &p.out,
-		Getenv: func(name string) string { return p.env[name] }, Now: testClock(), Entropy: testEntropy(),
+		Getenv: func(name string) string { return p.env[name] }, Now: time.Now, Entropy: rand.Reader,
 	}
 	code := app.Main()
 	p.out.Write(stdout.Bytes())

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
 	"io"
 	"io/fs"
@@ -53,8 +54,8 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	clock := testClock()
-	app := &App{Getenv: func(string) string { return "" }, Now: clock, Entropy: testEntropy()}
+	clock := time.Now
+	app := &App{Getenv: func(string) string { return "" }, Now: clock, Entropy: cryptorand.Reader}
 	app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
 	r, err := app.open()
 	must(err)
@@ -114,7 +115,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 	_, err = l.Append(t.Context(), snap.Tip, writing.Entry{Message: "spoil\n", When: time.Now(), Files: files})
 	check(t, err)
 	var out bytes.Buffer
-	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
+	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
 	if code := app.Main(); code != cli.ExitFailed || !strings.Contains(out.String(), " 2 applied, 2 does not verify") {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}
@@ -256,7 +257,7 @@ func TestRunAllRounds(t *testing.T) {
 	for _, c := range []struct{ lose, most int }{{0, 4}, {2, 8}} {
 		const all, approved = 12, 8
 		dir := crowd(t, all, approved)
-		app := &App{Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy(), Stderr: io.Discard}
+		app := &App{Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader, Stderr: io.Discard}
 		app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
 		r, err := app.open()
 		check(t, err)
@@ -279,7 +280,7 @@ func TestRunAllRounds(t *testing.T) {
 			t.Errorf("%d appends of %d entries, want at most %d", store.appends, store.entries, c.most)
 		}
 		var out bytes.Buffer
-		audit := App{Args: []string{"-C", dir, "audit"}, Stdout: &out, Stderr: &out, Getenv: app.Getenv, Now: testClock(), Entropy: testEntropy()}
+		audit := App{Args: []string{"-C", dir, "audit"}, Stdout: &out, Stderr: &out, Getenv: app.Getenv, Now: time.Now, Entropy: cryptorand.Reader}
 		if code := audit.Main(); code != 0 {
 			t.Errorf("audit ends with %d\n%s", code, &out)
 		}

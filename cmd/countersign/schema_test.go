@@ -163,7 +163,7 @@ func (s *schemas) scripts(t *testing.T) {
 }
 
 func (s *schemas) prints(ts *testscript.TestScript, _ bool, args []string) {
-	code, out, errs := inScript(ts, append([]string{"--json", "-C", ts.MkAbs(".")}, args[2:]...)...)
+	code, out, errs := inScript(ts, append([]string{"--json"}, args[2:]...)...)
 	if strconv.Itoa(code) != args[1] {
 		ts.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -183,17 +183,6 @@ func (s *schemas) prints(ts *testscript.TestScript, _ bool, args []string) {
 	if !strings.Contains(last, fmt.Sprintf(`"exit":%d`, code)) {
 		ts.Fatalf("exit code %d, but %s", code, last)
 	}
-}
-
-// inScript runs the program in this process, with the script's environment.
-func inScript(ts *testscript.TestScript, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	app := App{
-		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: ts.Getenv, Now: testClock(), Entropy: testEntropy(),
-	}
-	code = app.Main()
-	return code, out.String(), errs.String()
 }
 
 // canonicalLine: --json prints one canonical document and one LF.

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
+	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -34,38 +37,47 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// TestMain makes this test binary serve as the countersign command in scripts.
+// TestMain makes this test binary be the program where it is called as that is, for tests with processes.
 func TestMain(m *testing.M) {
 	sandbox.Child()
-	tests := theTests{m, func() {}}
-	if strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") { // it is not the program itself
-		tests.remove = storetest.FilesInMemory(os.Getenv, os.Setenv)
-		debug.SetGCPercent(400) // a quarter of what this process did was collecting garbage
-		waitTogether()
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	if name != "countersign" && name != "gh-countersign" {
+		os.Exit(runTests(m))
 	}
-	run := func(gh *ghtoken.Keeper) func() {
-		return func() {
-			collectLater() // as main does
-			dir, _ := os.Getwd()
-			app := App{
-				Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-				Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy(), GH: gh, SetGCPercent: debug.SetGCPercent,
-			}
-			os.Exit(app.Main())
-		}
+	collectLater() // as main does
+	dir, _ := os.Getwd()
+	app := App{
+		Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Now: scriptClock(os.Getenv), Entropy: scriptEntropy(os.Getenv), SetGCPercent: debug.SetGCPercent,
 	}
-	testscript.Main(tests, map[string]func(){"countersign": run(nil), "gh-countersign": run(&ghtoken.Keeper{Path: os.Getenv("PATH")})})
+	if name == "gh-countersign" {
+		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
+	}
+	os.Exit(app.Main())
 }
 
-// theTests are those of this package, and what removes their files.
-type theTests struct {
-	*testing.M
-	remove func()
-}
-
-func (t theTests) Run() int {
-	defer t.remove()
-	return t.M.Run()
+// runTests runs the tests of this package, where PATH has the program by both of its names.
+func runTests(m *testing.M) int {
+	defer storetest.FilesInMemory(os.Getenv, os.Setenv)()
+	debug.SetGCPercent(400) // a quarter of what this process did was collecting garbage
+	waitTogether()
+	bin, err := os.MkdirTemp("", "countersign-bin-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(bin)
+	self, err := os.Executable()
+	program, readErr := os.ReadFile(self)
+	first, second := filepath.Join(bin, "countersign"), filepath.Join(bin, "gh-countersign")
+	if runtime.GOOS == "windows" {
+		first, second = first+".exe", second+".exe"
+	}
+	err = errors.Join(err, readErr, os.Chmod(bin, 0o755), exectest.WriteFile(first, program), os.Link(first, second),
+		os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // waitTogether lets more tests run side by side than there are processors: most
@@ -79,22 +91,21 @@ func waitTogether() {
 	}
 }
 
-// testClock is the real clock, or one that TEST_NOW sets and that stands still.
-func testClock() func() time.Time {
-	fixed, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW"))
+// scriptClock is the real clock, or one that TEST_NOW sets and that stands still.
+func scriptClock(getenv func(string) string) func() time.Time {
+	fixed, err := time.Parse(time.RFC3339, getenv("TEST_NOW"))
 	if err != nil {
 		return time.Now
 	}
 	return func() time.Time { return fixed }
 }
 
-// testEntropy is pinned by TEST_SEED, else different in each process.
-func testEntropy() *rand.ChaCha8 {
-	seed := os.Getenv("TEST_SEED")
-	if seed == "" {
-		seed = fmt.Sprint(os.Getpid(), time.Now().UnixNano())
+// scriptEntropy is pinned by TEST_SEED.
+func scriptEntropy(getenv func(string) string) io.Reader {
+	if seed := getenv("TEST_SEED"); seed != "" {
+		return mathrand.NewChaCha8(sha256.Sum256([]byte(seed)))
 	}
-	return rand.NewChaCha8(sha256.Sum256([]byte(seed)))
+	return rand.Reader
 }
 
 func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
@@ -125,7 +136,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 			return hasSandbox(t.TempDir()), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "typed": typedHint, "visit": visit,
+			"countersign": runHere, "derive": deriveIDs, "envfile": envFile, "hub": hubCommand, "plant": plant, "agekey": ageKey, "leaks": leaks, "repo": repoCommand, "exitcode": exitCode, "txid": txID, "commit": commitID, "tutorial": tutorial, "screenshot": screenshot, "ledgerok": ledgerOK, "typed": typedHint, "visit": visit,
 		},
 	}
 }
@@ -247,13 +258,51 @@ func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// exitCode runs a command and compares its exit code: exitcode N CMD ARGS.
+// inScript runs the program in this process, as a script would in another: in the script's directory, with its
+// environment, and with nothing on stdin.
+func inScript(ts *testscript.TestScript, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	app := App{
+		Args: args, Dir: ts.MkAbs("."), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Getenv: ts.Getenv, Now: scriptClock(ts.Getenv), Entropy: scriptEntropy(ts.Getenv),
+	}
+	code = app.Main()
+	return code, out.String(), errs.String()
+}
+
+// runHere runs the program in this process: countersign ARGS. Where signals, terminals or programs that it runs
+// are the subject, and those see the script's environment, scripts say exec countersign.
+func runHere(ts *testscript.TestScript, neg bool, args []string) {
+	if code := shown(ts, args...); neg != (code != 0) {
+		ts.Fatalf("exit code %d", code)
+	}
+}
+
+// shown runs the program in this process, and lets a script match what it printed.
+func shown(ts *testscript.TestScript, args ...string) int {
+	code, stdout, stderr := inScript(ts, args...)
+	fmt.Fprint(ts.Stdout(), stdout)
+	fmt.Fprint(ts.Stderr(), stderr)
+	return code
+}
+
+// exitCode runs a command, or the program in this process, and compares its exit code: exitcode N CMD ARGS.
 // stdout and stderr can be matched afterwards.
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N CMD ARGS...")
 	}
-	err := ts.Exec(args[1], args[2:]...)
+	if args[1] == "countersign" {
+		if code := shown(ts, args[2:]...); strconv.Itoa(code) != args[0] {
+			ts.Fatalf("exit code %d, want %s", code, args[0])
+		}
+		return
+	}
+	command := args[1:]
+	if command[0] == "exec" { // the program, in a process of its own
+		command = command[1:]
+	}
+	err := ts.Exec(command[0], command[1:]...)
 	got := "0"
 	if err != nil {
 		got = strings.TrimPrefix(err.Error(), "exit status ")
@@ -321,7 +370,7 @@ func TestDemo(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("TMPDIR", home)
 	var out, errs bytes.Buffer
-	app := App{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: testClock(), Entropy: testEntropy()}
+	app := App{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader}
 	if code, lines := app.Main(), strings.Count(out.String(), "\n"); code != 0 || lines > 90 {
 		t.Errorf("exit %d, %d lines, stderr %q:\n%s", code, lines, &errs, &out)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os/exec"
@@ -146,7 +147,7 @@ func BenchmarkServeGet(b *testing.B) {
 
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	app := App{Args: []string{"-C", dir, "serve", "--stdio"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: testClock(), Entropy: testEntropy()}
+	app := App{Args: []string{"-C", dir, "serve", "--stdio"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader}
 	go func() { app.Main(); out.Close() }()
 	defer toServer.Close()
 	answers := bufio.NewReader(fromServer)

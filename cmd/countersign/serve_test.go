@@ -59,7 +59,7 @@ func newServed(t *testing.T, files map[string]string) *served {
 	t.Setenv("GIT_AUTHOR_DATE", "2026-01-05T00:00:00Z")
 	t.Setenv("GIT_COMMITTER_DATE", "2026-01-05T00:00:00Z")
 	t.Setenv("TEST_SEED", "serve")
-	s := &served{playground: newSandbox(t, files), entropy: testEntropy()}
+	s := &served{playground: newSandbox(t, files), entropy: scriptEntropy(os.Getenv)}
 	s.vars = map[string]string{"HOME": s.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "ada", "PATH": os.Getenv("PATH")}
 	s.git("init", "-q", "-b", "main")
 	s.git("config", "user.name", "Ada")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -139,7 +140,7 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(name string) string { return h.env[name] }, Now: h.now, Entropy: testEntropy(),
+		Getenv: func(name string) string { return h.env[name] }, Now: h.now, Entropy: rand.Reader,
 		Wait: func(_ context.Context, d time.Duration) error {
 			if h.paused != nil {
 				h.paused(d)

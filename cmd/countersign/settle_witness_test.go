@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -39,7 +40,7 @@ func newNoteParty(t *testing.T, name string, cosigns bool) noteParty {
 func (p noteParty) serve(t *testing.T, log noteParty) string {
 	t.Helper()
 	sign := func(message []byte) ([]byte, error) { return ed25519.Sign(p.private, message), nil }
-	s, err := witnesses.Open(filepath.Join(t.TempDir(), "state.json"), true, p.Key, sign, []witness.Key{log.Key}, testClock())
+	s, err := witnesses.Open(filepath.Join(t.TempDir(), "state.json"), true, p.Key, sign, []witness.Key{log.Key}, time.Now)
 	check(t, err)
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(func() { server.Close(); check(t, s.Close()) })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -104,7 +105,7 @@ func BenchmarkSimulate(b *testing.B) {
 		var out, errs bytes.Buffer
 		app := App{
 			Args: []string{"-C", dir, "policy", "simulate", "--policy", name, "--cache", cache, "--json"}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-			Getenv: func(string) string { return "" }, Now: time.Now, Entropy: testEntropy(),
+			Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader,
 		}
 		if code := app.Main(); code != 0 {
 			b.Fatalf("exit code %d: %s", code, errs.String())

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -236,7 +237,7 @@ func (b *bench) run(in string, want int, args ...string) string {
 		Args: append([]string{"-C", in, "--sign-key", b.key}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
 		Getenv: func(name string) string {
 			return map[string]string{"HOME": b.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "me"}[name]
-		}, Now: func() time.Time { return time.Now().Add(b.ahead) }, Entropy: testEntropy(),
+		}, Now: func() time.Time { return time.Now().Add(b.ahead) }, Entropy: rand.Reader,
 	}
 	if code := app.Main(); code != want {
 		b.t.Fatalf("%v: exit code %d\n%s", args, code, out.String())
