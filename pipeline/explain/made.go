@@ -347,7 +347,7 @@ func isBetween(before, after, here *patch.File) bool {
 }
 
 // A place is how far a text has come in the two that it is woven of. It is in the edit with a
-// number, or in the lines before that, which both have.
+// number, or in the lines before that, which both have: new is -1 then.
 type place struct{ edit, old, new int }
 
 // maxPlaces bounds the places that are looked at for one line, and maxCompared the lines that are
@@ -359,78 +359,88 @@ const (
 
 // isWoven reports whether a text is of the lines of two others that differ by some edits.
 func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
-	// start of the lines that both have before edit n, in a
-	common := func(n int) (from, to int) {
-		if n > 0 {
-			from = edits[n-1].OldEnd
-		}
-		if to = len(a); n < len(edits) {
-			to = edits[n].OldStart
-		}
-		return from, to
-	}
-	// settle leads on from where all common lines are read into the edit behind them.
-	enter := func(p place) place {
-		if _, to := common(p.edit); p.new < 0 && p.old == to && p.edit < len(edits) {
-			return place{p.edit, edits[p.edit].OldStart, edits[p.edit].NewStart}
-		}
-		return p
-	}
-	now, compared := []place{enter(place{0, 0, -1})}, 0 // new is -1 within common lines
+	w := woven{a: a, b: b, edits: edits}
+	now := w.add(nil, place{0, 0, -1})
 	for _, line := range text {
 		var next []place
-		add := func(p place) {
-			p = enter(p)
-			if slices.Contains(next, p) {
-				return
-			}
-			// One that is behind in both reaches all that another does.
-			if p.new >= 0 && slices.ContainsFunc(next, func(o place) bool { return o.new >= 0 && o.edit == p.edit && o.old <= p.old && o.new <= p.new }) {
-				return
-			}
-			next = append(next, p)
-		}
-		is := func(lines [][]byte, i int) bool {
-			compared++
-			return string(lines[i]) == string(line)
-		}
 		for _, p := range now {
-			if p.new < 0 {
-				if _, to := common(p.edit); p.old < to && is(a, p.old) {
-					add(place{p.edit, p.old + 1, -1})
-				}
-				continue
-			}
-			e := edits[p.edit]
-			for i := p.old; i < e.OldEnd; i++ {
-				if is(a, i) {
-					add(place{p.edit, i + 1, p.new})
-					break
-				}
-			}
-			for i := p.new; i < e.NewEnd; i++ {
-				if is(b, i) {
-					add(place{p.edit, p.old, i + 1})
-					break
-				}
-			}
-			// or the edit is over, and the next common line is this one
-			if from, to := common(p.edit + 1); from < to && is(a, from) {
-				add(place{p.edit + 1, from + 1, -1})
-			}
+			next = w.read(next, p, line)
 		}
-		if now = next; len(now) == 0 || len(now) > maxPlaces || compared > maxCompared {
+		if now = next; len(now) == 0 || len(now) > maxPlaces || w.compared > maxCompared {
 			return false
 		}
 	}
 	return slices.ContainsFunc(now, func(p place) bool {
 		if p.new >= 0 {
-			from, to := common(p.edit + 1)
+			from, to := w.common(p.edit + 1)
 			return from == to // nothing is left but this edit
 		}
-		_, to := common(p.edit)
+		_, to := w.common(p.edit)
 		return p.edit == len(edits) && p.old == to
 	})
+}
+
+// A woven is two texts that differ by some edits, and how many lines were compared with theirs.
+type woven struct {
+	a, b     [][]byte
+	edits    []linediff.Edit
+	compared int
+}
+
+// common are the lines that both have before edit n, in a.
+func (w *woven) common(n int) (from, to int) {
+	if n > 0 {
+		from = w.edits[n-1].OldEnd
+	}
+	if to = len(w.a); n < len(w.edits) {
+		to = w.edits[n].OldStart
+	}
+	return from, to
+}
+
+// add adds a place, unless another there reaches all that it does. Where all common lines are read it is in the edit behind them.
+func (w *woven) add(places []place, p place) []place {
+	if _, to := w.common(p.edit); p.new < 0 && p.old == to && p.edit < len(w.edits) {
+		p = place{p.edit, w.edits[p.edit].OldStart, w.edits[p.edit].NewStart}
+	}
+	behind := func(o place) bool {
+		return o == p || p.new >= 0 && o.new >= 0 && o.edit == p.edit && o.old <= p.old && o.new <= p.new
+	}
+	if slices.ContainsFunc(places, behind) {
+		return places
+	}
+	return append(places, p)
+}
+
+// first is the first of some lines that is this one, -1 if none is.
+func (w *woven) first(lines [][]byte, line []byte) int {
+	i := slices.IndexFunc(lines, func(l []byte) bool { return string(l) == string(line) })
+	if w.compared += i + 1; i < 0 {
+		w.compared += len(lines)
+	}
+	return i
+}
+
+// read adds the places that a line leads to from another.
+func (w *woven) read(next []place, p place, line []byte) []place {
+	if p.new < 0 {
+		if _, to := w.common(p.edit); p.old < to && w.first(w.a[p.old:p.old+1], line) == 0 {
+			next = w.add(next, place{p.edit, p.old + 1, -1})
+		}
+		return next
+	}
+	e := w.edits[p.edit]
+	if i := w.first(w.a[p.old:e.OldEnd], line); i >= 0 {
+		next = w.add(next, place{p.edit, p.old + i + 1, p.new})
+	}
+	if i := w.first(w.b[p.new:e.NewEnd], line); i >= 0 {
+		next = w.add(next, place{p.edit, p.old, p.new + i + 1})
+	}
+	// or the edit is over, and the next common line is this one
+	if from, to := w.common(p.edit + 1); from < to && w.first(w.a[from:from+1], line) == 0 {
+		next = w.add(next, place{p.edit + 1, from + 1, -1})
+	}
+	return next
 }
 
 // together finds the ways in which approved patches, more than one, make a change together,

@@ -582,43 +582,53 @@ func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, err
 			}
 			break
 		}
-		var begins func(commit string) (bool, error)
-		paths := map[string]bool{}
-		for i := l.at; i >= max(0, l.at-MaxRow+1); i-- {
-			ch, err := j.inRow(ctx, l.chain[i])
-			if err != nil {
-				return nil, err
-			}
-			if ch == nil || !j.Index.covers(e, ch.paths) {
-				break
-			}
-			for _, path := range ch.paths {
-				paths[path] = true
-			}
-			if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
-				continue
-			}
-			if begins == nil {
-				if begins, err = j.begins(ctx, e, c.ID); err != nil {
-					return nil, err
-				}
-			}
-			if is, err := begins(l.chain[i].Parents[0]); err != nil {
-				return nil, err
-			} else if !is {
-				continue
-			}
-			w, err := j.row(ctx, e, l.chain[i:l.at+1], here)
-			if err != nil {
-				return nil, err
-			}
-			if w != nil {
-				rows = append(rows, w)
-			}
+		made, err := j.rowsOf(ctx, e, l, here)
+		if err != nil {
+			return nil, err
 		}
+		rows = append(rows, made...)
 	}
 	slices.SortStableFunc(rows, func(a, b *way) int { return cmp.Compare(len(b.cover), len(a.cover)) })
 	j.rows[c.ID] = rows
+	return rows, nil
+}
+
+// rowsOf are the rows that make the change of one transaction and end at a place of a line.
+func (j *judge) rowsOf(ctx context.Context, e *entry, l line, here trust) (rows []*way, err error) {
+	var begins func(commit string) (bool, error)
+	paths := map[string]bool{}
+	for i := l.at; i >= max(0, l.at-MaxRow+1); i-- {
+		ch, err := j.inRow(ctx, l.chain[i])
+		if err != nil {
+			return nil, err
+		}
+		if ch == nil || !j.Index.covers(e, ch.paths) {
+			break
+		}
+		for _, path := range ch.paths {
+			paths[path] = true
+		}
+		if i == l.at || len(paths) < e.files || len(ch.paths) == 0 { // nor does a row begin with what changes nothing
+			continue
+		}
+		if begins == nil {
+			if begins, err = j.begins(ctx, e, l.chain[l.at].ID); err != nil {
+				return nil, err
+			}
+		}
+		if is, err := begins(l.chain[i].Parents[0]); err != nil {
+			return nil, err
+		} else if !is {
+			continue
+		}
+		w, err := j.row(ctx, e, l.chain[i:l.at+1], here)
+		if err != nil {
+			return nil, err
+		}
+		if w != nil {
+			rows = append(rows, w)
+		}
+	}
 	return rows, nil
 }
 
