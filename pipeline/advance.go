@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -164,7 +165,7 @@ func (r *Runner) validated(ctx context.Context, o *Outcome) error {
 	}
 	o.Validated = &v
 	if !v.Report.OK {
-		err = &UnprovenError{v}
+		err = unproven(v)
 	}
 	return errors.Join(err, r.reread(ctx, o, v.Ledger))
 }
@@ -202,17 +203,11 @@ type UnappliedError struct{ Result result.Result }
 func (e *UnappliedError) Error() string { return "apply: " + e.Result.Error }
 func (*UnappliedError) Hint() string    { return "countersign run TX" }
 
-// An UnprovenError is a transaction that does not validate.
-type UnprovenError struct{ Validation }
-
-func (e *UnprovenError) Error() string {
-	first := e.Report.Violations[0]
-	return fmt.Sprintf("%s does not validate: %s %s: %s", e.ID, first.RuleID, first.Path, first.Message)
-}
-
-func (e *UnprovenError) Hint() string {
-	if slices.ContainsFunc(e.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
-		return "run it in the working tree where it was applied, with the files as the patch leaves them"
+// unproven is an error that says of a transaction what does not validate.
+func unproven(v Validation) error {
+	first, try := v.Report.Violations[0], "countersign validate "+v.ID
+	if slices.ContainsFunc(v.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
+		try = "run it in the working tree where it was applied, with the files as the patch leaves them"
 	}
-	return "countersign validate " + e.ID
+	return fault.Fail(fmt.Sprintf("%s does not validate: %s %s: %s", v.ID, first.RuleID, first.Path, first.Message), try)
 }

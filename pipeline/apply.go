@@ -49,8 +49,7 @@ func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutco
 	if mode, err := r.checker().Mode(g.rules.Policy); err != nil {
 		return ApplyOutcome{}, err
 	} else if (mode == policy.ReadOnly || g.Transaction().SandboxPolicy.Type == string(policy.ReadOnly)) && !o.DryRun {
-		err := &checks.ReadOnlyError{}
-		return ApplyOutcome{Result: refusal(err, false)}, err
+		return ApplyOutcome{Result: refusal(checks.ErrReadOnly, false)}, checks.ErrReadOnly
 	}
 	to, err := r.target(ctx, g, o, from)
 	if err != nil {
@@ -167,7 +166,7 @@ func ended(tx ledger.Transaction) error {
 	case tx.Status == ledger.Superseded:
 		return &SupersededError{ID: tx.TransactionID, PullRequest: tx.PullRequest()}
 	case tx.Closed && tx.Status != ledger.Denied:
-		return &ClosedError{tx.TransactionID, tx.Status}
+		return ClosedError(tx.TransactionID, tx.Status)
 	}
 	return nil
 }

@@ -471,8 +471,7 @@ func TestNoWorktree(t *testing.T) {
 	g := w.approved()
 	r := w.as(bot)
 	r.Worktree = nil
-	var none *pipeline.NoWorktreeError
-	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &none) {
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.Is(err, pipeline.ErrNoWorktree) {
 		t.Errorf("%v", err)
 	}
 }

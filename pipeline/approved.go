@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -64,7 +65,7 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 	switch o.To {
 	case "", policy.ToWorktree:
 		if r.Worktree == nil {
-			return nil, &NoWorktreeError{}
+			return nil, ErrNoWorktree
 		}
 		to := r.Files()
 		to.Checkout, to.Builder = o.Checkout, r.builder()
@@ -80,7 +81,7 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 	case policy.ToRef:
 		return r.ref(appliedRef(tx)), nil
 	case policy.ToPullRequest:
-		return nil, &effect.PullRequestError{ID: tx}
+		return nil, fault.Refuse(tx+" is not applied here: by the Policy it becomes a pull request", "countersign propose "+tx+" --to pull-request")
 	}
 	return nil, fmt.Errorf("pipeline: no target is called %q", o.To)
 }
@@ -94,7 +95,7 @@ func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *
 	}
 	pull := g.Pull()
 	if pull == nil && r.Code == nil {
-		return nil, &conversation.NoForgeError{ID: tx.TransactionID, PullRequest: tx.PullRequest()}
+		return nil, conversation.NoForge(tx.TransactionID, tx.PullRequest())
 	}
 	if pull == nil { // this stage has not read it
 		read, err := from.Pull(ctx, tx)
@@ -118,7 +119,7 @@ func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *
 		}
 	}
 	if side.Repository == nil {
-		return nil, &effect.NoHeadError{PullRequest: pull.Number}
+		return nil, effect.NoHead(fmt.Sprintf("the repository that the head of pull request %d was in is gone", pull.Number))
 	}
 	if err := r.keepableBranch(ref); err != nil {
 		return nil, err
@@ -203,7 +204,8 @@ func (r *Runner) elsewhere(ctx context.Context, base string, tx ledger.Transacti
 		return err
 	}
 	if !descends {
-		return &effect.ElsewhereError{ID: tx.TransactionID, Base: tx.Pointers.Proposal.BaseCommit}
+		reviewed := tx.Pointers.Proposal.BaseCommit
+		return fault.Refuse(fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", tx.TransactionID, reviewed), "git checkout --detach "+reviewed)
 	}
 	return superseded
 }

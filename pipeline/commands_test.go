@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -215,8 +216,7 @@ func TestT19NoCommandsHere(t *testing.T) {
 	g := w.approved()
 	r := w.in(shop, bot)
 	r.Commands = nil
-	var none *checks.NoCommandsError
-	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &none) {
+	if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.Is(err, checks.ErrNoCommands) {
 		t.Errorf("%v", err)
 	}
 	results, _, err := w.in(shop, bot).CheckTransaction(t.Context(), w.ledger(), g.Transaction().TransactionID, pipeline.ApplyOptions{})
@@ -233,8 +233,7 @@ func TestT19NoCommandsHere(t *testing.T) {
 		edit(&forged)
 		r := w.in(shop, bot)
 		r.Commands, r.Results = nil, &forged
-		var wrong *checks.ResultsError
-		if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &wrong) {
+		if _, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.Is(err, fault.Refused) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

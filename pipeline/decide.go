@@ -63,7 +63,7 @@ func (r *Runner) Judge(ctx context.Context, id string) (Gated, error) {
 // Decide records a ruling of the Decider, and what follows from it.
 func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
 	if r.Decider.ID == "" {
-		return Gated{}, &NobodyError{}
+		return Gated{}, ErrNobody
 	}
 	from := r.Reader()
 	if s := ruling.Signature; s != nil {
@@ -73,7 +73,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		}
 	}
 	if ruling.Decision != ledger.Approve && ruling.Decision != ledger.Deny {
-		return Gated{}, &UndecidedError{fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40))}
+		return Gated{}, Undecided(fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40)))
 	}
 	ruling.Reason = r.OneLine(ruling.Reason, 500)
 	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
@@ -113,7 +113,7 @@ func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, abo
 		}
 		for _, one := range about {
 			if err := r.rule(s, &g, one, ruling); err != nil {
-				return g, nil, &UndecidedError{"the signature does not count: " + r.OneLine(err.Error(), 300)}
+				return g, nil, Undecided("the signature does not count: " + r.OneLine(err.Error(), 300))
 			}
 		}
 		g.Verdict = g.verdict(ctx, r.Now())
@@ -126,7 +126,7 @@ func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, abo
 		}
 		why := fmt.Sprintf("your approval of %s does not count: %s", plain.InWords(about[i].Kind), plain.Why(said[i]))
 		if len(about) == 1 {
-			return g, nil, &UndecidedError{why}
+			return g, nil, Undecided(why)
 		}
 		uncounted, about = append(uncounted, why), slices.Delete(slices.Clone(about), i, i+1)
 		var err error
@@ -140,7 +140,7 @@ func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, abo
 func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	if ruling.Request != "" && tx.Closed {
-		return nil, &ClosedError{tx.TransactionID, tx.Status}
+		return nil, ClosedError(tx.TransactionID, tx.Status)
 	}
 	about, err := r.Named(g, ruling)
 	switch {
@@ -151,9 +151,9 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 	case g.Verdict.State == approval.Denied:
 		return nil, g.Err()
 	case tx.Closed || tx.Status == ledger.Applied:
-		return nil, &ClosedError{tx.TransactionID, tx.Status}
+		return nil, ClosedError(tx.TransactionID, tx.Status)
 	case !g.rules.Policy.Approvals.Local.Counts(tx.PullRequest() > 0):
-		return nil, &UndecidedError{"the Policy does not allow local decisions"}
+		return nil, Undecided("the Policy does not allow local decisions")
 	case ruling.Decision == ledger.Deny:
 		return about, nil
 	}
@@ -164,7 +164,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 // nothing: none where all is said. An error says why it cannot be taken.
 func (r *Runner) Asks(g Gated, ruling Ruling) ([]approval.Request, error) {
 	if r.Decider.ID == "" {
-		return nil, &NobodyError{}
+		return nil, ErrNobody
 	}
 	ruling.All = len(ruling.Fingerprints) == 0
 	return r.toDecide(g, ruling)
@@ -210,11 +210,11 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 		open := writing.OpenRequests(g.log)
 		i := slices.IndexFunc(open, func(q ledger.ApprovalRequest) bool { return q.ApprovalRequestID == ruling.Request })
 		if i < 0 {
-			return nil, &UndecidedError{fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.OneLine(ruling.Request, 40))}
+			return nil, Undecided(fmt.Sprintf("%s has no open request %s", tx.TransactionID, r.OneLine(ruling.Request, 40)))
 		}
 		for _, one := range wanted {
 			if one != open[i].Fingerprint {
-				return nil, &UndecidedError{fmt.Sprintf("%s asks about %s, and not about %s", ruling.Request, open[i].Fingerprint, r.OneLine(one, 100))}
+				return nil, Undecided(fmt.Sprintf("%s asks about %s, and not about %s", ruling.Request, open[i].Fingerprint, r.OneLine(one, 100)))
 			}
 		}
 		wanted = []string{open[i].Fingerprint}
@@ -234,7 +234,7 @@ func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
 	}
 	for _, one := range wanted {
 		if (!ruling.All || len(ruling.Fingerprints) > 0) && !slices.ContainsFunc(out, func(q approval.Request) bool { return q.Fingerprint == one }) {
-			return nil, &UndecidedError{fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.OneLine(one, 100))}
+			return nil, Undecided(fmt.Sprintf("%s asks for no decision on %s", tx.TransactionID, r.OneLine(one, 100)))
 		}
 	}
 	return out, nil

@@ -30,7 +30,7 @@ func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error
 		}
 		tx := g.Transaction()
 		if tx.Closed || g.Applying() {
-			return Nothing(g, &ClosedError{id, tx.Status})
+			return Nothing(g, ClosedError(id, tx.Status))
 		}
 		s := r.Stage(g.log)
 		s.Status(ledger.Interrupted, r.OneLine(reason, 300))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -91,35 +92,24 @@ func (e *SupersededError) Hint() string {
 	return "countersign review --again " + e.ID
 }
 
-// A ClosedError says that a transaction takes no more events.
-type ClosedError struct {
-	ID     string
-	Status ledger.Status
-}
-
-func (e *ClosedError) Error() string {
-	text := e.ID + " is closed"
-	if at := state.Of(e.Status, "", false, false); at != state.Closed {
+// ClosedError is an error that says that a transaction takes no more events.
+func ClosedError(id string, status ledger.Status) error {
+	text := id + " is closed"
+	if at := state.Of(status, "", false, false); at != state.Closed {
 		text += ": " + string(at)
 	}
-	return text
+	return fault.Refuse(text, "countersign show "+id)
 }
 
-func (e *ClosedError) Hint() string { return "countersign show " + e.ID }
+// Undecided is an error that says why a decision does not fit the transaction.
+func Undecided(why string) error { return fault.Refuse(why, "") }
 
-// An UndecidedError is a decision that does not fit the transaction.
-type UndecidedError struct{ Message string }
-
-func (e *UndecidedError) Error() string { return e.Message }
-
-// A NobodyError is a decision that nobody can be named for.
-type NobodyError struct{}
-
-func (*NobodyError) Error() string {
-	return "Git does not know who decides: it has no e-mail address here (user.email)"
-}
-
-func (*NobodyError) Hint() string { return "git config user.email YOU@EXAMPLE.ORG" }
+// Errors that say always the same.
+var (
+	ErrNobody        = fault.Refuse("Git does not know who decides: it has no e-mail address here (user.email)", "git config user.email YOU@EXAMPLE.ORG")
+	ErrNoWorktree    = fault.Refuse("the repository is bare: it has no working tree", "countersign run TX --to branch")
+	ErrPolicyChanged = fault.Refuse("the Policy changed while the checks ran", "run it again: the new Policy applies")
+)
 
 // A ChangedError is a decision on something else than what was shown: the Policy,
 // or the approvals that it asks for, are others by now. Nothing was recorded.
@@ -131,12 +121,6 @@ func (e *ChangedError) Error() string {
 
 func (e *ChangedError) Hint() string { return "countersign gate " + e.ID }
 
-// A NoWorktreeError says that there is nowhere to apply to.
-type NoWorktreeError struct{}
-
-func (*NoWorktreeError) Error() string { return "the repository is bare: it has no working tree" }
-func (*NoWorktreeError) Hint() string  { return "countersign run TX --to branch" }
-
 // A ChecksError says which required checks the built tree failed.
 type ChecksError struct {
 	ID         string
@@ -146,10 +130,3 @@ type ChecksError struct {
 func (e *ChecksError) Error() string {
 	return fmt.Sprintf("%s fails %s: %s", e.ID, ledger.Plural(len(e.Violations), "required check", "required checks"), e.Violations[0].Message)
 }
-
-// A PolicyChangedError says that the Policy is not the one any more that the
-// checks went by. Nothing was begun.
-type PolicyChangedError struct{}
-
-func (*PolicyChangedError) Error() string { return "the Policy changed while the checks ran" }
-func (*PolicyChangedError) Hint() string  { return "run it again: the new Policy applies" }

@@ -171,9 +171,8 @@ func TestPolicyChangesDuringChecks(t *testing.T) {
 		w.policy.Commands.Run = append(w.policy.Commands.Run, w.policy.Commands.Run[0])
 		w.policy.Commands.Run[1].Argv = []string{"has", "mars", "greet.txt"}
 	}}
-	var changed *pipeline.PolicyChangedError
 	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
-	if !errors.As(err, &changed) {
+	if !errors.Is(err, pipeline.ErrPolicyChanged) {
 		t.Fatalf("%v", err)
 	}
 	w.holds(base)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -261,22 +262,20 @@ func TestApproveWithoutGate(t *testing.T) {
 func TestDecideRefused(t *testing.T) {
 	w := newWorld(t)
 	tx := w.review().ID
-	var undecided *pipeline.UndecidedError
 	_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: []string{"patchset:" + strings.Repeat("0", 64)}, Kind: "local"})
-	if !errors.As(err, &undecided) {
+	if !errors.Is(err, fault.Refused) {
 		t.Errorf("T06 another patch: %v", err)
 	}
 	w.policy.Approvals.Local = policy.LocalNever
-	if _, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}); !errors.As(err, &undecided) {
+	if _, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}); !errors.Is(err, fault.Refused) {
 		t.Errorf("local is not allowed: %v", err)
 	}
 	w.policy.Approvals.Local = policy.LocalAlone
 	w.sound(tx, ledger.Proposed)
 	w.says(ada, ledger.Approve, tx)
 	w.apply(w.gate(tx))
-	var closed *pipeline.ClosedError
 	for _, d := range []ledger.Decision{ledger.Approve, ledger.Deny} {
-		if _, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: d, Kind: "local"}); !errors.As(err, &closed) {
+		if _, err := w.as(bob).Decide(t.Context(), tx, pipeline.Ruling{Decision: d, Kind: "local"}); !errors.Is(err, fault.Refused) {
 			t.Errorf("%s after the apply: %v", d, err)
 		}
 	}
@@ -323,8 +322,7 @@ func TestDecideOnWhatWasShown(t *testing.T) {
 		t.Errorf("another patch: %v", err)
 	}
 	r.Decider = ledger.Actor{}
-	var nobody *pipeline.NobodyError
-	if err := approve(before); !errors.As(err, &nobody) {
+	if err := approve(before); !errors.Is(err, pipeline.ErrNobody) {
 		t.Errorf("nobody: %v", err)
 	}
 	if w.ledger().Tip != tip {
@@ -347,8 +345,7 @@ func TestDecideOnSeveral(t *testing.T) {
 	decide := func(names ...string) (pipeline.Gated, error) {
 		return w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: names, Kind: "local"})
 	}
-	var undecided *pipeline.UndecidedError
-	if _, err := decide(own, "secret"); !errors.As(err, &undecided) {
+	if _, err := decide(own, "secret"); !errors.Is(err, fault.Refused) {
 		t.Errorf("%v", err)
 	}
 	if g, err := decide("protected", own); err != nil || g.Verdict.State != approval.Approved || len(g.Verdict.Decisions) != 2 {
@@ -466,8 +463,7 @@ func TestT23TextIsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var undecided *pipeline.UndecidedError
-	if _, err := w.as(bot).Decide(t.Context(), out.ID, pipeline.Ruling{Decision: ledger.Approve, All: true, Kind: "local"}); !errors.As(err, &undecided) {
+	if _, err := w.as(bot).Decide(t.Context(), out.ID, pipeline.Ruling{Decision: ledger.Approve, All: true, Kind: "local"}); !errors.Is(err, fault.Refused) {
 		t.Errorf("%v", err)
 	}
 	g := w.gate(out.ID)

@@ -111,7 +111,7 @@ func (r *Runner) CheckTree(ctx context.Context, commit string) (checks.Results, 
 func (r *Runner) CheckTransaction(ctx context.Context, snap writing.Snapshot, id string, o ApplyOptions) (checks.Results, Known, error) {
 	g, err := r.judge(ctx, snap, id, nil)
 	if err == nil && g.Transaction().Status == ledger.Applied {
-		err = &ClosedError{id, ledger.Applied}
+		err = ClosedError(id, ledger.Applied)
 	} else if err == nil {
 		err = ended(g.Transaction())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -507,8 +508,7 @@ func TestT61Unread(t *testing.T) {
 		tx, _ := h.propose()
 		r := h.runner()
 		r.Forge = nil
-		var none *conversation.NoForgeError
-		if _, err := r.Gate(t.Context(), tx); !errors.As(err, &none) {
+		if _, err := r.Gate(t.Context(), tx); !errors.Is(err, fault.Away) {
 			t.Errorf("%v", err)
 		}
 	})

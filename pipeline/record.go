@@ -29,7 +29,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 			err = g.Err()
 		}
 		if err == nil && g.rules.Policy.Sum() != p.checked.PolicySHA256 {
-			err = &PolicyChangedError{}
+			err = ErrPolicyChanged
 		}
 		if err != nil {
 			return Nothing(ledger.ApplyStart{}, err)

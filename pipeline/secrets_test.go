@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -68,8 +69,7 @@ func TestT46SecretOverride(t *testing.T) {
 	if g := w.gate(tx); g.Verdict.State != approval.Pending {
 		t.Fatalf("%+v", g.Verdict)
 	}
-	var undecided *pipeline.UndecidedError
-	if err := w.excuses(bot, tx); !errors.As(err, &undecided) {
+	if err := w.excuses(bot, tx); !errors.Is(err, fault.Refused) {
 		t.Errorf("the proposer excused the secret: %v", err)
 	}
 	if err := w.excuses(bob, tx); err != nil {

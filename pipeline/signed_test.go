@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -554,8 +555,7 @@ func TestT72SignedLocally(t *testing.T) {
 	}
 	refused := func(who ledger.Actor, signature *signed.Signature, want string) {
 		t.Helper()
-		var undecided *pipeline.UndecidedError
-		if err := decide(who, signature); !errors.As(err, &undecided) || !strings.Contains(err.Error(), want) {
+		if err := decide(who, signature); !errors.Is(err, fault.Refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

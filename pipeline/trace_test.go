@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -385,16 +386,15 @@ func TestDecideRequest(t *testing.T) {
 		_, err := w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Kind: "rpc", Request: request})
 		return err
 	}
-	var undecided *pipeline.UndecidedError
 	for _, name := range []string{"req_3", "x"} {
-		if err := answer(name); !errors.As(err, &undecided) {
+		if err := answer(name); !errors.Is(err, fault.Refused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := answer("req_2"); err != nil {
 		t.Error(err)
 	}
-	if err := answer("req_2"); !errors.As(err, &undecided) {
+	if err := answer("req_2"); !errors.Is(err, fault.Refused) {
 		t.Errorf("twice: %v", err)
 	}
 	log, err := w.log(tx)
@@ -422,9 +422,8 @@ func TestReadOnlyTransaction(t *testing.T) {
 	if first.ID == second.ID || w.review().ID != second.ID {
 		t.Errorf("%s, then %s", first.ID, second.ID)
 	}
-	var readOnly *checks.ReadOnlyError
 	w.says(ada, ledger.Approve, first.ID)
-	if _, err := w.as(ada).Apply(t.Context(), w.gate(first.ID), pipeline.ApplyOptions{}); !errors.As(err, &readOnly) {
+	if _, err := w.as(ada).Apply(t.Context(), w.gate(first.ID), pipeline.ApplyOptions{}); !errors.Is(err, checks.ErrReadOnly) {
 		t.Errorf("apply: %v", err)
 	}
 	w.holds(base)

@@ -3,10 +3,12 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -77,7 +79,7 @@ func (r *Runner) applied(ctx context.Context, snap writing.Snapshot, log *ledger
 	done, tx := ledger.Last[*ledger.ApplyComplete](log), log.Transaction()
 	if done.Target == effect.Worktree {
 		if r.Worktree == nil {
-			return nil, &NoWorktreeError{}
+			return nil, ErrNoWorktree
 		}
 		changes, err := set()
 		if err != nil && !errors.As(err, new(*reviewed.RedactedError)) {
@@ -112,7 +114,11 @@ func (r *Runner) bring(ctx context.Context, snap writing.Snapshot, tx ledger.Tra
 	}
 	made, err := r.buildAgain(ctx, snap, tx, done.CommitBefore)
 	if err != nil || made != done.CommitAfter {
-		return &effect.NotHereError{ID: tx.TransactionID, Commit: done.CommitAfter, Err: err}
+		text := fmt.Sprintf("commit %.12s, which %s was applied as, is not in this clone", done.CommitAfter, tx.TransactionID)
+		if err != nil {
+			text += ": " + err.Error()
+		}
+		return &fault.Error{Kind: fault.Away, Message: text, Try: "run it in the clone where it was applied", Cause: err}
 	}
 	return nil
 }

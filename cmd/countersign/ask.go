@@ -46,7 +46,7 @@ func (a *App) decideHere(ctx context.Context, r *pipeline.Runner, find func() (s
 			about, refused, err = countable(ctx, r, g, about, ruling)
 		}
 		if len(about) == 0 && err == nil {
-			err = &pipeline.UndecidedError{Message: strings.Join(refused, "; ")}
+			err = pipeline.Undecided(strings.Join(refused, "; "))
 		}
 		if err != nil {
 			return g, false, err
@@ -83,7 +83,7 @@ func (a *App) ask(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, wha
 	ruling.Basis = &basis
 	kinds := kindsOf(what.about)
 	if len(kinds) == 0 {
-		return nil, &pipeline.UndecidedError{Message: "there is nothing to decide here"}
+		return nil, pipeline.Undecided("there is nothing to decide here")
 	}
 	p, err := a.prompt(ctx, r, g, person)
 	if err != nil {

@@ -74,7 +74,7 @@ func (a *App) decide(ctx context.Context, args []string, ruling pipeline.Ruling,
 		return err
 	}
 	if r.Decider.ID == "" {
-		return &pipeline.NobodyError{}
+		return pipeline.ErrNobody
 	}
 	if name := namedPatch(ruling); name != "" && len(args) == 0 {
 		args = []string{name}

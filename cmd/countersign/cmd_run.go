@@ -170,9 +170,7 @@ func (a *App) askInRun(ctx context.Context, r *pipeline.Runner, g pipeline.Gated
 	}
 	defer person.Close()
 	if r.Decider.ID == "" {
-		nobody := &pipeline.NobodyError{}
-		hint := a.typed(hintOf(nobody))
-		a.say("not asked: %s; hint: %s", nobody, hint)
+		a.say("not asked: %s; hint: %s", pipeline.ErrNobody, a.typed(hintOf(pipeline.ErrNobody)))
 		return g, nil
 	}
 	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}

@@ -224,7 +224,7 @@ func (a *App) standing(ctx context.Context, r *pipeline.Runner, id string) (pipe
 	}
 	g, err := r.History(ctx, snap, id)
 	if err == nil && g.Transaction().Closed {
-		err = &pipeline.ClosedError{ID: id, Status: g.Transaction().Status}
+		err = pipeline.ClosedError(id, g.Transaction().Status)
 	}
 	return g, err
 }

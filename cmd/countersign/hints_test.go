@@ -16,7 +16,8 @@ import (
 )
 
 // literals are the program's string literals, and those of them that are hints: what a method Hint returns, what a field
-// Hint or Try has, and what With, doctor's findings and the types of unkeyed hints are given.
+// Hint or Try has, and what With, package fault,
+// doctor's findings and the types of unkeyed hints are given.
 func literals(t *testing.T) (all, hints map[string]string) {
 	all, hints = map[string]string{}, map[string]string{}
 	files := token.NewFileSet()
@@ -62,12 +63,15 @@ func literals(t *testing.T) (all, hints map[string]string) {
 				case *ast.CallExpr:
 					switch of := n.Fun.(type) {
 					case *ast.SelectorExpr:
-						if of.Sel.Name == "With" && len(n.Args) == 1 {
-							note(hints, n.Args[0])
+						if of.Sel.Name == "With" && len(n.Args) == 1 || of.Sel.Name == "Refuse" || of.Sel.Name == "Fail" {
+							note(hints, n.Args[len(n.Args)-1])
 						}
 					case *ast.Ident:
-						if of.Name == "note" || of.Name == "fails" {
+						switch of.Name {
+						case "note", "fails":
 							note(hints, n.Args[0])
+						case "unopened", "anewRefused":
+							note(hints, n.Args[2])
 						}
 					}
 				}
@@ -80,7 +84,7 @@ func literals(t *testing.T) (all, hints map[string]string) {
 }
 
 // unkeyed are the types whose last field is a hint that need not be named.
-var unkeyed = map[string]bool{"RefusedError": true, "OpenError": true, "UsageError": true, "known": true, "Known": true, "noneError": true}
+var unkeyed = map[string]bool{"RefusedError": true, "UsageError": true, "known": true, "Known": true}
 
 // TestHintsAreTyped: a hint that begins with a program is its command line and nothing else, and every other is one
 // sentence.

@@ -73,8 +73,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/forge": {"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/conversation": {
-		"pipeline/artifact", "pipeline/forge", "pipeline/owners", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
+		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/owners", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
 	},
 	"pipeline/online": {
 		"pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
@@ -96,7 +96,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
 	"pipeline/checks": {
-		"pipeline/code", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/checks/workshop": {"pipeline/checks", "pipeline/record/policy", "pipeline/sandbox"},
@@ -105,8 +105,8 @@ var mayImport = map[string][]string{
 		"pipeline/record/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys",
 	},
 	"pipeline/effect": {
-		"pipeline/code", "pipeline/lookup", "pipeline/message", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
+		"pipeline/code", "pipeline/fault", "pipeline/lookup", "pipeline/message", "pipeline/parallel", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
 	},
 	"pipeline/reviewed": {
 		"pipeline/checks", "pipeline/code", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/rule",
@@ -122,16 +122,16 @@ var mayImport = map[string][]string{
 	},
 	"pipeline": {
 		"pipeline/applyresult", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect",
-		"pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/plain", "pipeline/recipe", "pipeline/record/approval",
+		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/plain", "pipeline/recipe", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
 		"pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/reviewed", "pipeline/seal",
 		"pipeline/state", "pipeline/writing",
 	},
 	"pipeline/review": {
-		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
-		"pipeline/lookup", "pipeline/plain", "pipeline/proposal", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/reviewed", "pipeline/risk", "pipeline/seal",
-		"pipeline/writing",
+		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
+		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/proposal", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/reviewed", "pipeline/risk",
+		"pipeline/seal", "pipeline/writing",
 	},
 	"pipeline/batch": {
 		"pipeline", "pipeline/checks", "pipeline/effect", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger",
@@ -140,9 +140,9 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/pull": {
 		"pipeline", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain",
-		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/signed", "pipeline/review", "pipeline/reviewed", "pipeline/writing", "report", "report/view",
+		"pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/result", "pipeline/record/signed", "pipeline/review", "pipeline/reviewed", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/state": {},
 	"pipeline/watch": {"pipeline/explain", "pipeline/forge", "pipeline/markdown", "pipeline/record/ledger"},
@@ -276,9 +276,9 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/sigstore", "cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal",
 		"cmd/countersign/internal/witnesses", "gitstore", "gitstore/attributes", "gitstore/verdict", "gitstore/wire", "pipeline",
 		"pipeline/applyresult", "pipeline/artifact", "pipeline/attest", "pipeline/batch", "pipeline/checks", "pipeline/checks/workshop",
-		"pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/evidence", "pipeline/explain", "pipeline/foreign", "pipeline/forge",
-		"pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/online", "pipeline/pack", "pipeline/page", "pipeline/pageaudit",
-		"pipeline/parallel", "pipeline/plain", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/foreign",
+		"pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/online", "pipeline/pack", "pipeline/page",
+		"pipeline/pageaudit", "pipeline/parallel", "pipeline/plain", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/redact", "pipeline/replay", "pipeline/review", "pipeline/reviewed",
@@ -295,7 +295,7 @@ var mayImport = map[string][]string{
 	"pipeline/gitpatch": {
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "pipeline/record/patch/linediff", "github.com/bluekeyes/go-gitdiff",
 	},
-	"pipeline/lookup": {"pipeline/record/canon", "pipeline/record/ledger"},
+	"pipeline/lookup": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/owners": {"pipeline/record/lazyregexp", "pipeline/record/policy"},
 	"pipeline/pageaudit": {
 		"pipeline/page", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
@@ -310,8 +310,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
 	"pipeline/writing": {
-		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/result",
-		"github.com/oklog/ulid/v2",
+		"pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/result", "github.com/oklog/ulid/v2",
 	},
 	"pipeline/applyverify": {"pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
 	"pipeline/document":    {"pipeline/record/canon", "pipeline/record/rule"},
@@ -319,6 +319,7 @@ var mayImport = map[string][]string{
 		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
 	},
+	"pipeline/fault": {},
 }
 
 // onlyForTests are packages that nothing but tests may import.

@@ -18,10 +18,10 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -30,12 +30,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/witness"
-	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -58,29 +56,32 @@ var exitCodes = []struct {
 	{cli.ExitFailed, []func(error) bool{as[*pull.QueueError]}},   // whatever else went wrong
 	{cli.ExitNewer, []func(error) bool{as[*format.NewerError]}},  // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{as[*pull.BundleError]}}, // whatever is wrong with what it holds
-	{cli.ExitRefused, []func(error) bool{as[*cli.UsageError], as[*serve.RefusedError], as[*mcp.ArgumentError], as[*unnamedError], as[*pull.RefusedError]}},
+	{cli.ExitRefused, []func(error) bool{as[*cli.UsageError], as[*serve.RefusedError], as[*mcp.ArgumentError], as[*unnamedError]}},
 	{cli.ExitFailed, []func(error) bool{as[*mcp.PanicError], as[*manyError]}},
 	{cli.ExitPending, []func(error) bool{as[*pipeline.PendingError]}},
 	{cli.ExitDenied, []func(error) bool{as[*pipeline.DeniedError]}},
 	{cli.ExitIO, []func(error) bool{ // whatever they wrap
-		as[*rest.Error], as[*conversation.NoForgeError], as[*conversation.ReadingError], as[*gitstore.PushError], as[*scaffold.TagsError], as[*effect.NotHereError],
+		is(fault.Away),
+		as[*rest.Error], as[*conversation.ReadingError], as[*gitstore.PushError], as[*scaffold.TagsError],
 		as[*sigstore.FailedError], as[*placeError], as[*policyRefError],
 	}},
 	{cli.ExitFailed, []func(error) bool{
-		as[*pull.MergeError], as[*pipeline.UnprovenError], as[*pipeline.UnappliedError], as[*effect.UncommittedError], as[*ledger.CorruptError], as[*ledger.DamagedError], as[*gitstore.ConflictError],
+		is(fault.Failed),
+		as[*pipeline.UnappliedError], as[*effect.UncommittedError], as[*ledger.CorruptError], as[*ledger.DamagedError], as[*gitstore.ConflictError],
 		as[*unverifiedError], as[*unkeptError], as[*branchError], as[*evidenceError], as[*onlineError], as[*gitstore.NoParentError], as[*unexplainedError],
 		as[*gitstore.RollbackError], as[*witness.HistoryError], as[*gitstore.UnverifiedError], as[*pipeline.ChecksError],
 	}},
 	{cli.ExitRefused, []func(error) bool{
-		as[*pull.OpenError], as[*pull.ClosedError], as[*pull.ObstacleError], as[*scaffold.RefusedError], as[*publicError], as[*sigstore.MissingError], as[*attest.UnsettledError], as[*effect.SignerError],
-		as[*pipeline.GateOnlyError], as[*pipeline.SupersededError], as[*review.AnewError], as[*pipeline.ClosedError], as[*pipeline.LimitError], as[*pipeline.UndecidedError],
-		as[*pipeline.NobodyError], as[*pipeline.ChangedError], as[*pipeline.NoWorktreeError], as[*pipeline.PolicyChangedError],
-		as[*effect.NoHeadError], as[*effect.PullRequestError], as[*effect.DirtyError], as[*code.UncommittableError], as[*effect.SparseError], as[*effect.ElsewhereError], as[*attributes.UnsupportedError],
-		as[*writing.WordError], as[*lookup.AmbiguousError], is(lookup.ErrNoTransactions), is(lookup.ErrNoneOpen), is(lookup.ErrNotFound),
+		is(fault.Refused),
+		as[*pull.ClosedError], as[*scaffold.RefusedError], as[*publicError], as[*sigstore.MissingError], as[*attest.UnsettledError],
+		as[*pipeline.GateOnlyError], as[*pipeline.SupersededError], as[*pipeline.LimitError],
+		as[*pipeline.ChangedError],
+		as[*effect.DirtyError], as[*code.UncommittableError], as[*attributes.UnsupportedError],
+		as[*lookup.AmbiguousError],
 		as[*gitstore.AcceptError], as[*gitstore.NotInHistoryError], as[*gitstore.UnsignableError], as[*gitstore.UnsafeError], as[*gitstore.UnsupportedError], as[*gitstore.RefError], as[*gitstore.BundleError],
 		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), as[*wire.HashError],
-		as[policy.Problems], as[*redact.FoundError], as[*reviewed.RedactedError], as[*seal.Error], as[*checks.ReadOnlyError], as[*checks.SandboxError], as[*checks.ResultsError],
-		as[*checks.NoCommandsError], as[*sandbox.UnavailableError], as[*input.SeveralError], as[*input.FormatError], as[*input.InvalidError], as[*patch.Error],
+		as[policy.Problems], as[*redact.FoundError], as[*reviewed.RedactedError], as[*seal.Error],
+		as[*sandbox.UnavailableError], as[*input.SeveralError], as[*input.FormatError], as[*input.InvalidError], as[*patch.Error],
 	}},
 }
 

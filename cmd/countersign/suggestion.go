@@ -71,7 +71,7 @@ func (a *App) reviewComment(text string) (id int64, pull int, err error) {
 // pull request's head, which is fetched, or of a commit that is here.
 func (a *App) suggested(ctx context.Context, r *pipeline.Runner, f reviewFlags) (in input.Change, err error) {
 	if r.Code == nil {
-		return in, &conversation.NoForgeError{ID: "this change", PullRequest: f.pr}
+		return in, conversation.NoForge("this change", f.pr)
 	}
 	if _, err := r.Code.Head(ctx, f.pr); err != nil {
 		return in, err

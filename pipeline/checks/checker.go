@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
@@ -170,16 +171,19 @@ func (c Checker) execute(ctx context.Context, p policy.Policy, tree, commit stri
 			}
 		}
 		if err != nil {
-			return nil, &ResultsError{err}
+			return nil, &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: "countersign checks TX --out FILE", Cause: err}
 		}
 		return executed, nil
 	}
 	if c.Commands == nil {
-		return nil, &NoCommandsError{commands[0].Command.Text()}
+		return nil, &fault.Error{
+			Kind: fault.Refused, Message: fmt.Sprintf("%q has to run first, but commands do not run here", commands[0].Command.Text()),
+			Try: "countersign checks TX --out results.json", Cause: ErrNoCommands,
+		}
 	}
 	mode, err := c.Mode(p)
 	if err == nil && mode == policy.ReadOnly {
-		err = &ReadOnlyError{}
+		err = ErrReadOnly
 	}
 	if err != nil {
 		return nil, err
@@ -198,7 +202,9 @@ func (c Checker) Mode(p policy.Policy) (policy.Sandbox, error) {
 	case p.Sandbox == policy.ReadOnly || c.Sandbox == policy.ReadOnly:
 		return policy.ReadOnly, nil
 	case c.Sandbox == policy.FullAccess && p.Sandbox != policy.FullAccess:
-		return "", &SandboxError{c.Sandbox, p.Sandbox}
+		return "", fault.Refuse(
+			fmt.Sprintf("the sandbox %s was asked for, and the Policy says %s", c.Sandbox, p.Sandbox), "leave --sandbox out, or let the Policy's key sandbox allow it",
+		)
 	case c.Sandbox == policy.FullAccess:
 		return policy.FullAccess, nil
 	}
@@ -271,38 +277,9 @@ func (d Done) Record(s *writing.Stage, secrets redact.Finder, when string) {
 	}
 }
 
-// A NoCommandsError says that there are commands to run, and that they are not
-// run here.
-type NoCommandsError struct{ Command string }
+// ErrNoCommands is the cause of an error that says that there are commands to run, and that they are not run here.
+var ErrNoCommands = errors.New("commands do not run here")
 
-func (e *NoCommandsError) Error() string {
-	return fmt.Sprintf("%q has to run first, but commands do not run here", e.Command)
-}
-
-func (*NoCommandsError) Hint() string { return "countersign checks TX --out results.json" }
-
-// A ResultsError says that results which were given are not those of the
-// commands, the tree and the Policy that they are needed for.
-type ResultsError struct{ Err error }
-
-func (e *ResultsError) Error() string { return e.Err.Error() }
-func (*ResultsError) Hint() string    { return "countersign checks TX --out FILE" }
-func (e *ResultsError) Unwrap() error { return e.Err }
-
-// A SandboxError is a mode that was asked for and that the Policy does not allow.
-type SandboxError struct{ Want, Have policy.Sandbox }
-
-func (e *SandboxError) Error() string {
-	return fmt.Sprintf("the sandbox %s was asked for, and the Policy says %s", e.Want, e.Have)
-}
-
-func (*SandboxError) Hint() string {
-	return "leave --sandbox out, or let the Policy's key sandbox allow it"
-}
-
-// A ReadOnlyError says that the sandbox is read-only, so that nothing is
-// applied and no command is run.
-type ReadOnlyError struct{}
-
-func (*ReadOnlyError) Error() string { return "the sandbox is read-only: nothing is applied" }
-func (*ReadOnlyError) Hint() string  { return "the Policy's key sandbox or --sandbox says read-only" }
+// ErrReadOnly says that the sandbox is read-only, so that nothing is applied and no
+// command is run.
+var ErrReadOnly = fault.Refuse("the sandbox is read-only: nothing is applied", "the Policy's key sandbox or --sandbox says read-only")

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -93,23 +94,23 @@ func TestCheckerRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy string
 		edit   func(*Checker)
-		want   any
+		want   error
 	}{
-		"nobody runs commands":     {vet, func(c *Checker) { c.Commands = nil }, new(*NoCommandsError)},
-		"a sandbox for reading":    {vet + "sandbox: read-only", func(*Checker) {}, new(*ReadOnlyError)},
-		"which was asked for":      {vet, func(c *Checker) { c.Sandbox = policy.ReadOnly }, new(*ReadOnlyError)},
-		"more than the Policy has": {vet, func(c *Checker) { c.Sandbox = policy.FullAccess }, new(*SandboxError)},
+		"nobody runs commands":     {vet, func(c *Checker) { c.Commands = nil }, fault.Refused},
+		"a sandbox for reading":    {vet + "sandbox: read-only", func(*Checker) {}, ErrReadOnly},
+		"which was asked for":      {vet, func(c *Checker) { c.Sandbox = policy.ReadOnly }, ErrReadOnly},
+		"more than the Policy has": {vet, func(c *Checker) { c.Sandbox = policy.FullAccess }, fault.Refused},
 		"an outcome is missing":    {vet, func(c *Checker) { c.Commands = &counted{ran: map[string]int{}, less: true} }, nil},
-		"results of another tree":  {vet, func(c *Checker) { c.Results = given(p, ran(check(true, "go", "vet"))) }, new(*ResultsError)},
+		"results of another tree":  {vet, func(c *Checker) { c.Results = given(p, ran(check(true, "go", "vet"))) }, fault.Refused},
 		"results without a sandbox": {vet, func(c *Checker) {
 			c.Results = given(p, full)
 			c.Repo = oneTree{}
-		}, new(*ResultsError)},
+		}, fault.Refused},
 	} {
 		checker := Checker{Repo: trees{}, Commands: &counted{ran: map[string]int{}}, Secrets: secret.Default()}
 		c.edit(&checker)
 		done, err := checker.Check(t.Context(), policyOf(t, c.policy), Asked{}, nil, at("1"))
-		if err == nil || c.want != nil && !errors.As(err, c.want) || len(done.Results) > 0 {
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || len(done.Results) > 0 {
 			t.Errorf("%s: %+v %v", name, done, err)
 		}
 	}

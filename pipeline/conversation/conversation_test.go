@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -93,8 +94,7 @@ func TestReadOnce(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	var none *NoForgeError
-	if _, err := new(Reader).Pull(t.Context(), of(7, here)); !errors.As(err, &none) {
+	if _, err := new(Reader).Pull(t.Context(), of(7, here)); !errors.Is(err, fault.Away) {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -22,19 +23,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// A NoForgeError says that a transaction's approvals are on a pull request, and
-// that nothing is there to read them with.
-type NoForgeError struct {
-	ID          string
-	PullRequest int
-}
-
-func (e *NoForgeError) Error() string {
-	return fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token for its server", e.ID, e.PullRequest)
-}
-
-func (*NoForgeError) Hint() string {
-	return "set COUNTERSIGN_TOKEN to a token that may read pull requests"
+// NoForge is an error that says that the approvals of a change are on a pull request that cannot be read here.
+func NoForge(id string, number int) error {
+	return &fault.Error{
+		Kind: fault.Away, Message: fmt.Sprintf("the approvals of %s are on pull request %d, which cannot be read without a token for its server", id, number),
+		Try: "set COUNTERSIGN_TOKEN to a token that may read pull requests",
+	}
 }
 
 // A ReadingError says that a pull request could not be read in full, so that
@@ -184,7 +178,7 @@ func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, err
 		return r.last, nil
 	}
 	if r.Forge == nil {
-		return nil, &NoForgeError{tx.TransactionID, p.PullRequest}
+		return nil, NoForge(tx.TransactionID, p.PullRequest)
 	}
 	pull, err := r.PullRequest(ctx, p.PullRequest)
 	if err != nil {

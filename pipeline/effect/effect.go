@@ -6,8 +6,8 @@ package effect
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -95,95 +95,7 @@ func (e *UncommittedError) Error() string {
 	return "the files are written, and not committed: " + e.Err.Error()
 }
 
-// A SparseError names files that are not checked out.
-type SparseError struct{ Files []string }
-
-func (e *SparseError) Error() string {
-	return ledger.Plural(len(e.Files), "file is", "files are") + " not checked out (git sparse-checkout): " + plain.QuoteList(e.Files)
+// NoHead is an error that says why a pull request has no head branch to apply to.
+func NoHead(why string) error {
+	return fault.Refuse(why, "apply to a ref of the repository itself, with --to ref")
 }
-
-func (*SparseError) Hint() string { return "countersign run TX --to branch" }
-
-// An ElsewhereError says that a transaction belongs to another checkout: Base
-// is the commit that it was reviewed on and HEAD does not contain, or "" where
-// an apply was begun, and cut off, in another working tree.
-type ElsewhereError struct{ ID, Base string }
-
-func (e *ElsewhereError) Error() string {
-	if e.Base == "" {
-		return e.ID + " was begun in another working tree and must be finished there"
-	}
-	return fmt.Sprintf("%s was reviewed on commit %.12s, which HEAD does not contain", e.ID, e.Base)
-}
-
-func (e *ElsewhereError) Hint() string {
-	if e.Base == "" {
-		return "run the same command there"
-	}
-	return "git checkout --detach " + e.Base
-}
-
-// A PullRequestError says that the Policy has changes go to pull requests, and that
-// the transaction is for none yet.
-type PullRequestError struct{ ID string }
-
-func (e *PullRequestError) Error() string {
-	return e.ID + " is not applied here: by the Policy it becomes a pull request"
-}
-
-func (e *PullRequestError) Hint() string { return "countersign propose " + e.ID + " --to pull-request" }
-
-// A NoHeadError says that the head branch of a pull request is gone, or, where
-// Branch is "", the repository that it was in.
-type NoHeadError struct {
-	PullRequest int
-	Branch      string
-}
-
-func (e *NoHeadError) Error() string {
-	if e.Branch != "" {
-		return fmt.Sprintf("the head branch %+q of pull request %d is gone", e.Branch, e.PullRequest)
-	}
-	return fmt.Sprintf("the repository that the head of pull request %d was in is gone", e.PullRequest)
-}
-
-func (*NoHeadError) Hint() string { return "apply to a ref of the repository itself, with --to ref" }
-
-// A NotHereError says that the commit of an apply is in another clone, and that
-// it could not be made again in this one.
-type NotHereError struct {
-	ID, Commit string
-	Err        error // nil where another commit came of it
-}
-
-func (e *NotHereError) Error() string {
-	text := fmt.Sprintf("commit %.12s, which %s was applied as, is not in this clone", e.Commit, e.ID)
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-func (*NotHereError) Hint() string { return "run it in the clone where it was applied" }
-
-func (e *NotHereError) Unwrap() error { return e.Err }
-
-// A SignerError says that the Policy wants commits signed, and that they cannot
-// be.
-type SignerError struct {
-	Name string // of the environment variable that holds the key
-	Err  error  // nil where it is not set
-}
-
-func (e *SignerError) Error() string {
-	if e.Err == nil {
-		return "the Policy wants the commit signed with the key in " + e.Name + ", which is not set"
-	}
-	return fmt.Sprintf("signing with the key in %s: %v", e.Name, e.Err)
-}
-
-func (*SignerError) Hint() string {
-	return "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"
-}
-
-func (e *SignerError) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -99,7 +100,7 @@ func (e Files) ready(ctx context.Context, c *Change) error {
 	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != ledger.KindWorktree {
 		sparse, err := e.Clean(ctx, c.Base, c.Set.Files())
 		if err == nil && len(sparse) > 0 {
-			err = &SparseError{sparse}
+			err = fault.Refuse(ledger.Plural(len(sparse), "file is", "files are")+" not checked out (git sparse-checkout): "+plain.QuoteList(sparse), "countersign run TX --to branch")
 		}
 		return err
 	}
@@ -233,7 +234,7 @@ func (e Files) Begin(start ledger.ApplyStart) (undo func() error, err error) {
 func (e Files) CanResume(open ledger.ApplyStart) error {
 	begun, err := e.Tree.Begun()
 	if err == nil && !slices.Contains(begun, noted(open)) {
-		err = &ElsewhereError{ID: open.TransactionID}
+		err = fault.Refuse(open.TransactionID+" was begun in another working tree and must be finished there", "run the same command there")
 	}
 	return err
 }

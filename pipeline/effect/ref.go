@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -53,7 +54,7 @@ func (e *Ref) gone() error {
 	if e.HeadOf == 0 {
 		return nil
 	}
-	return &NoHeadError{e.HeadOf, strings.TrimPrefix(e.Name, "refs/heads/")}
+	return NoHead(fmt.Sprintf("the head branch %+q of pull request %d is gone", strings.TrimPrefix(e.Name, "refs/heads/"), e.HeadOf))
 }
 
 // Ready builds the commit, whose tree the required checks then run on: a branch
@@ -178,15 +179,20 @@ func (b Builder) sign(key string) (func([]byte) (string, error), error) {
 	switch {
 	case key == "":
 		return nil, nil
-	case b.Signer == nil:
-		return nil, &SignerError{Name: key}
+	case b.Signer != nil:
+		sign, err := b.Signer(key)
+		if err != nil {
+			return nil, &fault.Error{Kind: fault.Refused, Message: fmt.Sprintf("signing with the key in %s: %v", key, err), Try: wantsKey, Cause: err}
+		}
+		if sign != nil {
+			return sign, nil
+		}
 	}
-	sign, err := b.Signer(key)
-	if err != nil || sign == nil {
-		return nil, &SignerError{key, err}
-	}
-	return sign, nil
+	return nil, fault.Refuse("the Policy wants the commit signed with the key in "+key+", which is not set", wantsKey)
 }
+
+// wantsKey is what to do where the Policy wants commits signed, and they cannot be.
+const wantsKey = "put an SSH key into that variable, without a passphrase or with it in COUNTERSIGN_SIGN_PASSPHRASE"
 
 // commitOf makes a commit's words from the transaction alone, so that the same
 // approved transaction on the same parent is the same commit. Its author is the one

@@ -10,22 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // What Find returns besides other errors.
 var (
-	ErrNoTransactions = error(&noneError{"the ledger has no transactions yet", "countersign review FILE"})
-	ErrNotFound       = error(&noneError{"no such transaction", "countersign list"})
-	ErrNoneOpen       = error(&noneError{"no transaction is open", "countersign review FILE"})
+	ErrNoTransactions = fault.Refuse("the ledger has no transactions yet", "countersign review FILE")
+	ErrNotFound       = fault.Refuse("no such transaction", "countersign list")
+	ErrNoneOpen       = fault.Refuse("no transaction is open", "countersign review FILE")
 )
-
-// noneError is a transaction that is not there, with the command that is of use then.
-type noneError struct{ message, next string }
-
-func (e *noneError) Error() string { return e.message }
-func (e *noneError) Hint() string  { return e.next }
 
 // An AmbiguousError is a name that several transactions answer to. Name is
 // empty when none was given.

@@ -52,7 +52,7 @@ func OwnDiff(ctx context.Context, r *pipeline.Runner, number int, summary string
 // push in between is an error, and the next run sees it whole (T05).
 func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRequest, error) {
 	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, &conversation.NoForgeError{ID: "this change", PullRequest: number}
+		return forge.PullRequest{}, conversation.NoForge("this change", number)
 	}
 	pull, err := r.Reader().PullRequest(ctx, number)
 	if err != nil {

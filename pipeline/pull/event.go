@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -126,13 +127,6 @@ func ReadEvent(name, ref string, r io.Reader) (Event, error) {
 	return e, nil
 }
 
-// A RefusedError says why this program does not act in a workflow, or on what it
-// was started with, and what can be done.
-type RefusedError struct{ Message, Try string }
-
-func (e *RefusedError) Error() string { return e.Message }
-func (e *RefusedError) Hint() string  { return e.Try }
-
 // Trusted refuses the events whose workflow file a pull request, or a branch of
 // anybody's, can bring along: what such a workflow says about approvals is its
 // author's word (T18; GitHub's documentation, "Events that trigger workflows").
@@ -144,15 +138,15 @@ func (e Event) Trusted() error {
 		if e.Ref == "refs/heads/"+e.Repository.DefaultBranch {
 			return nil
 		}
-		return &RefusedError{
-			"this workflow was started on " + report.Clean(e.Ref) + ", whose file anybody who can push may have changed",
+		return fault.Refuse(
+			"this workflow was started on "+report.Clean(e.Ref)+", whose file anybody who can push may have changed",
 			"start the workflow on the default branch",
-		}
+		)
 	}
-	return &RefusedError{
+	return fault.Refuse(
 		fmt.Sprintf("the event %+q runs a workflow file that the pull request can change", ledger.OneLine(e.Name, 60)),
 		"settle on one of these: issue_comment, workflow_run, pull_request_target",
-	}
+	)
 }
 
 // A distrusted forge answers nothing, for the reason that it has.
@@ -207,7 +201,7 @@ func (e Event) isOf(here ledger.Repository) error {
 	case e.Name == "schedule" && e.Repository.ID == 0:
 		return nil
 	}
-	return &RefusedError{fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), ""}
+	return fault.Refuse(fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), "")
 }
 
 // FindPull returns the number of the pull request that an event is about, 0 for
@@ -267,7 +261,7 @@ func ReadNumber(v any) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {
-		return 0, &RefusedError{fmt.Sprintf("%+q is not the number of a pull request", ledger.OneLine(text, 40)), ""}
+		return 0, fault.Refuse(fmt.Sprintf("%+q is not the number of a pull request", ledger.OneLine(text, 40)), "")
 	}
 	return n, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -92,10 +93,10 @@ func (s *settlement) trustServer(ctx context.Context) error {
 	if err != nil || server == "" {
 		return err
 	}
-	return &RefusedError{
-		report.Clean(server) + " runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
+	return fault.Refuse(
+		report.Clean(server)+" runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
-	}
+	)
 }
 
 // alarm notes an error before anything could be decided, and takes back a check

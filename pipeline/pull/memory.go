@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -127,7 +128,7 @@ func (s Settler) since(known policy.Ledger) (time.Time, error) {
 		err = errors.New("it is in the future")
 	}
 	if err != nil {
-		return since, &RefusedError{fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past"}
+		return since, fault.Refuse(fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past")
 	}
 	return since, nil
 }

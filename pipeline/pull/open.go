@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -40,12 +41,10 @@ type Opened struct {
 	ID          string
 }
 
-// An OpenError says why a transaction does not become a pull request, and what can be
-// done.
-type OpenError struct{ ID, Why, Try string }
-
-func (e *OpenError) Error() string { return e.ID + " does not become a pull request: " + e.Why }
-func (e *OpenError) Hint() string  { return e.Try }
+// unopened says why a transaction does not become a pull request.
+func unopened(id, why, try string) error {
+	return fault.Refuse(id+" does not become a pull request: "+why, try)
+}
 
 // OpensPulls reports whether the Policy has transactions become pull requests.
 func (s Settler) OpensPulls(ctx context.Context) (bool, error) {
@@ -78,7 +77,7 @@ func (s Settler) PullOf(ctx context.Context, log *ledger.Log) (int, error) {
 // Open makes a pull request of a transaction that is for none.
 func (s Settler) Open(ctx context.Context, id string) (Opened, error) {
 	if s.Forge == nil || s.Runner.Code == nil {
-		return Opened{}, &RefusedError{"there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token"}
+		return Opened{}, fault.Refuse("there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token")
 	}
 	snap, err := s.Runner.Ledger(ctx, ledger.Dir(id))
 	if err != nil {
@@ -135,28 +134,28 @@ func (s Settler) mayOpen(g pipeline.Gated) error {
 	case g.Verdict.State == approval.Denied:
 		return g.Err()
 	case tx.Closed:
-		return &pipeline.ClosedError{ID: tx.TransactionID, Status: tx.Status}
+		return pipeline.ClosedError(tx.TransactionID, tx.Status)
 	case p.PullRequest > 0:
-		return &OpenError{tx.TransactionID, fmt.Sprintf("it is for pull request %d", p.PullRequest), "countersign settle " + tx.TransactionID}
+		return unopened(tx.TransactionID, fmt.Sprintf("it is for pull request %d", p.PullRequest), "countersign settle "+tx.TransactionID)
 	case g.Applying() || tx.Status == ledger.Applied:
-		return &OpenError{tx.TransactionID, "its apply was begun", "countersign apply " + tx.TransactionID}
+		return unopened(tx.TransactionID, "its apply was begun", "countersign apply "+tx.TransactionID)
 	case slices.Contains([]policy.Sandbox{r.Sandbox, g.Policy().Sandbox, policy.Sandbox(tx.SandboxPolicy.Type)}, policy.ReadOnly):
-		return &checks.ReadOnlyError{}
+		return checks.ErrReadOnly
 	case p.ContainsSecrets:
-		return &OpenError{
+		return unopened(
 			tx.TransactionID, "it adds what looks like a secret, which its branch would show before anybody has excused that",
 			"take the secret out, or approve it here and apply it with --to branch",
-		}
+		)
 	case s.ActionsToken && touchesWorkflows(p):
-		return &OpenError{
+		return unopened(
 			tx.TransactionID, "it changes workflow files, which GitHub lets no workflow's own token push",
 			"give the token of an App with the permission workflows as push-token",
-		}
+		)
 	case strings.HasPrefix(tx.Proposer.ID, "local:") && (s.InWorkflow || tx.Proposer.ID != r.Decider.ID || r.Actor.Kind != "user"):
-		return &OpenError{
-			tx.TransactionID, "the forge has no account of " + report.Clean(tx.Proposer.Login) + ", who proposed it",
+		return unopened(
+			tx.TransactionID, "the forge has no account of "+report.Clean(tx.Proposer.Login)+", who proposed it",
 			"who proposed it can open it, with a token of their own",
-		}
+		)
 	}
 	return nil
 }
@@ -242,7 +241,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 		}
 	}
 	if err == nil && tip != commit {
-		err = &OpenError{tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did, and delete the branch " + conversation.Branch(tx.TransactionID)}
+		err = unopened(tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did, and delete the branch "+conversation.Branch(tx.TransactionID))
 	}
 	return err
 }
@@ -283,10 +282,10 @@ func (s Settler) fits(ctx context.Context, refs code.Refs, tx ledger.Transaction
 		return err
 	}
 	if !on {
-		return &OpenError{
+		return unopened(
 			tx.TransactionID, fmt.Sprintf("it was proposed on commit %.12s, which %s does not have", p.BaseCommit, report.Clean(branch)),
-			"push that commit first, or propose the patch again on " + report.ShellQuote(branch),
-		}
+			"push that commit first, or propose the patch again on "+report.ShellQuote(branch),
+		)
 	}
 	tree, err := s.Runner.Repo.Tree(ctx, tip)
 	if err != nil {
@@ -328,7 +327,7 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Gated, base string) (O
 		return Opened{}, err
 	}
 	if set.ID() != tx.PatchID() || in.For.Base.Branch != base || in.For.Head.Branch != conversation.Branch(tx.TransactionID) {
-		return Opened{}, &OpenError{tx.TransactionID, fmt.Sprintf("pull request %d has another patch or another branch", number), "close it, and run the same command again"}
+		return Opened{}, unopened(tx.TransactionID, fmt.Sprintf("pull request %d has another patch or another branch", number), "close it, and run the same command again")
 	}
 	in.Summary, in.Resolve = tx.Notes, func(fs.FS) (patch.Patchset, error) { return set, nil }
 	done, err := review.Run(ctx, s.Runner, in, false)
@@ -336,18 +335,12 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Gated, base string) (O
 	return Opened{number, done.ID}, err
 }
 
-// A MergeError is a merge that this program asked for and that is not what was approved.
-type MergeError struct {
-	PullRequest int
-	Commit, Why string
-}
-
-func (e *MergeError) Error() string {
-	return fmt.Sprintf("pull request %d was merged as %.12s, and that is not proved to be the approved patch: %s", e.PullRequest, e.Commit, e.Why)
-}
-
-func (*MergeError) Hint() string {
-	return "look at what was merged, and revert it if it is not what was approved"
+// unproved says why what was merged is not proved to be what was approved.
+func unproved(number int, commit, why string) error {
+	return fault.Fail(
+		fmt.Sprintf("pull request %d was merged as %.12s, and that is not proved to be the approved patch: %s", number, commit, why),
+		"look at what was merged, and revert it if it is not what was approved",
+	)
 }
 
 // merge merges a pull request of ours whose check has just passed on a head, if the
@@ -396,14 +389,14 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 		return err
 	}
 	if s.pull.Base.Branch != base {
-		return &MergeError{s.number, commit, "it was merged into " + report.Clean(s.pull.Base.Branch)}
+		return unproved(s.number, commit, "it was merged into "+report.Clean(s.pull.Base.Branch))
 	}
 	if err := s.close(ctx, id); err != nil { // the next run ends it
 		return err
 	}
 	log, err := ledger.Read(s.ledger.Tree, id)
 	if err == nil && log.Transaction().Status != ledger.Completed {
-		err = &MergeError{s.number, commit, view.Ended(log)}
+		err = unproved(s.number, commit, view.Ended(log))
 	}
 	return err
 }

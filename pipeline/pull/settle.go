@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -239,7 +240,7 @@ func (s *settlement) settleProposal(ctx context.Context, from *conversation.Read
 			rep, stop = s.report(ctx, g)
 		}
 	case len(obstacles) > 0 && stop == nil:
-		stop = &ObstacleError{id, obstacles[0]}
+		stop = fault.Refuse(id+": "+obstacles[0].What, obstacles[0].Instead)
 	case stop == nil:
 		stop = s.apply(ctx, g, &rep)
 	case g.Verdict.State == approval.Pending && len(obstacles) == 0:
@@ -249,15 +250,6 @@ func (s *settlement) settleProposal(ctx context.Context, from *conversation.Read
 	s.fail(s.publish(ctx, rep))
 	return stop
 }
-
-// An ObstacleError says why an approved change cannot be applied.
-type ObstacleError struct {
-	ID       string
-	Obstacle report.Obstacle
-}
-
-func (e *ObstacleError) Error() string { return e.ID + ": " + e.Obstacle.What }
-func (e *ObstacleError) Hint() string  { return e.Obstacle.Instead }
 
 // preflight says what will keep a change from being applied, before anybody is
 // asked about it.
@@ -294,7 +286,7 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Re
 		return err
 	}
 	*rep = done
-	if errors.As(err, new(*checks.NoCommandsError)) { // the job without rights runs them: nothing is refused yet
+	if errors.Is(err, checks.ErrNoCommands) { // the job without rights runs them: nothing is refused yet
 		s.NeedsChecks = append(s.NeedsChecks, rep.TransactionID)
 		s.note(noteCommands)
 		rep.ApplyResult, rep.AppliedCommit = nil, ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -255,7 +256,7 @@ func (s Settler) isOfDefaultBranch(ctx context.Context, run forge.Run) error {
 		on, err = s.Runner.Repo.Descends(ctx, tip, run.HeadCommit)
 	}
 	if err == nil && !on {
-		err = &RefusedError{fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(run.HeadCommit, 40), report.Clean(to.Branch)), "start the workflow on the default branch"}
+		err = fault.Refuse(fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(run.HeadCommit, 40), report.Clean(to.Branch)), "start the workflow on the default branch")
 	}
 	return err
 }

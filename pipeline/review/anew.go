@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -14,19 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// An AnewError says why a transaction's patch is not proposed again. Stays says that it fits as it is.
-type AnewError struct {
-	ID, Why string
-	Stays   bool
-}
-
-func (e *AnewError) Error() string { return e.ID + " is not proposed again: " + e.Why }
-
-func (e *AnewError) Hint() string {
-	if e.Stays {
-		return "countersign run " + e.ID
-	}
-	return "countersign show " + e.ID
+// anewRefused says why a transaction is not proposed again.
+func anewRefused(id, why, try string) error {
+	return fault.Refuse(id+" is not proposed again: "+why, try)
 }
 
 // Anew proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
@@ -49,15 +40,15 @@ func Anew(ctx context.Context, r *pipeline.Runner, id string, dryRun bool) (out 
 	case err != nil:
 		return out, nil, err
 	case tx.PullRequest() > 0:
-		return out, nil, &AnewError{ID: id, Why: "it is for a pull request; review --pr proposes a patch on its head"}
+		return out, nil, anewRefused(id, "it is for a pull request; review --pr proposes a patch on its head", "countersign show "+id)
 	case p.Checks != "":
-		return out, nil, &AnewError{ID: id, Why: "it comes from a Proposal, which asks for more than the patch; whoever made it makes it anew"}
+		return out, nil, anewRefused(id, "it comes from a Proposal, which asks for more than the patch; whoever made it makes it anew", "countersign show "+id)
 	case g.Verdict.State == approval.Denied:
 		return out, nil, g.Err()
 	case g.Applying() || tx.Status == ledger.Applied || tx.Status == ledger.Completed:
-		return out, nil, &pipeline.ClosedError{ID: id, Status: tx.Status}
+		return out, nil, pipeline.ClosedError(id, tx.Status)
 	case !tx.Closed && len(moved) == 0:
-		return out, nil, &AnewError{ID: id, Why: "it fits HEAD as it is", Stays: true}
+		return out, nil, anewRefused(id, "it fits HEAD as it is", "countersign run "+id)
 	}
 	if was, err = r.Source().Bytes(ctx, snap.Tree, tx); err != nil {
 		return out, nil, err

@@ -112,7 +112,7 @@ func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun b
 // Worktree proposes what the working tree holds beyond HEAD.
 func Worktree(ctx context.Context, r *pipeline.Runner, summary string) (input.Change, error) {
 	if r.Worktree == nil {
-		return input.Change{}, &pipeline.NoWorktreeError{}
+		return input.Change{}, pipeline.ErrNoWorktree
 	}
 	rules, err := r.CurrentRules(ctx, "")
 	if err != nil {
@@ -349,7 +349,7 @@ func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.L
 			return nil, err
 		}
 		if log.Applying() || log.Transaction().Status == ledger.Applied {
-			return nil, &pipeline.ClosedError{ID: p.replaces, Status: log.Transaction().Status}
+			return nil, pipeline.ClosedError(p.replaces, log.Transaction().Status)
 		}
 		return []*ledger.Log{log}, nil
 	}

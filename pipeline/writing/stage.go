@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -137,27 +138,13 @@ func (s *Stage) Event(p ledger.Payload) {
 		err = s.Log.Append(s.now, clean)
 	}
 	if err != nil && !reflect.DeepEqual(clean, p) {
-		err = &WordError{p.Type(), err}
+		err = &fault.Error{ // the event says nothing any more without what the patch holds as a secret
+			Kind: fault.Refused, Try: "take the word out of the patch, or have it read from the environment", Cause: err, Message: fmt.Sprintf(
+				"the patch holds as a secret a word that the record itself is made of (%s), and the ledger keeps no secret: %v", p.Type(), err),
+		}
 	}
 	s.err = err
 }
-
-// A WordError is an event that says nothing any more without what the patch holds as a secret. It is not recorded.
-type WordError struct {
-	Event ledger.Type
-	Err   error
-}
-
-func (e *WordError) Error() string {
-	return fmt.Sprintf("the patch holds as a secret a word that the record itself is made of (%s), and the ledger keeps no secret: %v", e.Event, e.Err)
-}
-
-func (*WordError) Hint() string {
-	return "take the word out of the patch, or have it read from the environment"
-}
-
-// Unwrap is what the event is without the word.
-func (e *WordError) Unwrap() error { return e.Err }
 
 // fail keeps the first error.
 func (s *Stage) fail(err error) {

@@ -158,7 +158,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		return nil, err
 	}
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
-		return nil, &applyError{&checks.ReadOnlyError{}} // and nobody is asked
+		return nil, &applyError{checks.ErrReadOnly} // and nobody is asked
 	}
 	r := c.r
 	if p.Patch != "" {
