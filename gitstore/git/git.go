@@ -50,6 +50,9 @@ var passed = []string{
 // even where a promised object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
 var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1"}
 
+// maxTime is how long Run and Config wait: an include may be a pipe that nobody writes to.
+const maxTime = time.Minute
+
 // MaxOutput is how many bytes git may write to Run and Output.
 const MaxOutput = 1 << 30
 
@@ -116,7 +119,7 @@ func (c Command) Output(ctx context.Context) (string, error) {
 
 // Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
 func Run(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an include may be a pipe that nobody writes to
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	return Command{Dir: dir, Args: args}.Output(ctx)
 }

@@ -2,8 +2,10 @@ package git_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +53,39 @@ func TestRun(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := git.Run(t.Context(), t.TempDir(), "version"); !errors.Is(err, git.ErrNotInstalled) {
 		t.Errorf("without git: %v", err)
+	}
+}
+
+// T95 What the repository's own files say, and what they include, is told from the user's.
+func TestT95ConfigScope(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	if _, err := git.Run(t.Context(), dir, "init", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		filepath.Join(home, ".gitconfig"):             "[filter \"F\"]\n\tclean = mine\n[include]\n\tpath = more\n",
+		filepath.Join(home, "more"):                   "[Filter \"F\"]\n\trequired\n",
+		filepath.Join(dir, ".git", "config"):          "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tworktreeConfig = true\n[include]\n\tpath = ../own\n",
+		filepath.Join(dir, ".git", "config.worktree"): "[filter \"a=b.c\"]\n\tSmudge = \"x\\nscope\"\n",
+		filepath.Join(dir, "own"):                     "[filter \"F\"]\n\tclean = evil\n\tsmudge =\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, err := git.Config(t.Context(), dir, "HOME="+home, "XDG_CONFIG_HOME=", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=filter.e.clean", "GIT_CONFIG_VALUE_0=here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range said {
+		if strings.HasPrefix(s.Key, "filter.") {
+			got = append(got, fmt.Sprintf("%s %v %s=%s", s.Scope, s.IsUsers(), s.Key, s.Value))
+		}
+	}
+	want := []string{"global true filter.F.clean=mine", "global true filter.F.required=true", "local false filter.F.clean=evil", "local false filter.F.smudge=",
+		"worktree false filter.a=b.c.smudge=x\nscope", "command false filter.e.clean=here"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want\n%q", got, want)
 	}
 }

@@ -1,0 +1,47 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// A Setting is one value of git's configuration.
+type Setting struct {
+	// Scope is "system", "global" (the user's), "local", "worktree" or "command" (the environment's,
+	// and what this package gives); a file that another one includes has the scope of that one.
+	Scope string
+	// Origin is where it stands, such as "file:.git/config".
+	Origin string
+	// Key has section and name in lower case, and between them the subsection as it is written.
+	Key string
+	// Value is "true" where a key stands without one.
+	Value string
+}
+
+// IsUsers reports whether the user's or the system's files say it, which alone may name a program (T84).
+func (s Setting) IsUsers() bool { return s.Scope == "system" || s.Scope == "global" }
+
+// Config is what git's configuration says in a directory, with what files include, in the
+// order in which git reads it: the last value of a key counts. env has variables that win.
+func Config(ctx context.Context, dir string, env ...string) ([]Setting, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	said, err := Command{Dir: dir, Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"}, Env: env}.Output(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading Git's configuration: %w", err)
+	}
+	fields := strings.Split(said, "\x00") // and one that is empty
+	var out []Setting
+	for ; len(fields) > 3; fields = fields[3:] {
+		key, value, valued := strings.Cut(fields[2], "\n")
+		if !valued {
+			value = "true"
+		}
+		out = append(out, Setting{fields[0], fields[1], key, value})
+	}
+	if len(fields) != 1 || fields[0] != "" {
+		return nil, fmt.Errorf("reading Git's configuration: git ended with %q", fields)
+	}
+	return out, nil
+}
