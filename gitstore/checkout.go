@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -56,20 +56,23 @@ func (r *Repo) MoveBranch(ctx context.Context, branch, old, next string) error {
 	return r.moveTo(branch, old, next)
 }
 
-// Stage has git write the index entries of these files alone.
+// Stage has git write the index entries of these files alone. As it does it looks into other files
+// that may have changed since it did last, and would run their filters.
 func (r *Repo) Stage(ctx context.Context, files []patch.Change) error {
-	for some := range slices.Chunk(files, 500) { // a command line has an end
-		args, gone := []string{"update-index", "--add", "--replace"}, []string{"--force-remove", "--"}
-		for _, f := range some {
-			if f.After == nil {
-				gone = append(gone, f.Path)
-				continue
-			}
-			args = append(args, "--cacheinfo", fmt.Sprintf("%o,%s,%s", uint32(f.After.Mode), f.After.BlobID(), f.Path))
+	var info strings.Builder
+	for _, f := range files {
+		if f.After == nil {
+			fmt.Fprintf(&info, "0 %s 0\t%s\x00", plumbing.ZeroHash, f.Path)
+		} else {
+			fmt.Fprintf(&info, "%06o %s 0\t%s\x00", uint32(f.After.Mode), f.After.BlobID(), f.Path)
 		}
-		if _, err := git.Run(ctx, r.worktree, append(args, gone...)...); err != nil {
-			return fmt.Errorf("writing the index: %w", err)
-		}
+	}
+	c, err := git.Command{Dir: r.worktree, Args: []string{"update-index", "-z", "--index-info"}, Stdin: strings.NewReader(info.String())}.WithoutFilters(ctx)
+	if err == nil {
+		_, err = c.Output(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the index: %w", err)
 	}
 	return nil
 }

@@ -21,18 +21,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-	gitindex "github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
-	"github.com/countersign-dev/countersign/gitstore/index"
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
-	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // What Open and Head return besides other errors.
@@ -64,8 +59,7 @@ type Repo struct {
 	// FetchLimit is how many bytes a pack of Fetch may have; 0 is
 	// DefaultFetchLimit.
 	FetchLimit int64
-	// Config is what Changed goes by, as Settings returns it; the zero value is
-	// what git does without a configuration.
+	// Config is what Settings returned; nothing here goes by it.
 	Config Settings
 
 	store   *filesystem.Storage
@@ -78,9 +72,8 @@ type Repo struct {
 	fetching sync.Mutex      // held by who fetches: the next one finds what was brought
 	brought  []plumbing.Hash // tips that Fetch has brought
 
-	mu    sync.Mutex                  // for what follows
+	mu    sync.Mutex                  // for built
 	built map[plumbing.Hash]notedPack // what BuildCommit made that no ref leads to, held
-	index *index.Index                // as it was read last
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -127,85 +120,27 @@ func Init(dir string) (*Repo, error) {
 	return Open(dir)
 }
 
-// CommitAll commits every file that Changed returns, as "git add -A" and "git
-// commit" do, and returns the commit id. Links are refused.
+// CommitAll commits every file that is new or changed and not ignored, as "git add --all" and
+// "git commit" do, and returns the commit id. No filter, hook or signing program is run.
 func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.Time) (string, error) {
-	head, err := r.store.Reference(plumbing.HEAD)
-	if err != nil {
-		return "", fmt.Errorf("reading HEAD: %w", err)
+	at := fmt.Sprintf("@%d %s", when.Unix(), when.Format("-0700"))
+	c, err := git.Command{Dir: r.worktree, Env: []string{
+		"GIT_AUTHOR_NAME=" + author, "GIT_AUTHOR_EMAIL=" + author + "@localhost", "GIT_AUTHOR_DATE=" + at,
+		"GIT_COMMITTER_NAME=" + author, "GIT_COMMITTER_EMAIL=" + author + "@localhost", "GIT_COMMITTER_DATE=" + at,
+	}}.Set("maintenance.auto", "false").WithoutFilters(ctx)
+	add, commit := c, c
+	add.Args = append(slices.Clone(c.Args), "add", "--all")
+	commit.Args = append(slices.Clone(c.Args), "commit", "--quiet", "--no-gpg-sign", "--cleanup=verbatim", "--message="+message)
+	if err == nil {
+		_, err = add.Output(ctx)
 	}
-	tip, err := r.tip(head.Target())
-	if err != nil {
-		return "", err
+	if err == nil {
+		_, err = commit.Output(ctx)
 	}
-	next := commit{}
-	if !tip.IsZero() {
-		parent, err := readCommit(r.objects, tip)
-		if err != nil {
-			return "", err
-		}
-		next = commit{Tree: parent.Tree, Parents: []plumbing.Hash{tip}}
-	}
-	paths, err := r.Changed(ctx)
-	if err != nil {
-		return "", err
-	}
-	files := make([]patch.Change, len(paths))
-	for i, path := range paths {
-		files[i].Path = path
-		name := filepath.Join(r.worktree, filepath.FromSlash(path))
-		info, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is not a file", path)
-		}
-		if err != nil {
-			return "", fmt.Errorf("adding files: %w", err)
-		}
-		after := patch.File{Mode: patch.Regular}
-		if info.Mode()&0o100 != 0 {
-			after.Mode = patch.Executable
-		}
-		if after.Data, err = os.ReadFile(name); err != nil {
-			return "", fmt.Errorf("adding files: %w", err)
-		}
-		files[i].After = &after
-	}
-	b, who := builder{r.objects, &packfile.Batch{}}, identity(author, author+"@localhost")
-	made, err := b.commit(next, files, func(c commit) ([]byte, error) { return object.EncodeCommit(c, who, who, when, message), nil })
 	if err != nil {
 		return "", fmt.Errorf("committing: %w", err)
 	}
-	pack, err := writePack(r.objects, b.batch)
-	if err != nil {
-		return "", err
-	}
-	defer r.objects.Release(pack.name)
-	if err := r.keep(head.Target(), made); err != nil {
-		return "", err
-	}
-	return made.String(), r.resetIndex(made)
-}
-
-// resetIndex makes the index what a commit has.
-func (r *Repo) resetIndex(to plumbing.Hash) error {
-	c, err := readCommit(r.objects, to)
-	if err != nil {
-		return err
-	}
-	x := gitindex.Index{Version: 2}
-	err = eachFile(r.objects, c.Tree, "", func(name string, e treeEntry) {
-		x.Entries = append(x.Entries, &gitindex.Entry{Name: name, Hash: e.id, Mode: e.mode})
-	})
-	if err == nil {
-		err = r.store.SetIndex(&x)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the index: %w", err)
-	}
-	return nil
+	return r.Head(ctx)
 }
 
 // Dir is the repository's Git directory.
@@ -282,39 +217,6 @@ func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, MissingError{err})
 	}
 	return newTreeFS(s, root)
-}
-
-// Index compares the files with their index entries.
-func (r *Repo) Index(_ context.Context, files []patch.Change) (code.IndexState, error) {
-	var state code.IndexState
-	if r.worktree == "" {
-		return state, nil
-	}
-	x, err := r.readIndex()
-	if err != nil {
-		return state, err
-	}
-	if x.Sparse {
-		if x, err = r.expand(x); err != nil {
-			return state, fmt.Errorf("reading the index: %w", err)
-		}
-	}
-	for _, f := range files {
-		e, found := x.Find(f.Path)
-		if e.SkipWorktree {
-			state.Sparse = append(state.Sparse, f.Path)
-		}
-		if found != (f.Before != nil) || found && !indexed(e, f.Before) {
-			state.Staged = append(state.Staged, f.Path)
-		}
-	}
-	return state, nil
-}
-
-// indexed reports whether an entry is what the commit has; a stage is an
-// unmerged file.
-func indexed(e index.Entry, f *patch.File) bool {
-	return e.Stage == 0 && e.Mode == uint32(f.Mode) && e.ID.String() == f.BlobID()
 }
 
 // A place is where a repository is: its working tree ("" for a bare one), that

@@ -2,13 +2,13 @@ package gitstore
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,14 +16,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
-	"github.com/countersign-dev/countersign/gitstore/filter"
+	"github.com/countersign-dev/countersign/gitstore/git"
 )
 
 // Settings are the few values of Git's configuration that matter here.
 type Settings struct {
 	Name, Email string // whose commits would be made here; either may be empty
 	IgnoreMode  bool   // core.fileMode is off
-	Excludes    string // core.excludesFile, or where it is by default; "" for nowhere
 
 	// SSHCommand, SSHVariant, Pager and OwnPager are core.sshCommand, ssh.variant,
 	// core.pager and countersign.pager of the system's and the user's files alone: a repository names no program (T84).
@@ -61,17 +60,22 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	if err := s.environment(getenv); err != nil {
 		return Settings{}, fmt.Errorf("reading the Git configuration: %w", err)
 	}
-	rules, err := s.attributes(r, own, getenv)
+	var env []string
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"} {
+		if value := getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	said, err := git.Config(context.Background(), cmp.Or(r.worktree, r.gitDir), env...)
 	if err != nil {
-		return Settings{}, fmt.Errorf("reading Git's attributes: %w", err)
+		return Settings{}, err
 	}
 	return Settings{
 		Name: s.identity(getenv, "name"), Email: s.identity(getenv, "email"),
 		IgnoreMode: isFalse(s.values["core.filemode"]),
 		SSHCommand: own.values["core.sshcommand"], SSHVariant: own.values["ssh.variant"],
 		Pager: own.values["core.pager"], OwnPager: own.values["countersign.pager"],
-		Excludes:   s.userFile("core.excludesfile", "ignore", r.worktree, getenv),
-		Attributes: rules,
+		Attributes: attributes.New(said, r.ownDir, r.worktree, getenv("PATH"), getenv("GITHUB_ACTIONS") == "true"),
 		values:     s.values,
 	}, nil
 }
@@ -228,98 +232,6 @@ func userDir(getenv func(string) string) string {
 		return filepath.Join(home, ".config", "git")
 	}
 	return ""
-}
-
-// userFile is a file of the user's that the configuration names, or that is where
-// it is by default; "" for none. git runs at the root of the working tree, which a
-// relative path starts from.
-func (s *settings) userFile(key, byDefault, worktree string, getenv func(string) string) string {
-	name, set := s.values[key]
-	dir := userDir(getenv)
-	switch {
-	case name != "":
-		return s.path(filepath.Join(worktree, "root"), name)
-	case set, dir == "":
-		return ""
-	}
-	return filepath.Join(dir, byDefault)
-}
-
-// attributes is what the configuration, and files that it names, say of files. own is
-// what the user's and the system's files say, which alone name programs; in a workflow
-// nothing does.
-func (s *settings) attributes(r *Repo, own settings, getenv func(string) string) (attributes.Config, error) {
-	c := attributes.Config{
-		EOL: strings.ToLower(s.values["core.eol"]), NativeCRLF: runtime.GOOS == "windows",
-		IgnoreCase: isTrue(s.values["core.ignorecase"]), Filters: s.filters(own),
-	}
-	if getenv("GITHUB_ACTIONS") != "true" {
-		c.Run = filter.Runner{Worktree: r.worktree, Inside: own.values["countersign.filters"] == "worktree", Path: getenv("PATH")}.Run
-	}
-	switch auto := s.values["core.autocrlf"]; {
-	case strings.EqualFold(auto, "input"):
-		c.AutoCRLF = "input"
-	case isTrue(auto):
-		c.AutoCRLF = "true"
-	}
-	files := []string{s.userFile("core.attributesfile", "attributes", r.worktree, getenv)}
-	if getenv("GIT_ATTR_NOSYSTEM") == "" {
-		files = append([]string{"/etc/gitattributes"}, files...)
-	}
-	for _, name := range files {
-		data, err := readPlain(name)
-		if err != nil {
-			return c, err
-		}
-		c.User = append(append(c.User, data...), '\n')
-	}
-	var err error
-	c.Info, err = readPlain(filepath.Join(r.gitDir, "info", "attributes"))
-	return c, err
-}
-
-// filters are those that the configuration names a program for. One of which the
-// repository's own files say anything else than the user's is refused, and so is one that
-// has a long-running program (filter.<name>.process) and no others.
-func (s *settings) filters(own settings) map[string]attributes.Filter {
-	out := map[string]attributes.Filter{}
-	for key := range s.values {
-		name, found := strings.CutPrefix(key, "filter.")
-		at := strings.LastIndexByte(name, '.')
-		if !found || at < 0 {
-			continue
-		}
-		name = name[:at]
-		of := func(from settings) attributes.Filter {
-			at := "filter." + name + "."
-			required, said := from.values[at+"required"]
-			f := attributes.Filter{Clean: from.values[at+"clean"], Smudge: from.values[at+"smudge"], Required: said && !isFalse(required)}
-			if from.values[at+"process"] != "" && (f.Clean == "" || f.Smudge == "") {
-				f.Refused = "a long-running program (process) is not run, only clean and smudge are"
-			}
-			return f
-		}
-		f := of(*s)
-		if f != of(own) || s.values["filter."+name+".process"] != own.values["filter."+name+".process"] {
-			f.Refused = "the repository's own configuration names its program, and only yours may (git config --global)"
-		}
-		if f != (attributes.Filter{}) {
-			out[name] = f
-		}
-	}
-	return out
-}
-
-// readPlain reads a regular file; anything else is empty.
-func readPlain(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if name == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(name)
 }
 
 // isFalse follows git-config(1), "boolean".

@@ -3,6 +3,7 @@ package attributes
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
@@ -90,15 +91,18 @@ type EncodingError struct{ message string }
 func (e *EncodingError) Error() string { return e.message }
 
 // Form returns how the file at a path is checked out, or an *UnsupportedError.
-func (r *Rules) Form(name string) (Form, error) {
-	said, err := r.of(name)
+func (r *Rules) Form(ctx context.Context, name string) (Form, error) {
+	r.mu.Lock()
+	err := r.ask(ctx, []string{name})
+	said := r.said[name]
+	r.mu.Unlock()
 	if err != nil {
 		return Form{}, err
 	}
-	f := r.lineEnds(said)
-	f.ident = said["ident"] == "true"
-	driver, named := strings.CutPrefix(said["filter"], "=")
-	if filter, found := r.config.Filters[driver]; named && found {
+	f := r.config.lineEnds(said)
+	f.ident = said["ident"] == "set"
+	driver := said["filter"]
+	if filter, found := r.config.Filters[driver]; found {
 		if r.config.Run == nil {
 			filter.Refused = "the program of a filter is not run here"
 		}
@@ -107,15 +111,14 @@ func (r *Rules) Form(name string) (Form, error) {
 		}
 		f.program = &program{filter, driver, name, r.config.Run}
 	}
-	switch value := said["working-tree-encoding"]; {
-	case value == "":
-	case value[0] != '=' || value == "=":
+	switch value, specified := said["working-tree-encoding"]; {
+	case !specified, strings.EqualFold(value, "utf-8"), strings.EqualFold(value, "utf8"):
+	case value == "", value == "set", value == "unset":
 		return f, &UnsupportedError{name, "working-tree-encoding", "Git refuses it without an encoding"}
-	case strings.EqualFold(value, "=utf-8"), strings.EqualFold(value, "=utf8"):
 	default:
-		f.encoding = strings.ToUpper(value[1:])
+		f.encoding = strings.ToUpper(value)
 		if _, known := encodings[f.encoding]; !known {
-			return f, &UnsupportedError{name, "working-tree-encoding" + value, "of encodings, only UTF-8 and those of UTF-16 are known"}
+			return f, &UnsupportedError{name, "working-tree-encoding=" + value, "of encodings, only UTF-8 and those of UTF-16 are known"}
 		}
 	}
 	return f, nil
@@ -123,41 +126,41 @@ func (r *Rules) Form(name string) (Form, error) {
 
 // lineEnds is Git's decision (convert.c), which takes "crlf", the attribute of
 // old, where there is no "text".
-func (r *Rules) lineEnds(said map[string]string) (f Form) {
+func (c Config) lineEnds(said map[string]string) (f Form) {
 	text := said["text"]
 	if !decides(text) {
 		text = said["crlf"]
 	}
 	native := crlf
 	switch {
-	case r.config.AutoCRLF == "true":
-	case r.config.AutoCRLF == "input":
+	case c.AutoCRLF == "true":
+	case c.AutoCRLF == "input":
 		native = lf
-	case r.config.EOL != "crlf" && (r.config.EOL == "lf" || !r.config.NativeCRLF):
+	case c.EOL != "crlf" && (c.EOL == "lf" || !c.NativeCRLF):
 		native = lf
 	}
 	switch {
-	case text == "false":
+	case text == "unset":
 		return f
-	case said["eol"] == "=lf", text == "=input":
+	case said["eol"] == "lf", text == "input":
 		f.eol = lf
-	case said["eol"] == "=crlf":
+	case said["eol"] == "crlf":
 		f.eol = crlf
 	case decides(text):
 		f.eol = native
-	case r.config.AutoCRLF == "true" || r.config.AutoCRLF == "input":
+	case c.AutoCRLF == "true" || c.AutoCRLF == "input":
 		f.eol = native
 	}
-	if text == "=input" && said["eol"] == "=crlf" {
+	if text == "input" && said["eol"] == "crlf" {
 		f.eol = crlf
 	}
-	f.guess = f.eol != asIs && (text == "=auto" || !decides(text) && said["eol"] != "=lf" && said["eol"] != "=crlf")
+	f.guess = f.eol != asIs && (text == "auto" || !decides(text) && said["eol"] != "lf" && said["eol"] != "crlf")
 	return f
 }
 
 // decides reports whether a value of "text" is one that Git knows.
 func decides(text string) bool {
-	return text == "true" || text == "false" || text == "=auto" || text == "=input"
+	return text == "set" || text == "unset" || text == "auto" || text == "input"
 }
 
 // Checkout returns what Git writes to the working tree of a blob. The blob itself

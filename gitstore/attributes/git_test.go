@@ -2,17 +2,19 @@ package attributes
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/filter"
+	"github.com/countersign-dev/countersign/gitstore/git"
 )
 
 // repository is one that the real git works on, with no configuration but its
@@ -88,7 +90,7 @@ func (c config) set(r repository) Config {
 		r.git("", "config", "filter."+name+".clean", f.Clean)
 		r.git("", "config", "filter."+name+".smudge", f.Smudge)
 	}
-	return Config{AutoCRLF: c.autocrlf, EOL: c.eol, Filters: filters, Run: filter.Runner{Worktree: r.dir, Path: os.Getenv("PATH")}.Run}
+	return Config{GitDir: filepath.Join(r.dir, ".git"), AutoCRLF: c.autocrlf, EOL: c.eol, Filters: filters, Run: Runner{Worktree: r.dir, Path: os.Getenv("PATH")}.Run}
 }
 
 // filters are those of the matrix; rot is undone by itself, half has no smudge.
@@ -99,18 +101,14 @@ var filters = map[string]Filter{
 }
 
 func (r repository) rules(c Config) *Rules {
-	r.t.Helper()
-	rules, err := c.Rules(func(name string) ([]byte, error) {
+	c.GitDir = filepath.Join(r.dir, ".git")
+	return c.Rules(func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(name)))
 		if os.IsNotExist(err) {
 			return nil, nil
 		}
 		return data, err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return rules
 }
 
 // others are the contents that a file is given on disk which has one of them in
@@ -134,7 +132,7 @@ var foreignIdent = regexp.MustCompile(`\$Id:[^$\n]*\$`)
 func TestIdentHidesNothing(t *testing.T) {
 	r := newRepository(t)
 	r.write(".gitattributes", []byte("*.sh ident\n"))
-	form, err := r.rules(Config{}).Form("run.sh")
+	form, err := r.rules(Config{}).Form(t.Context(), "run.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +185,9 @@ func TestMatrix(t *testing.T) {
 			r.git(entries.String(), "update-index", "--index-info")
 			r.git("", "checkout-index", "-a", "-f")
 			rules := r.rules(set)
+			if err := rules.Ask(t.Context(), strings.Fields(r.git("", "ls-files", "a*"))); err != nil {
+				t.Fatal(err)
+			}
 			want := map[string]string{}
 			for a, line := range attributeLines {
 				for i, blob := range contents {
@@ -196,7 +197,7 @@ func TestMatrix(t *testing.T) {
 							data = []byte("of this git makes $Id$, and we do not\n")
 						}
 						name := fmt.Sprintf("a%d/%d-%d", a, i, j)
-						form, err := rules.Form(name)
+						form, err := rules.Form(t.Context(), name)
 						if err != nil {
 							t.Fatalf("%s: %v", line, err)
 						}
@@ -242,49 +243,86 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestAttributes holds the patterns and macros to "git check-attr".
+// TestAttributes: git is asked about the tree's own files, whatever lies in the working tree,
+// and about the repository's, the user's and the system's.
 func TestAttributes(t *testing.T) {
-	files := map[string]string{
-		".gitattributes": "\ufeff*.a text\n# *.a -text\n  *.b\ttext=auto\r\n!*.a -text\n[attr]mine text=input eol=crlf -ident\n*.m mine\n*.n mine eol=lf\nsub/*.a eol=lf\n/top text\n**/deep/*.d ident\n" +
-			"\"q\\\"\\303\\251 x\" text\n\"unended text\ndir/ text\n*.bin binary\n*.back binary\n*.back text\n[attr]-bad text\n[attr] text\n*.un text\n*.un !text\n*.w -text= eol=\n*.bad te?xt text\n" +
-			"a\\*b text\nx[a-c]y ident\n*.long " + strings.Repeat("x", 2100) + " text\n[attr]binary ident\n*.twice text eol=lf text=auto\nbuild/** text\n*.v working-tree-encoding=UTF-16 filter=f\n*.e eol\n[attr]loop loop text\n*.loop loop\n",
-		"sub/.gitattributes":        "*.a -text\n[attr]below ident\n*.below below\n/only text=auto\nx/y eol=crlf\n*.m !eol\n",
-		"sub/deeper/.gitattributes": "*.a !text\n",
+	r := newRepository(t)
+	r.write(".git/info/attributes", []byte("*.i eol=crlf\n"))
+	r.write("sub/mine", []byte("*.u ident\n"))
+	r.write(".gitattributes", []byte("* -text\n")) // of the working tree alone
+	t.Setenv("HOME", t.TempDir())
+	home := filepath.Join(os.Getenv("HOME"), ".config", "git")
+	if err := errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(filepath.Join(home, "attributes"), []byte("*.h eol=crlf\n"), 0o666)); err != nil {
+		t.Fatal(err)
 	}
-	paths := []string{
-		"x.a", "x.b", "sub/x.a", "sub/deeper/x.a", "x.m", "x.n", "sub/x.m", "top", "sub/top", "deep/x.d", "a/deep/x.d", "a/b/deep/x.d", "q\"é x", "dir/x", "dir", "x.bin", "x.back", "x.un", "x.w", "x.bad",
-		"a*b", "axb", "xby", "xdy", "x.long", "x.twice", "build/a/b", "build", "sub/only", "sub/deeper/only", "sub/x/y", "x/y", "x.below", "sub/x.below", "x.v", "x.e", "unended", "X.A", "x.loop", "attr", "a",
+	tree := map[string]string{
+		".gitattributes": "[attr]mine eol=crlf ident\n*.t mine\n*.i -text\n*.u text\n\"q\\303\\251 x\" eol=lf\n", "a/b/.gitattributes": "*.t !ident\n", "a/.gitattributes/x": "* ident\n",
 	}
-	names := []string{"text", "crlf", "eol", "ident", "filter", "working-tree-encoding"}
-	for _, ignoreCase := range []bool{false, true} {
-		r := newRepository(t)
-		r.git("", "config", "core.ignorecase", fmt.Sprint(ignoreCase))
-		for name, text := range files {
-			r.write(name, []byte(text))
+	ask := func(names ...string) (out []Form) {
+		t.Helper()
+		said, err := git.Config(t.Context(), r.dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		r.write(".git/info/attributes", []byte("*.twice -text\n[attr]mine text\n"))
-		r.write("user", []byte("*.a ident\n*.user text\ntop -text ident\n[attr]mine crlf\n"))
-		r.git("", "config", "core.attributesFile", filepath.Join(r.dir, "user"))
-		rules := r.rules(Config{IgnoreCase: ignoreCase, User: r.read("user"), Info: r.read(".git/info/attributes")})
-		fields := strings.Split(r.git(strings.Join(paths, "\x00"), append([]string{"check-attr", "-z", "--stdin"}, names...)...), "\x00")
-		for ; len(fields) >= 3; fields = fields[3:] {
-			said, err := rules.of(fields[0])
+		rules := New(said, filepath.Join(r.dir, ".git"), r.dir, "", true).Rules(func(name string) ([]byte, error) {
+			if data, found := tree[name]; found {
+				return []byte(data), nil
+			}
+			return nil, nil
+		})
+		for _, name := range names {
+			f, err := rules.Form(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"unspecified": "", "set": "true", "unset": "false"}
-			got, ok := said[fields[1]], false
-			if _, ok = want[fields[2]]; !ok {
-				want[fields[2]] = "=" + fields[2]
-			}
-			if got != want[fields[2]] {
-				t.Errorf("ignorecase=%v %s: %s: %q; git: %q", ignoreCase, fields[0], fields[1], got, fields[2])
-			}
+			out = append(out, f)
 		}
+		return out
+	}
+	names := []string{"x.t", "a/x.t", "a/b/x.t", "a/.gitattributes/x.t", "x.i", "x.u", "qé x", "x.h", "x"}
+	want := []Form{{eol: crlf, ident: true}, {eol: crlf, ident: true}, {eol: crlf}, {eol: crlf, ident: true}, {}, {eol: lf}, {eol: lf}, {eol: crlf}, {}}
+	if got := ask(names...); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant\n%+v", got, want)
+	}
+	r.git("", "config", "core.attributesFile", "sub/mine") // it is relative to the working tree
+	if got, want := ask("x.u", "x.h"), []Form{{eol: lf, ident: true}, {}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// T95 A tree's files of attributes start nothing and are taken for nothing else, however they are made;
+// no variable of the caller's leads elsewhere, and nothing of them stays.
+func TestT95HostileAttributes(t *testing.T) {
+	r := newRepository(t)
+	ran := filepath.Join(r.dir, "ran")
+	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "alias.check-attr", "core.pager"} {
+		r.git("", "config", key, "!touch "+ran)
+	}
+	t.Setenv("GIT_DIR", t.TempDir())
+	t.Setenv("GIT_ATTR_SOURCE", "HEAD")
+	t.Setenv("TMPDIR", t.TempDir())
+	long := strings.Repeat("x", 1<<20)
+	for name, text := range map[string]string{
+		"a filter": "* filter=evil\n", "binary": "\x00\x01* text\n", "a long line": "* text=" + long + "\n", "many lines": strings.Repeat("*.a text\n", 1e5), "a loop": "[attr]a a\n[attr]b a b\n* b\n",
+		"what leads out": "../../x text\n/../x text\n", "no end": "* \"text", "built in": "* builtin_objectmode=1\n",
+	} {
+		rules := r.rules(Config{Filters: map[string]Filter{"evil": {Clean: "touch " + ran, Refused: "no"}}})
+		rules.read = func(string) ([]byte, error) { return []byte(text), nil }
+		form, err := rules.Form(t.Context(), "-x/--all/a b\n:c.txt")
+		if refused := errors.As(err, new(*UnsupportedError)); refused != (name == "a filter") || err != nil && !refused || form != (Form{}) {
+			t.Errorf("%s: %+v, %v", name, form, err)
+		}
+	}
+	if _, err := os.Stat(ran); !os.IsNotExist(err) {
+		t.Errorf("a program was run: %v", err)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("there is left: %v, %v", left, err)
 	}
 }
 
 func TestUnsupported(t *testing.T) {
+	r := newRepository(t)
 	for line, want := range map[string]string{
 		"filter=lfs":                         `"x" has the attribute "filter=lfs": the program of a filter is not run here`,
 		"working-tree-encoding=ISO-8859-1":   `"x" has the attribute "working-tree-encoding=ISO-8859-1": of encodings, only UTF-8 and those of UTF-16 are known`,
@@ -292,11 +330,8 @@ func TestUnsupported(t *testing.T) {
 		"-working-tree-encoding":             `"x" has the attribute "working-tree-encoding": Git refuses it without an encoding`,
 		"filter=none working-tree-encoding=": `"x" has the attribute "working-tree-encoding": Git refuses it without an encoding`,
 	} {
-		rules, err := Config{Info: []byte("* " + line), Filters: map[string]Filter{"lfs": {Clean: "cat"}}}.Rules(func(string) ([]byte, error) { return nil, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := rules.Form("x"); err == nil || err.Error() != want {
+		r.write(".gitattributes", []byte("* "+line))
+		if _, err := r.rules(Config{Filters: map[string]Filter{"lfs": {Clean: "cat"}}}).Form(t.Context(), "x"); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
@@ -305,7 +340,9 @@ func TestUnsupported(t *testing.T) {
 // TestFilter: a filter is run to its end, and what it makes is what comes back as the
 // content of the commit, or it is refused with its name.
 func TestFilter(t *testing.T) {
-	run := filter.Runner{Worktree: t.TempDir(), Path: os.Getenv("PATH")}.Run
+	run := Runner{Worktree: t.TempDir(), Path: os.Getenv("PATH")}.Run
+	r := newRepository(t)
+	r.write(".gitattributes", []byte("* filter=f"))
 	const of = `"x" has the attribute "filter=f": `
 	for name, c := range map[string]struct {
 		filter Filter
@@ -321,11 +358,7 @@ func TestFilter(t *testing.T) {
 		"makes something else": {Filter{Clean: "cat", Smudge: "tr a b"}, of + "it does not bring back the commit's content from what it writes"},
 		"refused":              {Filter{Clean: "cat", Refused: "no"}, of + "no"},
 	} {
-		rules, err := Config{Info: []byte("* filter=f"), Filters: map[string]Filter{"f": c.filter}, Run: run}.Rules(func(string) ([]byte, error) { return nil, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, err := rules.Form("x")
+		form, err := r.rules(Config{Filters: map[string]Filter{"f": c.filter}, Run: run}).Form(t.Context(), "x")
 		var out []byte
 		if err == nil {
 			out, err = form.Checkout([]byte("a"))

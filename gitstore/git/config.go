@@ -3,6 +3,8 @@ package git
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +23,35 @@ type Setting struct {
 
 // IsUsers reports whether the user's or the system's files say it, which alone may name a program (T84).
 func (s Setting) IsUsers() bool { return s.Scope == "system" || s.Scope == "global" }
+
+// IsTrue reads a value as git-config(1) reads a boolean; what is none is false.
+func IsTrue(value string) bool {
+	n, err := strconv.Atoi(value)
+	return err == nil && n != 0 || slices.Contains([]string{"true", "yes", "on"}, strings.ToLower(value))
+}
+
+// Set returns the command with a setting that goes before all others.
+func (c Command) Set(key, value string) Command {
+	name := fmt.Sprintf("COUNTERSIGN_SETTING_%d", len(c.Env))
+	c.Args = append([]string{"--config-env=" + key + "=" + name}, c.Args...) // a key may have an equals sign, which -c takes for its end
+	c.Env = append(slices.Clone(c.Env), name+"="+value)
+	return c
+}
+
+// WithoutFilters returns the command with every filter turned off that the configuration of its
+// directory has a word on, whoever says it: git would run its program in the working tree.
+func (c Command) WithoutFilters(ctx context.Context) (Command, error) {
+	said, err := Config(ctx, c.Dir, c.Env...)
+	done := map[string]bool{}
+	for _, s := range said {
+		at := strings.LastIndexByte(s.Key, '.')
+		if name := s.Key[:at]; strings.HasPrefix(name, "filter.") && !done[name] {
+			done[name] = true
+			c = c.Set(name+".clean", "").Set(name+".smudge", "").Set(name+".process", "").Set(name+".required", "false")
+		}
+	}
+	return c, err
+}
 
 // Config is what git's configuration says in a directory, with what files include, in the
 // order in which git reads it: the last value of a key counts. env has variables that win.

@@ -42,7 +42,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // passed are the variables that git gets, beside its own that say which configuration counts.
 // SUDO_UID and GIT_TEST_ASSUME_DIFFERENT_OWNER are of safe.directory.
 var passed = []string{
-	"PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_TEST_ASSUME_DIFFERENT_OWNER",
+	"PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID", "GIT_CEILING_DIRECTORIES", "GIT_ATTR_NOSYSTEM", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_TEST_ASSUME_DIFFERENT_OWNER",
 	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "PROGRAMDATA", "SYSTEMROOT", "TEMP", "TMP",
 }
 
@@ -110,7 +110,7 @@ func (c Command) Output(ctx context.Context) (string, error) {
 	var out []byte
 	err := c.Stream(ctx, func(r io.Reader) (err error) {
 		if out, err = io.ReadAll(io.LimitReader(r, MaxOutput+1)); len(out) > MaxOutput {
-			err = fmt.Errorf("git %s writes more than %d bytes", c.Args[0], MaxOutput)
+			err = fmt.Errorf("git writes more than %d bytes", MaxOutput)
 		}
 		return err
 	})

@@ -31,13 +31,13 @@ type Tree interface {
 	Inspect(files []patch.Change) ([]State, error)
 	// Local returns changes of a commit as they are on disk, by the attributes of the
 	// commit and, where they are approved, of the changes.
-	Local(commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
+	Local(ctx context.Context, commit fs.FS, files []patch.Change, approved bool) ([]patch.Change, error)
 	// Stored returns a reader of the files as Git would store them, by the attributes
 	// of a commit with changes; a file that holds more than that is as it is.
-	Stored(commit fs.FS, changes []patch.Change) (Reader, error)
-	// Proposed returns a reader of what Git would store, whatever files hold beside it,
-	// which reads none that is too large.
-	Proposed(commit fs.FS, changes []patch.Change) (LimitedReader, error)
+	Stored(ctx context.Context, commit fs.FS, changes []patch.Change) (Reader, error)
+	// Proposed returns a reader of what Git would store of some files, whatever they hold
+	// beside it, which reads none that is too large.
+	Proposed(ctx context.Context, commit fs.FS, changes []patch.Change, names []string) (LimitedReader, error)
 	// Changed are the attributes among changed files.
 	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
@@ -167,7 +167,7 @@ func (e Files) local(ctx context.Context, base string, files []patch.Change, app
 	if err != nil {
 		return nil, err
 	}
-	return e.Tree.Local(tree, files, approved)
+	return e.Tree.Local(ctx, tree, files, approved)
 }
 
 // Inspect compares files on disk with an approved change of a commit, in order.
@@ -193,7 +193,7 @@ func (e Files) Stored(ctx context.Context, base string, changes []patch.Change) 
 	if err != nil {
 		return nil, err
 	}
-	return e.Tree.Stored(tree, changes)
+	return e.Tree.Stored(ctx, tree, changes)
 }
 
 // Changed returns the paths whose file Git would store otherwise than HEAD has it,
@@ -215,7 +215,7 @@ func (e Files) Changed(ctx context.Context) ([]string, LimitedReader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	read, err := e.Tree.Proposed(tree, rules)
+	read, err := e.Tree.Proposed(ctx, tree, rules, changed)
 	return changed, read, err
 }
 

@@ -112,7 +112,7 @@ func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 	defer tree.root.Close()
 	var local []patch.Change
 	for _, approved := range []bool{false, true, true} {
-		if local, err = tree.Local(base, cs, approved); err != nil {
+		if local, err = tree.Local(b.Context(), base, cs, approved); err != nil {
 			b.Fatal(err)
 		}
 		if states, err := tree.Inspect(local); err != nil || states[0] != effect.Before {
@@ -122,7 +122,7 @@ func applyOurselves(b *testing.B, dir string, base fs.FS, cs []patch.Change) {
 	if got := outcome(tree.Write(local)); got != "SUCCESS" {
 		b.Fatal(got)
 	}
-	read, err := tree.Stored(base, cs)
+	read, err := tree.Stored(b.Context(), base, cs)
 	if err != nil {
 		b.Fatal(err)
 	}

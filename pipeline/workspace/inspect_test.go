@@ -3,11 +3,13 @@ package workspace
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -67,6 +69,10 @@ func TestLocal(t *testing.T) {
 		}
 		return bytes.ReplaceAll(bytes.ToLower(in), []byte("hidden\n"), nil), nil
 	}
+	gitDir := filepath.Join(t.TempDir(), ".git")
+	if _, err := git.Run(t.Context(), filepath.Dir(gitDir), "init", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, attributes, before, after, disk string
 		want                                  effect.State
@@ -87,15 +93,15 @@ func TestLocal(t *testing.T) {
 		dir := t.TempDir()
 		files{"a": c.disk}.put(t, dir)
 		tree := open(t, dir)
-		tree.Attributes = attributes.Config{Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+		tree.Attributes = attributes.Config{GitDir: gitDir, Filters: map[string]attributes.Filter{"f": upper}, Run: run}
 		base := fstest.MapFS{".gitattributes": {Data: []byte(c.attributes)}, "a": {Data: []byte(c.before)}}
 		cs := changes(files{"a": c.before}, files{"a": c.after})
-		local, err := tree.Local(base, cs, true)
+		local, err := tree.Local(t.Context(), base, cs, true)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		inspect(t, tree, local, c.want)
-		read, err := tree.Stored(base, cs)
+		read, err := tree.Stored(t.Context(), base, cs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +115,8 @@ func TestLocal(t *testing.T) {
 	}
 	files := changes(files{"a": "q\n"}, files{"a": "Q hidden\n"})
 	tree := open(t, t.TempDir())
-	tree.Attributes = attributes.Config{Filters: map[string]attributes.Filter{"f": upper}, Run: run}
-	_, err := tree.Local(fstest.MapFS{".gitattributes": {Data: []byte("a filter=f")}}, files, true)
+	tree.Attributes = attributes.Config{GitDir: gitDir, Filters: map[string]attributes.Filter{"f": upper}, Run: run}
+	_, err := tree.Local(t.Context(), fstest.MapFS{".gitattributes": {Data: []byte("a filter=f")}}, files, true)
 	if err == nil || !strings.HasSuffix(err.Error(), "it does not bring back the commit's content from what it writes") {
 		t.Error(err)
 	}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"math"
@@ -22,14 +23,16 @@ import (
 // Before goes by the attributes of the commit, After by those that the changes
 // leave. Those of a change that nobody has approved yet do not count: then After
 // stays as it is.
-func (t *Tree) Local(base fs.FS, files []patch.Change, approved bool) ([]patch.Change, error) {
-	was, err := t.Attributes.Rules(reader(base, nil))
+func (t *Tree) Local(ctx context.Context, base fs.FS, files []patch.Change, approved bool) ([]patch.Change, error) {
+	was := t.Attributes.Rules(reader(base, nil))
+	err := was.Ask(ctx, paths(files))
 	if err != nil {
 		return nil, err
 	}
 	is := was
 	if approved && slices.ContainsFunc(files, func(f patch.Change) bool { return path.Base(f.Path) == attributes.File }) {
-		if is, err = t.Attributes.Rules(reader(base, files)); err != nil {
+		is = t.Attributes.Rules(reader(base, files))
+		if err = is.Ask(ctx, paths(files)); err != nil {
 			return nil, err
 		}
 	}
@@ -37,7 +40,7 @@ func (t *Tree) Local(base fs.FS, files []patch.Change, approved bool) ([]patch.C
 	var plain []int // files that no program has a part in
 	forms := make([]form, len(files))
 	for i, f := range files {
-		if forms[i], err = formOf(f, was, is, approved); err != nil {
+		if forms[i], err = formOf(ctx, f, was, is, approved); err != nil {
 			return nil, err
 		}
 		if forms[i] == (form{}) {
@@ -81,12 +84,12 @@ func (t *Tree) unlike(files, out []patch.Change, plain []int, forms []form) (err
 // A form is how a file is checked out before a change, and after it.
 type form struct{ before, after attributes.Form }
 
-func formOf(f patch.Change, was, is *attributes.Rules, approved bool) (out form, err error) {
+func formOf(ctx context.Context, f patch.Change, was, is *attributes.Rules, approved bool) (out form, err error) {
 	if f.Before != nil {
-		out.before, err = was.Form(f.Path)
+		out.before, err = was.Form(ctx, f.Path)
 	}
 	if err == nil && f.After != nil && approved {
-		out.after, err = is.Form(f.Path)
+		out.after, err = is.Form(ctx, f.Path)
 	}
 	return out, err
 }
@@ -137,24 +140,25 @@ func (t *Tree) read(name string) (*patch.File, error) {
 // Stored returns a reader that goes by the attributes of a commit with changes. Of a
 // file with a filter Git may store less than it holds: it is the file as it is where it
 // is not what Git would check out of what it stores.
-func (t *Tree) Stored(commit fs.FS, changes []patch.Change) (effect.Reader, error) {
-	read, err := t.stored(commit, changes, true)
+func (t *Tree) Stored(ctx context.Context, commit fs.FS, changes []patch.Change) (effect.Reader, error) {
+	read, err := t.stored(ctx, commit, changes, paths(changes), true)
 	return func(name string, base *patch.File) (*patch.File, error) { return read(name, base, math.MaxInt64) }, err
 }
 
 // Proposed returns a reader as Stored does, of what Git stores of a file with a filter
-// whatever it checks out of that. Only a filter knows before how much that is.
-func (t *Tree) Proposed(commit fs.FS, changes []patch.Change) (effect.LimitedReader, error) {
-	return t.stored(commit, changes, false)
+// whatever it checks out of that. Only a filter knows before how much that is. names are
+// the files that will be asked for.
+func (t *Tree) Proposed(ctx context.Context, commit fs.FS, changes []patch.Change, names []string) (effect.LimitedReader, error) {
+	return t.stored(ctx, commit, changes, names, false)
 }
 
-func (t *Tree) stored(commit fs.FS, changes []patch.Change, exact bool) (effect.LimitedReader, error) {
-	rules, err := t.Attributes.Rules(reader(commit, changes))
-	if err != nil {
+func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change, names []string, exact bool) (effect.LimitedReader, error) {
+	rules := t.Attributes.Rules(reader(commit, changes))
+	if err := rules.Ask(ctx, names); err != nil {
 		return nil, err
 	}
 	return func(name string, base *patch.File, most int64) (*patch.File, error) {
-		form, unknown := rules.Form(name)
+		form, unknown := rules.Form(ctx, name)
 		if !form.IsFiltered() && t.exceeds(name, base, most, form) {
 			return nil, &gitpatch.TooLargeError{Path: name}
 		}
@@ -227,6 +231,14 @@ func (t *Tree) Changed(changed []string) ([]patch.Change, error) {
 		out = append(out, patch.Change{Path: name, After: f})
 	}
 	return out, nil
+}
+
+func paths(files []patch.Change) []string {
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = f.Path
+	}
+	return out
 }
 
 // reader reads the attributes of a commit with changes. What is no regular file

@@ -1,14 +1,4 @@
-// Package filter runs the programs of Git's filters (gitattributes(5), "filter"): a
-// command of the user's or the system's configuration, which is given a file and prints
-// what becomes of it. A repository names no program (T84): who calls says which
-// configuration a command is from.
-//
-// Git runs them at the top of the working tree. Here they run in an empty directory, where
-// nothing that a repository holds can be taken for a program, and no repository is found
-// whose configuration they would read; unless the user's configuration says that they are
-// to run where Git runs them. Either way what is in the working tree is no program of PATH,
-// and this program's own variables, and a forge's, are not handed on.
-package filter
+package attributes
 
 import (
 	"bytes"
@@ -26,12 +16,20 @@ import (
 
 // What one run may take, and how much of what it complains about is told.
 const (
-	MaxTime   = 2 * time.Minute
-	MaxOutput = 100 << 20
-	maxTold   = 200
+	maxTime    = 2 * time.Minute
+	maxPrinted = 100 << 20
+	maxTold    = 200
 )
 
-// A Runner runs filters for the files of a working tree.
+// A Runner runs filters for the files of a working tree: a command of the user's or the
+// system's configuration is given a file and prints what becomes of it. Who calls says which
+// configuration a command is from (T84).
+//
+// Git runs them at the top of the working tree. Here they run in an empty directory, where
+// nothing that a repository holds can be taken for a program, and no repository is found
+// whose configuration they would read; unless the user's configuration says that they are
+// to run where Git runs them. Either way what is in the working tree is no program of PATH,
+// and this program's own variables, and a forge's, are not handed on.
 type Runner struct {
 	Worktree string // its top
 	Inside   bool   // filters run there
@@ -42,7 +40,7 @@ type Runner struct {
 // tree, and returns what it prints. The error of a command that fails is one line of
 // visible characters.
 func (r Runner) Run(command, path string, in []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), MaxTime)
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
 	folders := r.folders()
 	shell := find("sh", folders)
@@ -63,13 +61,13 @@ func (r Runner) Run(command, path string, in []byte) ([]byte, error) {
 		cmd.Env = append(cmd.Env, "GIT_DIR="+os.DevNull)
 	}
 	var out, told bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &limited{&out, MaxOutput, true}, &limited{&told, maxTold, false}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &limited{&out, maxPrinted, true}, &limited{&told, maxTold, false}
 	err := cmd.Run()
 	switch {
-	case out.Len() >= MaxOutput:
-		return nil, fmt.Errorf("it prints more than %d MiB", MaxOutput>>20)
+	case out.Len() >= maxPrinted:
+		return nil, fmt.Errorf("it prints more than %d MiB", maxPrinted>>20)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("it takes longer than %s", MaxTime)
+		return nil, fmt.Errorf("it takes longer than %s", maxTime)
 	case err != nil && told.Len() > 0:
 		err = fmt.Errorf("%w: %+q", err, strings.TrimSpace(told.String()))
 	}

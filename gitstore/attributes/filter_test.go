@@ -1,6 +1,6 @@
 //go:build unix
 
-package filter_test
+package attributes_test
 
 import (
 	"os"
@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/filter"
+	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // runner is one for a working tree that has programs of its own, in a directory that PATH
 // names in three ways.
-func runner(t *testing.T) filter.Runner {
+func runner(t *testing.T) attributes.Runner {
 	t.Helper()
 	tree := t.TempDir()
 	for _, name := range []string{"planted", "cat", "sh"} {
@@ -27,7 +27,7 @@ func runner(t *testing.T) filter.Runner {
 		t.Fatal(err)
 	}
 	t.Chdir(tree)
-	return filter.Runner{Worktree: tree, Path: strings.Join([]string{"", ".", tree, link, os.Getenv("PATH")}, string(os.PathListSeparator))}
+	return attributes.Runner{Worktree: tree, Path: strings.Join([]string{"", ".", tree, link, os.Getenv("PATH")}, string(os.PathListSeparator))}
 }
 
 // T84 What lies in a working tree is no program, whatever the command, PATH and the
@@ -56,10 +56,10 @@ func TestT84Filter(t *testing.T) {
 	}
 }
 
-// TestRun: the path is one word for the shell, whatever it holds, and an error is one line
+// TestRunner: the path is one word for the shell, whatever it holds, and an error is one line
 // that shows what it is.
-func TestRun(t *testing.T) {
-	r := filter.Runner{Worktree: t.TempDir(), Path: os.Getenv("PATH")}
+func TestRunner(t *testing.T) {
+	r := attributes.Runner{Worktree: t.TempDir(), Path: os.Getenv("PATH")}
 	for _, path := range []string{"a b/c", "'; touch ran; '", "$(touch ran)`touch ran`", "a!b", `a\b"c`, "%f%%", "-n"} {
 		if out, err := r.Run("printf '%%s|' %f 100%%", path, nil); err != nil || string(out) != path+"|100%|" {
 			t.Errorf("%q: %q, %v", path, out, err)
