@@ -3,6 +3,7 @@ package githubtest
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // services are those of Git's smart HTTP.
@@ -39,10 +41,20 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		called, posted := strings.CutPrefix(rest, "/git-")
 		switch {
 		case r.Method == http.MethodGet && rest == "/info/refs" && asks && slices.Contains(services, service):
-			s.advertise(w, repo, p, service)
+			w.Header().Set("Content-Type", "application/x-git-"+service+"-advertisement")
+			w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
+			if !strings.Contains(p.version, "version=2") {
+				line := "# service=git-" + service + "\n"
+				fmt.Fprintf(w, "%04x%s0000", len(line)+4, line)
+			}
+			_, _ = w.Write(s.told(repo, p, nil, service, "--stateless-rpc", "--advertise-refs", "."))
 		case r.Method == http.MethodPost && posted && slices.Contains(services, called):
 			w.Header().Set("Content-Type", "application/x-git-"+called+"-result")
-			_, _ = w.Write(p.git(body, called, "--stateless-rpc", "."))
+			if push {
+				_, _ = w.Write(p.receive(body))
+			} else {
+				_, _ = w.Write(s.told(repo, p, body, called, "--stateless-rpc", "."))
+			}
 		default:
 			http.NotFound(w, r)
 		}
@@ -84,34 +96,51 @@ func (p protocol) git(in []byte, args ...string) []byte {
 	return out
 }
 
-// advertise says what refs there are, and what a service can do. While the refs
-// stay as they are it does not ask git again: a third of all processes that the
-// tests of package main started were asking that.
-func (s *Server) advertise(w http.ResponseWriter, r *repository, p protocol, service string) {
+// capabilities is what upload-pack can do in version 2, which no repository has a part in.
+var capabilities sync.Map
+
+// told is what git says to one who only asks. It depends on the question and the refs, so that while those stay
+// git is not started again: that was half of all processes of the tests of package main.
+func (s *Server) told(r *repository, p protocol, in []byte, args ...string) []byte {
+	if in == nil && args[0] == "upload-pack" && strings.Contains(p.version, "version=2") {
+		text, ok := capabilities.Load(p.version)
+		if !ok {
+			text, _ = capabilities.LoadOrStore(p.version, p.git(in, args...))
+		}
+		return text.([]byte)
+	}
 	key := func() string {
 		defer s.lock()()
 		head, _ := os.ReadFile(filepath.Join(r.dir, "HEAD"))
-		return fmt.Sprint(service, p.version, string(head), r.refs("refs/"))
+		return fmt.Sprint(p.version, args, string(head), r.refs("refs/"), sha256.Sum256(in))
 	}
 	before := key()
 	unlock := s.lock()
-	text, known := r.known[before]
+	known, ok := r.known[before]
 	unlock()
-	if !known {
-		if !strings.Contains(p.version, "version=2") {
-			line := "# service=git-" + service + "\n"
-			text = fmt.Sprintf("%04x%s0000", len(line)+4, line)
-		}
-		text += string(p.git(nil, service, "--stateless-rpc", "--advertise-refs", "."))
-		if key() == before {
-			unlock := s.lock()
-			r.known[before] = text
-			unlock()
-		}
+	if ok {
+		return []byte(known)
 	}
-	w.Header().Set("Content-Type", "application/x-git-"+service+"-advertisement")
-	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
-	_, _ = io.WriteString(w, text)
+	text := p.git(in, args...)
+	if key() == before {
+		defer s.lock()()
+		r.known[before] = string(text)
+	}
+	return text
+}
+
+// receive is what git says to a push. The update hook runs where it could refuse one.
+func (p protocol) receive(in []byte) []byte {
+	args := []string{"receive-pack", "--stateless-rpc", "."}
+	commands, _, _ := bytes.Cut(in, []byte("0000PACK"))
+	asks := bytes.Contains(commands, []byte(" refs/heads/")) || bytes.Contains(commands, []byte(" refs/tags/"))
+	if !slices.ContainsFunc(p.granted, func(rule string) bool {
+		name, value, _ := strings.Cut(rule, "=")
+		return name == "GITHUBTEST_ONLY" || asks && value != ""
+	}) {
+		args = append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)
+	}
+	return p.git(in, args...)
 }
 
 // gitAccess finds the repository of a request, the path within it, and what
