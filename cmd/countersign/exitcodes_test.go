@@ -55,8 +55,8 @@ func TestExitCodeOfWhatIsNotThere(t *testing.T) {
 		for line := range strings.Lines(lines) {
 			args := strings.Fields(line)
 			covered[args[0]] = true
-			cmd := s.command(append([]string{"-C", dir}, args...)...)
-			if code, _, errs := runCode(cmd); code != want || want > 0 && !strings.Contains(errs, "countersign: error: ") {
+			code, _, errs := runIn(s.repo, s.getenv, append([]string{"-C", dir}, args...)...)
+			if code != want || want > 0 && !strings.Contains(errs, "countersign: error: ") {
 				t.Errorf("-C %s %s: exit %d, want %d\n%s", dir, strings.TrimSpace(line), code, want, errs)
 			}
 		}

@@ -64,7 +64,7 @@ func TestNewerProgram(t *testing.T) {
 			{"apply", id}, {"run", id}, {"run", "--all"}, {"validate", id}, {"close", id}, {"review", "../new.patch"}, {"review", "--again", id}, {"report", id},
 			{"export", id, "--out", "o"}, {"audit"}, {"audit", "--commit", "HEAD"}, {"audit", "--branch", "main"}, {"attest", id}, {"site", "--out", "../pages"},
 		} {
-			code, out, errs := runCode(old.command(args...))
+			code, out, errs := runIn(old.repo, old.getenv, args...)
 			if code != cli.ExitNewer || !strings.Contains(errs, "was written by a newer countersign, needs at least 1.1") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
 				t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
 			}
@@ -92,7 +92,7 @@ func TestNewerProgram(t *testing.T) {
 			old.git("add", ".")
 			old.git("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "newer")
 			for _, args := range [][]string{{"policy", "check"}, {"gate", id}, {"apply", id}, {"approve", id, "--fingerprint", fingerprint}, {"review", "../new.patch"}} {
-				code, out, errs := runCode(old.command(args...))
+				code, out, errs := runIn(old.repo, old.getenv, args...)
 				if code != cli.ExitNewer || !strings.Contains(errs, "the Policy was written by a newer countersign, needs at least ") || strings.Contains(errs, "not known") {
 					t.Errorf("%s with version: %s: exit %d\n%s%s", args, version, code, out, errs)
 				}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,9 +107,27 @@ func (s playground) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// run runs the program in this process, and command in one of its own.
 func (s playground) run(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
-	return s.runCmd(want, s.command(args...))
+	if s.bin != filepath.Join(s.dir, "countersign") { // it is another program
+		return s.runCmd(want, s.command(args...))
+	}
+	code, stdout, stderr := runIn(s.repo, s.getenv, args...)
+	if code != want {
+		s.t.Fatalf("%v: exit code %d, want %d\n%s%s", args, code, want, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// getenv is a variable of env, of which the last counts.
+func (s playground) getenv(name string) string {
+	for _, v := range slices.Backward(s.env()) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func (s playground) runCmd(want int, cmd *exec.Cmd) (stdout, stderr string) {

@@ -258,13 +258,17 @@ func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// inScript runs the program in this process, as a script would in another: in the script's directory, with its
-// environment, and with nothing on stdin.
+// inScript runs the program in this process, as a script would in another.
 func inScript(ts *testscript.TestScript, args ...string) (code int, stdout, stderr string) {
+	return runIn(ts.MkAbs("."), ts.Getenv, args...)
+}
+
+// runIn runs the program in this process, in a directory and an environment, with nothing on stdin.
+func runIn(dir string, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := App{
-		Args: args, Dir: ts.MkAbs("."), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: ts.Getenv, Now: scriptClock(ts.Getenv), Entropy: scriptEntropy(ts.Getenv),
+		Args: args, Dir: dir, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Getenv: getenv, Now: scriptClock(getenv), Entropy: scriptEntropy(getenv),
 	}
 	code = app.Main()
 	return code, out.String(), errs.String()
