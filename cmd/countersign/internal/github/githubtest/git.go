@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/exectest"
@@ -16,8 +17,9 @@ import (
 
 // A bare is a bare repository of the real git.
 type bare struct {
-	dir   string
-	known map[string]string // what git said of whole commit ids, which stays so
+	dir     string
+	known   map[string]string // what git said of whole commit ids, which stays so
+	changes *atomic.Int64     // it is another before what may change a ref begins, and after
 }
 
 // isolated is an environment in which nobody's settings reach git.
@@ -30,6 +32,10 @@ func isolated() []string {
 
 // run runs git in the repository and returns what it prints.
 func (b bare) run(stdin string, args ...string) (string, error) {
+	if !slices.Contains([]string{"cat-file", "diff", "log", "merge-base", "merge-tree", "rev-parse"}, args[0]) {
+		b.changes.Add(1)
+		defer b.changes.Add(1)
+	}
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin, cmd.Env = b.dir, strings.NewReader(stdin), isolated()
 	var stderr strings.Builder
@@ -106,6 +112,8 @@ func (b bare) ref(name string) string { return b.refs(name)[name] }
 
 // setRef moves a ref as git does, but for a process, of which tests start thousands.
 func (b bare) setRef(name, commit string) {
+	b.changes.Add(1)
+	defer b.changes.Add(1)
 	path := filepath.Join(b.dir, filepath.FromSlash(name))
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
@@ -171,7 +179,7 @@ func newBare(dir string) bare {
 			misuse("%v", err)
 		}
 	}
-	return bare{dir, map[string]string{}}
+	return bare{dir, map[string]string{}, new(atomic.Int64)}
 }
 
 // updateHook refuses pushes to protected branches, and workflow files where the

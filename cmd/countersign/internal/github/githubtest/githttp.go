@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +50,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		case r.Method == http.MethodPost && posted && slices.Contains(services, called):
 			w.Header().Set("Content-Type", "application/x-git-"+called+"-result")
 			if push {
+				repo.changes.Add(1)
 				_, _ = w.Write(p.receive(body))
+				repo.changes.Add(1)
 			} else {
 				_, _ = w.Write(s.told(repo, p, body, called, "--stateless-rpc", "."))
 			}
@@ -109,22 +110,18 @@ func (s *Server) told(r *repository, p protocol, in []byte, args ...string) []by
 		}
 		return text.([]byte)
 	}
-	key := func() string {
-		defer s.lock()()
-		head, _ := os.ReadFile(filepath.Join(r.dir, "HEAD"))
-		return fmt.Sprint(p.version, args, string(head), r.refs("refs/"), sha256.Sum256(in))
-	}
-	before := key()
+	changes := r.changes.Load()
+	key := fmt.Sprint(changes, p.version, args, sha256.Sum256(in))
 	unlock := s.lock()
-	known, ok := r.known[before]
+	known, ok := r.known[key]
 	unlock()
 	if ok {
 		return []byte(known)
 	}
 	text := p.git(in, args...)
-	if key() == before {
+	if r.changes.Load() == changes {
 		defer s.lock()()
-		r.known[before] = string(text)
+		r.known[key] = string(text)
 	}
 	return text
 }
