@@ -201,7 +201,7 @@ func (w work) evil(gitDir string) (ran string) {
 	file, err := os.OpenFile(w.path(gitDir+"/config"), os.O_APPEND|os.O_WRONLY, 0)
 	w.do(err)
 	_, err = file.WriteString(text)
-	w.do(err, file.Close(), os.WriteFile(w.path(gitDir+"/included"), []byte("[filter \"a=b.c\"]\n\tclean = "+program+"\n\tprocess = "+program+"\n"), 0o666))
+	w.do(err, file.Close(), os.WriteFile(w.path(gitDir+"/included"), []byte("[filter \"a=b.c\"]\n\tclean = "+program+"\n\tprocess = "+program+"\n[filter \"\"]\n\tclean = "+program+"\n[filter.Old]\n\tclean = "+program+"\n"), 0o666))
 	for _, hook := range []string{"post-index-change", "pre-commit", "post-commit", "prepare-commit-msg", "commit-msg", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman"} {
 		w.do(os.Symlink(program, w.path(gitDir+"/"+hook)))
 	}
@@ -226,11 +226,11 @@ func TestT95WorkingTreeRunsNothing(t *testing.T) {
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_TRACE", "GIT_EXTERNAL_DIFF", "GIT_ICASE_PATHSPECS", "GIT_ATTR_SOURCE"} {
 		t.Setenv(name, w.path(".git/evil"))
 	}
-	w.write(".gitattributes", "* filter=evil diff=evil\nb filter=a=b.c\nrun filter=mine\nsub filter=evil\n")
-	for _, name := range []string{"a", "b", "run", "sub/x"} {
+	w.write(".gitattributes", "* filter=evil diff=evil\nb filter=a=b.c\nrun filter=mine\nsub filter=evil\ndir/c filter=\ndir/deep/d filter=old\n")
+	for _, name := range []string{"a", "b", "run", "sub/x", "dir/c", "dir/deep/d"} {
 		w.write(name, "3\n") // of the same size: git looks into it
 	}
-	w.changed(".gitattributes", "a", "b", "run")
+	w.changed(".gitattributes", "a", "b", "dir/c", "dir/deep/d", "run")
 	w.staged("", "")
 	repo := w.open()
 	defer repo.Close()

@@ -121,7 +121,8 @@ func Init(dir string) (*Repo, error) {
 }
 
 // CommitAll commits every file that is new or changed and not ignored, as "git add --all" and
-// "git commit" do, and returns the commit id. No filter, hook or signing program is run.
+// "git commit" do, and returns the commit id. No filter, hook or signing program is run. It is for
+// a working tree of the program's own: in submodules git goes by their configuration.
 func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.Time) (string, error) {
 	at := fmt.Sprintf("@%d %s", when.Unix(), when.Format("-0700"))
 	c, err := git.Command{Dir: r.worktree, Env: []string{
