@@ -84,7 +84,7 @@ func TestT10ProposedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var policies approval.Policies
-	if v, _, _, err := replay.AsRecorded(&policies, dir, log); err != nil || v.State != approval.Approved {
+	if v, _, _, err := replay.AsRecorded(policies.Record(dir, log)); err != nil || v.State != approval.Approved {
 		t.Errorf("%+v %v", v, err)
 	}
 	if is, why, err := evidence.Independent(&policies, dir, log); err != nil || is != evidence.Yes {

@@ -138,7 +138,7 @@ func (h *hub) heldTo(tx string) {
 	if err != nil {
 		h.w.Fatal(err)
 	}
-	for _, v := range new(approval.Policies).Redo(dir, h.log(tx)) {
+	for _, v := range new(approval.Policies).Record(dir, h.log(tx)).Redo() {
 		h.w.Errorf("the record: %+v", v)
 	}
 }

@@ -666,7 +666,7 @@ func TestT73RecordedSignature(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files, made := c.forge.record(t, log, dir)
 			var found []string
-			for _, v := range new(approval.Policies).Redo(files, made) {
+			for _, v := range new(approval.Policies).Record(files, made).Redo() {
 				found = append(found, v.RuleID+" "+v.Message)
 			}
 			switch {

@@ -144,7 +144,7 @@ func (a *App) audit(ctx context.Context, f auditFlags) (branch judged, err error
 		}
 	}
 	clock := explain.NewClock(h)
-	found, err := a.runAudit(ctx, repo, h, clock, signers != nil, a.line.Show, notWitnessed...)
+	found, err := a.runAudit(ctx, repo, h, verdict.Options{Over: clock, Signatures: signers != nil}, a.line.Show, notWitnessed...)
 	if err != nil {
 		return branch, err
 	}
@@ -270,19 +270,17 @@ func (a *App) signersIn(name string, raw []byte) (*sshsig.Allowed, error) {
 
 // runAudit checks the packs, then the history, which over reads as h does; before is what was found already. show is told how
 // far it is.
-func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over history.Reader, signatures bool, show func(what string, done, total int), before ...history.Finding) (audit.Result, error) {
+func (a *App) runAudit(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options, show func(what string, done, total int), before ...history.Finding) (audit.Result, error) {
 	// The history of a large ledger, and of a branch, make much garbage: a third of the memory is
 	// worth a tenth of the time. It stays so for what follows: before, it may have
 	// been what collectLater put it to, which would never end then.
 	if a.SetGCPercent != nil {
 		a.SetGCPercent(30)
 	}
-	return verdict.Of(h.History, verdict.Options{
-		Found:    append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...),
-		Over:     over,
-		Rollback: h.Rollback, Signatures: signatures, Progress: show,
-		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
-	})
+	o.Found = append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...)
+	o.Rollback, o.Progress = h.Rollback, show
+	o.Keys = pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) })
+	return verdict.Of(h.History, o)
 }
 
 // An unexplainedError is a commit that nothing accounts for.

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -221,7 +222,7 @@ func (a *App) evidenceHere(ctx context.Context, f evidenceFlags, p evidence.Peri
 		return nil, err
 	}
 	clock := explain.NewClock(h)
-	found, err := a.runAudit(ctx, repo, h, clock, false, a.line.Show)
+	found, err := a.runAudit(ctx, repo, h, verdict.Options{Over: clock}, a.line.Show)
 	if err != nil {
 		return nil, err
 	}

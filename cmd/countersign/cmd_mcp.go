@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -252,5 +253,5 @@ func (p *proposing) Audit(ctx context.Context, show func(what string, done, tota
 	if err != nil {
 		return audit.Result{}, err
 	}
-	return p.a.runAudit(ctx, p.a.repo, h, h, false, show)
+	return p.a.runAudit(ctx, p.a.repo, h, verdict.Options{}, show)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
@@ -28,8 +29,8 @@ func (a *App) pagesCommands() []*cobra.Command {
 			elsewhere := a.elsewhere || local.KeptElsewhere(settings.RemoteURL(a.flags.remote))
 			return pages.Source{Repo: repo, Ledger: local, Ref: a.flags.ledgerRef, Elsewhere: elsewhere, Links: a.links()}, nil
 		},
-		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *pages.Noted) (audit.Result, error) {
-			return a.runAudit(ctx, repo, h, over, false, a.line.Show)
+		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
+			return a.runAudit(ctx, repo, h, o, a.line.Show)
 		},
 		Masks: func() func([]byte) bool {
 			finder := a.finder()

@@ -14,8 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -29,8 +31,9 @@ type Options struct {
 	Rollback *lineage.RollbackError
 	// Signatures demands a good signature of every commit.
 	Signatures bool
-	// Keys and Progress are those of audit.Options.
+	// Keys, Each and Progress are those of audit.Options.
 	Keys     audit.KeyReader
+	Each     func(id string, record *approval.Record, found []rule.Violation)
 	Progress func(what string, done, total int)
 }
 
@@ -43,7 +46,7 @@ func Of(h *lineage.History, o Options) (audit.Result, error) {
 	if o.Over != nil {
 		over = o.Over
 	}
-	r, err := pageaudit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Progress: o.Progress}, nil)
+	r, err := pageaudit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Each: o.Each, Progress: o.Progress}, nil)
 	r.From = h.From()
 	return r, err
 }

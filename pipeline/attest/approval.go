@@ -269,7 +269,7 @@ func read(r Record) (settled, error) {
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {
 		return settled{}, err
 	}
-	s.verdict, s.policy, s.doc, err = replay.AsRecorded(new(approval.Policies), s.dir, log)
+	s.verdict, s.policy, s.doc, err = replay.AsRecorded(new(approval.Policies).Record(s.dir, log))
 	if err == nil && s.verdict.State != approval.Approved {
 		err = fmt.Errorf("decided again, its verdict is %s", s.verdict.State)
 	}

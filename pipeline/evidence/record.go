@@ -40,7 +40,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		return nil
 	}
 	tx := log.Transaction()
-	verdict, rules, _, err := replay.AsRecorded(t.policies, dir, log)
+	verdict, rules, _, err := replay.AsRecorded(t.policies.Record(dir, log))
 	if err == nil && tx.Pointers.Proposal == nil {
 		err = fmt.Errorf("nothing is proposed")
 	}

@@ -27,7 +27,7 @@ func Check(dir fs.FS) (found rule.Report, foreign bool) {
 	if ledger.CheckID(c.txID) == nil || c.chained() {
 		log, own := ledger.ReadExported(dir)
 		if log != nil {
-			own = append(own, new(approval.Policies).Redo(dir, log)...)
+			own = append(own, new(approval.Policies).Record(dir, log).Redo()...)
 		}
 		return rule.NewReport(own), false
 	}

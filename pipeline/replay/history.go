@@ -13,13 +13,12 @@ import (
 // or merged it is the verdict of then. Of another one it is that of the last event by the Policy that
 // was asked by, where who is in a team, whether comments still stand and what has moved since is taken
 // for granted, as the record does not tell.
-func AsRecorded(ps *approval.Policies, dir fs.FS, log *ledger.Log) (approval.Verdict, policy.Policy, approval.PolicyDoc, error) {
-	none := approval.Verdict{State: approval.Pending}
+func AsRecorded(r *approval.Record) (approval.Verdict, policy.Policy, approval.PolicyDoc, error) {
+	none, dir, log := approval.Verdict{State: approval.Pending}, r.Dir, r.Log
 	proposed := log.Transaction().Pointers.Proposal
-	r := ps.Record(dir, log)
 	if event, ref, done := DecidedAt(dir, log); done {
 		v, err := r.Approved(event, ref)
-		p, doc, missing := ps.Recorded(dir, log, ref)
+		p, doc, missing := r.Policy(ref)
 		if missing != nil {
 			err = missing
 		}
@@ -32,7 +31,7 @@ func AsRecorded(ps *approval.Policies, dir fs.FS, log *ledger.Log) (approval.Ver
 	if asked := ledger.Last[*ledger.ApprovalRequest](log); asked != nil {
 		ref = asked.Policy
 	}
-	p, doc, err := ps.Recorded(dir, log, ref)
+	p, doc, err := r.Policy(ref)
 	if err != nil || proposed == nil {
 		return none, p, doc, err
 	}

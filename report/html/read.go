@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -123,17 +124,24 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	if err := ledger.CheckID(id); err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}
 	log, found := ledger.ReadOwn(dir, id)
+	record := r.policies.Record(dir, log)
 	if log != nil {
-		found = append(found, r.policies.Redo(dir, log)...)
+		found = append(found, record.Redo()...)
 	}
+	return r.Of(id, record, found), nil
+}
+
+// Of is the transaction of a record that was read, whose Log is nil if it cannot be, with what was found against it.
+func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) Transaction {
+	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}
+	dir, log := record.Dir, record.Log
 	for _, v := range found {
 		t.finding(v.RuleID, v.Path, v.Message)
 	}
 	if log == nil || len(log.Events()) == 0 {
 		t.salvage(dir)
-		return t, nil
+		return t
 	}
 	for i, e := range log.Events() {
 		t.events = append(t.events, event{e, log.Payloads()[i]})
@@ -141,7 +149,7 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	t.summarize(log)
 	t.readFiles(dir, log)
 	var err error
-	if t.verdict, t.policy, t.rules, err = replay.AsRecorded(&r.policies, dir, log); err != nil {
+	if t.verdict, t.policy, t.rules, err = replay.AsRecorded(record); err != nil {
 		t.noPolicy = err.Error()
 	} else if t.risks != nil {
 		more := t.risks.Under(t.policy, t.Paths)
@@ -157,7 +165,7 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	if t.ended = view.Ended(log); t.Status == ledger.Denied {
 		t.ended = view.Reason(log)
 	}
-	return t.With(), nil
+	return t.With()
 }
 
 // With is the transaction with what an audit found against it: nobody's approval counts then.

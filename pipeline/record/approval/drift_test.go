@@ -180,7 +180,7 @@ func TestDriftRedone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			found := new(approval.Policies).Redo(dir, log)
+			found := new(approval.Policies).Record(dir, log).Redo()
 			switch {
 			case c.want == "" && len(found) == 0:
 			case len(found) != 1 || found[0].RuleID != "L17" || c.want == "" || !strings.Contains(found[0].Message, c.want):

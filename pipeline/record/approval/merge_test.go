@@ -47,7 +47,7 @@ func TestReadMerge(t *testing.T) {
 		if (err != nil) != (c.why != "") || err != nil && !strings.Contains(err.Error(), c.why) || err == nil && (got != nil) != (len(c.edits) > 0) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if found := new(approval.Policies).Redo(x.dir, x.log); len(found) > 0 != (c.why != "") || len(found) > 0 && found[0].RuleID != "L25" {
+		if found := new(approval.Policies).Record(x.dir, x.log).Redo(); len(found) > 0 != (c.why != "") || len(found) > 0 && found[0].RuleID != "L25" {
 			t.Errorf("%s: found %v", name, found)
 		}
 	}

@@ -134,9 +134,9 @@ func (ps *Policies) Record(dir fs.FS, log *ledger.Log) *Record {
 // request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
-func (ps *Policies) Redo(dir fs.FS, log *ledger.Log) []rule.Violation {
+func (r *Record) Redo() []rule.Violation {
+	dir, log := r.Dir, r.Log
 	var f rule.Finder
-	r := ps.Record(dir, log)
 	for i, p := range log.Payloads() {
 		add := func(id, about string, err error) {
 			if err != nil {
@@ -186,9 +186,14 @@ func (r *Record) Approved(n int, ref ledger.PolicyRef) (v Verdict, err error) {
 	return v, nil
 }
 
+// Policy is the recorded one that a reference names, and where it was read.
+func (r *Record) Policy(ref ledger.PolicyRef) (policy.Policy, PolicyDoc, error) {
+	return r.policies.Recorded(r.Dir, r.Log, ref)
+}
+
 // Before is the case of the first n events, at the time of the event that follows them.
 func (r *Record) Before(n int, ref ledger.PolicyRef) (c Case, err error) {
-	p, _, err := r.policies.Recorded(r.Dir, r.Log, ref)
+	p, _, err := r.Policy(ref)
 	if err != nil {
 		return c, err
 	}
@@ -339,7 +344,7 @@ func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
 			return nil, nil, err
 		}
 		found = append(found, listed...)
-		found = append(found, new(Policies).Redo(dir, log)...)
+		found = append(found, new(Policies).Record(dir, log).Redo()...)
 	}
 	return log, found, nil
 }

@@ -74,7 +74,7 @@ func TestRedo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			found := new(approval.Policies).Redo(fstest.MapFS{file: {Data: line}}, log)
+			found := new(approval.Policies).Record(fstest.MapFS{file: {Data: line}}, log).Redo()
 			switch {
 			case c.want == "" && len(found) == 0:
 			case len(found) != 1 || found[0].RuleID != "L17" || c.want == "" || !strings.Contains(found[0].Message, c.want):

@@ -286,7 +286,7 @@ func (r *Record) checkSignature(d *ledger.ApprovalDecision, evidence *StatementD
 	if signed.IsForge(d.Source) && (!isPosted || posted.String() != signature.String()) {
 		return errors.New("what was posted has another signature, or none")
 	}
-	p, _, err := r.policies.Recorded(r.Dir, r.Log, d.Policy)
+	p, _, err := r.Policy(d.Policy)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (x *pull) fail() {
 // found is what Redo finds, one a line.
 func (x *pull) found() string {
 	var out []string
-	for _, v := range new(approval.Policies).Redo(x.dir, x.log) {
+	for _, v := range new(approval.Policies).Record(x.dir, x.log).Redo() {
 		out = append(out, v.RuleID+" "+v.Message)
 	}
 	return strings.Join(out, "\n")

@@ -54,6 +54,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // Options are what an audit is given beside the history.
@@ -69,6 +70,10 @@ type Options struct {
 	Keys KeyReader
 	// Spread calls do for 0 to n-1, on several goroutines. If it is nil, the audit has one.
 	Spread func(n int, do func(i int))
+	// Each, which may be nil, is handed each transaction as it stands at the tip, on several goroutines: the record, whose
+	// Log is nil if it cannot be read, and what the directory alone tells against it. One with a file that cannot be read
+	// is left out.
+	Each func(id string, record *approval.Record, found []rule.Violation)
 	// View, which may be nil, begins a check of pages.
 	View func(ViewReader) View
 	// Progress, which may be nil, is told how far the audit is; total is 0 where

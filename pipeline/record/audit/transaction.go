@@ -170,8 +170,12 @@ func (l *life) histories(first int) (_ []history.Entry, states []history.ID, for
 func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log {
 	dir := directory{files, l.content}
 	log, found := ledger.ReadOwn(dir, l.id)
+	record := l.policies.Record(dir, log)
 	if log != nil {
-		found = append(found, l.policies.Redo(dir, log)...)
+		found = append(found, record.Redo()...)
+	}
+	if l.o.Each != nil && at == l.last() {
+		l.o.Each(l.id, record, found)
 	}
 	for _, f := range found {
 		l.add(f.RuleID, at, path.Join(l.dir, f.Path), "%s", f.Message)

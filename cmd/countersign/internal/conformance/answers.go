@@ -453,7 +453,7 @@ func transactionCheck(in struct {
 	}
 	log, found := ledger.ReadOwn(dir, in.ID)
 	if log != nil {
-		found = append(found, new(approval.Policies).Redo(dir, log)...)
+		found = append(found, new(approval.Policies).Record(dir, log).Redo()...)
 	}
 	if err := rulesOf(found); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -14,20 +15,24 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
 )
 
-// A Noted history notes, while it is audited, which transactions its commits changed.
-type Noted struct {
+// A noted history notes, while it is audited, which transactions its commits changed.
+type noted struct {
 	history.Reader
-	mu     sync.Mutex
-	newest map[string]change // by transaction
+	mu      sync.Mutex
+	newest  map[string]change // by transaction
+	commits map[string]string // the same once all commits were visited
 }
 
 // A change is the newest commit of a history that changed a transaction.
@@ -37,14 +42,18 @@ type change struct {
 }
 
 // Commits visits the commits, as history.Reader says.
-func (n *Noted) Commits(visit func(history.Commit)) error {
-	return n.Reader.Commits(func(c history.Commit) {
+func (n *noted) Commits(visit func(history.Commit)) error {
+	err := n.Reader.Commits(func(c history.Commit) {
 		n.note(c)
 		visit(c)
 	})
+	for id, c := range n.newest {
+		n.commits[id] = c.commit.String()
+	}
+	return err
 }
 
-func (n *Noted) note(c history.Commit) {
+func (n *noted) note(c history.Commit) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := "" // the directory of the transaction before
@@ -63,12 +72,6 @@ func (n *Noted) note(c history.Commit) {
 	}
 }
 
-// A record is a transaction as lists have it, and the newest commit of the ledger that changed it.
-type record struct {
-	html.Summary
-	Commit string
-}
-
 // A build makes the pages of one ledger as it is at one tip.
 type build struct {
 	Program
@@ -82,15 +85,14 @@ type build struct {
 	of      map[string][]history.Finding // by transaction
 	commits map[string]string            // by transaction
 	ids     []string
-	records []record    // of ids, once they were read
-	unsound int         // records with a finding
 	objects string      // the hash of what the bundle has, "" where there is none
 	masked  atomic.Bool // a diff was left out as it has what looks like a secret
 
-	mu     sync.Mutex
-	tree   fs.FS // of the tip, or part of it; see files
-	served int
-	reader html.Reader
+	mu        sync.Mutex
+	summaries map[string]html.Summary // of the transactions that were read
+	tree      fs.FS                   // of the tip, or part of it; see files
+	served    int
+	reader    html.Reader
 }
 
 func (p Program) open(_ context.Context, o options) (*build, error) {
@@ -98,43 +100,67 @@ func (p Program) open(_ context.Context, o options) (*build, error) {
 	return &build{Program: p, options: o, Source: source, masks: p.Masks()}, err
 }
 
-// audit audits the whole ledger, and finds out which transactions it has.
-func (b *build) audit(ctx context.Context) error {
-	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
-	if err != nil {
-		return err
-	}
-	noted := &Noted{Reader: h, newest: map[string]change{}}
-	result, err := b.Audit(ctx, b.Repo, h, noted)
-	if err != nil {
-		return err
-	}
-	b.begin(result, h.Tip())
-	for id, c := range noted.newest {
-		b.commits[id] = c.commit.String()
-		b.ids = append(b.ids, id)
+// audit audits a whole ledger, and finds out which transactions it has. Each is read as the audit hands it on, and something is
+// done with it; late are those that were not handed on, or against which more was found than their own directories tell. They are
+// read again.
+func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Transaction) error) (late []string, err error) {
+	b.begin(h.Tip())
+	var failed error // of do
+	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
+		Over: &noted{Reader: h, newest: map[string]change{}, commits: b.commits},
+		Each: func(id string, r *approval.Record, found []rule.Violation) {
+			b.mu.Lock()
+			stop := failed != nil
+			b.mu.Unlock()
+			if stop {
+				return
+			}
+			if err := b.take(b.reader.Of(id, r, found), do); err != nil {
+				b.mu.Lock()
+				failed = err
+				b.mu.Unlock()
+			}
+		},
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, err
 	}
 	snap, err := b.Ledger.At(ctx, b.tip)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	there, err := lookup.IDs(snap.Tree)
 	if err != nil {
 		b.whole = append(b.whole, history.Finding{RuleID: "L10", Message: "not every transaction can be listed: " + err.Error()})
 	}
-	slices.Sort(b.ids)
-	b.ids = append(b.ids, there...)
+	b.ids = slices.Concat(slices.Collect(maps.Keys(b.commits)), there)
 	slices.Sort(b.ids)
 	b.ids = slices.Compact(b.ids)
 	b.assign()
-	return nil
+	for _, id := range b.ids {
+		if _, known := b.summaries[id]; !known || len(b.of[id])+len(b.whole) > 0 {
+			late = append(late, id)
+		}
+	}
+	return late, b.readAll(late)
 }
 
 // begin begins with a ledger at a tip, of which nothing was read yet.
-func (b *build) begin(result audit.Result, tip string) {
-	b.result, b.tip, b.tree, b.ids, b.records, b.whole, b.unsound = result, tip, nil, nil, nil, nil, 0
+func (b *build) begin(tip string) {
+	b.tip, b.tree, b.ids, b.whole, b.summaries = tip, nil, nil, nil, map[string]html.Summary{}
 	b.masked.Store(false)
 	b.of, b.commits = map[string][]history.Finding{}, map[string]string{}
+}
+
+// take keeps what lists need of a transaction, and does something with it.
+func (b *build) take(t html.Transaction, do func(html.Transaction) error) error {
+	b.mu.Lock()
+	b.summaries[t.ID] = t.Summary
+	b.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(t)
 }
 
 // maxWhole is how many findings stand on every page.
@@ -162,13 +188,23 @@ func (b *build) assign() {
 }
 
 // ok reports whether nothing was found.
-func (b *build) ok() bool { return b.result.OK && b.unsound == 0 && len(b.whole) == 0 }
+func (b *build) ok() bool { return b.result.OK && b.unsound() == 0 && len(b.whole) == 0 }
+
+// unsound is how many records have a finding.
+func (b *build) unsound() (n int) {
+	for _, s := range b.summaries {
+		if !s.Sound() {
+			n++
+		}
+	}
+	return n
+}
 
 // paged reports whether all pages in the ledger itself were checked, and say what the record does.
 func (b *build) paged() bool { return b.result.Pages.OK && b.result.Pages.NotChecked == 0 }
 
 // count is how many findings there are: the audit's, or at least one for each record that has one.
-func (b *build) count() int { return max(b.result.Count, b.unsound, min(1, len(b.whole))) }
+func (b *build) count() int { return max(b.result.Count, b.unsound(), min(1, len(b.whole))) }
 
 // unverified is the error of what was found, nil for nothing.
 func (b *build) unverified() error {
@@ -267,75 +303,53 @@ func earlierOf(s html.Summary) string {
 	return ""
 }
 
-// readAll reads every transaction and does something with each, on all cores.
-func (b *build) readAll(do func(t html.Transaction) error) error {
-	b.records = make([]record, len(b.ids))
-	var mu sync.Mutex
-	done := 0
-	err := parallel.Try(cores(), len(b.ids), func(i int) error {
-		t, err := b.read(b.ids[i])
-		if err == nil && do != nil {
-			err = do(t)
-		}
+// readAll reads transactions for lists, on all cores.
+func (b *build) readAll(ids []string) error {
+	return parallel.Try(cores(), len(ids), func(i int) error {
+		t, err := b.read(ids[i])
 		if err != nil {
 			return err
 		}
-		b.records[i] = record{t.Summary, b.commits[t.ID]}
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		b.Progress("pages of transactions", done, len(b.ids))
-		return nil
+		return b.take(t, nil)
 	})
-	b.unsound = 0
-	for _, r := range b.records {
-		if !r.Sound() {
-			b.unsound++
-		}
-	}
-	return err
 }
 
 // site is everything but the transactions' own pages.
 func (b *build) site() *site.Site {
-	all := make([]html.Summary, len(b.records))
-	for i, r := range b.records {
-		all[i] = r.Summary
-	}
-	return site.New(all, site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
+	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
 }
 
-// writeAll writes every page. Each transaction is read once, but for the first one that has something in
-// common with later ones: its page leads to the list of them.
-func (b *build) writeAll(dir *dir) error {
+// writeAll audits the ledger and writes every page. Each transaction is read once, but for the first one that has something in
+// common with later ones, as its page leads to the list of them.
+func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) error {
 	var mu sync.Mutex
 	var shared site.Shared
-	again := map[string]bool{}
+	var again []string
 	has := func(address string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return shared.Has(address)
 	}
-	if err := b.readAll(func(t html.Transaction) error {
+	late, err := b.audit(ctx, h, func(t html.Transaction) error {
 		mu.Lock()
-		for _, id := range shared.Add(&t.Summary) {
-			again[id] = true
-		}
+		again = append(again, shared.Add(&t.Summary)...)
 		mu.Unlock()
 		return b.writeTransaction(dir, t, has)
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	if err := b.writeTransactions(dir, slices.Sorted(maps.Keys(again)), has); err != nil {
+	s := b.site()
+	again = append(again, late...)
+	slices.Sort(again)
+	if err := b.writeTransactions(dir, slices.Compact(again), s.Has); err != nil {
 		return err
 	}
 	b.tree = nil // all was read
 	if err := b.writeVerifier(dir); err != nil {
 		return err
 	}
-	s := b.site()
-	addresses := slices.Sorted(slices.Values(s.Addresses()))
-	return b.write(dir, s, addresses)
+	return b.write(dir, s, slices.Sorted(slices.Values(s.Addresses())))
 }
 
 // write writes files of the site, and removes those that it has no more.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -34,8 +35,8 @@ type Program struct {
 	Now     func() time.Time
 	// Open opens the repository and the ledger of this clone.
 	Open func() (Source, error)
-	// Audit audits a history; the error is that of reading it.
-	Audit func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error)
+	// Audit audits a history; the error is that of reading it. Options have Over and Each.
+	Audit func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error)
 	// Masks returns what reports whether something in a diff looks like a secret. Several
 	// goroutines may call it.
 	Masks func() func(diff []byte) bool
@@ -123,10 +124,10 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 		}
 	}
 	doc := document{
-		"out": name, "tip": b.tip, "transactions": len(b.records), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "bundle": b.objects != "", "verifier": b.verifies(),
+		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "bundle": b.objects != "", "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(), "pages_differ": b.result.Pages.Count,
 	}
-	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.records), "transaction", "transactions"))
+	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.summaries), "transaction", "transactions"))
 	if err := p.Result(doc, text); err != nil {
 		return err
 	}
@@ -135,13 +136,14 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 
 // full writes all pages.
 func (b *build) full(ctx context.Context, dir *dir) (removed int, err error) {
-	if err := b.audit(ctx); err != nil {
+	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
 		return 0, err
 	}
 	if err := dir.begin(); err != nil {
 		return 0, err
 	}
-	if err := b.writeAll(dir); err != nil {
+	if err := b.writeAll(ctx, dir, h); err != nil {
 		return 0, err
 	}
 	if err := b.writeBundle(ctx, dir); err != nil {

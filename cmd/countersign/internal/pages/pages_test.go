@@ -22,8 +22,8 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -58,8 +58,8 @@ func newWorld(t *testing.T) *world {
 			repo, local, err := w.ledger()
 			return Source{Repo: repo, Ledger: local, Ref: gitstore.LedgerRef}, err
 		},
-		Audit: func(_ context.Context, _ *gitstore.Repo, h *gitstore.History, over *Noted) (audit.Result, error) {
-			return pageaudit.Run(over, audit.Options{Tip: h.Tip()}, nil)
+		Audit: func(_ context.Context, _ *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
+			return verdict.Of(h.History, o)
 		},
 		Masks: func() func([]byte) bool {
 			return func(diff []byte) bool { return w.secret != "" && bytes.Contains(diff, []byte(w.secret)) }
@@ -374,7 +374,8 @@ func TestSiteMasks(t *testing.T) {
 func TestFindingOfNoPage(t *testing.T) {
 	one, other := "tx_01JAR4S0G0AAAAAAAAAAAAAAAA", "tx_01JAR4S0G0BBBBBBBBBBBBBBBB"
 	b := &build{}
-	b.begin(audit.Result{Count: 2, Findings: []history.Finding{{RuleID: "OBJECT", Path: ledger.Dir(one) + "/events.jsonl"}, {RuleID: "OBJECT", Path: ledger.Dir(other)}}}, "")
+	b.begin("")
+	b.result = audit.Result{Count: 2, Findings: []history.Finding{{RuleID: "OBJECT", Path: ledger.Dir(one) + "/events.jsonl"}, {RuleID: "OBJECT", Path: ledger.Dir(other)}}}
 	b.ids = []string{one}
 	b.assign()
 	if len(b.of[one]) != 1 || len(b.of) != 1 || len(b.whole) != 1 || b.whole[0].Path != ledger.Dir(other) {

@@ -115,7 +115,6 @@ type server struct {
 	prefix string // the path that all pages are below: others who can reach the port do not know it
 
 	mu          sync.Mutex
-	audited     bool       // pages of transactions can be made
 	ready       *site.Site // nil until the whole ledger was read
 	what        string
 	done, total int
@@ -135,13 +134,11 @@ func newServer(b *build, port int) *server {
 
 // prepare audits the ledger and reads what lists need. Pages are made when they are asked for.
 func (s *server) prepare(ctx context.Context) error {
-	if err := s.b.audit(ctx); err != nil {
+	h, err := s.b.Ledger.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.audited = true
-	s.mu.Unlock()
-	if err := s.b.readAll(nil); err != nil {
+	if _, err := s.b.audit(ctx, h, nil); err != nil {
 		return err
 	}
 	made := s.b.site()
@@ -253,17 +250,17 @@ func policyOf(address string) string {
 // file makes a file of the site, nil if there is none.
 func (s *server) file(address string) (data []byte, status int, err error) {
 	s.mu.Lock()
-	ready, audited, what, done, total := s.ready, s.audited, s.what, s.done, s.total
+	ready, what, done, total := s.ready, s.what, s.done, s.total
 	s.mu.Unlock()
 	switch {
 	case address == html.StyleFile:
 		return html.Style(), http.StatusOK, nil
 	case address == html.IconFile:
 		return html.Icon(), http.StatusOK, nil
-	case audited && strings.HasPrefix(address, "tx/"):
-		data, err = s.transaction(address, ready)
 	case ready == nil:
 		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
+	case strings.HasPrefix(address, "tx/"):
+		data, err = s.transaction(address, ready)
 	case address == verifyAddress && s.b.verifies():
 		data, err = s.b.verifier()
 	default:
@@ -272,7 +269,7 @@ func (s *server) file(address string) (data []byte, status int, err error) {
 	return data, http.StatusOK, err
 }
 
-// transaction makes a transaction's page. Before the whole ledger was read, it leads to no lists.
+// transaction makes a transaction's page.
 func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	id, ok := strings.CutSuffix(strings.TrimPrefix(address, "tx/"), ".html")
 	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
@@ -282,7 +279,7 @@ func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.b.page(t, func(address string) bool { return ready != nil && ready.Has(address) })
+	return s.b.page(t, ready.Has)
 }
 
 // waiting is the page that is shown until the ledger was read, and asked for again each second.

@@ -26,6 +26,12 @@ import (
 // It is there only while all pages are, and only of a ledger that verified.
 const stateFile = ".countersign-site.state"
 
+// A record is a transaction as lists have it, and the newest commit of the ledger that changed it.
+type record struct {
+	html.Summary
+	Commit string
+}
+
 // A head says which pages a state is of. Sum is of the records' line.
 type head struct {
 	Made string `json:"made"` // by which program, of which ledger, with which flags
@@ -42,7 +48,11 @@ func (b *build) made() string {
 }
 
 func (b *build) save(dir *dir) error {
-	records, err := json.Marshal(b.records)
+	var all []record
+	for _, id := range slices.Sorted(maps.Keys(b.summaries)) {
+		all = append(all, record{b.summaries[id], b.commits[id]})
+	}
+	records, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
@@ -89,17 +99,19 @@ func (b *build) update(ctx context.Context, dir *dir) (bool, error) {
 	if err != nil || changed == nil {
 		return false, err
 	}
-	earlier := (&build{Program: b.Program, records: before}).site()
-	b.ids = changed
-	if err := b.readAll(nil); err != nil || b.unsound > 0 {
+	earlier := &build{Program: b.Program, summaries: map[string]html.Summary{}}
+	for _, r := range before {
+		earlier.summaries[r.ID] = r.Summary
+	}
+	if err := b.readAll(changed); err != nil || b.unsound() > 0 {
 		return false, err
 	}
-	b.merge(before, b.records)
+	b.merge(before)
 	if err := dir.begin(); err != nil {
 		return false, err
 	}
 	now := b.site()
-	addresses, relinked := now.Changed(earlier, changed)
+	addresses, relinked := now.Changed(earlier.site(), changed)
 	if err := b.writeTransactions(dir, append(b.withSuccessors(changed), relinked...), now.Has); err != nil {
 		return false, err
 	}
@@ -119,45 +131,34 @@ func (b *build) auditSince(ctx context.Context, from string) ([]string, error) {
 	if err != nil || h.Rollback != nil {
 		return nil, err
 	}
-	noted := &Noted{Reader: h, newest: map[string]change{}}
-	result, err := pageaudit.Run(noted, audit.Options{
+	b.begin(h.Tip())
+	b.result, err = pageaudit.Run(&noted{Reader: h, newest: map[string]change{}, commits: b.commits}, audit.Options{
 		Tip: h.Tip(), Progress: b.Progress, Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return b.Repo.Tree(ctx, commit) }),
 	}, nil)
 	if errors.As(err, new(*gitstore.NotInHistoryError)) {
 		return nil, nil
 	}
-	if err != nil || !result.OK || !result.Pages.OK || result.Pages.NotChecked > 0 {
+	if err != nil || !b.result.OK || !b.paged() {
 		return nil, err
 	}
-	b.begin(result, h.Tip())
-	changed := slices.Sorted(maps.Keys(noted.newest))
-	for id, c := range noted.newest {
-		b.commits[id] = c.commit.String()
-	}
-	return append([]string{}, changed...), nil
+	return append([]string{}, slices.Sorted(maps.Keys(b.commits))...), nil
 }
 
-// merge puts the records that were read into the place of those before.
-func (b *build) merge(before, read []record) {
-	all := map[string]record{}
-	for _, list := range [][]record{before, read} {
-		for _, r := range list {
-			all[r.ID] = r
-			b.commits[r.ID] = r.Commit
+// merge takes what was known before of the transactions that were not read now.
+func (b *build) merge(before []record) {
+	for _, r := range before {
+		if _, read := b.summaries[r.ID]; !read {
+			b.summaries[r.ID], b.commits[r.ID] = r.Summary, r.Commit
 		}
 	}
-	b.ids = slices.Sorted(maps.Keys(all))
-	b.records = make([]record, len(b.ids))
-	for i, id := range b.ids {
-		b.records[i] = all[id]
-	}
+	b.ids = slices.Sorted(maps.Keys(b.summaries))
 }
 
 // withSuccessors adds the transactions whose pages compare them with one of these.
 func (b *build) withSuccessors(ids []string) []string {
 	out := slices.Clone(ids)
-	for _, r := range b.records {
-		if _, is := slices.BinarySearch(ids, earlierOf(r.Summary)); is {
+	for _, r := range b.summaries {
+		if _, is := slices.BinarySearch(ids, earlierOf(r)); is {
 			out = append(out, r.ID)
 		}
 	}
