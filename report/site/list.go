@@ -32,50 +32,19 @@ func (s *Site) pagesOf(group string) []string {
 		return nil
 	}
 	if strings.HasPrefix(group, "month/") {
-		return chunks(group, 0, len(s.groups[group]))
+		return chunks(group, len(s.groups[group]))
 	}
 	out := []string{group + page}
 	for _, m := range s.split[group] {
-		out = append(out, chunks(group+"/"+m.name, 0, len(m.in))...)
+		out = append(out, chunks(group+"/"+m.name, len(m.in))...)
 	}
 	return out
 }
 
-// touched are the pages of a group that a transaction is on, or that lead to another page because
-// of it. Those of a group that has grown go on to its end; grown is by how many at most.
-func (s *Site) touched(group, id string, grown int) []string {
-	if !s.has(group) {
-		return nil
-	}
-	in := s.groups[group]
-	at, _ := s.position(id)
-	span := func(dir string, in []int) []string {
-		i, _ := slices.BinarySearch(in, at)
-		if grown == 0 {
-			return chunks(dir, i, i+1)
-		}
-		return chunks(dir, max(0, i-perPage), len(in))
-	}
-	if strings.HasPrefix(group, "month/") {
-		return span(group, in)
-	}
-	out := []string{group + page}
-	month := monthOf(id)
-	for _, m := range s.split[group] {
-		switch {
-		case m.name == month:
-			out = append(out, span(group+"/"+m.name, m.in)...)
-		case grown > 0 && len(in) <= newest+grown: // the group may have had no such pages before
-			out = append(out, chunks(group+"/"+m.name, 0, len(m.in))...)
-		}
-	}
-	return out
-}
-
-// chunks are the addresses of the pages that have the rows from and below to.
-func chunks(dir string, from, to int) []string {
+// chunks are the addresses of the pages that so many rows take.
+func chunks(dir string, rows int) []string {
 	var out []string
-	for n := from / perPage; n*perPage < to; n++ {
+	for n := 0; n*perPage < rows; n++ {
 		out = append(out, chunk(dir, n))
 	}
 	return out

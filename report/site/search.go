@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -45,14 +43,11 @@ type index struct {
 	shards  map[string][]string
 }
 
-// indexOf makes the index of the shards that are wanted; nil is all of them.
-func (s *Site) indexOf(wanted map[string]bool) index {
+// newIndex makes the index.
+func (s *Site) newIndex() index {
 	x := index{map[string][]int32{}, map[string][]string{}}
 	for i := range s.all {
 		for term := range termsOf(&s.all[i]) {
-			if wanted != nil && !wanted[shardOf(term)] {
-				continue
-			}
 			if x.numbers[term] == nil {
 				shard := shardOf(term)
 				x.shards[shard] = append(x.shards[shard], term)
@@ -61,19 +56,6 @@ func (s *Site) indexOf(wanted map[string]bool) index {
 		}
 	}
 	return x
-}
-
-// For is the site for who asks for these files alone: less of the index is made.
-func (s *Site) For(addresses []string) *Site {
-	wanted := map[string]bool{}
-	for _, address := range addresses {
-		if name, ok := strings.CutPrefix(address, indexDir); ok {
-			wanted[strings.TrimSuffix(name, ".js")] = true
-		}
-	}
-	only := *s
-	only.index = sync.OnceValue(func() index { return s.indexOf(wanted) })
-	return &only
 }
 
 // termsOf are the terms that a transaction is found by: the words of its summary, paths and people,
@@ -260,33 +242,6 @@ func call(what, name string, data any) []byte {
 		panic("site: " + err.Error()) // strings and numbers
 	}
 	return fmt.Appendf(nil, "countersign(%q, %q, %s);\n", what, name, raw)
-}
-
-// changedIndex are the files of the index that may differ from an earlier one.
-func (s *Site) changedIndex(earlier *Site, ids []string) []string {
-	for _, id := range ids {
-		i, now := s.position(id)
-		if at, was := earlier.position(id); now != was && at < len(earlier.all) || !now || was && at != i {
-			return append(s.indexFiles(), earlier.indexFiles()...) // the numbers of all later ones are others
-		}
-	}
-	files := map[string]bool{}
-	for _, id := range ids {
-		i, _ := s.position(id)
-		files[blockFile(i/perBlock)] = true
-		is, was := termsOf(&s.all[i]), map[string]bool{}
-		if at, ok := earlier.position(id); ok {
-			was = termsOf(&earlier.all[at])
-		}
-		for _, terms := range []map[string]bool{is, was} {
-			for term := range terms {
-				if !is[term] || !was[term] {
-					files[shardFile(shardOf(term))] = true
-				}
-			}
-		}
-	}
-	return slices.Collect(maps.Keys(files))
 }
 
 // Scripts are the scripts that a page of a site runs, which its policy allows.

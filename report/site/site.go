@@ -116,7 +116,7 @@ func New(all []html.Summary, o Options) *Site {
 			s.split[g] = months
 		}
 	}
-	s.index = sync.OnceValue(func() index { return s.indexOf(nil) })
+	s.index = sync.OnceValue(s.newIndex)
 	return s
 }
 
@@ -265,65 +265,4 @@ func (s *Site) File(address string) ([]byte, bool) {
 		return s.month(dir), true
 	}
 	return s.groupPage(dir)
-}
-
-// Changed are the addresses of the files of either site that may differ between them, but the
-// transactions' own pages, where those transactions alone are others or new. Files that only the
-// earlier one had are among them. Relinked are further transactions, whose pages lead to one of a
-// group that has come or gone.
-func (s *Site) Changed(earlier *Site, ids []string) (addresses, relinked []string) {
-	out := map[string]bool{}
-	add := func(addresses []string) {
-		for _, address := range addresses {
-			out[address] = true
-		}
-	}
-	add(slices.Collect(maps.Keys(fixed)))
-	groups, moved := map[string][]string{}, map[string]int{} // by group: who was or is in it, and how many were or are not
-	for _, id := range ids {
-		was, is := earlier.groupsWith(id), s.groupsWith(id)
-		for _, in := range []map[string]bool{was, is} {
-			for g := range in {
-				if n := len(groups[g]); n > 0 && groups[g][n-1] == id { // it was and is in it
-					continue
-				}
-				groups[g] = append(groups[g], id)
-				if was[g] != is[g] {
-					moved[g]++
-				}
-			}
-		}
-	}
-	for g, in := range groups {
-		if strings.HasPrefix(g, "month/") {
-			add([]string{g[:strings.LastIndexByte(g, '/')] + page})
-		}
-		if s.has(g) != earlier.has(g) {
-			for _, i := range s.groups[g] {
-				relinked = append(relinked, s.all[i].ID)
-			}
-		}
-		for _, id := range in {
-			add(earlier.touched(g, id, moved[g]))
-			add(s.touched(g, id, moved[g]))
-		}
-	}
-	add(s.changedIndex(earlier, ids))
-	return slices.Sorted(maps.Keys(out)), relinked
-}
-
-// groupsWith are the groups that a transaction is in.
-func (s *Site) groupsWith(id string) map[string]bool {
-	out := map[string]bool{}
-	if i, ok := s.position(id); ok {
-		for _, g := range groupsOf(&s.all[i]) {
-			out[g] = true
-		}
-	}
-	return out
-}
-
-// position is where a transaction is among all.
-func (s *Site) position(id string) (int, bool) {
-	return slices.BinarySearchFunc(s.all, id, func(t html.Summary, id string) int { return strings.Compare(t.ID, id) })
 }

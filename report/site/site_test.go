@@ -162,54 +162,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestT77SiteChanged: a site that is made anew differs from the one before in those files alone that Changed
-// names, and in all its ways to grow.
-func TestT77SiteChanged(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 7))
-	for _, n := range []int{0, 1, 199, 200, 250, 500} {
-		all := made(t, n+3, 3)
-		for name, change := range map[string]func() ([]html.Summary, []string){
-			"one more": func() ([]html.Summary, []string) { return all[:n+1], []string{all[n].ID} },
-			"three more": func() ([]html.Summary, []string) {
-				return all, []string{all[n].ID, all[n+1].ID, all[n+2].ID}
-			},
-			"an older one": func() ([]html.Summary, []string) {
-				older := made(t, 1, 9)
-				return append(slices.Clone(all[:n]), older...), []string{older[0].ID}
-			},
-			"a decision": func() ([]html.Summary, []string) {
-				if n == 0 {
-					return nil, nil
-				}
-				next, i := slices.Clone(all[:n]), random.IntN(n)
-				next[i].Status, next[i].State, next[i].Waits = ledger.Completed, "approved", false
-				next[i].Approvers = []ledger.Actor{{Kind: "user", ID: "github:77", Login: "eve"}}
-				next[i].Commits = []string{strings.Repeat("b", 40)}
-				return next, []string{next[i].ID}
-			},
-		} {
-			before := site.New(all[:n], options())
-			summaries, ids := change()
-			after := site.New(summaries, options())
-			changed, _ := after.Changed(before, ids)
-			was, is := files(t, before), files(t, after)
-			for address, text := range is {
-				if was[address] != text && !slices.Contains(changed, address) {
-					t.Errorf("%d, %s: %s differs and is not named", n, name, address)
-				}
-			}
-			for address := range was {
-				if _, ok := is[address]; !ok && !slices.Contains(changed, address) {
-					t.Errorf("%d, %s: %s is gone and is not named", n, name, address)
-				}
-			}
-			if name == "one more" && n > 300 && len(changed) > 60 {
-				t.Errorf("%d, %s: %d of %d files are made again", n, name, len(changed), len(is))
-			}
-		}
-	}
-}
-
 // TestOverviewIsSmall: with 10,000 transactions that wait.
 func TestOverviewIsSmall(t *testing.T) {
 	all := made(t, 10_000, 2)

@@ -85,7 +85,7 @@ type build struct {
 	of      map[string][]history.Finding // by transaction
 	commits map[string]string            // by transaction
 	ids     []string
-	objects string      // the hash of what the bundle has, "" where there is none
+	bundled bool        // the ledger itself was written
 	masked  atomic.Bool // a diff was left out as it has what looks like a secret
 
 	mu        sync.Mutex
@@ -199,9 +199,6 @@ func (b *build) unsound() (n int) {
 	}
 	return n
 }
-
-// paged reports whether all pages in the ledger itself were checked, and say what the record does.
-func (b *build) paged() bool { return b.result.Pages.OK && b.result.Pages.NotChecked == 0 }
 
 // count is how many findings there are: the audit's, or at least one for each record that has one.
 func (b *build) count() int { return max(b.result.Count, b.unsound(), min(1, len(b.whole))) }
@@ -362,4 +359,23 @@ func (b *build) write(dir *dir, s *site.Site, addresses []string) error {
 		}
 		return dir.write(addresses[i], text)
 	})
+}
+
+// writeTransactions writes the pages of some transactions.
+func (b *build) writeTransactions(dir *dir, ids []string, has func(address string) bool) error {
+	return parallel.Try(cores(), len(ids), func(i int) error {
+		t, err := b.read(ids[i])
+		if err != nil {
+			return err
+		}
+		return b.writeTransaction(dir, t, has)
+	})
+}
+
+func (b *build) writeTransaction(dir *dir, t html.Transaction, has func(address string) bool) error {
+	text, err := b.page(t, has)
+	if err != nil {
+		return err
+	}
+	return dir.write(site.Transaction(t.ID), text)
 }

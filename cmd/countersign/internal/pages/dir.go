@@ -78,13 +78,9 @@ func failed(name string, err error) error {
 	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
 }
 
-// begin marks the directory as one of site's, which is being written: a run that is stopped leaves
-// nothing to go on from.
+// begin marks the directory as one of site's.
 func (d *dir) begin() error {
 	err := d.write(markerFile, []byte(marker))
-	if err == nil {
-		err = d.remove(stateFile)
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.written)

@@ -74,10 +74,8 @@ them counts as approved. The exit code is 1 then, and 7 where pages in a sound l
 the record, as that of audit is.
 
 The directory is made, or is empty, or was written by site before. Pages that the ledger has no
-more are removed. With --incremental, what was written before is kept where the ledger has only
-grown since, and the pages that the new commits change are written: the same bytes as all of
-them anew.`,
-		Example: "  countersign site --out public\n  countersign site --out public --redact\n  countersign site --out public --incremental",
+more are removed.`,
+		Example: "  countersign site --out public\n  countersign site --out public --redact",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
@@ -89,12 +87,11 @@ them anew.`,
 	cmd.Flags().StringVarP(&out, "out", "o", "", "`DIR` to write the pages to")
 	cmd.Flags().BoolVar(&o.redact, "redact", false, "leave out the diffs, what commands printed, and the bundle")
 	cmd.Flags().BoolVar(&o.noBundle, "no-bundle", false, "leave out the ledger itself, which verify/ledger.bundle is")
-	cmd.Flags().BoolVar(&o.incremental, "incremental", false, "write what changed since the last time, all of it where that cannot be told")
 	return cmd
 }
 
 // options say what is on the pages.
-type options struct{ redact, incremental, noBundle bool }
+type options struct{ redact, noBundle bool }
 
 // site writes all pages.
 func (p Program) site(ctx context.Context, name string, o options) error {
@@ -112,19 +109,12 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	if p.SetGCPercent != nil {
 		defer p.SetGCPercent(p.SetGCPercent(50))
 	}
-	done, removed := false, 0
-	if o.incremental {
-		if done, err = b.update(ctx, dir); err != nil {
-			return err
-		}
-	}
-	if !done {
-		if removed, err = b.full(ctx, dir); err != nil {
-			return err
-		}
+	removed, err := b.full(ctx, dir)
+	if err != nil {
+		return err
 	}
 	doc := document{
-		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": dir.count(), "removed": removed, "redacted": o.redact, "incremental": done, "bundle": b.objects != "", "verifier": b.verifies(),
+		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": dir.count(), "removed": removed, "redacted": o.redact, "bundle": b.bundled, "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(), "pages_differ": b.result.Pages.Count,
 	}
 	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.summaries), "transaction", "transactions"))
@@ -149,8 +139,5 @@ func (b *build) full(ctx context.Context, dir *dir) (removed int, err error) {
 	if err := b.writeBundle(ctx, dir); err != nil {
 		return 0, err
 	}
-	if removed, err = dir.removeOthers(); err != nil || !b.ok() || !b.paged() {
-		return removed, err
-	}
-	return removed, b.save(dir)
+	return dir.removeOthers()
 }

@@ -2,19 +2,16 @@ package pages
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,49 +115,6 @@ func files(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-func same(t testing.TB, what string, got, want map[string]string) {
-	t.Helper()
-	for name, text := range want {
-		if name == bundleAddress { // the same objects, in another order; the hash of their names is in the state
-			text = got[name]
-		}
-		if got[name] != text || text == "" {
-			t.Errorf("%s: %s is not as it is when all is made anew", what, name)
-		}
-	}
-	for name := range got {
-		if _, ok := want[name]; !ok {
-			t.Errorf("%s: %s is left over", what, name)
-		}
-	}
-}
-
-// TestT77SiteIncremental: whatever the ledger grows by, the pages are the same bytes as those that are made
-// anew, and so is what is kept beside them.
-func TestT77SiteIncremental(t *testing.T) {
-	w := newWorld(t)
-	entries, err := storetest.Lives(append(storetest.Mixed(9), storetest.Signed)...)
-	check(t, err)
-	grown := t.TempDir()
-	for i, n := 0, 0; n < len(entries); i++ {
-		more := min(1+i%3, len(entries)-n)
-		w.add(entries[n : n+more]...)
-		n += more
-		said, err := w.run("--out", grown, "--incremental")
-		check(t, err)
-		if said["incremental"] != (i > 0) {
-			t.Fatalf("after %d commits: %v", n, said)
-		}
-		anew := t.TempDir()
-		_, err = w.run("--out", anew)
-		check(t, err)
-		same(t, fmt.Sprintf("after %d commits", n), files(t, grown), files(t, anew))
-	}
-	if said, err := w.run("--out", grown, "--incremental"); err != nil || said["written"].(float64) > 10 {
-		t.Errorf("nothing new: %v, %v", said, err)
-	}
-}
-
 // TestSiteLinks: every link of every page leads to a file of the site, and the page of a transaction leads to its patch
 // and path where another one has them too.
 func TestSiteLinks(t *testing.T) {
@@ -192,75 +146,14 @@ func TestSiteLinks(t *testing.T) {
 	}
 }
 
-// TestSiteState: a state that does not fit is none.
-func TestSiteState(t *testing.T) {
-	w := newWorld(t)
-	entries, err := storetest.Lives(storetest.Mixed(5)...)
-	check(t, err)
-	w.add(entries[:8]...)
-	out := t.TempDir()
-	state := filepath.Join(out, stateFile)
-	_, err = w.run("--out", out)
-	check(t, err)
-	want := files(t, out)
-	for name, change := range map[string]func() []string{
-		"missing":        func() []string { check(t, os.Remove(state)); return nil },
-		"empty":          func() []string { check(t, os.WriteFile(state, nil, 0o666)); return nil },
-		"another tip":    func() []string { w.edit(state, w.tip, strings.Repeat("a", 40)); return nil },
-		"edited":         func() []string { w.recompress(state, "greet the world", "greet the moon"); return nil },
-		"cut":            func() []string { check(t, os.Truncate(state, 1000)); return nil },
-		"another flag":   func() []string { return []string{"--redact"} },
-		"another bundle": func() []string { return []string{"--no-bundle"} },
-		"another format": func() []string { w.edit(state, "format 2", "format 1"); return nil },
-		"by another":     func() []string { w.Version = "2.0"; return nil },
-	} {
-		args := change()
-		said, err := w.run(append(args, "--out", out, "--incremental")...)
-		if w.Version = "1.0"; err != nil || said["incremental"] != false {
-			t.Errorf("%s: %v, %v", name, said, err)
-		}
-		_, err = w.run("--out", out, "--incremental")
-		check(t, err)
-		same(t, name, files(t, out), want)
-	}
-}
-
-func (w *world) edit(file, from, to string) {
-	raw, err := os.ReadFile(file)
-	check(w.t, err)
-	if !bytes.Contains(raw, []byte(from)) {
-		w.t.Fatalf("%s has no %q", file, from)
-	}
-	check(w.t, os.WriteFile(file, bytes.Replace(raw, []byte(from), []byte(to), 1), 0o666))
-}
-
-// recompress is edit of the records of a state.
-func (w *world) recompress(file, from, to string) {
-	raw, err := os.ReadFile(file)
-	check(w.t, err)
-	head, packed, _ := bytes.Cut(raw, []byte("\n"))
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	check(w.t, err)
-	records, err := io.ReadAll(z)
-	check(w.t, err)
-	if !bytes.Contains(records, []byte(from)) {
-		w.t.Fatalf("the records have no %q", from)
-	}
-	out := bytes.NewBuffer(append(head, '\n'))
-	packer := gzip.NewWriter(out)
-	_, err = packer.Write(bytes.Replace(records, []byte(from), []byte(to), 1))
-	check(w.t, errors.Join(err, packer.Close(), os.WriteFile(file, out.Bytes(), 0o666)))
-}
-
-// TestT77SiteTampered: once the ledger does not verify, a site that grows is made anew, with the finding; so is the
-// one after that, and nothing is kept to go on from.
+// TestT77SiteTampered: once the ledger does not verify, the site that is written in the place of the one before has the finding.
 func TestT77SiteTampered(t *testing.T) {
 	w := newWorld(t)
 	entries, err := storetest.Lives(storetest.Whole, storetest.Whole)
 	check(t, err)
 	w.add(entries...)
 	out := t.TempDir()
-	_, err = w.run("--out", out, "--incremental")
+	_, err = w.run("--out", out)
 	check(t, err)
 	forged := entries[len(entries)-1]
 	for name, data := range forged.Files {
@@ -269,55 +162,43 @@ func TestT77SiteTampered(t *testing.T) {
 		}
 	}
 	for range 2 {
-		said, err := w.run("--out", out, "--incremental")
+		said, err := w.run("--out", out)
 		var code *cli.ExitError
-		if !errors.As(err, &code) || code.Code != cli.ExitFailed || said["ok"] != false || said["incremental"] != false {
+		if !errors.As(err, &code) || code.Code != cli.ExitFailed || said["ok"] != false {
 			t.Errorf("%v, %v", said, err)
 		}
-		have := files(t, out)
-		if _, kept := have[stateFile]; kept || !strings.Contains(have["index.html"], "not verify") {
-			t.Error("a state is kept, or the overview does not tell")
+		if !strings.Contains(files(t, out)["index.html"], "not verify") {
+			t.Error("the overview does not tell")
 		}
 	}
 }
 
-// TestSiteBundle: a bundle that is not what was written beside the pages is written anew, and one that is, grows.
+// TestSiteBundle: Git reads the bundle, and one that is to be left out is removed.
 func TestSiteBundle(t *testing.T) {
 	w := newWorld(t)
 	entries, err := storetest.Lives(storetest.Mixed(9)...)
 	check(t, err)
-	w.add(entries[:8]...)
+	w.add(entries...)
 	out := t.TempDir()
-	_, err = w.run("--out", out)
-	check(t, err)
 	file := filepath.Join(out, bundleAddress)
-	for i, change := range []func(){
-		func() {}, func() { check(t, os.Remove(file)) }, func() { check(t, os.Truncate(file, 1000)) }, func() { w.edit(file, "PACK", "KCAP") },
-		func() { w.edit(filepath.Join(out, objectsFile), "\x00", "\x01") }, func() { check(t, os.Remove(filepath.Join(out, objectsFile))) }, func() {},
-	} {
-		change()
-		w.add(entries[8+i])
-		said, err := w.run("--out", out, "--incremental")
+	for _, flag := range []string{"--no-bundle", "--redact"} {
+		said, err := w.run("--out", out)
 		check(t, err)
-		if said["incremental"] != true || said["bundle"] != true {
-			t.Errorf("%d: %v", i, said)
+		if said["bundle"] != true {
+			t.Error(said)
 		}
 		other := t.TempDir()
 		for _, args := range [][]string{{"init", "-q", "--bare"}, {"fetch", "-q", file, "refs/agent/*:refs/agent/*"}, {"fsck", "--strict", "--full"}, {"cat-file", "-e", w.tip}} {
 			if said, err := exec.Command("git", append([]string{"-C", other}, args...)...).CombinedOutput(); err != nil {
-				t.Errorf("%d: git %v: %s", i, args, said)
+				t.Errorf("git %v: %s", args, said)
 			}
 		}
-	}
-	for _, flag := range []string{"--no-bundle", "--redact"} {
 		if said, err := w.run("--out", out, flag); err != nil || said["bundle"] != false {
 			t.Errorf("%s: %v, %v", flag, said, err)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: there is a bundle", flag)
 		}
-		_, err = w.run("--out", out)
-		check(t, err)
 	}
 }
 
@@ -349,24 +230,19 @@ func TestSiteMasks(t *testing.T) {
 		t.Errorf("%d diffs are shown, %d left out", shown, left)
 	}
 
-	// One that comes later takes the bundle away as well, and it stays away.
+	// One that comes later takes the bundle away as well.
 	w = newWorld(t)
 	w.secret = "hello, world 4\n"
 	out = t.TempDir()
-	had := false
-	for some := range slices.Chunk(entries, 2) {
+	var had []any
+	for _, some := range [][]writing.Entry{entries[:4], entries[4:]} {
 		w.add(some...)
-		said, err := w.run("--out", out, "--incremental")
+		said, err := w.run("--out", out)
 		check(t, err)
-		anew, err := w.run("--out", t.TempDir())
-		check(t, err)
-		if said["bundle"] != anew["bundle"] {
-			t.Errorf("%v, and anew %v", said, anew)
-		}
-		had = had || said["bundle"] == true
+		had = append(had, said["bundle"])
 	}
-	if !had {
-		t.Error("there was never a bundle")
+	if had[0] != true || had[1] != false {
+		t.Errorf("bundles: %v", had)
 	}
 }
 

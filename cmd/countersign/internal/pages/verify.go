@@ -2,11 +2,9 @@ package pages
 
 import (
 	"bytes"
-	"slices"
 
 	embedded "github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/html"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // verifyAddress is the page that verifies the ledger in the reader's browser.
@@ -28,15 +26,6 @@ func (b *build) verifier() ([]byte, error) {
 	var out bytes.Buffer
 	err = p.Write(&out, html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
 	return out.Bytes(), err
-}
-
-// verifierParts are what that page depends on, nil if there is none.
-func (b *build) verifierParts() []byte {
-	p, err := embedded.Program(b.Version)
-	if err != nil {
-		return nil
-	}
-	return slices.Concat([]byte(verifier.Policy()), p.Exec, p.Wasm)
 }
 
 // writeVerifier writes that page if there is one.
