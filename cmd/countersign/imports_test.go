@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"pipeline/record/audit/history": {},
 	"pipeline/record/audit": {
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 	},
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/evidence": {
@@ -167,8 +167,8 @@ var mayImport = map[string][]string{
 		"gitstore/lineage", "gitstore/object", "pipeline/record/ledger", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/verdict": {
-		"gitstore/bundle", "gitstore/lineage", "pipeline/pageaudit", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/sshsig", "github.com/go-git/go-git/v5",
+		"gitstore/bundle", "gitstore/lineage", "pipeline/pageaudit", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/audit/history", "pipeline/record/rule", "pipeline/record/sshsig", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/packfile":      {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/git":           {},
@@ -192,8 +192,8 @@ var mayImport = map[string][]string{
 	"report/html": {
 		"pipeline/artifact", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/replay", "pipeline/risk", "pipeline/state",
-		"pipeline/writing", "report/view",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
+		"pipeline/risk", "pipeline/state", "pipeline/writing", "report/view",
 	},
 	"report/verifier": {"report/html"},
 	"report/site": {
@@ -201,9 +201,9 @@ var mayImport = map[string][]string{
 		"pipeline/state", "report/html", "report/view",
 	},
 	"cmd/countersign/internal/pages": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/bundle", "pipeline/forge", "pipeline/lookup",
-		"pipeline/pageaudit", "pipeline/parallel", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon",
-		"pipeline/record/ledger", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/forge", "pipeline/lookup",
+		"pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/ledger",
+		"pipeline/record/rule", "report", "report/html", "report/site", "report/verifier", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rpc":       {"pipeline/record/canon"},
 	"cmd/countersign/internal/sshkey":    {},
@@ -220,7 +220,7 @@ var mayImport = map[string][]string{
 		"gitstore", "pipeline/attest", "pipeline/lookup", "pipeline/record/ledger", "pipeline/state", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/action": {"pipeline/record/ledger", "report", "github.com/sethvargo/go-githubactions"},
-	"cmd/countersign/internal/rest":   {"pipeline/forge", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
+	"cmd/countersign/internal/rest":   {"pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"cmd/countersign/internal/github": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/signed", "github.com/google/go-github/v60",

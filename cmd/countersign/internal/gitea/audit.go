@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
@@ -19,8 +18,8 @@ var _ forge.Auditor = (*Client)(nil)
 // administrators alone, and the accounts of jobs to nobody.
 func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	op := "asking for the account " + ledger.OneLine(id, 30)
-	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
-		return ledger.Actor{}, failed(op, rest.Unusable("that is no number of an account"))
+	if err := rest.CheckAccount(id); err != nil {
+		return ledger.Actor{}, failed(op, err)
 	}
 	var got struct {
 		OK   bool       `json:"ok"`

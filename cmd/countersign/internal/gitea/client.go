@@ -49,6 +49,9 @@ type Client struct {
 	owner, name  string
 	wait         func(context.Context, time.Duration) error
 	known        *memory
+	rest.Pulls
+	*rest.People
+	rest.Artifacts
 }
 
 var _ forge.Forge = (*Client)(nil)
@@ -72,10 +75,14 @@ func New(o Options) (*Client, error) {
 	}
 	outside := *t
 	outside.Token, outside.Clock = "", nil
-	return &Client{
+	c := &Client{
 		api: &http.Client{Transport: t, CheckRedirect: rest.SameOrigin}, storage: &http.Client{Transport: &outside},
 		base: server.JoinPath("api", "v1"), server: server.String(), owner: owner, name: name, wait: t.Wait, known: &memory{},
-	}, nil
+	}
+	c.Pulls = rest.Pulls{Forge: forgeName, List: c.pulls}
+	c.People = &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member}
+	c.Artifacts = rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download}
+	return c, nil
 }
 
 // Version is a server's, such as "Gitea 1.25.5". It is "" of a server that is neither
@@ -129,7 +136,10 @@ func (c *Client) MergeBase(context.Context, string, string) (string, error) {
 	})
 }
 
-func failed(op string, err error) error { return rest.Failed("Gitea", op, err) }
+// forgeName is how errors name it.
+const forgeName = "Gitea"
+
+func failed(op string, err error) error { return rest.Failed(forgeName, op, err) }
 
 // send sends a request, with a body unless that is nil, and reads the answer into a
 // value unless that is nil.

@@ -128,7 +128,7 @@ func (c *Client) openBetween(ctx context.Context, branch, base string) (int, err
 	if err != nil {
 		return 0, err
 	}
-	open, err := c.pulls(ctx, "open")
+	open, err := c.pulls(ctx, branch, true)
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -52,44 +51,22 @@ func (c *Client) Viewer(ctx context.Context) (ledger.Actor, error) {
 	return who, failed("asking whose token it is", err)
 }
 
-// memory holds what was told in one reading of accounts, branches and commits, and of the
+// memory holds what was told in one reading of branches, commits and names, and of the
 // token's own account.
 type memory struct {
 	viewer    rest.Memory[struct{}, ledger.Actor]
-	access    rest.Memory[ledger.Actor, approval.Access]
-	members   rest.Memory[membership, bool]
 	protected rest.Memory[string, bool]
 	commits   rest.Memory[span, []commit]
 	named     rest.Memory[string, []*account]
 }
 
-type membership struct {
-	team string
-	who  ledger.Actor
-}
-
 func (m *memory) clear() {
-	m.access.Clear()
-	m.members.Clear()
 	m.protected.Clear()
 	m.commits.Clear()
 	m.named.Clear()
 }
 
-// permissionNone is of an account that may do nothing.
-const permissionNone = "none"
-
-// Access is forge.Reader's. Only an administrator of the repository is told what others
-// may do. An account that is no person's is not asked about. An answer is remembered
-// until Statements is called again.
-func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
-	if who.Kind != "user" {
-		return approval.Access{Permission: permissionNone}, nil
-	}
-	a, err := c.known.access.Get(who, func() (approval.Access, error) { return c.access(ctx, who) })
-	return a, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
-}
-
+// access is rest.People's. Only an administrator of the repository is told what others may do.
 func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
 	var got struct {
 		Permission string   `json:"permission"`
@@ -98,7 +75,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	_, err := c.get(ctx, &got, nil, c.below("collaborators", who.Login, "permission")...)
 	switch {
 	case rest.IsKind(err, rest.KindNotFound):
-		return approval.Access{Permission: permissionNone}, nil
+		return approval.Access{Permission: rest.PermissionNone}, nil
 	case rest.IsKind(err, rest.KindPermission):
 		return approval.Access{}, &rest.Error{
 			Kind: rest.KindPermission, Message: "the server tells it to administrators of the repository alone, and to no job: give the token of such an account", Err: err,
@@ -108,9 +85,9 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	case got.User.actor().ID != who.ID:
 		return approval.Access{}, rest.Unusable("the login belongs to another account now")
 	case got.User.actor().Kind != "user": // restricted meanwhile
-		return approval.Access{Permission: permissionNone, Role: got.Permission}, nil
+		return approval.Access{Permission: rest.PermissionNone, Role: got.Permission}, nil
 	}
-	if got.Permission == "read" || got.Permission == permissionNone {
+	if got.Permission == "read" || got.Permission == rest.PermissionNone {
 		switch writes, err := c.writesByTeam(ctx, who); {
 		case err != nil:
 			return approval.Access{}, err
@@ -121,7 +98,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	switch got.Permission {
 	case "owner":
 		return approval.Access{Permission: "admin", Role: got.Permission}, nil
-	case "admin", "write", "read", permissionNone:
+	case "admin", "write", "read", rest.PermissionNone:
 		return approval.Access{Permission: got.Permission, Role: got.Permission}, nil
 	}
 	return approval.Access{}, rest.Unusable("%+q is no permission", ledger.OneLine(got.Permission, 40))
@@ -134,15 +111,6 @@ func (c *Client) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Regi
 	return nil, failed("asking for the signing keys of "+ledger.OneLine(who.Login, 60), &rest.Error{
 		Kind: rest.KindRefused, Message: "the server has login keys alone: list keys to sign with in the repository, and leave approvals.forge_keys out",
 	})
-}
-
-// Member is forge.Reader's. A team that the token's account cannot see is an error.
-func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
-	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {
-		return false, err // the login's number is checked there
-	}
-	is, err := c.known.members.Get(membership{team, who}, func() (bool, error) { return c.member(ctx, team, who) })
-	return is, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
 }
 
 func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {

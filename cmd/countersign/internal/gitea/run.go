@@ -3,7 +3,6 @@ package gitea
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -203,40 +202,13 @@ func (c *Client) counted(ctx context.Context, query url.Values, take func(counte
 	}
 }
 
-// Artifact is forge.Runs'.
-func (c *Client) Artifact(ctx context.Context, runID int64, name string, limit int64) ([]byte, error) {
-	op := fmt.Sprintf("reading artifact %s of workflow run %d", ledger.OneLine(name, 60), runID)
-	found, err := c.findArtifact(ctx, runID, name)
-	if err != nil {
-		return nil, failed(op, err)
-	}
-	archive, err := c.download(ctx, found, limit+rest.ZipOverhead)
-	if err != nil {
-		return nil, failed(op, err)
-	}
-	data, err := rest.Unzip(archive, limit)
-	return data, failed(op, err)
-}
-
-// HasArtifact is forge.Runs'.
-func (c *Client) HasArtifact(ctx context.Context, runID int64, name string) (bool, error) {
-	_, err := c.findArtifact(ctx, runID, name)
-	if rest.IsKind(err, rest.KindNotFound) {
-		return false, nil
-	}
-	return err == nil, failed(fmt.Sprintf("looking for artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
-}
-
-func (c *Client) findArtifact(ctx context.Context, runID int64, name string) (int64, error) {
-	var all []rest.Artifact
-	err := c.counted(ctx, url.Values{"name": {name}}, func(got counted) bool {
+// artifacts is rest.Artifacts'.
+func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all []rest.Artifact, err error) {
+	err = c.counted(ctx, url.Values{"name": {name}}, func(got counted) bool {
 		all = append(all, got.Artifacts...)
 		return true
 	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
-	if err != nil {
-		return 0, err
-	}
-	return rest.Newest(all, name)
+	return all, err
 }
 
 // download asks where the archive is and reads it there, without the token. The address

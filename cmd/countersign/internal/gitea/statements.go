@@ -77,6 +77,7 @@ func (r review) state() string {
 // text is not told, and that may be a decision, is Untold.
 func (c *Client) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
 	c.known.clear()
+	c.Forget()
 	all, err := c.statements(ctx, strconv.Itoa(number))
 	return all, failed(fmt.Sprintf("reading the statements of pull request %d", number), err)
 }

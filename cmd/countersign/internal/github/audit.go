@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -18,8 +19,8 @@ var _ forge.Auditor = (*Client)(nil)
 // Account is forge.Auditor's (REST API, "Get a user using their ID").
 func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 	op := "asking for the account " + ledger.OneLine(id, 30)
-	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
-		return ledger.Actor{}, failed(op, unusable("that is no number of an account"))
+	if err := rest.CheckAccount(id); err != nil {
+		return ledger.Actor{}, failed(op, err)
 	}
 	var got struct {
 		ID    int64  `json:"id"`

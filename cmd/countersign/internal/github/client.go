@@ -48,7 +48,9 @@ type Client struct {
 	graphql     string
 	server      string
 	owner, name string
-	known       *memory
+	rest.Pulls
+	*rest.People
+	rest.Artifacts
 }
 
 var _ forge.Forge = (*Client)(nil)
@@ -89,16 +91,20 @@ func New(o Options) (*Client, error) {
 	api.BaseURL = base.JoinPath("/")
 	outside := *t
 	outside.Token, outside.Clock = "", nil
-	return &Client{
+	c := &Client{
 		api: api, storage: &http.Client{Transport: &outside}, graphql: graphql.String(),
-		server: strings.TrimSuffix(server.String(), "/"), owner: owner, name: name, known: &memory{},
-	}, nil
+		server: strings.TrimSuffix(server.String(), "/"), owner: owner, name: name,
+	}
+	c.Pulls = rest.Pulls{Forge: forgeName, List: c.pulls}
+	c.People = &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member}
+	c.Artifacts = rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download}
+	return c, nil
 }
 
 // Fresh is the client without what it remembers of accounts.
 func (c *Client) Fresh() *Client {
 	fresh := *c
-	fresh.known = &memory{}
+	fresh.People = c.Unasked()
 	return &fresh
 }
 

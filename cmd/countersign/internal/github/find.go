@@ -3,103 +3,13 @@ package github
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
-
-// PullRequestOf returns the number of the one open pull request with this head,
-// and 0 if there is none, as after a push. Several, which differ in their base,
-// are an error.
-func (c *Client) PullRequestOf(ctx context.Context, head forge.Head) (int, error) {
-	found, err := c.PullRequestsOf(ctx, head)
-	switch {
-	case err != nil || len(found) == 0:
-		return 0, err
-	case len(found) > 1:
-		return 0, failed(lookingFor(head), unusable("it is the head of pull requests %d and %d", found[0], found[1]))
-	}
-	return found[0], nil
-}
-
-// PullRequestsOf returns the numbers of the open pull requests with this head.
-// Repositories are compared by their number, where that is known: it stays, and
-// an owner's login can go to somebody else.
-func (c *Client) PullRequestsOf(ctx context.Context, head forge.Head) ([]int, error) {
-	if head.Owner == "" || head.Branch == "" {
-		return nil, failed(lookingFor(head), unusable("the head has no owner or no branch"))
-	}
-	open, err := c.openAt(ctx, head.Branch, head.Commit)
-	return ofHead(open, head), failed(lookingFor(head), err)
-}
-
-// ClosedOf is forge.Finder's.
-func (c *Client) ClosedOf(ctx context.Context, head forge.Head) (int, error) {
-	if head.Owner == "" || head.Branch == "" || checkCommit(head.Commit) != nil {
-		return 0, failed(lookingFor(head), unusable("the head has no owner, branch or commit"))
-	}
-	closed, err := twice(func() ([]forge.Open, error) { return c.readPulls(ctx, head.Branch, "CLOSED", "MERGED") })
-	closed = slices.DeleteFunc(closed, func(pr forge.Open) bool { return pr.Head.Commit != head.Commit || pr.Head.Branch != head.Branch })
-	return slices.Max(append(ofHead(closed, head), 0)), failed(lookingFor(head), err)
-}
-
-// ofHead returns the numbers of the pull requests whose head is in the repository of
-// another.
-func ofHead(all []forge.Open, head forge.Head) (found []int) {
-	for _, pr := range all {
-		same := strings.EqualFold(pr.Head.Owner, head.Owner)
-		if head.Repository != "" {
-			same = pr.Head.Repository == head.Repository
-		}
-		if same {
-			found = append(found, pr.Number)
-		}
-	}
-	return found
-}
-
-func lookingFor(head forge.Head) string {
-	return "looking for the pull request of " + ledger.OneLine(head.Owner+":"+head.Branch, 120)
-}
-
-// PullRequestsAt lists the open pull requests whose head is a commit, those from
-// forks too. It goes through all that are open: what the REST API tells of a
-// commit leaves out those from forks.
-func (c *Client) PullRequestsAt(ctx context.Context, commit string) ([]forge.Open, error) {
-	open, err := c.openAt(ctx, "", commit)
-	return open, failed("looking for the pull requests with the same head", err)
-}
-
-// Open lists the open pull requests.
-func (c *Client) Open(ctx context.Context) ([]forge.Open, error) {
-	open, err := twice(func() ([]forge.Open, error) { return c.readOpen(ctx, "") })
-	return append([]forge.Open{}, open...), failed("listing the open pull requests", err)
-}
-
-// openAt lists the open pull requests with a head commit, of one branch name or,
-// for "", of all.
-func (c *Client) openAt(ctx context.Context, branch, commit string) ([]forge.Open, error) {
-	if err := checkCommit(commit); err != nil {
-		return nil, err
-	}
-	open, err := twice(func() ([]forge.Open, error) { return c.readOpen(ctx, branch) })
-	if err != nil {
-		return nil, err
-	}
-	out := []forge.Open{}
-	for _, pr := range open {
-		if pr.Head.Commit == commit && (branch == "" || pr.Head.Branch == branch) {
-			out = append(out, pr)
-		}
-	}
-	return out, nil
-}
 
 type openNode struct {
 	Number              int      `json:"number"`
@@ -110,13 +20,19 @@ type openNode struct {
 	HeadRepository      *place   `json:"headRepository"`
 }
 
-func (c *Client) readOpen(ctx context.Context, branch string) ([]forge.Open, error) {
-	return c.readPulls(ctx, branch, "OPEN")
+// pulls is rest.Pulls'. It goes through all: what the REST API tells of a
+// commit leaves out those from forks.
+func (c *Client) pulls(ctx context.Context, branch string, open bool) ([]forge.Open, error) {
+	states := []string{"OPEN"}
+	if !open {
+		states = []string{"CLOSED", "MERGED"}
+	}
+	return twice(func() ([]forge.Open, error) { return c.readPulls(ctx, branch, states) })
 }
 
 // readPulls lists the pull requests in some of the states, of one branch name or, for
 // "", of all.
-func (c *Client) readPulls(ctx context.Context, branch string, states ...string) ([]forge.Open, error) {
+func (c *Client) readPulls(ctx context.Context, branch string, states []string) ([]forge.Open, error) {
 	type answer struct {
 		Repository *struct {
 			PullRequests *page[openNode] `json:"pullRequests"`

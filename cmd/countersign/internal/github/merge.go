@@ -59,7 +59,7 @@ func (c *Client) openBetween(ctx context.Context, branch, base string) (int, err
 	if err != nil {
 		return 0, err
 	}
-	open, err := twice(func() ([]forge.Open, error) { return c.readOpen(ctx, branch) })
+	open, err := c.pulls(ctx, branch, true)
 	if err != nil {
 		return 0, err
 	}

@@ -70,36 +70,6 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// memory holds what was told of accounts in one reading.
-type memory struct {
-	access  rest.Memory[ledger.Actor, approval.Access]
-	members rest.Memory[membership, bool]
-}
-
-type membership struct {
-	team string
-	who  ledger.Actor
-}
-
-func (m *memory) clear() {
-	m.access.Clear()
-	m.members.Clear()
-}
-
-// permissionNone is of an account that is no collaborator.
-const permissionNone = "none"
-
-// Access is forge.Reader's. An account that is no person's is not asked
-// about: it may do nothing here. An answer is remembered until Statements is
-// called again, or by nobody: see Fresh.
-func (c *Client) Access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
-	if who.Kind != "user" {
-		return approval.Access{Permission: permissionNone}, nil
-	}
-	a, err := c.known.access.Get(who, func() (approval.Access, error) { return c.access(ctx, who) })
-	return a, failed(fmt.Sprintf("asking what %s may do", ledger.OneLine(who.Login, 60)), err)
-}
-
 func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
 	var got struct {
 		Permission string `json:"permission"`
@@ -111,7 +81,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	_, err := c.inRepository(ctx, &got, nil, "collaborators", who.Login, "permission")
 	switch {
 	case isKind(err, KindNotFound):
-		return approval.Access{Permission: permissionNone}, nil
+		return approval.Access{Permission: rest.PermissionNone}, nil
 	case err != nil:
 		return approval.Access{}, err
 	case got.User == nil || strconv.FormatInt(got.User.ID, 10) != who.ID:
@@ -125,7 +95,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 // account that may do nothing here is not asked about.
 func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Registered, error) {
 	access, err := c.Access(ctx, who) // the login's number is checked there
-	if err != nil || access.Permission == permissionNone {
+	if err != nil || access.Permission == rest.PermissionNone {
 		return nil, err
 	}
 	type key struct {
@@ -156,23 +126,14 @@ func reduce(permission, role string) (string, error) {
 			return role, nil
 		}
 		return permission, nil
-	case permissionNone:
-		return permissionNone, nil
+	case rest.PermissionNone:
+		return rest.PermissionNone, nil
 	}
 	return "", unusable("%+q is no permission", ledger.OneLine(permission, 40))
 }
 
-// Member is forge.Reader's. A team that the token cannot see is an error:
-// GitHub tells it like somebody who is not in the team.
-func (c *Client) Member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
-	if _, err := c.Access(ctx, who); err != nil || who.Kind != "user" {
-		return false, err // the login's number is checked there
-	}
-	is, err := c.known.members.Get(membership{team, who}, func() (bool, error) { return c.member(ctx, team, who.Login) })
-	return is, failed(fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
-}
-
-func (c *Client) member(ctx context.Context, team, login string) (bool, error) {
+// member is rest.People's: GitHub tells a team that the token cannot see like somebody who is not in the team.
+func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
 	org, slug, ok := strings.Cut(team, "/")
 	if !ok {
 		return false, unusable("a team is org/team")
@@ -180,7 +141,7 @@ func (c *Client) member(ctx context.Context, team, login string) (bool, error) {
 	var got struct {
 		State string `json:"state"`
 	}
-	_, err := c.get(ctx, &got, nil, "orgs", org, "teams", slug, "memberships", login)
+	_, err := c.get(ctx, &got, nil, "orgs", org, "teams", slug, "memberships", who.Login)
 	if err == nil {
 		return got.State == "active", nil
 	}

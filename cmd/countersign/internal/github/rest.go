@@ -26,7 +26,10 @@ const (
 	KindAnswer      = rest.KindAnswer
 )
 
-func failed(op string, err error) error                         { return rest.Failed("GitHub", op, err) }
+// forgeName is how errors name it.
+const forgeName = "GitHub"
+
+func failed(op string, err error) error                         { return rest.Failed(forgeName, op, err) }
 func isKind(err error, kinds ...Kind) bool                      { return rest.IsKind(err, kinds...) }
 func unusable(format string, args ...any) error                 { return rest.Unusable(format, args...) }
 func changed(what string) error                                 { return rest.Changed(what) }

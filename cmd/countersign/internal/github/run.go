@@ -126,46 +126,16 @@ func workflowOf(told, repository string) string {
 	return strings.TrimPrefix(told, repository+"/")
 }
 
-// Artifact returns the file bundle.json of a workflow run's artifact: the newest
-// of that name, as a run that is repeated makes another. Nothing is written to
-// disk, and other files in it are left alone. A file of more than limit bytes is
-// an error, and so are two of the name.
-func (c *Client) Artifact(ctx context.Context, runID int64, name string, limit int64) ([]byte, error) {
-	op := fmt.Sprintf("reading artifact %s of workflow run %d", ledger.OneLine(name, 60), runID)
-	found, err := c.findArtifact(ctx, runID, name)
-	if err != nil {
-		return nil, failed(op, err)
-	}
-	archive, err := c.download(ctx, found, limit+rest.ZipOverhead)
-	if err != nil {
-		return nil, failed(op, err)
-	}
-	data, err := rest.Unzip(archive, limit)
-	return data, failed(op, err)
-}
-
-// HasArtifact tells whether a workflow run has an artifact of a name.
-func (c *Client) HasArtifact(ctx context.Context, runID int64, name string) (bool, error) {
-	_, err := c.findArtifact(ctx, runID, name)
-	if isKind(err, KindNotFound) {
-		return false, nil
-	}
-	return err == nil, failed(fmt.Sprintf("looking for artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
-}
-
-func (c *Client) findArtifact(ctx context.Context, runID int64, name string) (int64, error) {
+// artifacts is rest.Artifacts'.
+func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all []rest.Artifact, err error) {
 	type answer struct {
 		Artifacts []rest.Artifact `json:"artifacts"`
 	}
-	var all []rest.Artifact
-	err := pages(ctx, c, url.Values{"name": {name}}, func(got answer) (bool, error) {
+	err = pages(ctx, c, url.Values{"name": {name}}, func(got answer) (bool, error) {
 		all = append(all, got.Artifacts...)
 		return true, nil
 	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
-	if err != nil {
-		return 0, err
-	}
-	return rest.Newest(all, name)
+	return all, err
 }
 
 // download asks where the archive is and reads it there, without the token. The

@@ -28,7 +28,7 @@ type thread struct {
 // If something changed while it was read, all is read once more; if it changes
 // again, that is an error of KindChanged.
 func (c *Client) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
-	c.known.clear()
+	c.Forget()
 	out, err := twice(func() ([]approval.Statement, error) { return c.statements(ctx, number) })
 	if err != nil {
 		return nil, failed(fmt.Sprintf("reading the statements of pull request %d", number), err)

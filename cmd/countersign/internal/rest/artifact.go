@@ -3,7 +3,11 @@ package rest
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"fmt"
 	"io"
+
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // An Artifact is one that a workflow run left, as the APIs tell it.
@@ -13,22 +17,62 @@ type Artifact struct {
 	Expired bool   `json:"expired"`
 }
 
-// Newest returns the number of the newest artifact of a name: a run that is repeated
+// Artifacts reads what workflow runs left.
+type Artifacts struct {
+	Forge    string // as errors name it
+	List     func(ctx context.Context, runID int64, name string) ([]Artifact, error)
+	Download func(ctx context.Context, id, limit int64) (archive []byte, err error)
+}
+
+// Artifact returns the file bundle.json of a workflow run's artifact: the newest
+// of that name, as a run that is repeated makes another. Nothing is written to
+// disk, and other files in it are left alone. A file of more than limit bytes is
+// an error, and so are two of the name.
+func (a Artifacts) Artifact(ctx context.Context, runID int64, name string, limit int64) (data []byte, err error) {
+	found, err := a.newest(ctx, runID, name)
+	var archive []byte
+	if err == nil {
+		archive, err = a.Download(ctx, found, limit+ZipOverhead)
+	}
+	if err == nil {
+		data, err = Unzip(archive, limit)
+	}
+	return data, Failed(a.Forge, fmt.Sprintf("reading artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
+}
+
+// HasArtifact tells whether a workflow run has an artifact of a name.
+func (a Artifacts) HasArtifact(ctx context.Context, runID int64, name string) (bool, error) {
+	_, err := a.newest(ctx, runID, name)
+	if IsKind(err, KindNotFound) {
+		return false, nil
+	}
+	return err == nil, Failed(a.Forge, fmt.Sprintf("looking for artifact %s of workflow run %d", ledger.OneLine(name, 60), runID), err)
+}
+
+func (a Artifacts) newest(ctx context.Context, runID int64, name string) (int64, error) {
+	all, err := a.List(ctx, runID, name)
+	if err != nil {
+		return 0, err
+	}
+	return newest(all, name)
+}
+
+// newest returns the number of the newest artifact of a name: a run that is repeated
 // makes another. If there is none, or that one has expired, the error is of KindNotFound.
-func Newest(all []Artifact, name string) (int64, error) {
-	var newest Artifact
+func newest(all []Artifact, name string) (int64, error) {
+	var last Artifact
 	for _, a := range all {
-		if a.Name == name && a.ID > newest.ID {
-			newest = a
+		if a.Name == name && a.ID > last.ID {
+			last = a
 		}
 	}
 	switch {
-	case newest.ID == 0:
+	case last.ID == 0:
 		return 0, &Error{Kind: KindNotFound, Message: "there is none of that name"}
-	case newest.Expired:
+	case last.Expired:
 		return 0, &Error{Kind: KindNotFound, Message: "it has expired"}
 	}
-	return newest.ID, nil
+	return last.ID, nil
 }
 
 // bundleFile is the one file of an artifact that is read.
