@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -19,96 +18,42 @@ import (
 // that the tip leads to. Of a ledger that is damaged, what can be read is written: who
 // audits the bundle finds what is missing.
 func (l *Ledger) WriteBundle(_ context.Context, tip string, w io.Writer) error {
-	return writeBundle(w, l.repo.objects, l.refAt(tip))
+	return writeBundle(w, l.repo.objects, l.refAt(tip), false)
 }
 
 func (l *Ledger) refAt(tip string) bundle.Ref {
 	return bundle.Ref{Name: l.ref.String(), ID: plumbing.NewHash(tip)}
 }
 
-func writeBundle(w io.Writer, s source, ref bundle.Ref) error {
-	_, err := listBundle(s, ref, "", nil, false, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
-	return err
+// WriteAuditedBundle is WriteBundle of a ledger all of which has been read: what is there is not read again to see whether
+// it can be, and it is an error if it cannot.
+func (l *Ledger) WriteAuditedBundle(_ context.Context, tip string, w io.Writer) error {
+	return writeBundle(w, l.repo.objects, l.refAt(tip), true)
 }
 
-// BundleObjects are the objects that a bundle has: their ids, in order, without anything
-// between them.
-type BundleObjects []byte
-
-// WriteListedBundle is WriteBundle for who lets the bundle grow later. read says that all of the ledger
-// has been read: what is there is not read again to see whether it can be, and it is an error if it
-// cannot.
-func (l *Ledger) WriteListedBundle(_ context.Context, tip string, read bool, w io.Writer) (BundleObjects, error) {
-	s, ref := l.repo.objects, l.refAt(tip)
-	return listBundle(s, ref, "", nil, read, func(order []packfile.Version) error { return bundle.Write(w, []bundle.Ref{ref}, order, s.View) })
-}
-
-// GrowBundle writes a bundle of the ledger at a tip that has the bytes of an earlier one of
-// these, which was written of the commit from and has these objects, and what came since. It is a
-// *bundle.Error where the earlier one is not what was written.
-func (l *Ledger) GrowBundle(_ context.Context, tip, from string, has BundleObjects, earlier *io.SectionReader, w io.Writer) (BundleObjects, error) {
-	s, ref := l.repo.objects, l.refAt(tip)
-	return listBundle(s, ref, from, has, false, func(order []packfile.Version) error {
-		return bundle.Grow(w, earlier, l.refAt(from), ref, order, s.View)
-	})
-}
-
-// listBundle has a bundle written of what came after a commit, "" for all, without the objects that another one
-// has. It returns the objects of both.
-func listBundle(s source, ref bundle.Ref, from string, has BundleObjects, read bool, write func([]packfile.Version) error) (BundleObjects, error) {
+func writeBundle(w io.Writer, s source, ref bundle.Ref, read bool) error {
 	if _, err := readCommit(s, ref.ID); err != nil {
-		return nil, fmt.Errorf("writing a bundle: %w", err)
+		return fmt.Errorf("writing a bundle: %w", err)
 	}
-	v := &versions{source: s, has: has, read: read, listed: map[plumbing.Hash]bool{}}
-	v.history(ref.ID, plumbing.NewHash(from))
+	v := &versions{source: s, read: read, listed: map[plumbing.Hash]bool{}}
+	v.history(ref.ID)
 	v.listed = nil // as large as a half of the list
-	if err := write(v.order); err != nil {
-		return nil, err
-	}
-	return has.with(v.order), nil
-}
-
-const idSize = len(plumbing.ZeroHash)
-
-// have reports whether an object is among these.
-func (o BundleObjects) have(id plumbing.Hash) bool {
-	n := len(o) / idSize
-	at := sort.Search(n, func(i int) bool { return bytes.Compare(o[i*idSize:(i+1)*idSize], id[:]) >= 0 })
-	return at < n && bytes.Equal(o[at*idSize:(at+1)*idSize], id[:])
-}
-
-// with are these objects and others, which are not among them.
-func (o BundleObjects) with(others []packfile.Version) BundleObjects {
-	ids := make([]plumbing.Hash, len(others))
-	for i, v := range others {
-		ids[i] = v.ID
-	}
-	slices.SortFunc(ids, func(a, b plumbing.Hash) int { return bytes.Compare(a[:], b[:]) })
-	out := make(BundleObjects, 0, len(o)+len(ids)*idSize)
-	for len(o) >= idSize || len(ids) > 0 {
-		if len(ids) == 0 || len(o) >= idSize && bytes.Compare(o[:idSize], ids[0][:]) < 0 {
-			out, o = append(out, o[:idSize]...), o[idSize:]
-		} else {
-			out, ids = append(out, ids[0][:]...), ids[1:]
-		}
-	}
-	return out
+	return bundle.Write(w, []bundle.Ref{ref}, v.order, s.View)
 }
 
 // versions lists objects, once each, with what each is a later version of.
 type versions struct {
 	source
-	has    BundleObjects // that are not to be listed
-	read   bool          // whether all was read before
+	read   bool // whether all was read before
 	listed map[plumbing.Hash]bool
 	order  []packfile.Version
 }
 
-// history lists all that a commit leads to, the oldest commit first, but what is before another one or is it.
-func (v *versions) history(tip, from plumbing.Hash) {
-	seen := map[plumbing.Hash]bool{tip: true, from: true}
+// history lists all that a commit leads to, the oldest commit first.
+func (v *versions) history(tip plumbing.Hash) {
+	seen := map[plumbing.Hash]bool{tip: true}
 	var commits []plumbing.Hash
-	for queue := []plumbing.Hash{tip}; len(queue) > 0 && tip != from; queue = queue[1:] {
+	for queue := []plumbing.Hash{tip}; len(queue) > 0; queue = queue[1:] {
 		c, err := readCommit(v, queue[0])
 		commits = append(commits, queue[0])
 		for _, parent := range c.Parents {
@@ -165,7 +110,7 @@ func (v *versions) tree(id, former plumbing.Hash) {
 // add lists an object that is there and not listed yet, and returns the content of a
 // tree.
 func (v *versions) add(id, base plumbing.Hash) (tree []byte) {
-	if id.IsZero() || v.listed[id] || v.has.have(id) {
+	if id.IsZero() || v.listed[id] {
 		return nil
 	}
 	o := packfile.Object{}

@@ -110,12 +110,12 @@ func parseTree(raw []byte) ([]treeEntry, error) {
 		mode, after, ok1 := strings.Cut(rest, " ")
 		name, after, ok2 := strings.Cut(after, "\x00")
 		bits, err := strconv.ParseUint(mode, 8, 24)
-		if !ok1 || !ok2 || err != nil || len(after) < idSize {
+		if !ok1 || !ok2 || err != nil || len(after) < len(plumbing.ZeroHash) {
 			return nil, errors.New("the tree is malformed")
 		}
 		e := treeEntry{name: name, mode: filemode.FileMode(bits)}
 		copy(e.id[:], after)
-		entries, rest = append(entries, e), after[idSize:]
+		entries, rest = append(entries, e), after[len(plumbing.ZeroHash):]
 	}
 	return entries, nil
 }

@@ -15,9 +15,6 @@ package bundle
 
 import (
 	"bufio"
-	"bytes"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -205,52 +202,3 @@ func headOf(refs ...Ref) ([]byte, error) {
 }
 
 const signature = "# v2 git bundle\n"
-
-// Grow writes a bundle that has what an earlier one has, which Write or Grow wrote with one ref, and more
-// objects, none of which it has. What was compressed is copied. The error is an *Error if the earlier
-// one is not what was written, which is known at the end.
-func Grow(w io.Writer, earlier *io.SectionReader, was, now Ref, order []packfile.Version, get func(plumbing.Hash) (packfile.Object, error)) error {
-	expected, err := headOf(was)
-	if err != nil {
-		return err
-	}
-	head, err := headOf(now)
-	if err != nil {
-		return err
-	}
-	var more bytes.Buffer
-	if err := packfile.WriteVersions(&more, order, get); err != nil {
-		return fmt.Errorf("writing a bundle: %w", err)
-	}
-	const packHead, sumSize = 12, sha1.Size
-	from := make([]byte, len(expected)+packHead)
-	if _, err := io.ReadFull(earlier, from); err != nil || !bytes.Equal(from[:len(expected)], expected) || !bytes.HasPrefix(from[len(expected):], []byte("PACK\x00\x00\x00\x02")) {
-		return refused("the earlier bundle is not of the commit %s", was.ID)
-	}
-	count := binary.BigEndian.Uint32(from[len(from)-4:])
-	if _, err := w.Write(head); err != nil {
-		return fmt.Errorf("writing a bundle: %w", err)
-	}
-	// These sums are what Git's format has, and guard against accidents alone.
-	old, sum := sha1.New(), sha1.New()
-	old.Write(from[len(expected):])
-	to := io.MultiWriter(sum, w)
-	_, err = to.Write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), count+uint32(len(order))))
-	if err == nil {
-		_, err = io.CopyN(io.MultiWriter(old, to), earlier, earlier.Size()-int64(len(from)+sumSize))
-	}
-	if err == nil {
-		_, err = to.Write(more.Bytes()[packHead : more.Len()-sumSize])
-	}
-	if err == nil {
-		_, err = w.Write(sum.Sum(nil))
-	}
-	if err != nil {
-		return fmt.Errorf("writing a bundle: %w", err)
-	}
-	ends := make([]byte, sumSize)
-	if _, err := io.ReadFull(earlier, ends); err != nil || !bytes.Equal(ends, old.Sum(nil)) {
-		return refused("the earlier bundle was changed since it was written")
-	}
-	return nil
-}

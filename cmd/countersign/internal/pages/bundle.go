@@ -22,15 +22,16 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 		return dir.remove(bundleAddress)
 	}
 	b.Progress("the ledger as a bundle", 0, 0)
-	write := func(read bool) error {
-		return dir.stream(bundleAddress, func(w io.Writer) error {
-			_, err := b.Ledger.WriteListedBundle(ctx, b.tip, read, w)
-			return err
-		})
+	write := func(of func(context.Context, string, io.Writer) error) error {
+		return dir.stream(bundleAddress, func(w io.Writer) error { return of(ctx, b.tip, w) })
 	}
-	err := write(b.ok())
+	of := b.Ledger.WriteBundle
+	if b.ok() {
+		of = b.Ledger.WriteAuditedBundle
+	}
+	err := write(of)
 	if err != nil && b.ok() { // the audit did not read it
-		err = write(false)
+		err = write(b.Ledger.WriteBundle)
 	}
 	if err != nil && !b.ok() { // what cannot be read was found
 		b.Say("%s is left out: %v", bundleAddress, err)
