@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/zricethezav/gitleaks/v8/config"
 )
 
 // The form of gitleaks' configuration file, as far as it is used.
@@ -98,6 +97,12 @@ var wakes = map[string][]string{
 
 var newRelic = []string{"new-relic", "newrelic", "new_relic"}
 
+// gitleaksRules is gitleaks' default configuration, byte for byte, under the
+// license in gitleaks.LICENSE. TestUpstream names its version and renews it.
+//
+//go:embed gitleaks.toml
+var gitleaksRules string
+
 //go:embed ownrules.toml
 var ownRules string
 
@@ -105,12 +110,14 @@ var ownRules string
 // path exempts content, and no rule is limited to paths), and our own; and what
 // stands in the files before the rules.
 func defaults() (head string, rules []ruleEntry) {
-	sections := strings.Split(config.DefaultConfig, rulesHeader)
-	own := strings.Split(strings.ReplaceAll(ownRules, "\r\n", "\n"), rulesHeader) // Git may have changed its lines
-	for _, s := range slices.Concat(sections[1:], own[1:]) {
-		rules = append(rules, outline(rulesHeader+s))
+	for _, file := range []string{gitleaksRules, ownRules} {
+		sections := strings.Split(strings.ReplaceAll(file, "\r\n", "\n"), rulesHeader) // Git may have changed its lines
+		head += sections[0]
+		for _, s := range sections[1:] {
+			rules = append(rules, outline(rulesHeader+s))
+		}
 	}
-	return sections[0] + own[0], rules
+	return head, rules
 }
 
 const rulesHeader = "\n[[rules]]\n"

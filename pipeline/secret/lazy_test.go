@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/zricethezav/gitleaks/v8/config"
 )
 
 // TestOutline: read one by one, the rules are those of the whole file, and a
 // rule that sleeps is woken by every text that it can find something in.
 func TestOutline(t *testing.T) {
-	want, err := readConfig([]byte(config.DefaultConfig))
+	want, err := readConfig([]byte(gitleaksRules))
 	if err != nil {
 		t.Fatal(err)
 	}
