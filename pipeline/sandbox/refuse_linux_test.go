@@ -202,6 +202,19 @@ func TestChildNeedsItsPipes(t *testing.T) {
 	}
 }
 
+// A program that was started as the child, and has not called Child, starts no other: it would be without end.
+func TestChildStartsNoChild(t *testing.T) {
+	was := os.Args[0]
+	defer func() {
+		os.Args[0] = was
+		if recover() == nil {
+			t.Error("it started")
+		}
+	}()
+	os.Args[0] = "countersign-sandbox-child"
+	_, _ = writer.Run(t.Context(), t.TempDir(), sh("true"))
+}
+
 // As a normal user all of it holds as well.
 func TestAsNormalUser(t *testing.T) {
 	if os.Geteuid() != 0 {

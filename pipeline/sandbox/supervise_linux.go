@@ -35,6 +35,9 @@ func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (e
 		return ending{}, err
 	}
 	defer reportsR.Close()
+	if os.Args[0] == marker { // else each child starts the next, without end
+		panic("sandbox: this program was started as the child, and has not called Child first")
+	}
 	cmd := j.child(p)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.ExtraFiles = []*os.File{settingsR, reportsW}
