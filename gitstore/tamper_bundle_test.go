@@ -54,7 +54,7 @@ func (f *forge) asRepository(tip string) (audit.Result, error) {
 
 // TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict
 // of the repository that it was made from, to the last byte, with a tip that is known
-// and without.
+// and, for one in four, without. COUNTERSIGN_TAMPER is for all of both, of a ledger of 200 transactions.
 func TestT78SameVerdict(t *testing.T) {
 	lives := 18
 	if os.Getenv("COUNTERSIGN_TAMPER") != "" {
@@ -79,7 +79,11 @@ func TestT78SameVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s (%s): %v", k.name, what, err)
 		}
-		for _, tip := range []string{"", known} {
+		tips := []string{"", known}
+		if lives < 180 && tried%4 > 0 {
+			tips = tips[1:]
+		}
+		for _, tip := range tips {
 			want, err1 := f.asRepository(tip)
 			got, err2 := s.asBundle(raw, tip)
 			if err1 != nil || err2 != nil || text(t, got) != text(t, want) {

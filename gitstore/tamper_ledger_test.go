@@ -108,15 +108,6 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 	return key.Sign, allowed, text
 }
 
-func newSoundLedger(t testing.TB) *soundLedger {
-	t.Helper()
-	s := newSoundLedgerOf(t, 180)
-	if len(s.ids) != 200 {
-		t.Fatalf("%d transactions", len(s.ids))
-	}
-	return s
-}
-
 // newSoundLedgerOf has so many lives, of which one in nine is two transactions.
 func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	t.Helper()

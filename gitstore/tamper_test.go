@@ -15,14 +15,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
-// The tamperers of T51, T53, T54, T55 and T59: each takes the history of a sound
-// and signed ledger of 200 transactions, changes something in it, and makes
-// every later commit again. The audit has to tell, by its rules where the
-// tamperer did not make good what hangs together, and by the remembered tip or
-// the missing signature where they did.
-
+// TestT51T53T54T55T59T77Tampering: each tamperer takes the history of a sound and signed
+// ledger, changes something in it, and makes every later commit again. The audit has to
+// tell, by its rules where the tamperer did not make good what hangs together, and by the
+// remembered tip or the missing signature where they did. Each does it once, in a small
+// ledger; COUNTERSIGN_TAMPER=n is for one in n of the ways of each, in one of 200 transactions.
 func TestT51T53T54T55T59T77Tampering(t *testing.T) {
-	s := newSoundLedger(t)
+	lives, part := 27, 0 // one of each kind
+	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_TAMPER")); err == nil {
+		lives, part = 180, max(1, n)
+	}
+	s := newSoundLedgerOf(t, lives)
 	clean, err := s.forge(s.steps, len(s.steps), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +36,6 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 	seen := newWitnessed(t, s)
 	if caught, err := seen.catches(clean, clean.tip); err != nil || caught {
 		t.Fatalf("the sound ledger: its witnesses say no: %v", err)
-	}
-	part, all := sampled, os.Getenv("COUNTERSIGN_TAMPER") == "1"
-	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_TAMPER")); err == nil {
-		part = max(1, n)
 	}
 	var table []*row
 	var done sync.WaitGroup
@@ -52,15 +51,18 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 		r := &row{kind: k, rules: map[string]int{}}
 		table = append(table, r)
 		forger := k.forges()
-		n := k.times
-		if !all {
-			n = min(n, max(1, n/part))
+		n := 1
+		if part > 0 {
+			n = max(1, k.times/part)
 		}
 		for i := range n {
 			limit <- true
 			done.Go(func() {
 				defer func() { <-limit }()
 				f, what, err := s.tamper(k, i)
+				if part == 0 && err != nil && strings.HasSuffix(err.Error(), "could not") {
+					return // such a small ledger has no place for it
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -103,14 +105,11 @@ func TestT51T53T54T55T59T77Tampering(t *testing.T) {
 	}
 	done.Wait()
 	t.Logf("%d mutations, %d different, %d of them changed nothing, %.1f s\n%s", total(table), different.Load(), unchanged.Load(), time.Since(start).Seconds(), tableText(table))
-	if all && different.Load() < 2000 {
-		t.Errorf("%d different mutations", different.Load())
+	least := map[int]int64{0: int64(len(table)) * 9 / 10, 1: 2000}[part]
+	if only == "" && different.Load() < least {
+		t.Errorf("%d different mutations, and not %d", different.Load(), least)
 	}
 }
-
-// sampled is which part of the mutations a plain run tries: one in so many.
-// COUNTERSIGN_TAMPER sets another, 1 for all.
-var sampled = 80
 
 // row is what became of the mutations of one kind.
 type row struct {
