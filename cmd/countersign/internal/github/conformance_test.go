@@ -3,6 +3,7 @@ package github_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +16,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-// TestConformance: GitHub, by its stand-in, in the suite of all forges.
-func TestConformance(t *testing.T) { forgetest.Run(t, 4, newPlace) }
+// TestConformance: GitHub, by its stand-in, in the suite of all forges. COUNTERSIGN_LONG
+// runs it.
+func TestConformance(t *testing.T) {
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		t.Skip("NOT RUN: COUNTERSIGN_LONG=1 runs it")
+	}
+	forgetest.Run(t, 4, newPlace)
+}
 
 // A place is a stand-in with the repository acme/site.
 type place struct {

@@ -13,7 +13,7 @@ import (
 func TestInstalled(t *testing.T) {
 	w := newWorld(t)
 	names := []string{site}
-	for i := range 130 {
+	for i := range 100 {
 		name := fmt.Sprintf("acme/repository-%d", i)
 		w.Repository(githubtest.NewRepository{Name: name})
 		names = append(names, name)
