@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,14 +35,15 @@ func (r *Repo) Branch(context.Context) (string, error) {
 			return "", err
 		}
 	}
-	head, err := r.store.Reference(plumbing.HEAD)
-	if err != nil {
-		return "", fmt.Errorf("reading HEAD: %w", err)
+	branch, err := r.branch()
+	if err == nil && branch.IsBranch() {
+		return branch.String(), nil
 	}
-	if head.Type() != plumbing.SymbolicReference || !head.Target().IsBranch() {
-		return "", &code.UncommittableError{Why: "HEAD is on no branch", Hint: fmt.Sprintf("git switch -c at-%.7s", head.Hash())}
+	head, headErr := r.ask("rev-parse", "--verify", "--quiet", "HEAD")
+	if headErr != nil {
+		return "", cmp.Or(err, headErr)
 	}
-	return head.Target().String(), nil
+	return "", &code.UncommittableError{Why: "HEAD is on no branch", Hint: fmt.Sprintf("git switch -c at-%.7s", head)}
 }
 
 // MoveBranch is MoveRef for the branch that is checked out.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
@@ -248,14 +247,14 @@ const maxHaves = 256
 // server knows some of them, and sends what these do not lead to.
 func (r *Repo) tips() ([]plumbing.Hash, error) {
 	var out []plumbing.Hash
-	if head, err := storer.ResolveReference(r.store, plumbing.HEAD); err == nil {
-		if out, err = haves(r.objects, head.Hash()); err != nil {
+	if head, err := r.ask("rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
+		if out, err = haves(r.objects, plumbing.NewHash(head)); err != nil {
 			return nil, err
 		}
 	}
-	refs, err := r.refsBelow("refs")
+	refs, err := r.refs("refs")
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		id := refs[name]
+		id := refs[name].id
 		if len(out) >= maxHaves || slices.Contains(out, id) {
 			continue
 		}

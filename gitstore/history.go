@@ -67,7 +67,7 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 	if err != nil {
 		return nil, err
 	}
-	if h.tip, err = l.repo.tip(l.ref); err != nil {
+	if h.tip, err = l.tip(); err != nil {
 		return nil, err
 	}
 	h.seen, h.First = seen, seen.IsZero() && l.seen.known.IsZero()
@@ -138,7 +138,7 @@ func (r *Repo) distortions() (d lineage.Distortions, err error) {
 		return d, err
 	}
 	d.Replaced = map[plumbing.Hash]bool{}
-	refs, err := r.refsBelow("refs/replace")
+	refs, err := r.refs("refs/replace")
 	for name := range refs {
 		if id := strings.TrimPrefix(name, "refs/replace/"); plumbing.IsHash(id) {
 			d.Replaced[plumbing.NewHash(id)] = true

@@ -230,7 +230,7 @@ func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plum
 // descend from the one remembered or does not verify, records that as an entry on it, and returns
 // the new tip.
 func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string, error) {
-	now, err := l.repo.tip(l.ref)
+	now, err := l.tip()
 	if err != nil {
 		return "", err
 	}
@@ -320,7 +320,7 @@ func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from sou
 		s.partial.ctx = ctx
 		return s.partial, s.partial.own, nil, s.partial.fetchTip(now, plumbing.ZeroHash)
 	}
-	ours, err := s.local.repo.tip(s.local.ref)
+	ours, err := s.local.tip()
 	if err == nil {
 		held, err = s.fetchWhole(ctx, now, ours)
 	}
@@ -336,7 +336,7 @@ func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
 	if err != nil || s.partial != nil {
 		return err
 	}
-	ours, err := s.local.repo.tip(s.local.ref)
+	ours, err := s.local.tip()
 	if err != nil {
 		return err
 	}

@@ -1,26 +1,24 @@
 package gitstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -40,9 +38,6 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 		return "", err
 	}
 	tip, err := r.tip(ref)
-	if err != nil { // its file, or one of its directories, may be of another ref
-		err = cmp.Or(r.clashes(name), err)
-	}
 	if err != nil || tip.IsZero() {
 		return "", err
 	}
@@ -52,15 +47,13 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 // DefaultBranch returns the branch that a remote's HEAD was on when it was
 // cloned or last asked (git remote set-head), "" where the clone does not know.
 func (r *Repo) DefaultBranch(remote string) (string, error) {
-	head, err := r.store.Reference(plumbing.NewRemoteHEADReferenceName(remote))
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return "", nil
-	}
-	if err != nil {
+	dir := "refs/remotes/" + remote + "/"
+	head, err := r.ask("symbolic-ref", "--quiet", dir+"HEAD")
+	if err != nil && !is[*git.Error](err) {
 		return "", fmt.Errorf("reading HEAD of the remote %s: %w", remote, err)
 	}
-	branch, _ := strings.CutPrefix(head.Target().String(), "refs/remotes/"+remote+"/")
-	if head.Type() != plumbing.SymbolicReference || branch == head.Target().String() {
+	branch, below := strings.CutPrefix(head, dir)
+	if !below {
 		return "", nil
 	}
 	return branch, nil
@@ -122,41 +115,30 @@ func (r *Repo) CheckRef(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	parts := strings.SplitN(name, "/", 3)
+	beside, err := r.refs(parts[0] + "/" + parts[1])
+	if err != nil {
+		return err
+	}
+	if there, exists := beside[name]; exists {
+		if there.worktree != "" {
+			err = &RefError{name, "is checked out"}
+		}
+		return err
+	}
+	for other := range beside {
+		switch {
+		case strings.HasPrefix(name, other+"/"):
+			return &RefError{name, "cannot be beside " + other}
+		case strings.HasPrefix(other, name+"/"):
+			return &RefError{name, "cannot be beside those below it"}
+		}
+	}
 	checkedOut, err := r.checkedOut(ref)
 	if err == nil && checkedOut {
 		err = &RefError{name, "is checked out"}
 	}
-	if _, exists := r.store.Reference(ref); err == nil && exists != nil {
-		err = r.clashes(name)
-	}
 	return err
-}
-
-// clashes refuses a new ref that is a directory of another, or below one: they
-// cannot both be files.
-func (r *Repo) clashes(name string) error {
-	packed, err := os.ReadFile(filepath.Join(r.gitDir, "packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for dir := path.Dir(name); strings.Contains(dir, "/"); dir = path.Dir(dir) {
-		info, err := os.Stat(r.refFile(plumbing.ReferenceName(dir)))
-		if err == nil && info.Mode().IsRegular() || bytes.Contains(packed, []byte(" "+dir+"\n")) {
-			return &RefError{name, "cannot be beside " + dir}
-		}
-	}
-	if bytes.Contains(packed, []byte(" "+name+"/")) {
-		return &RefError{name, "cannot be beside those below it"}
-	}
-	return filepath.WalkDir(r.refFile(plumbing.ReferenceName(name)), func(_ string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-			return nil
-		case err == nil && !d.IsDir() && !strings.HasSuffix(d.Name(), ".lock"):
-			err = &RefError{name, "cannot be beside those below it"}
-		}
-		return err
-	})
 }
 
 // MoveRef sets a ref that CheckRef accepts to next if it still is old ("":
@@ -203,38 +185,37 @@ func (r *Repo) gitCounts(commit plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	git, err := packfile.Open(r.gitObjects())
+	known, err := packfile.Open(r.gitObjects())
 	if err != nil {
 		return err
 	}
 	for _, parent := range c.Parents {
-		if _, _, err = git.Size(parent); errors.Is(err, packfile.ErrMissing) {
+		if _, _, err = known.Size(parent); errors.Is(err, packfile.ErrMissing) {
 			err = &UnsupportedError{fmt.Errorf("the clone is shallow or partial, and git has no commit %s in it; \"git fetch --unshallow\" brings all", parent)}
 		}
 		if err != nil {
 			break
 		}
 	}
-	return errors.Join(err, git.Close())
+	return errors.Join(err, known.Close())
 }
 
-// checkedOut looks at HEAD and at the HEAD of every linked working tree
-// (gitrepository-layout(5), worktrees/<id>/HEAD).
+// checkedOut reports whether HEAD, or that of a linked working tree, is on a ref, which need not be there yet.
 func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
-	heads, err := filepath.Glob(filepath.Join(r.gitDir, "worktrees", "*", "HEAD"))
+	trees, err := r.ask("worktree", "list", "--porcelain", "-z")
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("reading what is checked out: %w", err)
 	}
-	for _, file := range append(heads, filepath.Join(r.gitDir, "HEAD")) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return false, fmt.Errorf("reading %s: %w", file, err)
-		}
-		if strings.TrimSpace(string(data)) == "ref: "+name.String() {
-			return true, nil
-		}
+	if strings.Contains(trees, "\x00branch "+name.String()+"\x00") {
+		return true, nil
 	}
-	return false, nil
+	main := r.command("symbolic-ref", "--quiet", "HEAD") // of a bare repository it is not listed
+	main.Env = []string{"GIT_DIR=" + r.gitDir}
+	head, err := main.Output(context.Background())
+	if is[*git.Error](err) && head == "" { // it is detached
+		err = nil
+	}
+	return strings.TrimSuffix(head, "\n") == name.String(), err
 }
 
 // A LockedError is a ref that another process holds, or one that died left
@@ -246,200 +227,105 @@ func (e *LockedError) Hint() string {
 	return "remove " + e.File + ", if no other process is at work"
 }
 
-// lockTries and lockWait bound how long a locked ref is waited for: about five
-// seconds. A holder keeps the lock for as long as one small write takes.
-var lockTries = 200 // tests that leave a lock behind do not wait
+// lockWait is how long a locked ref is waited for. A holder keeps the lock for as long as one small write takes.
+var lockWait = 5 * time.Second // tests that leave a lock behind do not wait
 
-const lockWait = 25 * time.Millisecond
+// lockedBy is the lock that git names as what it could not make.
+var lockedBy = lazyregexp.New(`Unable to create '(.*\.lock)': File exists`)
 
-func (r *Repo) refFile(name plumbing.ReferenceName) string {
-	return filepath.Join(r.gitDir, filepath.FromSlash(name.String()))
-}
-
-// tip returns the commit that a ref names, zero where there is no such ref.
-//
-// go-git takes a loose ref that it cannot read for an absent one and goes on to
-// packed-refs. A ledger with a damaged ref must not look empty, or old.
+// tip returns the commit that a ref names, zero where there is no such ref. A ledger with a damaged ref must not look empty, or old.
 func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
-	raw, err := os.ReadFile(r.refFile(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return r.packedTip(name)
-	}
+	refs, err := r.refs(name.String())
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("reading %s: %w", name, err)
+		return plumbing.ZeroHash, err
 	}
-	text := strings.TrimRight(string(raw), " \t\r\n")
-	if strings.HasPrefix(text, "ref:") {
-		return plumbing.ZeroHash, fmt.Errorf("%s is a symbolic ref, and a ledger must not be one", name)
-	}
-	if !plumbing.IsHash(text) {
-		return plumbing.ZeroHash, fmt.Errorf("reading %s: the file %s is damaged", name, r.refFile(name))
-	}
-	return plumbing.NewHash(text), nil
+	at := r.among(refs, name)
+	return at.id, at.err
 }
 
-func (r *Repo) packedTip(name plumbing.ReferenceName) (id plumbing.Hash, err error) {
-	err = r.packedRefs(func(packed, tip string) {
-		if packed == name.String() {
-			id = plumbing.NewHash(tip)
-		}
-	})
-	return id, err
-}
-
-// packedRefs calls visit for every ref in packed-refs (git-pack-refs(1)). A line that is
-// none is an error, as it is to git.
-func (r *Repo) packedRefs(visit func(name, id string)) error {
-	file := filepath.Join(r.gitDir, "packed-refs")
-	packed, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the refs: %w", err)
-	}
-	for line := range strings.Lines(string(packed)) {
-		text, whole := strings.CutSuffix(line, "\n")
-		id, name, ok := strings.Cut(text, " ")
-		peeled, isPeeled := strings.CutPrefix(text, "^")
-		switch {
-		case whole && strings.HasPrefix(text, "#"), whole && isPeeled && plumbing.IsHash(peeled):
-		case whole && ok && plumbing.IsHash(id) && name != "":
-			visit(name, id)
-		default:
-			return fmt.Errorf("reading the refs: the file %s is damaged: %+q is no ref", file, text[:min(len(text), 80)])
+// among is a ref among those that were read by its name: git lists no symbolic one that leads nowhere.
+func (r *Repo) among(refs map[string]refValue, name plumbing.ReferenceName) refValue {
+	at, there := refs[name.String()]
+	if !there {
+		if _, err := r.ask("symbolic-ref", "--quiet", name.String()); err == nil {
+			at.err = symbolic(name.String())
 		}
 	}
-	return nil
+	return at
 }
 
-// refsBelow returns the refs in a directory such as "refs/replace", with what they
-// stand for; a symbolic one, or one whose file is damaged, stands for zero.
-//
-// go-git takes the lock that git-pack-refs(1) holds on a ref for another ref, and
-// fails as it is empty. Files are read before packed-refs: what git moves there
-// in between is found there.
-func (r *Repo) refsBelow(dir string) (map[string]plumbing.Hash, error) {
-	refs := map[string]plumbing.Hash{}
-	err := filepath.WalkDir(filepath.Join(r.gitDir, filepath.FromSlash(dir)), func(file string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // git removes what it has packed
-		}
-		if err != nil || d.IsDir() || strings.HasSuffix(d.Name(), ".lock") {
-			return err
-		}
-		raw, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		name, relErr := filepath.Rel(r.gitDir, file)
-		var id plumbing.Hash
-		if text := strings.TrimSpace(string(raw)); plumbing.IsHash(text) {
-			id = plumbing.NewHash(text)
-		}
-		refs[filepath.ToSlash(name)] = id
-		return errors.Join(err, relErr)
-	})
+func symbolic(name string) error {
+	return fmt.Errorf("%s is a symbolic ref, and a ledger must not be one", name)
+}
+
+// A refValue is what a ref is.
+type refValue struct {
+	id       plumbing.Hash // zero for a symbolic one and a damaged one
+	worktree string        // where it is checked out, "" for nowhere
+	err      error         // that it is one of these
+}
+
+// refs returns the refs that have one of these names, or are below it.
+func (r *Repo) refs(names ...string) (map[string]refValue, error) {
+	const format = "%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
+	out, warned, err := r.command(append([]string{"for-each-ref", "--format=" + format, "--"}, names...)...).Warned(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("reading the refs: %w", err)
 	}
-	err = r.packedRefs(func(name, id string) {
-		if _, loose := refs[name]; !loose && strings.HasPrefix(name, dir+"/") {
-			refs[name] = plumbing.NewHash(id)
+	refs := map[string]refValue{}
+	for fields := strings.Split(out, "\x00"); len(fields) > 4; fields = fields[4:] {
+		name, at := strings.TrimPrefix(fields[0], "\n"), refValue{id: plumbing.NewHash(fields[1]), worktree: fields[3]}
+		if fields[2] != "" {
+			at = refValue{worktree: at.worktree, err: symbolic(name)}
 		}
-	})
-	return refs, err
+		refs[name] = at
+	}
+	for line := range strings.Lines(warned) { // such as "warning: ignoring broken ref refs/heads/main"
+		told, ignored := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "warning: ignoring ")
+		if !ignored {
+			return nil, fmt.Errorf("reading the refs: git says %+q", line)
+		}
+		name := told[strings.LastIndexByte(told, ' ')+1:]
+		refs[name] = refValue{err: fmt.Errorf("reading %s: it is damaged (git: %s)", name, told)}
+	}
+	return refs, nil
 }
 
 // RefNames returns the full names of all refs, in order.
 func (r *Repo) RefNames() ([]string, error) {
-	refs, err := r.refsBelow("refs")
+	refs, err := r.refs("refs")
 	return slices.Sorted(maps.Keys(refs)), err
 }
 
-// moveRef sets a ref to next if it still is old (zero: absent), with the
-// protocol of git itself: <ref>.lock exclusively, look, rename. go-git's
-// SetReference ignores that lock and loses updates. ErrMoved says that the ref
+// moveRef sets a ref to next if it still is old (zero: absent). ErrMoved says that the ref
 // was not old; nothing was changed then. The caller holds r.lock.
-func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) (err error) {
-	file := r.refFile(name)
-	note, err := r.note(name, file+".lock", next)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	defer func() { err = errors.Join(err, os.Remove(note)) }()
-	if err := takeLock(note, file+".lock"); err != nil {
-		return err
-	}
-	now, err := r.tip(name)
-	if err == nil && now != old {
-		err = writing.ErrMoved
-	}
+func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) error {
+	wait := strconv.FormatInt(lockWait.Milliseconds(), 10)
+	c := r.command("-c", "core.filesRefLockTimeout="+wait, "-c", "reftable.lockTimeout="+wait, "update-ref", "--no-deref", "-m", "countersign", "--stdin")
+	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, old))
+	c.Env = append(c.Env, "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost") // of the reflog
+	_, err := c.Output(context.Background())
 	if err == nil {
-		if err = os.Rename(file+".lock", file); err != nil {
-			err = fmt.Errorf("writing %s: %w", name, err)
-		}
+		return nil
 	}
-	if err != nil {
-		_ = os.Remove(file + ".lock")
+	if now, tipErr := r.tip(name); tipErr != nil {
+		return tipErr
+	} else if now != old {
+		return writing.ErrMoved
 	}
-	return err
+	if by := lockedBy().FindStringSubmatch(err.Error()); by != nil {
+		return &LockedError{by[1]}
+	}
+	return fmt.Errorf("writing %s: %w", name, err)
 }
 
-// note writes what the ref will be to a file of our own. The ref's lock is made
-// a link to it, so that a lock which a killed process left behind is known: it
-// is the same file as the old note, and nobody else can hold it now.
-func (r *Repo) note(name plumbing.ReferenceName, lock string, next plumbing.Hash) (string, error) {
-	note := filepath.Join(r.stateDir(), "ref-"+shortName(name.String()))
-	mine, err := os.Lstat(note)
-	if err == nil {
-		if held, err := os.Lstat(lock); err == nil && os.SameFile(mine, held) {
-			if err := os.Remove(lock); err != nil {
-				return "", err
-			}
-		}
-		// Never written in place: it may be the ref itself by now.
-		err = os.Remove(note)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	return note, writeState(note, []byte(next.String()+"\n"))
+// command is a command of git in the repository.
+func (r *Repo) command(args ...string) git.Command {
+	return git.Command{Dir: r.ownDir, Env: []string{"GIT_DIR=" + r.ownDir}, Args: args}
 }
 
-// takeLock waits until the lock is ours. git-pack-refs(1) removes the lock's
-// directory where that is empty, maybe just after it was made. Where a file
-// system has no links, the note is copied, and a lock that a killed process left
-// has to be removed by hand.
-func takeLock(note, lock string) error {
-	for range lockTries {
-		err := os.MkdirAll(filepath.Dir(lock), 0o777)
-		if err == nil {
-			err = os.Link(note, lock)
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-			err = copyNew(note, lock)
-		}
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("locking the ledger: %w", err)
-		}
-		time.Sleep(lockWait)
-	}
-	return &LockedError{lock}
-}
-
-func copyNew(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+// ask runs a command of git and returns its answer without the line's end.
+func (r *Repo) ask(args ...string) (string, error) {
+	out, err := r.command(args...).Output(context.Background())
+	return strings.TrimSuffix(out, "\n"), err
 }

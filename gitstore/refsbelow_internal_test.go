@@ -40,17 +40,17 @@ func TestT80RefsBesideLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refs, err := r.refsBelow("refs")
+	refs, err := r.refs("refs")
 	want := []string{"refs/heads/alias", "refs/heads/loose", "refs/heads/main", "refs/heads/packed", "refs/replace/" + strings.Repeat("a", 40)}
 	if got := slices.Sorted(maps.Keys(refs)); err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	for _, name := range want {
-		if id := refs[name]; id.IsZero() != (name == "refs/heads/alias") || !id.IsZero() && id.String() != git("rev-parse", name) {
+		if id := refs[name].id; id.IsZero() != (name == "refs/heads/alias") || !id.IsZero() && id.String() != git("rev-parse", name) {
 			t.Errorf("%s is %s", name, id)
 		}
 	}
-	if refs, err := r.refsBelow("refs/replace"); err != nil || len(refs) != 1 {
+	if refs, err := r.refs("refs/replace"); err != nil || len(refs) != 1 {
 		t.Errorf("%v, %v", refs, err)
 	}
 	if tips, err := r.tips(); err != nil || len(tips) != 1 {

@@ -5,6 +5,7 @@ package gitstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
-	gitconfig "github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -62,7 +57,6 @@ type Repo struct {
 	// Config is what Settings returned; nothing here goes by it.
 	Config Settings
 
-	store   *filesystem.Storage
 	objects *packfile.Store
 	gitDir  string // the directory that holds the refs
 	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
@@ -85,14 +79,7 @@ func Open(dir string) (*Repo, error) {
 	if err := checkExtensions(at.common); err != nil {
 		return nil, err
 	}
-	files := dotgit.NewRepositoryFilesystem(osfs.New(at.own), osfs.New(at.common))
-	r := &Repo{
-		store: filesystem.NewStorage(files, cache.NewObjectLRUDefault()), gitDir: at.common, ownDir: at.own, worktree: at.worktree,
-		built: map[plumbing.Hash]notedPack{},
-	}
-	if err := r.packedRefs(func(string, string) {}); err != nil {
-		return nil, err
-	}
+	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]notedPack{}}
 	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
 	return r, err
 }
@@ -103,16 +90,12 @@ func (r *Repo) Close() error { return r.objects.Close() }
 
 // Init makes an empty repository with a working tree at dir.
 func Init(dir string) (*Repo, error) {
-	store := filesystem.NewStorage(osfs.New(filepath.Join(dir, ".git")), cache.NewObjectLRUDefault())
-	if _, err := store.Reference(plumbing.HEAD); err == nil {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	if err == nil {
 		return nil, errors.New("making a repository: repository already exists")
 	}
-	err := store.Init()
-	if err == nil {
-		err = store.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.Main))
-	}
-	if err == nil {
-		err = store.SetConfig(gitconfig.NewConfig())
+	if dir, err = filepath.Abs(dir); err == nil {
+		_, err = git.Run(context.Background(), "", "init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=main", "--", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making a repository: %w", err)
@@ -157,37 +140,51 @@ func (r *Repo) Worktree() (string, error) { return r.worktree, nil }
 
 // Head returns the commit id of HEAD.
 func (r *Repo) Head(context.Context) (string, error) {
-	ref, err := storer.ResolveReference(r.store, plumbing.HEAD)
-	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return "", ErrNoCommits
+	head, err := r.ask("rev-parse", "--verify", "--quiet", "HEAD")
+	if err == nil {
+		return head, nil
 	}
+	branch, branchErr := r.branch()
+	if branchErr == nil {
+		tip, tipErr := r.tip(branch)
+		if tipErr == nil && tip.IsZero() {
+			return "", ErrNoCommits
+		}
+		err = cmp.Or(tipErr, err)
+	}
+	return "", fmt.Errorf("reading HEAD: %w", err)
+}
+
+// branch returns the ref that HEAD is on, which need not be there yet.
+func (r *Repo) branch() (plumbing.ReferenceName, error) {
+	name, err := r.ask("symbolic-ref", "HEAD")
 	if err != nil {
-		return "", fmt.Errorf("reading HEAD: %w", err)
+		err = fmt.Errorf("reading HEAD: %w", err)
 	}
-	return ref.Hash().String(), nil
+	return plumbing.ReferenceName(name), err
 }
 
 // IsCheckedOut reports whether HEAD is on a ref.
 func (r *Repo) IsCheckedOut(ref string) bool {
-	head, err := r.store.Reference(plumbing.HEAD)
-	return err == nil && head.Target().String() == ref
+	head, err := r.branch()
+	return err == nil && head.String() == ref
 }
 
 // BranchWith returns the branch that is checked out where its history is known to have a
 // commit, else "".
 func (r *Repo) BranchWith(ctx context.Context, commit string) string {
-	head, err := r.store.Reference(plumbing.HEAD)
-	if err != nil || head.Type() != plumbing.SymbolicReference || !head.Target().IsBranch() {
+	head, err := r.branch()
+	if err != nil || !head.IsBranch() {
 		return "" // no HEAD, or a detached one
 	}
-	tip, err := r.tip(head.Target())
+	tip, err := r.tip(head)
 	if err != nil || tip.IsZero() {
 		return ""
 	}
 	if has, err := r.Descends(ctx, tip.String(), commit); err != nil || !has {
 		return ""
 	}
-	return head.Target().Short()
+	return head.Short()
 }
 
 // Tree serves a commit's tree.

@@ -67,7 +67,7 @@ func (l *Ledger) Share(at Place, pause func(ctx context.Context, attempt int)) (
 	known := l.seen.known
 	l.seen.known = plumbing.ZeroHash
 	s := &Shared{local: l, server: server, ref: at.Ref, seen: seen, known: known, pause: pause}
-	tip, err := l.repo.tip(l.ref)
+	tip, err := l.tip()
 	if err == nil && tip.IsZero() {
 		s.partial, err = openPartial(s.partialDir(), server)
 	}

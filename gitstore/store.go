@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/gofrs/flock"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -77,25 +77,61 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if o.Pages == nil {
 		return nil, errors.New("a ledger has pages, and nothing makes them")
 	}
-	checkedOut, err := r.checkedOut(name)
-	if err != nil {
-		return nil, err
-	}
-	if checkedOut {
-		return nil, fmt.Errorf("%q is a branch that is checked out", ref)
+	if name.IsBranch() { // of another, Ledger.tip tells
+		checkedOut, err := r.checkedOut(name)
+		if err != nil {
+			return nil, err
+		}
+		if checkedOut {
+			return nil, errCheckedOut(name)
+		}
 	}
 	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
+}
+
+func errCheckedOut(ref plumbing.ReferenceName) error {
+	return fmt.Errorf("%q is a branch that is checked out", ref)
+}
+
+// A standing is what the clone's refs say of a ledger at one time.
+type standing struct {
+	tip      plumbing.Hash            // zero where there is no such ref
+	unjoined map[string]plumbing.Hash // what the refs in unjoinedDir name
+	first    bool                     // nothing was known of it
+}
+
+func (l *Ledger) stand() (at standing, err error) {
+	refs, err := l.repo.refs(l.ref.String(), l.unjoinedDir())
+	if err != nil {
+		return at, err
+	}
+	own := l.repo.among(refs, l.ref)
+	if err = own.err; err == nil && own.worktree != "" {
+		err = errCheckedOut(l.ref)
+	}
+	at.tip, at.unjoined = own.id, map[string]plumbing.Hash{}
+	for name, one := range refs {
+		if strings.HasPrefix(name, l.unjoinedDir()+"/") {
+			at.unjoined[name] = one.id
+		}
+	}
+	return at, err
+}
+
+func (l *Ledger) tip() (plumbing.Hash, error) {
+	at, err := l.stand()
+	return at.tip, err
 }
 
 // Snapshot returns the ledger as it stands. A tip that does not descend from
 // the last one that was seen here is a *RollbackError, one whose commits since
 // then do not verify an *UnverifiedError.
-func (l *Ledger) Snapshot(ctx context.Context, _ ...string) (writing.Snapshot, error) {
-	tip, err := l.held()
+func (l *Ledger) Snapshot(_ context.Context, _ ...string) (writing.Snapshot, error) {
+	at, err := l.held()
 	if err != nil {
 		return writing.Snapshot{}, err
 	}
-	return l.At(ctx, hexOf(tip))
+	return l.at(at.tip, at.unjoined)
 }
 
 // unjoinedDir has a ref for each remote whose ledger, as it was fetched, could not be
@@ -104,50 +140,37 @@ func (l *Ledger) unjoinedDir() string {
 	return "refs/countersign/unjoined/" + shortName(string(l.ref))
 }
 
-// unjoined reads the ledgers that those refs name. What cannot be read is an error: it may
-// hold a denial.
-func (l *Ledger) unjoined() (trees []fs.FS, err error) {
-	refs, err := l.repo.refsBelow(l.unjoinedDir())
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		tree, readErr := commitTree(l.repo.objects, refs[name])
-		if err = errors.Join(err, readErr); err != nil {
-			return nil, fmt.Errorf("reading %s, what was fetched of the ledger: %w", name, err)
-		}
-		trees = append(trees, tree)
-	}
-	return trees, err
-}
-
 // Seen returns the last tip that was held to the memory, or made, by this
 // Ledger; "" if there was none.
 func (l *Ledger) Seen() string { return hexOf(l.passed) }
 
-// hold returns the tip, held to the memory. The memory is read before the ref
-// is, so that it cannot be ahead of it. first says that nothing was known.
-func (l *Ledger) hold() (tip plumbing.Hash, first bool, err error) {
+// hold returns how the ledger stands, held to the memory. The memory is read before the ref
+// is, so that it cannot be ahead of it.
+func (l *Ledger) hold() (at standing, err error) {
 	seen, err := l.seen.read()
 	if err == nil {
-		tip, err = l.repo.tip(l.ref)
+		at, err = l.stand()
 	}
-	if err == nil && (tip != seen || !l.seen.known.IsZero()) {
-		err = l.seen.hold(seen, tip, l.checkOf(tip))
+	if err == nil && (at.tip != seen || !l.seen.known.IsZero()) {
+		err = l.seen.hold(seen, at.tip, l.checkOf(at.tip))
 	}
 	if err == nil {
-		l.passed = tip
+		l.passed = at.tip
 	}
-	return tip, seen.IsZero() && l.seen.known.IsZero(), err
+	at.first = seen.IsZero() && l.seen.known.IsZero()
+	return at, err
 }
 
 // held is hold for who only reads: a ledger of which nothing was known may be
 // looked at although it does not verify. It is not remembered, and nothing is
 // added to it.
-func (l *Ledger) held() (plumbing.Hash, error) {
-	tip, first, err := l.hold()
+func (l *Ledger) held() (standing, error) {
+	at, err := l.hold()
 	var unverified *UnverifiedError
-	if first && errors.As(err, &unverified) {
+	if at.first && errors.As(err, &unverified) {
 		err = nil
 	}
-	return tip, err
+	return at, err
 }
 
 // checkOf checks a tip whose history is in the clone.
@@ -161,9 +184,25 @@ func (l *Ledger) checkOf(tip plumbing.Hash) tipCheck {
 
 // At returns the ledger as it was at a tip, with what is not joined with it now.
 func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
-	snap, err := snapshot(l.repo.objects, plumbing.NewHash(tip))
-	if err == nil {
-		snap.Unjoined, err = l.unjoined()
+	now, err := l.stand()
+	if err != nil {
+		return writing.Snapshot{}, err
+	}
+	return l.at(plumbing.NewHash(tip), now.unjoined)
+}
+
+// at is At with what the refs in unjoinedDir name. What cannot be read of that is an error: it may hold a denial.
+func (l *Ledger) at(tip plumbing.Hash, unjoined map[string]plumbing.Hash) (writing.Snapshot, error) {
+	snap, err := snapshot(l.repo.objects, tip)
+	for _, name := range slices.Sorted(maps.Keys(unjoined)) {
+		tree, readErr := commitTree(l.repo.objects, unjoined[name])
+		if readErr != nil {
+			readErr = fmt.Errorf("reading %s, what was fetched of the ledger: %w", name, readErr)
+		}
+		if err = cmp.Or(err, readErr); err != nil {
+			return writing.Snapshot{}, err
+		}
+		snap.Unjoined = append(snap.Unjoined, tree)
 	}
 	return snap, err
 }
@@ -185,7 +224,7 @@ func snapshot(s source, tip plumbing.Hash) (writing.Snapshot, error) {
 // crash leaves the ledger as it was, and `git gc` takes nothing away.
 func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	parent := plumbing.NewHash(tip)
-	now, err := l.repo.tip(l.ref)
+	now, err := l.tip()
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +232,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 		return "", writing.ErrMoved
 	}
 	if parent != l.passed { // what is built on is remembered with what is built
-		if held, _, err := l.hold(); err != nil || held != parent {
+		if held, err := l.hold(); err != nil || held.tip != parent {
 			return "", cmp.Or(err, error(writing.ErrMoved))
 		}
 	}
@@ -229,6 +268,11 @@ func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
 	defer unlock()
 	if err := l.repo.notePacks(packs...); err != nil {
 		return err
+	}
+	if old.IsZero() {
+		if checkedOut, err := l.repo.checkedOut(l.ref); checkedOut || err != nil {
+			return cmp.Or(err, errCheckedOut(l.ref))
+		}
 	}
 	if err := l.repo.moveRef(l.ref, old, next); err != nil {
 		return err
@@ -302,12 +346,9 @@ func (r *Repo) lockFile(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(r.stateDir(), 0o777); err != nil {
 		return nil, fmt.Errorf("locking the ledger: %w", err)
 	}
-	f, err := osfs.New(r.stateDir()).OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("locking the ledger: %w", err)
-	}
+	f := flock.New(filepath.Join(r.stateDir(), name), flock.SetFlag(os.O_RDWR|os.O_CREATE), flock.SetPermissions(0o666))
 	if err := f.Lock(); err != nil {
-		return nil, fmt.Errorf("locking the ledger: %w", errors.Join(err, f.Close()))
+		return nil, fmt.Errorf("locking the ledger: %w", err)
 	}
 	return func() { _ = f.Close() }, nil
 }

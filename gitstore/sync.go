@@ -142,7 +142,8 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 	if theirs, err = s.server.Tip(ctx, s.ref); err != nil {
 		return ours, theirs, nil, err
 	}
-	if ours, err = s.local.held(); err != nil {
+	at, err := s.local.held()
+	if ours = at.tip; err != nil {
 		return ours, theirs, nil, err
 	}
 	if packs, err = s.fetchWhole(ctx, theirs, ours); err != nil {
@@ -163,7 +164,7 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 		}
 	}
 	if err == nil && ours != s.local.passed { // it was only looked at
-		_, _, err = s.local.hold()
+		_, err = s.local.hold()
 	}
 	if err == nil {
 		err = s.seen.hold(seen, theirs, check)

@@ -179,7 +179,7 @@ var mayImport = map[string][]string{
 		"gitstore/attributes", "gitstore/bundle", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire",
 		"pipeline/code", "pipeline/lookup", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
-		"github.com/go-git/go-billy/v5", "github.com/go-git/go-git/v5",
+		"github.com/go-git/go-billy/v5", "github.com/go-git/go-git/v5", "github.com/gofrs/flock",
 	},
 	"report/view": {"pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/risk", "pipeline/state"},
 	"report": {

@@ -12,8 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -39,6 +40,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// IsNo reports whether an error is no more than git's answer "no": it ended with 1 and said nothing.
+func IsNo(err error) bool {
+	var failed *Error
+	var exit *exec.ExitError
+	return errors.As(err, &failed) && failed.Said == "" && errors.As(failed.Err, &exit) && exit.ExitCode() == 1
+}
+
 // passed are the variables that git gets, beside its own that say which configuration counts.
 // SUDO_UID and GIT_TEST_ASSUME_DIFFERENT_OWNER are of safe.directory.
 var passed = []string{
@@ -46,9 +54,10 @@ var passed = []string{
 	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "PROGRAMDATA", "SYSTEMROOT", "TEMP", "TMP",
 }
 
-// fixed are the variables that git gets from here. GIT_ALLOW_PROTOCOL lets no transport be used, not
+// fixed are the variables that git gets from here. Commits have the parents that they name: no file says
+// otherwise. GIT_ALLOW_PROTOCOL lets no transport be used, not
 // even where a promised object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
-var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1"}
+var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none"}
 
 // maxTime is how long Run and Config wait: an include may be a pipe that nobody writes to.
 const maxTime = time.Minute
@@ -63,23 +72,49 @@ type Command struct {
 	Args  []string
 	Stdin io.Reader // nil: nothing
 	Env   []string  // more variables, which win
+
+	Getenv func(string) string // the caller's environment; nil: the process's
 }
 
 // command is git with its environment; it is not started.
 func (c Command) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, c.Args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Stdin, time.Second
-	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
-		return !slices.Contains(passed, name) && !strings.HasPrefix(name, "GIT_CONFIG_")
-	})
+	getenv := c.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	for _, name := range append(configured(getenv), passed...) {
+		if value := getenv(name); value != "" || strings.HasPrefix(name, "GIT_CONFIG_VALUE_") {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	cmd.Env = append(append(cmd.Env, fixed...), c.Env...)
 	return cmd
 }
 
+// configured are the variables that say which configuration counts (git-config(1)).
+func configured(getenv func(string) string) []string {
+	names := []string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"}
+	count, _ := strconv.Atoi(getenv("GIT_CONFIG_COUNT")) // what is none, git refuses
+	for i := range min(count, maxConfigured) {
+		names = append(names, fmt.Sprintf("GIT_CONFIG_KEY_%d", i), fmt.Sprintf("GIT_CONFIG_VALUE_%d", i))
+	}
+	return names
+}
+
+// maxConfigured is how many settings the environment may have: of more, git misses one.
+const maxConfigured = 1000
+
 // Stream runs git and has read take what it writes, as it comes. What read leaves is not waited
 // for: git is ended. The error is read's if it has one, else an *Error or ErrNotInstalled.
 func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
+	_, err := c.stream(ctx, read)
+	return err
+}
+
+// stream is Stream, and returns what git said beside its answer.
+func (c Command) stream(ctx context.Context, read func(io.Reader) error) (warned string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := c.command(ctx)
@@ -90,7 +125,7 @@ func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return failed(err, "")
+		return "", failed(err, "")
 	}
 	readErr := read(out)
 	if readErr != nil {
@@ -100,21 +135,27 @@ func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
 		cancel()
 	}
 	if err := cmd.Wait(); err != nil && readErr == nil {
-		return failed(err, said.String())
+		return said.String(), failed(err, said.String())
 	}
-	return readErr
+	return said.String(), readErr
 }
 
 // Output runs git and returns what it wrote, also beside an *Error.
 func (c Command) Output(ctx context.Context) (string, error) {
-	var out []byte
-	err := c.Stream(ctx, func(r io.Reader) (err error) {
-		if out, err = io.ReadAll(io.LimitReader(r, MaxOutput+1)); len(out) > MaxOutput {
+	out, _, err := c.Warned(ctx)
+	return out, err
+}
+
+// Warned is Output, with what git said beside its answer.
+func (c Command) Warned(ctx context.Context) (out, warned string, err error) {
+	var raw []byte
+	warned, err = c.stream(ctx, func(r io.Reader) (err error) {
+		if raw, err = io.ReadAll(io.LimitReader(r, MaxOutput+1)); len(raw) > MaxOutput {
 			err = fmt.Errorf("git writes more than %d bytes", MaxOutput)
 		}
 		return err
 	})
-	return string(out), err
+	return string(raw), warned, err
 }
 
 // Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
