@@ -1,11 +1,11 @@
 package gitstore
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // A NoMergeBaseError is two commits that have no ancestor in common.
@@ -36,37 +37,80 @@ func (e *CutOffError) Error() string {
 
 func (*CutOffError) Hint() string { return "git fetch --unshallow" }
 
-// maxAncestors bounds how many commits a merge base is looked for in, and so the
-// memory for that. Linux has 1.4 million.
-const maxAncestors = 2 << 20
+// missingCommit is how git names one that it needed; in a partial clone it would fetch that.
+var missingCommit = lazyregexp.New(`(?:Could not read|Not a valid commit name|bad object|could not fetch) ([0-9a-f]{40})`)
+
+// history asks git about commits as they are: neither a graft or replacement, nor a commit-graph or the list
+// of a shallow clone says what their parents are. What only Fetch has brought counts. Where a commit that it
+// took is not here, cut is that, and the answer is of what is left when the clone's shallow commits end it.
+func (r *Repo) history(ctx context.Context, args ...string) (out, cut string, err error) {
+	c := r.command(append([]string{"-c", "core.commitGraph=false"}, args...)...)
+	if _, err := os.Stat(r.ownObjects()); err == nil {
+		own := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.ToSlash(r.ownObjects()))
+		c.Env = append(c.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+own+`"`)
+	}
+	whole := c
+	whole.Env = append(slices.Clip(c.Env), "GIT_SHALLOW_FILE=")
+	out, warned, err := whole.Warned(ctx)
+	missing := missingCommit().FindStringSubmatch(warned)
+	if missing == nil {
+		return out, "", err
+	}
+	out, warned, err = c.Warned(ctx)
+	if again := missingCommit().FindStringSubmatch(warned); again != nil {
+		return "", again[1], &CutOffError{again[1]}
+	}
+	return out, missing[1], err
+}
 
 // MergeBase returns the best common ancestor of two commits, of several the one
 // that "git merge-base a b" prints. There is none: *NoMergeBaseError. The
 // history here does not tell: *CutOffError. Commits count as they are: neither
 // grafts nor the list of a shallow clone change their parents.
-func (r *Repo) MergeBase(_ context.Context, a, b string) (string, error) {
-	found, err := mergeBases(r.objects, plumbing.NewHash(a), plumbing.NewHash(b))
+func (r *Repo) MergeBase(ctx context.Context, a, b string) (string, error) {
+	found, err := r.MergeBases(ctx, a, b)
+	if err == nil && len(found) == 0 {
+		err = &NoMergeBaseError{a, b}
+	}
 	if err != nil {
-		return "", fmt.Errorf("looking for the merge base of %s and %s: %w", a, b, err)
+		return "", err
 	}
-	if len(found) == 0 {
-		return "", &NoMergeBaseError{a, b}
-	}
-	return found[0].String(), nil
+	return found[0], nil
 }
 
 // MergeBases returns all best common ancestors of two commits, as "git merge-base --all"
 // does; none is no error. A history that does not tell is a *CutOffError.
-func (r *Repo) MergeBases(_ context.Context, a, b string) ([]string, error) {
-	found, err := mergeBases(r.objects, plumbing.NewHash(a), plumbing.NewHash(b))
+func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
+	a, b = plumbing.NewHash(a).String(), plumbing.NewHash(b).String()
+	out, cut, err := r.history(ctx, "merge-base", "--all", a, b)
+	found := strings.Fields(out)
+	switch {
+	case git.IsNo(err) && cut == "":
+		return nil, nil
+	case git.IsNo(err):
+		err = &CutOffError{cut}
+	case err == nil && cut != "":
+		err = r.notCut(ctx, cut, append([]string{a, b, "--not"}, found...)...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for the merge bases of %s and %s: %w", a, b, err)
 	}
-	out := make([]string, len(found))
-	for i, id := range found {
-		out[i] = id.String()
+	return found, nil
+}
+
+// notCut is a *CutOffError where commits of a range are those at which a shallow clone ends.
+func (r *Repo) notCut(ctx context.Context, cut string, commits ...string) error {
+	shallow, err := idsIn(filepath.Join(r.gitDir, "shallow"))
+	if err != nil {
+		return err
 	}
-	return out, nil
+	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
+	for id := range strings.FieldsSeq(out) {
+		if shallow[plumbing.NewHash(id)] {
+			err = &CutOffError{cut}
+		}
+	}
+	return err
 }
 
 // CheckMergeBase refuses a commit that cannot be the merge base of two others: it
@@ -87,214 +131,6 @@ func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
 	return nil
 }
 
-// mergeBases returns the common ancestors that are no ancestors of another one,
-// the latest first.
-func mergeBases(s source, a, b plumbing.Hash) ([]plumbing.Hash, error) {
-	p, err := paint(s, a, b)
-	if err != nil {
-		return nil, err
-	}
-	found := p.common()
-	for _, id := range p.missing {
-		if p.nodes[id].paint&stale == 0 { // else it has nothing before it but older ones
-			return nil, &CutOffError{id.String()}
-		}
-	}
-	if len(found) < 2 {
-		return found, nil
-	}
-	return independent(s, p, found)
-}
-
-// independent leaves out those that are ancestors of others. A clock that was
-// wrong can make painting find them.
-func independent(s source, dates *painter, all []plumbing.Hash) ([]plumbing.Hash, error) {
-	left := slices.Clone(all)
-	for _, one := range all {
-		if !slices.Contains(left, one) || len(left) == 1 {
-			continue
-		}
-		others := slices.DeleteFunc(slices.Clone(left), func(id plumbing.Hash) bool { return id == one })
-		p, err := paint(s, one, others...)
-		if err != nil {
-			return nil, err
-		}
-		if len(p.missing) > 0 {
-			return nil, &CutOffError{p.missing[0].String()}
-		}
-		left = slices.DeleteFunc(left, func(id plumbing.Hash) bool {
-			if id == one {
-				return p.nodes[id].paint&ofOthers != 0
-			}
-			return p.nodes[id].paint&ofOne != 0
-		})
-	}
-	slices.SortStableFunc(left, dates.later)
-	return left, nil
-}
-
-// What is known of a commit while it is painted. A stale one is an ancestor of
-// a common ancestor.
-type colours uint8
-
-const (
-	ofOne colours = 1 << iota
-	ofOthers
-	stale
-	listed
-)
-
-type ancestor struct {
-	paint   colours
-	when    int64
-	parents []plumbing.Hash
-	queued  int  // how often it is in the queue
-	gone    bool // it is not here
-}
-
-// painter walks two histories at once, from the latest commit back, and paints
-// each commit with where it was reached from. What both reach is common. It
-// ends when nothing is left but ancestors of common ones.
-type painter struct {
-	objects source
-	nodes   map[plumbing.Hash]*ancestor
-	missing []plumbing.Hash // nodes that are not here
-	queue   queue
-	added   int // to the queue, ever
-	fresh   int // of the queue, those that are not stale
-	found   []plumbing.Hash
-}
-
-func paint(s source, one plumbing.Hash, others ...plumbing.Hash) (*painter, error) {
-	p := &painter{objects: s, nodes: map[plumbing.Hash]*ancestor{}}
-	err := p.reach(one, ofOne)
-	for _, id := range others {
-		if err == nil {
-			err = p.reach(id, ofOthers)
-		}
-	}
-	for err == nil && p.fresh > 0 {
-		err = p.step()
-	}
-	return p, err
-}
-
-// step takes the latest commit and reaches its parents.
-func (p *painter) step() error {
-	id := heap.Pop(&p.queue).(queued).id
-	n := p.nodes[id]
-	n.queued--
-	if n.paint&stale == 0 {
-		p.fresh--
-	}
-	reach := n.paint &^ listed
-	if reach == ofOne|ofOthers {
-		if n.paint&listed == 0 {
-			n.paint |= listed
-			p.found = append(p.found, id)
-		}
-		reach |= stale
-	}
-	for _, parent := range n.parents {
-		if err := p.reach(parent, reach); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reach paints a commit; one that gains by it is looked at again.
-func (p *painter) reach(id plumbing.Hash, paint colours) error {
-	n, known := p.nodes[id]
-	if !known {
-		var err error
-		if n, err = p.load(id); err != nil {
-			return err
-		}
-	}
-	if n.paint&paint == paint {
-		return nil
-	}
-	if n.paint&stale == 0 && paint&stale != 0 {
-		p.fresh -= n.queued
-	}
-	n.paint |= paint
-	if n.gone {
-		return nil
-	}
-	n.queued++
-	if n.paint&stale == 0 {
-		p.fresh++
-	}
-	p.added++
-	heap.Push(&p.queue, queued{id, n.when, p.added})
-	return nil
-}
-
-func (p *painter) load(id plumbing.Hash) (*ancestor, error) {
-	if len(p.nodes) == maxAncestors {
-		return nil, fmt.Errorf("more than %d commits were looked at", maxAncestors)
-	}
-	n := &ancestor{}
-	p.nodes[id] = n
-	raw, err := readObject(p.objects, plumbing.CommitObject, id)
-	if errors.Is(err, packfile.ErrMissing) {
-		n.gone, p.missing = true, append(p.missing, id)
-		return n, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := object.ParseCommit(raw)
-	if err != nil {
-		return nil, fmt.Errorf("commit %s: %w", id, err)
-	}
-	n.parents, n.when = c.Parents, committedAt(raw)
-	return n, nil
-}
-
-// common are the common ancestors that were found, the latest first.
-func (p *painter) common() (out []plumbing.Hash) {
-	for _, id := range p.found {
-		if p.nodes[id].paint&stale == 0 {
-			out = append(out, id)
-		}
-	}
-	slices.SortStableFunc(out, p.later)
-	return out
-}
-
-func (p *painter) later(a, b plumbing.Hash) int { return cmp.Compare(p.nodes[b].when, p.nodes[a].when) }
-
-type queued struct {
-	id    plumbing.Hash
-	when  int64
-	added int
-}
-
-// queue is a heap: the latest commit first, of two the one that was added
-// first.
-type queue []queued
-
-func (q queue) Len() int { return len(q) }
-
-func (q queue) Less(i, j int) bool {
-	return q[i].when > q[j].when || q[i].when == q[j].when && q[i].added < q[j].added
-}
-
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push is heap.Interface's.
-func (q *queue) Push(x any) { *q = append(*q, x.(queued)) }
-
-// Pop is heap.Interface's.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
-}
-
 // committedAt is a commit's time in seconds, 0 if it says none: "committer NAME
 // <ADDRESS> SECONDS ZONE".
 func committedAt(raw []byte) int64 {
@@ -311,26 +147,17 @@ func committedAt(raw []byte) int64 {
 
 // Root returns the commit that a commit's history began with, by first parents.
 // A history that is cut off before is a *CutOffError.
-func (r *Repo) Root(_ context.Context, commit string) (string, error) {
-	id := plumbing.NewHash(commit)
-	for {
-		c, err := readCommit(r.objects, id)
-		if errors.Is(err, packfile.ErrMissing) {
-			return "", &CutOffError{id.String()}
-		}
-		if err != nil {
-			return "", err
-		}
-		if len(c.Parents) == 0 {
-			return id.String(), nil
-		}
-		id = c.Parents[0]
+func (r *Repo) Root(ctx context.Context, commit string) (string, error) {
+	root, cut, err := r.history(ctx, "rev-list", "--first-parent", "--max-parents=0", plumbing.NewHash(commit).String())
+	if err == nil && cut != "" {
+		err = &CutOffError{cut}
 	}
+	return strings.TrimSpace(root), err
 }
 
 // Descends reports whether ancestor is commit or one of its ancestors; one that
-// the repository does not have is not.
-func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error) {
+// the repository does not have is not. A history that is cut off before that is known is lineage.ErrCutOff.
+func (r *Repo) Descends(ctx context.Context, commit, ancestor string) (bool, error) {
 	if commit == ancestor {
 		return true, nil
 	}
@@ -338,18 +165,28 @@ func (r *Repo) Descends(_ context.Context, commit, ancestor string) (bool, error
 	if _, err := readCommit(r.objects, from); err != nil {
 		return false, err
 	}
-	_, err := readCommit(r.objects, to)
-	if errors.Is(err, packfile.ErrMissing) {
+	if _, err := readCommit(r.objects, to); err != nil {
+		return false, missingIsNil(err)
+	}
+	_, cut, err := r.history(ctx, "merge-base", "--is-ancestor", to.String(), from.String())
+	if cut == "" && git.IsNo(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
+	if cut != "" { // before the ancestor, it may be: what matters is what is before the commit
+		var before string
+		if before, cut, err = r.history(ctx, "rev-list", from.String()); err == nil && strings.Contains(before, to.String()) {
+			return true, nil
+		}
+		if cut != "" {
+			err = fmt.Errorf("%w: commit %s is missing", lineage.ErrCutOff, cut)
+		} else if err == nil {
+			return false, nil
+		}
 	}
-	ok, err := descends(r.objects, from, to)
 	if err != nil {
 		err = fmt.Errorf("walking from %s: %w", commit, err)
 	}
-	return ok, err
+	return err == nil, err
 }
 
 // ErrNoBranch is a branch that is not there.
@@ -359,36 +196,44 @@ var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git
 // rev-list since..commit" does: none that is since or an ancestor of it. The first is the
 // commit itself, if it is one of them. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
-func (r *Repo) CommitsBetween(_ context.Context, since, commit string) ([]history.BranchCommit, error) {
-	tip := plumbing.NewHash(commit)
-	seen := map[plumbing.Hash]bool{}
-	_, err := lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{plumbing.NewHash(since)}, plumbing.ZeroHash, seen, nil)
-	lost := errors.Is(err, packfile.ErrMissing)
-	if err != nil && !lost {
+func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]history.BranchCommit, error) {
+	commits := []string{plumbing.NewHash(commit).String()}
+	if from := plumbing.NewHash(since); r.has(from) {
+		commits = append(commits, "^"+from.String())
+	}
+	ids, err := r.listed(ctx, commits...)
+	if err != nil {
 		return nil, err
 	}
-	var out []history.BranchCommit
-	_, err = lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{tip}, plumbing.ZeroHash, seen, func(id plumbing.Hash, raw []byte) bool {
-		_, message, _ := strings.Cut(string(raw), "\n\n")
-		one := history.BranchCommit{ID: id.String(), Message: message, When: committedAt(raw)}
-		if c, err := object.ParseCommit(raw); err == nil { // as Walk has read it
-			for _, parent := range c.Parents {
-				one.Parents = append(one.Parents, parent.String())
-			}
+	out := make([]history.BranchCommit, len(ids))
+	for i, id := range ids {
+		raw, err := readObject(r.objects, plumbing.CommitObject, id)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, one)
-		return true
-	})
-	if lost || errors.Is(err, packfile.ErrMissing) {
-		for _, c := range out {
-			for _, parent := range c.Parents {
-				if _, err := readCommit(r.objects, plumbing.NewHash(parent)); errors.Is(err, packfile.ErrMissing) {
-					return nil, &CutOffError{parent}
-				}
-			}
+		c, err := object.ParseCommit(raw)
+		if err != nil {
+			return nil, fmt.Errorf("commit %s: %w", id, err)
+		}
+		_, message, _ := strings.Cut(string(raw), "\n\n")
+		out[i] = history.BranchCommit{ID: id.String(), Message: message, When: committedAt(raw)}
+		for _, parent := range c.Parents {
+			out[i].Parents = append(out[i].Parents, parent.String())
 		}
 	}
-	return out, err
+	return out, nil
+}
+
+// listed are the commits of a range. One of which a parent is not here is a *CutOffError.
+func (r *Repo) listed(ctx context.Context, commits ...string) (ids []plumbing.Hash, err error) {
+	out, cut, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
+	if err == nil && cut != "" {
+		err = r.notCut(ctx, cut, commits...)
+	}
+	for id := range strings.FieldsSeq(out) {
+		ids = append(ids, plumbing.NewHash(id))
+	}
+	return ids, err
 }
 
 // BranchTip is where a branch is, a remote branch ("origin/main"), or a ref's full name.
@@ -413,12 +258,17 @@ func (r *Repo) branchTip(name string) (plumbing.Hash, error) {
 // firstRef returns the first ref that is there of those that one of the prefixes
 // makes of a name, and what it is at; zero for none.
 func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip plumbing.Hash, err error) {
+	var names []string
 	for _, prefix := range prefixes {
 		if ref, err := refName(prefix + name); err == nil {
-			if tip, err := r.tip(ref); err != nil || !tip.IsZero() {
-				return ref.String(), tip, err
-			}
+			names = append(names, ref.String())
 		}
 	}
-	return "", plumbing.ZeroHash, nil
+	refs, err := r.refs(names...)
+	for _, full := range names {
+		if at, there := refs[full]; there {
+			return full, at.id, at.err
+		}
+	}
+	return "", plumbing.ZeroHash, err
 }

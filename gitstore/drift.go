@@ -2,13 +2,11 @@ package gitstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // Drift returns how many commits only one of two commits leads to, as "git
@@ -16,72 +14,30 @@ import (
 // differ. A history or a tree that is not here as far as it takes is an error:
 // of a history, a *CutOffError. Where clocks were wrong, commits of both may be
 // counted as well, and none is left out.
-func (r *Repo) Drift(_ context.Context, a, b string) (commits int, files []string, err error) {
-	fail := func(err error) (int, []string, error) {
+func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []string, err error) {
+	from, to := plumbing.NewHash(a).String(), plumbing.NewHash(b).String()
+	for _, id := range []string{a, b} {
+		if !r.has(plumbing.NewHash(id)) {
+			return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, &CutOffError{id})
+		}
+	}
+	apart, err := r.listed(ctx, from+"..."+to)
+	if err != nil {
 		return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, err)
 	}
-	if commits, err = apart(r.objects, plumbing.NewHash(a), plumbing.NewHash(b)); err != nil {
-		return fail(err)
+	// Neither a file of the repository's nor its configuration hides a submodule.
+	out, _, err := r.history(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", from, to)
+	if err == nil {
+		files = strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
+		if len(files) > maxDiffPaths {
+			err = fmt.Errorf("more than %d files differ", maxDiffPaths)
+		}
 	}
-	var trees [2]plumbing.Hash
-	for i, id := range []string{a, b} {
-		c, err := readCommit(r.objects, plumbing.NewHash(id))
-		if errors.Is(err, packfile.ErrMissing) {
-			err = &CutOffError{id}
-		}
-		if err != nil {
-			return fail(err)
-		}
-		trees[i] = c.Tree
-	}
-	paths := 0
-	err = diffTrees(r.objects, trees[0], trees[1], func(c treeChange) error {
-		if paths++; paths > maxDiffPaths {
-			return fmt.Errorf("more than %d files and directories differ", maxDiffPaths)
-		}
-		if isFile(c.old) || isFile(c.new) {
-			files = append(files, c.path)
-		}
-		return nil
-	})
 	if err != nil {
-		return fail(err)
+		return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, err)
 	}
-	return commits, files, nil
+	return len(apart), files, nil
 }
 
 // isFile is true of links and submodules too, and of what has no mode that git knows.
 func isFile(e treeEntry) bool { return e != (treeEntry{}) && e.mode != filemode.Dir }
-
-// apart counts the commits that are before, or are, one of two and not the other.
-func apart(s source, a, b plumbing.Hash) (int, error) {
-	p, err := paint(s, a, b)
-	if err != nil {
-		return 0, err
-	}
-	one := func(n *ancestor) bool { return n.paint&(ofOne|ofOthers) != ofOne|ofOthers }
-	oldest, found := int64(0), false
-	for _, n := range p.nodes {
-		if one(n) && !n.gone && (!found || n.when < oldest) {
-			oldest, found = n.when, true
-		}
-	}
-	// What is left in the queue is before both, and so is what is before that:
-	// of commits of one second, or with a wrong clock, that may have been painted
-	// from one side alone.
-	for found && len(p.queue) > 0 && p.queue[0].when >= oldest {
-		if err := p.step(); err != nil {
-			return 0, err
-		}
-	}
-	count := 0
-	for id, n := range p.nodes {
-		switch {
-		case one(n) && n.gone:
-			return 0, &CutOffError{id.String()}
-		case one(n):
-			count++
-		}
-	}
-	return count, nil
-}
