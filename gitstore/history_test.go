@@ -126,13 +126,17 @@ func TestAuditSound(t *testing.T) {
 	}
 }
 
-// TestAuditFrom: an audit may begin after any commit, and sees what came then.
+// TestAuditFrom: an audit may begin after any commit, and sees what came then. COUNTERSIGN_TAMPER
+// is for every commit, and not each seventh.
 func TestAuditFrom(t *testing.T) {
 	w := newWork(t, nil)
 	entries := lives(t, storetest.Mixed(27)...)
 	appendAll(t, w.dir, entries, 20, nil)
 	commits := strings.Fields(w.git("rev-list", "--reverse", gitstore.LedgerRef))
 	for i, from := range commits {
+		if i%7 != 0 && os.Getenv("COUNTERSIGN_TAMPER") == "" {
+			continue
+		}
 		r, err := auditOf(t, w.dir, from, nil)
 		if err != nil || !r.OK || !r.Pages.OK || !r.Complete || r.Commits != len(commits)-1-i || r.From != from {
 			t.Errorf("from commit %d: %+v %v", i, r, err)
