@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
@@ -491,13 +493,13 @@ func TestT84LongOutput(t *testing.T) {
 		_ = os.Remove(through)
 		p := newTerminal(t)
 		check(t, unix.IoctlSetWinsize(int(p.inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: c.rows, Col: 80}))
-		app := App{
+		app := console.Process{
 			Args: append([]string{"-C", s.repo}, c.args...), Stdin: p.inner, Stdout: p.inner, Stderr: p.inner, Now: time.Now, Entropy: rand.Reader,
 			Getenv: func(name string) string {
 				return map[string]string{"HOME": home, "TERM": "xterm", "GIT_PAGER": "false"}[name]
 			},
 		}
-		if code := app.Main(); code != 0 {
+		if code := Main(app); code != 0 {
 			t.Errorf("%v: exit code %d\n%s", c.args, code, p.text())
 		}
 		if _, err := os.Stat(through); (err == nil) != c.paged {

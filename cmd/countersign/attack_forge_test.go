@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 )
@@ -19,9 +22,9 @@ func TestTokenWithoutTLS(t *testing.T) {
 		"https://codeberg.org/acme/site.git": true, "git@codeberg.org:acme/site.git": true,
 		"http://codeberg.org/acme/site.git": false, "http://gitea.com/acme/site": false, "http://github.com/acme/site": false,
 	} {
-		a := &App{Getenv: func(name string) string { return map[string]string{"COUNTERSIGN_TOKEN": "t"}[name] }}
-		a.flags.remote = remote
-		client, err := a.forge(gitstore.Settings{})
+		a := console.New(console.Process{Getenv: func(name string) string { return map[string]string{"COUNTERSIGN_TOKEN": "t"}[name] }})
+		a.Flags.Remote = remote
+		client, err := session.Forge(a, gitstore.Settings{})
 		if err != nil || (client != nil) != want {
 			t.Errorf("%s: a client %v, %v", remote, client != nil, err)
 		}
@@ -42,9 +45,9 @@ func TestTokenForItsHost(t *testing.T) {
 		{"https://codeberg.org/acme/site.git", "codeberg.org:8443", false},
 	} {
 		env := map[string]string{"COUNTERSIGN_TOKEN": "t", "COUNTERSIGN_TOKEN_HOST": test.host}
-		a := &App{Getenv: func(name string) string { return env[name] }}
-		a.flags.remote = test.remote
-		client, err := a.forge(gitstore.Settings{})
+		a := console.New(console.Process{Getenv: func(name string) string { return env[name] }})
+		a.Flags.Remote = test.remote
+		client, err := session.Forge(a, gitstore.Settings{})
 		if err != nil || (client != nil) != test.want {
 			t.Errorf("%s, with the token for %s: a client %v, %v", test.remote, test.host, client != nil, err)
 		}
@@ -83,17 +86,17 @@ func TestTokenForOriginsHost(t *testing.T) {
 			}
 		}
 		env := map[string]string{test.env: "t", "GIT_CONFIG_NOSYSTEM": "1", "HOME": dir}
-		a := &App{Getenv: func(name string) string { return env[name] }}
-		a.flags.dir, a.flags.remote, a.flags.forge = dir, test.remote, test.forge
-		repo, settings, err := a.openRepo()
+		a := console.New(console.Process{Getenv: func(name string) string { return env[name] }})
+		a.Flags.Dir, a.Flags.Remote, a.Flags.Forge = dir, test.remote, test.forge
+		s, err := session.OpenRepo(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := a.forge(settings)
+		client, err := session.Forge(a, s.Repo.Config)
 		if err != nil || (client != nil) != test.want {
 			t.Errorf("%+v: a client %v, %v", test, client != nil, err)
 		}
-		check(t, repo.Close())
+		check(t, s.Close())
 	}
 }
 
@@ -108,7 +111,7 @@ func TestGuessedServer(t *testing.T) {
 	for forge, says := range map[string]string{"": "if it is another: --forge gitea, forgejo or github", "github": "run it again", "gitea": "run it again"} {
 		env := map[string]string{"COUNTERSIGN_TOKEN": "t", "GIT_CONFIG_NOSYSTEM": "1", "HOME": dir}
 		var stderr strings.Builder
-		app := App{
+		app := console.Process{
 			Args: []string{"-C", dir, "doctor"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
 			Getenv: func(name string) string { return env[name] }, Now: time.Now, Entropy: rand.Reader,
 			Wait: func(context.Context, time.Duration) error { return nil },
@@ -116,7 +119,7 @@ func TestGuessedServer(t *testing.T) {
 		if forge != "" {
 			app.Args = append(app.Args, "--forge", forge)
 		}
-		if code := app.Main(); code != cli.ExitIO || !strings.Contains(stderr.String(), says) {
+		if code := Main(app); code != cli.ExitIO || !strings.Contains(stderr.String(), says) {
 			t.Errorf("%q: %d %s", forge, code, stderr.String())
 		}
 	}

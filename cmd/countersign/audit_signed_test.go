@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -75,12 +78,13 @@ func (s playground) approveSigned(id, mail string, key keyFile) {
 // aboutToSign is what somebody signs who decides on all that a transaction asks about,
 // and the program with which they record it.
 func aboutToSign(dir string, getenv func(string) string, id string, decision ledger.Decision) (*pipeline.Runner, signed.Statement, error) {
-	a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Entropy: rand.Reader, Getenv: getenv}
-	a.flags.dir, a.flags.ledgerRef, a.flags.remote, a.flags.push = dir, gitstore.LedgerRef, defaultRemote, getenv("CI") == "true"
-	r, err := a.open()
+	a := console.New(console.Process{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Entropy: rand.Reader, Getenv: getenv})
+	a.Flags.Dir, a.Flags.LedgerRef, a.Flags.Remote, a.Flags.Push = dir, gitstore.LedgerRef, console.DefaultRemote, getenv("CI") == "true"
+	s, err := session.Open(a)
 	if err != nil {
 		return nil, signed.Statement{}, err
 	}
+	r := s.Runner
 	g, err := r.Judge(context.Background(), id)
 	if err != nil {
 		return nil, signed.Statement{}, err
@@ -263,13 +267,13 @@ func TestAuditKeepsCollecting(t *testing.T) {
 	check(t, os.WriteFile(patch, fmt.Appendf(nil, greetPatch, "world"), 0o644))
 	s.run(0, "review", "--patch", patch)
 	percent := 800
-	a := &App{Args: []string{"-C", s.repo, "audit", "--branch", "main"}, Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
+	a := console.Process{Args: []string{"-C", s.repo, "audit", "--branch", "main"}, Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
 		return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
 	}, SetGCPercent: func(next int) (was int) {
 		was, percent = percent, next
 		return was
 	}}
-	if code := a.Main(); code != 0 || percent != 30 {
+	if code := Main(a); code != 0 || percent != 30 {
 		t.Errorf("exit code %d, and garbage is collected at %d%%", code, percent)
 	}
 }

@@ -11,17 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // invokeApp runs the program in this process, in the present directory.
 func invokeApp(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 		Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader,
 	}
-	code = app.Main()
+	code = Main(app)
 	return code, out.String(), errs.String()
 }
 

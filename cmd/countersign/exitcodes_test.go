@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -19,7 +21,7 @@ import (
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
 	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &github.Error{Kind: github.KindAuth}, &gitstore.PushError{}
-	authHint, pushHint := hintOf(forge), hintOf(push)
+	authHint, pushHint := console.HintOf(forge), console.HintOf(push)
 	for _, c := range []struct {
 		err  error
 		code int
@@ -33,7 +35,7 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
 		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, cli.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
 	} {
-		if code, hint := codeOf(c.err), hintOf(c.err); code != c.code || hint != c.hint {
+		if code, hint := console.CodeOf(c.err), console.HintOf(c.err); code != c.code || hint != c.hint {
 			t.Errorf("%v: %d %q, want %d %q", c.err, code, hint, c.code, c.hint)
 		}
 	}
@@ -158,7 +160,7 @@ evidence
 	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\nconformance no\n")
 	hold(cli.ExitRefused, s.repo, "pack apply --pack . --target no\n")
 
-	for _, c := range (&App{}).rootCommand().Commands() {
+	for _, c := range rootCommand(console.New(console.Process{})).Commands() {
 		switch name := c.Name(); name {
 		case "demo", "version", "help", "flags", "completion": // read nothing of a user's
 		case "action", "plan", "fleet": // of workflows

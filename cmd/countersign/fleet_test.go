@@ -176,7 +176,7 @@ func TestStageFleet(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.s.Bot("starter[bot]")
-	with := map[string]string{".github/workflows/" + fleetWorkflow: "on: workflow_dispatch\n"}
+	with := map[string]string{".github/workflows/countersign-fleet.yml": "on: workflow_dispatch\n"}
 	h.s.Repository(githubtest.NewRepository{Name: "acme/first", Files: with})
 	h.s.Repository(githubtest.NewRepository{Name: "acme/second", Private: true, Files: with})
 	h.s.Repository(githubtest.NewRepository{Name: "acme/elsewhere", Files: with})

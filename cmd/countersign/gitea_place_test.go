@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 )
@@ -46,7 +48,7 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 
 	settle := func(want int) settled {
 		h.clone()
-		h.env[ledgerTokenName] = token
+		h.env[console.LedgerTokenName] = token
 		return h.settle(want)
 	}
 	settle(cli.ExitPending)
@@ -77,7 +79,7 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 	if _, stdout, _ := h.run("doctor"); !strings.Contains(stdout, "note   no rule reaches "+ref) || strings.Contains(stdout, "no rule reaches refs/agent/ledger:") || strings.Contains(stdout, "the token may not write to") {
 		t.Error(stdout)
 	}
-	h.env[ledgerTokenName] = h.s.Scoped(keeper, "read:repository").Token
+	h.env[console.LedgerTokenName] = h.s.Scoped(keeper, "read:repository").Token
 	if _, stdout, _ := h.run("doctor"); !strings.Contains(stdout, "fails  the token may not write to vault/ledgers") {
 		t.Error(stdout)
 	}
@@ -115,14 +117,14 @@ func TestGiteaLedgerElsewhere(t *testing.T) {
 
 	// A repository that is archived takes nothing; one that was renamed is not followed; one that is gone is not replaced.
 	h.clone()
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	vault.Edit(map[string]any{"archived": true})
 	fails("archived", "vault/ledgers", stages[0])
 	vault.Edit(map[string]any{"archived": false})
 	h.s.Must(h.ada, http.MethodPatch, vault.Path(), map[string]any{"name": "moved"}, nil)
 	vault.Name = "moved"
 	h.clone()
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	fails("renamed", "vault/ledgers", stages...)
 	h.s.Must(h.ada, http.MethodPatch, vault.Path(), map[string]any{"name": "ledgers"}, nil)
 	vault.Name = "ledgers"

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 )
@@ -68,11 +70,11 @@ func (h *teaHub) clone() {
 func (h *teaHub) run(args ...string) (code int, stdout, stderr string) {
 	h.Helper()
 	var out, errs bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", h.dir, "--forge", "gitea"}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return h.env[name] }, Now: time.Now, Entropy: rand.Reader,
 	}
-	code = app.Main()
+	code = Main(app)
 	if testing.Verbose() {
 		h.Logf("countersign %s: %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
@@ -21,11 +23,11 @@ import (
 // run in process: the exit code, stdout and stderr of a command line.
 func inProcess(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 		Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader,
 	}
-	code = app.Main()
+	code = Main(app)
 	return code, out.String(), errs.String()
 }
 

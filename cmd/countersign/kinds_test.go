@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 // A kind makes repositories of one kind. src is an ordinary one with the files here/a.txt, there/b.txt and
@@ -128,11 +130,11 @@ func (k kind) program(dir string, args ...string) string {
 	var out, errs bytes.Buffer
 	home := filepath.Join(k.work, "home")
 	env := map[string]string{"HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.Getenv("PATH"), "USER": "ada"}
-	app := App{
+	app := console.Process{
 		Args: args, Dir: dir, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return env[name] }, Now: time.Now, Entropy: cryptorand.Reader,
 	}
-	if code := app.Main(); code != 0 {
+	if code := Main(app); code != 0 {
 		k.t.Errorf("%q: exit code %d\n%s%s", args, code, &out, &errs)
 	}
 	return out.String()

@@ -3,6 +3,9 @@ package main
 import (
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -22,8 +25,8 @@ func TestT24TokenHost(t *testing.T) {
 		{"none is named", "https://example.org/o/r", "", map[string]string{"COUNTERSIGN_TOKEN": "t0ken"}},
 		{"ssh", "ssh://git@example.org/o/r", "", map[string]string{"COUNTERSIGN_TOKEN_HOST": "example.org", "COUNTERSIGN_TOKEN": "t0ken"}},
 	} {
-		a := &App{Getenv: func(name string) string { return c.env[name] }}
-		o, err := a.credentials(c.address, gitstore.Settings{}, "")
+		a := console.New(console.Process{Getenv: func(name string) string { return c.env[name] }})
+		o, err := session.Credentials(a, c.address, gitstore.Settings{}, "", false)
 		if err != nil || o.Authorization != c.want {
 			t.Errorf("%s: %q %v", c.name, o.Authorization, err)
 		}

@@ -1,16 +1,31 @@
-// Command countersign binds a human's approval to the exact bytes of a patch,
-// applies those and nothing else, and proves it in a ledger inside the
-// repository. README.md shows it at work; docs/ has the formats.
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/clients"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/pulls"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/setup"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/statements"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/workflow"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
@@ -18,7 +33,7 @@ func main() {
 	sandbox.Child() // a command's first process is this program again
 	collectLater()
 	dir, _ := os.Getwd() // "" where it is gone
-	app := App{
+	app := console.Process{
 		Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 		SetGCPercent: debug.SetGCPercent,
@@ -26,7 +41,7 @@ func main() {
 	if ghtoken.IsExtension(os.Args[0]) {
 		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
 	}
-	os.Exit(app.Main())
+	os.Exit(Main(app))
 }
 
 // collectLater puts the first garbage collection off until the heap has 32 MiB,
@@ -43,4 +58,44 @@ func collectLater() {
 			debug.SetGCPercent(was)
 		}
 	}, usual)
+}
+
+// run runs a command line. It returns the exit code, and what the command came to.
+func run(app console.Process) (int, console.Outcome) {
+	app.Nested = run
+	c := console.New(app)
+	return c.Run(rootCommand(c))
+}
+
+func rootCommand(a *console.Console) *cobra.Command {
+	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) })
+	root.AddCommand(slices.Concat(
+		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
+		proofs.Commands(a), statements.Commands(a), setup.Commands(a), clients.Commands(a),
+		documents.Program{Path: a.Path, Read: a.ReadInput, Name: console.InputName, Print: a.Print, GiveBack: a.GiveBack}.Commands(),
+	)...)
+	root.AddCommand(workflow.Command(a))
+	cli.AddHelp(root)
+	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completion.Add(root, func(cmd *cobra.Command) (completion.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives
+	}
+	return root
+}
+
+// openClone opens this clone for a completion, before which no flags were looked at.
+func openClone(c *console.Console, cmd *cobra.Command) (completion.Clone, error) {
+	if err := c.Habits(cmd); err != nil {
+		return completion.Clone{}, err
+	}
+	s, err := session.OpenRepo(c)
+	if s == nil {
+		return completion.Clone{LedgerRef: c.Flags.LedgerRef}, err
+	}
+	return completion.Clone{Repo: s.Repo, Remotes: s.Repo.Config.Remotes(), LedgerRef: c.Flags.LedgerRef}, err
+}
+
+// Main runs a command line, and returns its exit code.
+func Main(app console.Process) int {
+	code, _ := run(app)
+	return code
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -17,11 +19,11 @@ func TestManPages(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	root := (&App{Getenv: os.Getenv}).rootCommand()
+	root := rootCommand(console.New(console.Process{Getenv: os.Getenv}))
 	root.DisableAutoGenTag = true
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultVersionFlag()
-	check(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "countersign " + release, Manual: "Countersign"}, dir))
+	check(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "countersign " + console.Release, Manual: "Countersign"}, dir))
 	pages := 0
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {

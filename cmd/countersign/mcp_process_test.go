@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
@@ -33,7 +35,7 @@ func TestMCPProgress(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
 			c := dial(s)
-			id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+			id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 			params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
 			params.SetProgressToken("mine")
 			ctx, enough := context.WithCancel(t.Context())
@@ -57,7 +59,7 @@ func TestMCPProgress(t *testing.T) {
 func TestMCPWaits(t *testing.T) {
 	s := newServed(t, todoFiles)
 	c := s.mcp()
-	id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+	id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 	params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
 	params.SetProgressToken("mine")
 	var all sync.WaitGroup
@@ -93,7 +95,7 @@ func TestMCPCancelled(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
 			c := dial(s)
-			id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+			id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 			waits(t, c, id, func(ctx context.Context) {
 				params := &sdk.CallToolParams{Name: "wait", Arguments: obj{"transaction": id, "seconds": 3600}}
 				params.SetProgressToken("mine")
@@ -113,7 +115,7 @@ func TestMCPCancelled(t *testing.T) {
 		s := newServed(t, todoFiles)
 		h := s.mcpHTTP()
 		c := s.connect(h.transport(), nil)
-		id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+		id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 		waits(t, c, id, func(ctx context.Context) {
 			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{"transaction":"%s","seconds":3600},"_meta":{"progressToken":"mine"}}}`, id)
 			r, err := http.NewRequestWithContext(ctx, "POST", h.URL, strings.NewReader(body))
@@ -160,7 +162,7 @@ func TestMCPAtOnce(t *testing.T) {
 				for i := range many {
 					all.Go(func() {
 						own, _ := c.call("propose_edits", newFile(fmt.Sprintf("of%d.%d", n, i)))
-						same, _ := c.call("propose_patch", obj{"patch": change})
+						same, _ := c.call("propose_patch", obj{"patch": seePatch})
 						mu.Lock()
 						defer mu.Unlock()
 						for _, doc := range []obj{own, same} {
@@ -191,7 +193,7 @@ func TestMCPGone(t *testing.T) {
 	cmd.Stderr = t.Output()
 	check(t, cmd.Start())
 	c := s.connect(&sdk.IOTransport{Reader: out, Writer: in}, nil)
-	id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+	id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -281,7 +283,7 @@ func TestMCPInspector(t *testing.T) {
 				}
 			}
 			inspect(`"propose_patch"`, "--strict", "--method", "tools/list")
-			inspect(`"known"`, "--method", "tools/call", "--tool-name", "propose_patch", "--tool-arg", "patch="+change, "--tool-arg", "summary=see")
+			inspect(`"known"`, "--method", "tools/call", "--tool-name", "propose_patch", "--tool-arg", "patch="+seePatch, "--tool-arg", "summary=see")
 			if way == "http" {
 				return
 			}
@@ -310,8 +312,8 @@ func BenchmarkMCPPropose(b *testing.B) {
 	commitOne(b, dir)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	app := App{Args: []string{"-C", dir, "mcp"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
-	go app.Main()
+	app := console.Process{Args: []string{"-C", dir, "mcp"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
+	go Main(app)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "bench"}, nil).Connect(b.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 	fatal(b, err)
 	defer client.Close()

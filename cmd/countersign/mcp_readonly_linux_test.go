@@ -15,7 +15,7 @@ import (
 func TestMCPReadOnly(t *testing.T) {
 	usualUmask(t)
 	s := newServed(t, todoFiles)
-	s.write("../change.diff", change)
+	s.write("../change.diff", seePatch)
 	s.run(0, "review", "--patch", "../change.diff")
 	id := s.newest()
 	cmd := s.command("mcp")
@@ -31,7 +31,7 @@ func TestMCPReadOnly(t *testing.T) {
 		tool string
 		args obj
 	}{
-		{"status", obj{}}, {"status", obj{"transaction": id}}, {"get_transaction", obj{"transaction": id, "diff": true}}, {"verify", obj{}}, {"explain_policy", obj{"patch": change}},
+		{"status", obj{}}, {"status", obj{"transaction": id}}, {"get_transaction", obj{"transaction": id, "diff": true}}, {"verify", obj{}}, {"explain_policy", obj{"patch": seePatch}},
 		{"wait", obj{"transaction": id, "seconds": 0}},
 	} {
 		c.answers(look.tool, look.args)
@@ -41,7 +41,7 @@ func TestMCPReadOnly(t *testing.T) {
 		args obj
 	}{
 		{"propose_edits", obj{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}},
-		{"propose_patch", obj{"patch": change}}, // which is there, but that it was proposed again is recorded
+		{"propose_patch", obj{"patch": seePatch}}, // which is there, but that it was proposed again is recorded
 	} {
 		doc, failed := c.call(proposal.tool, proposal.args)
 		if !failed || doc["exit"] != 3.0 || !strings.Contains(doc["error"].(string), "permission denied") {

@@ -46,14 +46,14 @@ func TestMCPRefused(t *testing.T) {
 	}{
 		{"propose_patch", obj{"patch": ""}, "no format that is known", "patch", "", 0},
 		{"propose_patch", obj{"patch": "\x00"}, "no format that is known", "patch", "", 0},
-		{"propose_patch", obj{"patch": change, "format": "gh-aw"}, "gh-aw leaves a directory", "arguments", "", 0},
-		{"propose_patch", obj{"patch": change, "format": "svn"}, `no format is called "svn"`, "arguments", "", 0},
-		{"propose_patch", obj{"patch": change, "pull_request": -1}, "is no pull request's number", "arguments", "", 0},
-		{"propose_patch", obj{"patch": change, "pull_request": 1.5}, "arguments.pull_request is of the wrong type", "arguments", "", 0},
-		{"propose_patch", obj{"patch": change, "approve": true}, `arguments has no member "approve"`, "arguments", "", 0},
-		{"propose_patch", obj{"patch": strings.Replace(change, "-c", "-d", 1)}, "", "patch", "c.txt", 1},
-		{"propose_patch", obj{"patch": strings.ReplaceAll(change, "c.txt", "../c.txt")}, "", "patch", "../c.txt", 1},
-		{"propose_patch", obj{"patch": strings.ReplaceAll(change, "c.txt", ".git/config")}, "", "patch", ".git/config", 1},
+		{"propose_patch", obj{"patch": seePatch, "format": "gh-aw"}, "gh-aw leaves a directory", "arguments", "", 0},
+		{"propose_patch", obj{"patch": seePatch, "format": "svn"}, `no format is called "svn"`, "arguments", "", 0},
+		{"propose_patch", obj{"patch": seePatch, "pull_request": -1}, "is no pull request's number", "arguments", "", 0},
+		{"propose_patch", obj{"patch": seePatch, "pull_request": 1.5}, "arguments.pull_request is of the wrong type", "arguments", "", 0},
+		{"propose_patch", obj{"patch": seePatch, "approve": true}, `arguments has no member "approve"`, "arguments", "", 0},
+		{"propose_patch", obj{"patch": strings.Replace(seePatch, "-c", "-d", 1)}, "", "patch", "c.txt", 1},
+		{"propose_patch", obj{"patch": strings.ReplaceAll(seePatch, "c.txt", "../c.txt")}, "", "patch", "../c.txt", 1},
+		{"propose_patch", obj{"patch": strings.ReplaceAll(seePatch, "c.txt", ".git/config")}, "", "patch", ".git/config", 1},
 		{"propose_patch", obj{"patch": addition("big.txt", strings.Repeat("0123456789\n", 200))}, "larger than the limit of 2 KiB", "limits.bytes", "", 0},
 		{"propose_patch", obj{"patch": addition("1", "x\n") + addition("2", "x\n") + addition("3", "x\n")}, "3 files, the limit is 2", "limits.files", "", 0},
 		{"propose_patch", obj{"patch": addition("k.txt", planted+"\n")}, "what looks like a secret", "secrets", "k.txt", 1},
@@ -85,7 +85,7 @@ func TestMCPRefused(t *testing.T) {
 		{"wait", obj{"transaction": "tx_01J", "seconds": -1}, "from 0 to 3600", "arguments", "", 0},
 		{"wait", obj{"transaction": "tx_01J", "seconds": 1e9}, "from 0 to 3600", "arguments", "", 0},
 		{"explain_policy", obj{}, "either patch or paths", "arguments", "", 0},
-		{"explain_policy", obj{"patch": change, "paths": []string{"c.txt"}}, "either patch or paths", "arguments", "", 0},
+		{"explain_policy", obj{"patch": seePatch, "paths": []string{"c.txt"}}, "either patch or paths", "arguments", "", 0},
 		{"explain_policy", obj{"paths": []string{"../x"}}, "", "patch", "../x", 0},
 		{"explain_policy", obj{"paths": []string{"a", "b", "c"}}, "3 files, the limit is 2", "limits.files", "", 0},
 		{"get_transaction", obj{"transaction": ""}, "is empty", "arguments", "", 0},
@@ -100,7 +100,7 @@ func TestMCPRefused(t *testing.T) {
 		}
 	}
 	s.write("c.txt", "mine\n")
-	if doc, failed := c.call("propose_patch", obj{"patch": change}); !failed || doc["rule"] != "uncommitted" || doc["path"] != "c.txt" || !strings.Contains(doc["hint"].(string), "propose_worktree") {
+	if doc, failed := c.call("propose_patch", obj{"patch": seePatch}); !failed || doc["rule"] != "uncommitted" || doc["path"] != "c.txt" || !strings.Contains(doc["hint"].(string), "propose_worktree") {
 		t.Errorf("of a file with changes: %v", doc)
 	}
 	if refs := s.git("for-each-ref", "refs/agent"); refs != "" {
@@ -108,7 +108,7 @@ func TestMCPRefused(t *testing.T) {
 	}
 	// A denial is final, and says by whom.
 	s.write("c.txt", "c\n")
-	id := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+	id := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 	s.run(0, "deny", id, "--reason", "not so")
 	if doc, failed := c.call("propose_edits", edit("c.txt", "c", "see")); !failed || doc["rule"] != "denied" || doc["exit"] != 5.0 || doc["transaction_id"] != id || !strings.Contains(doc["error"].(string), "not so") {
 		t.Errorf("of what was denied: %v", doc)
@@ -211,7 +211,7 @@ func TestT74NoToolDecides(t *testing.T) {
 			if want := []string{"explain_policy", "get_transaction", "propose_edits", "propose_patch", "propose_worktree", "status", "verify", "wait"}; !slices.Equal(names, want) {
 				t.Errorf("the tools are %q, want %q", names, want)
 			}
-			waiting := c.answers("propose_patch", obj{"patch": change})["transaction_id"].(string)
+			waiting := c.answers("propose_patch", obj{"patch": seePatch})["transaction_id"].(string)
 			approved := c.answers("propose_edits", obj{"edits": []obj{{"path": "new.txt", "content": "x\n"}}})["transaction_id"].(string)
 			s.run(0, "approve", approved)
 			before := s.git("status", "--porcelain")
@@ -219,8 +219,8 @@ func TestT74NoToolDecides(t *testing.T) {
 			for _, id := range []string{waiting, approved} {
 				for _, name := range names {
 					for _, args := range []obj{
-						{}, {"transaction": id}, {"transaction": id, "seconds": 0.0}, {"transaction": id, "diff": true}, {"patch": change}, {"paths": []string{"c.txt"}},
-						{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}, {"patch": change, "summary": "/countersign approve " + id},
+						{}, {"transaction": id}, {"transaction": id, "seconds": 0.0}, {"transaction": id, "diff": true}, {"patch": seePatch}, {"paths": []string{"c.txt"}},
+						{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}, {"patch": seePatch, "summary": "/countersign approve " + id},
 						{"transaction": id, "decision": "approve"}, {"transaction": id, "approve": true}, {"transaction": "approve " + id}, {"transaction": id, "status": "interrupted"},
 					} {
 						if _, timed := args["seconds"]; name == "wait" && !timed {

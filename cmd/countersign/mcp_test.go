@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -183,8 +185,8 @@ var proposals = []struct {
 	tool, format string
 	args         obj
 }{
-	{"propose_patch", "git", obj{"patch": change, "summary": "see"}},
-	{"propose_patch", "git", obj{"patch": "Here it is:\n```diff\n" + change + "```\n"}},
+	{"propose_patch", "git", obj{"patch": seePatch, "summary": "see"}},
+	{"propose_patch", "git", obj{"patch": "Here it is:\n```diff\n" + seePatch + "```\n"}},
 	{"propose_patch", "unified", obj{"patch": "--- c.txt\n+++ c.txt\n@@ -1 +1 @@\n-c\n+see\n"}},
 	{"propose_patch", "codex", obj{"patch": "*** Begin Patch\n*** Update File: c.txt\n-c\n+see\n*** End Patch\n", "format": "codex"}},
 	{"propose_patch", "blocks", obj{"patch": "c.txt\n<<<<<<< SEARCH\nc\n=======\nsee\n>>>>>>> REPLACE\n"}},
@@ -213,7 +215,7 @@ func TestMCPSameChange(t *testing.T) {
 					t.Errorf("%s %v: %v", p.tool, p.args, doc)
 				}
 			}
-			if id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change}); id != first {
+			if id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch}); id != first {
 				t.Errorf("over JSON-RPC it is %s, not %s", id, first)
 			}
 			s.stop()
@@ -222,7 +224,7 @@ func TestMCPSameChange(t *testing.T) {
 				t.Errorf("of the working tree it is %v, not %s", doc, first)
 			}
 			s.git("checkout", "-q", "c.txt")
-			s.write("../change.diff", change)
+			s.write("../change.diff", seePatch)
 			if out, _ := s.run(0, "review", "--json", "--patch", "../change.diff"); !strings.Contains(out, first) {
 				t.Errorf("on the command line it is %s", out)
 			}
@@ -256,8 +258,8 @@ func TestMCPTools(t *testing.T) {
 			if got := c.answers("explain_policy", obj{"paths": []string{".github/workflows/x.yml"}}); !strings.Contains(fmt.Sprint(got["needs"]), "protected") || got["patch_id"] != "" {
 				t.Errorf("of paths: %v", got)
 			}
-			explained := c.answers("explain_policy", obj{"patch": change})
-			proposed := c.answers("propose_patch", obj{"patch": change, "summary": "see"})
+			explained := c.answers("explain_policy", obj{"patch": seePatch})
+			proposed := c.answers("propose_patch", obj{"patch": seePatch, "summary": "see"})
 			id := proposed["transaction_id"].(string)
 			if explained["patch_id"] != proposed["patch_id"] || proposed["summary"] != "see" {
 				t.Errorf("explained %v, proposed %v", explained, proposed)
@@ -320,7 +322,7 @@ func TestMCPPerson(t *testing.T) {
 	s.git("checkout", "-q", "c.txt")
 	run, browse := "countersign -C "+s.top()+" run "+id, "countersign -C "+s.top()+" browse "+id
 	for _, got := range []obj{
-		c.answers("propose_patch", obj{"patch": change}), c.answers("propose_edits", proposals[6].args), c.answers("status", obj{"transaction": id}),
+		c.answers("propose_patch", obj{"patch": seePatch}), c.answers("propose_edits", proposals[6].args), c.answers("status", obj{"transaction": id}),
 		c.answers("wait", obj{"transaction": id, "seconds": 0}), c.answers("get_transaction", obj{"transaction": id}), c.reads("countersign://transactions/" + id),
 	} {
 		person, _ := got["person"].(obj)
@@ -339,12 +341,12 @@ func TestMCPPull(t *testing.T) {
 	}
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	app := App{
+	app := console.Process{
 		Args: []string{"-C", h.dir, "mcp"}, Stdin: in, Stdout: out, Stderr: t.Output(), Now: time.Now, Entropy: rand.Reader,
 		Getenv: func(name string) string { return h.env[name] },
 	}
 	ended := make(chan int)
-	go func() { ended <- app.Main() }()
+	go func() { ended <- Main(app) }()
 	s := &served{playground: playground{t: t}}
 	c := s.connect(&sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 	proposed := c.answers("propose_patch", obj{"patch": greetFix, "pull_request": h.pr})

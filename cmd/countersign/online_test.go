@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/online"
 )
@@ -35,16 +39,14 @@ func TestT51OnlineRemoteLedger(t *testing.T) {
 		return strings.TrimSpace(s.git(append([]string{"--git-dir", remote, "-c", "user.name=e", "-c", "user.email=e@localhost"}, args...)...))
 	}
 	now := func(tip string) online.Finding {
-		a := &App{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
+		a := console.New(console.Process{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(name string) string {
 			return map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "HOME": s.dir}[name]
-		}}
-		a.flags.dir, a.flags.ledgerRef, a.flags.remote = s.repo, gitstore.LedgerRef, defaultRemote
-		repo, settings, err := a.openRepo()
+		}})
+		a.Flags.Dir, a.Flags.LedgerRef, a.Flags.Remote = s.repo, gitstore.LedgerRef, console.DefaultRemote
+		of, err := session.OpenLocal(a)
 		check(t, err)
-		defer repo.Close()
-		local, err := a.localLedger(repo)
-		check(t, err)
-		return a.remoteLedger(context.Background(), repo, settings, local, tip)
+		defer of.Close()
+		return proofs.RemoteLedger(context.Background(), of, tip)
 	}
 	is := func(what, tip string, want online.Verdict, text string) {
 		t.Helper()

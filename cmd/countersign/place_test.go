@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -41,7 +43,7 @@ func (h *hub) policyOn(by, branch, text string) {
 // ledgerToken gives the job a token for that repository.
 func (h *hub) ledgerToken(permission string, repositories ...string) string {
 	token := h.s.AppToken(githubtest.AppToken{Bot: "github-actions[bot]", Repositories: repositories, Permissions: map[string]string{"contents": permission}})
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	return token
 }
 
@@ -69,7 +71,7 @@ func TestLedgerElsewhere(t *testing.T) {
 	tx, fingerprint := h.propose(greetFix)
 	h.says("ada", "/approve "+fingerprint)
 	h.clone()
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	if done := h.settle(0, "--no-gate"); done.Transactions[0].ID != tx || done.Transactions[0].Status != "completed" {
 		t.Errorf("%+v", done)
 	}
@@ -146,7 +148,7 @@ func (h *hub) closed(what, says string) {
 	before := []string{h.refs(site), h.refs(ledgers), h.refs("eve/ledgers"), h.git(h.dir, "for-each-ref", "refs/agent")}
 	for _, args := range h.stages() {
 		code, stdout, stderr := h.run(args...)
-		if code == 0 || code == cli.ExitPending || code == cli.ExitDenied || !strings.Contains(stderr, says) || strings.Contains(stdout+stderr, h.env[ledgerTokenName]+"x") {
+		if code == 0 || code == cli.ExitPending || code == cli.ExitDenied || !strings.Contains(stderr, says) || strings.Contains(stdout+stderr, h.env[console.LedgerTokenName]+"x") {
 			h.Errorf("%s: %q: %d %s%s", what, args, code, stdout, stderr)
 		}
 	}
@@ -169,9 +171,9 @@ func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 		what, says string
 		do         func(h *hub)
 	}{
-		{"the job of a fork's pull request", ledgers, func(h *hub) { delete(h.env, ledgerTokenName) }},
+		{"the job of a fork's pull request", ledgers, func(h *hub) { delete(h.env, console.LedgerTokenName) }},
 		{"a token for another repository", ledgers, func(h *hub) { h.ledgerToken("write", "eve/ledgers") }},
-		{"a token that is none", ledgers, func(h *hub) { h.s.Revoke(h.env[ledgerTokenName]) }},
+		{"a token that is none", ledgers, func(h *hub) { h.s.Revoke(h.env[console.LedgerTokenName]) }},
 		{"a token without rights", ledgers, func(h *hub) { h.ledgerToken("none", ledgers) }},
 		{"no such repository", ledgers, func(h *hub) { h.s.Fail(githubtest.Fault{Path: "/" + ledgers, Status: 404, Times: -1}) }},
 		{"it answers 403", ledgers, func(h *hub) { h.s.Fail(githubtest.Fault{Path: "/" + ledgers, Status: 403, Times: -1}) }},
@@ -216,14 +218,14 @@ func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 			h := newElsewhere(t)
 			h.ledgerToken("write", ledgers)
 			h.propose(addition("first.txt", "first\n"))
-			had := h.env[ledgerTokenName]
+			had := h.env[console.LedgerTokenName]
 			remote := func(repository, token string) string {
 				return strings.Replace(h.s.URL, "://", "://x:"+token+"@", 1) + "/" + repository + ".git"
 			}
 			h.git(h.dir, "fetch", "-q", remote(ledgers, had), "refs/agent/*:refs/planted/*") // for nobody to take in its place
 			h.git(h.dir, "push", "-q", remote(site, h.token), fmt.Sprintf("refs/planted/ledger-%d:refs/agent/ledger", h.id))
 			h.clone()
-			h.env[ledgerTokenName] = had
+			h.env[console.LedgerTokenName] = had
 			c.do(h)
 			h.closed(c.what, c.says)
 		})
@@ -243,7 +245,7 @@ func TestLedgerElsewhereReadOnly(t *testing.T) {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr := h.run("review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
-	if code != cli.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+ledgerTokenName) {
+	if code != cli.ExitIO || !strings.Contains(stderr, ledgers) || !strings.Contains(stderr, "hint: set "+console.LedgerTokenName) {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if h.refs(ledgers) != before {
@@ -263,7 +265,7 @@ func TestT86LedgerElsewhereOfHEAD(t *testing.T) {
 			h.clone()
 			h.ledgerToken("write", ledgers, "eve/ledgers", site)
 			if !workflow {
-				h.env = map[string]string{"HOME": h.env["HOME"], "GITHUB_API_URL": h.s.API(), "GIT_CONFIG_NOSYSTEM": "1", "COUNTERSIGN_TOKEN": h.s.Token("ada"), ledgerTokenName: h.env[ledgerTokenName], "USER": "ada"}
+				h.env = map[string]string{"HOME": h.env["HOME"], "GITHUB_API_URL": h.s.API(), "GIT_CONFIG_NOSYSTEM": "1", "COUNTERSIGN_TOKEN": h.s.Token("ada"), console.LedgerTokenName: h.env[console.LedgerTokenName], "USER": "ada"}
 			}
 			h.git(h.dir, "checkout", "-q", "topic")
 			h.git(h.dir, "update-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/topic")
@@ -302,7 +304,7 @@ func TestLedgerElsewhereWithoutToken(t *testing.T) {
 	t.Parallel()
 	h := newElsewhere(t)
 	h.ledgerToken("write", ledgers)
-	h.env = map[string]string{"HOME": h.env["HOME"], "GIT_CONFIG_NOSYSTEM": "1", ledgerTokenName: h.env[ledgerTokenName], "USER": "ada"}
+	h.env = map[string]string{"HOME": h.env["HOME"], "GIT_CONFIG_NOSYSTEM": "1", console.LedgerTokenName: h.env[console.LedgerTokenName], "USER": "ada"}
 	review := []string{"review", "--push", "--patch", h.write("more.patch", addition("more.txt", "more\n"))}
 	key := "remote.origin.repositoryId"
 	for _, number := range []string{"", "0", "-1", "1x", " ", "01", "9/../8", "99999999999999999999"} {
@@ -352,7 +354,7 @@ func TestT86NumberOfAnotherHost(t *testing.T) {
 	}))
 	defer eve.Close()
 	h.git(h.dir, "remote", "add", "eve", eve.URL+"/"+site+".git")
-	h.env = map[string]string{"HOME": h.env["HOME"], "GIT_CONFIG_NOSYSTEM": "1", "COUNTERSIGN_TOKEN": h.s.Token("ada"), ledgerTokenName: h.ledgerToken("write", ledgers), "USER": "ada"}
+	h.env = map[string]string{"HOME": h.env["HOME"], "GIT_CONFIG_NOSYSTEM": "1", "COUNTERSIGN_TOKEN": h.s.Token("ada"), console.LedgerTokenName: h.ledgerToken("write", ledgers), "USER": "ada"}
 	for _, remote := range []string{"eve", eve.URL + "/" + site + ".git"} {
 		for _, args := range [][]string{{"list", "--push"}, {"sync"}} {
 			code, stdout, stderr := h.run(append(args, "--forge", "gitea", "--remote", remote)...)
@@ -390,7 +392,7 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 	}
 	there := fmt.Sprintf("refs/agent/ledger-%d", h.id)
 	h.git(h.dir, "fetch", "-q", "origin", "+refs/agent/ledger:refs/moving")
-	h.git(h.dir, "push", "-q", strings.Replace(h.s.URL, "://", "://x:"+h.env[ledgerTokenName]+"@", 1)+"/"+ledgers+".git", "refs/moving:"+there)
+	h.git(h.dir, "push", "-q", strings.Replace(h.s.URL, "://", "://x:"+h.env[console.LedgerTokenName]+"@", 1)+"/"+ledgers+".git", "refs/moving:"+there)
 	h.s.Git(site, "update-ref", "-d", "refs/agent/ledger")
 	if code, stdout, stderr := h.run("list", "--push"); code != 0 || !strings.Contains(stdout, "tx_") {
 		t.Errorf("once it is there: %d %s%s", code, stdout, stderr)
@@ -425,7 +427,7 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 	_, fingerprint := h.propose(greetFix)
 	h.says("ada", "/approve "+fingerprint)
 	h.clone()
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	out := h.settle(cli.ExitRefused, "--no-gate")
 	if len(out.NeedsChecks) > 0 {
 		t.Errorf("a job is started with the ledger: %+v", out)
@@ -434,7 +436,7 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	h.clone()
-	h.env[ledgerTokenName] = token
+	h.env[console.LedgerTokenName] = token
 	dir := filepath.Join(t.TempDir(), "site")
 	h.env["INPUT_STAGE"], h.env["INPUT_OUT"], h.env["GITHUB_OUTPUT"] = "site", dir, h.write("output", "")
 	if code, stdout, stderr := h.run("action"); code != cli.ExitRefused || !strings.Contains(stderr, " init --pages --redact\n") {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
@@ -192,11 +194,11 @@ func (p *planting) change(name, content string) string {
 func (p *planting) run(want int, args ...string) string {
 	p.Helper()
 	var stdout bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", filepath.Join(p.dir, "r")}, args...), Stdin: bytes.NewReader(nil), Stdout: &stdout, Stderr: &p.out,
 		Getenv: func(name string) string { return p.env[name] }, Now: time.Now, Entropy: rand.Reader,
 	}
-	code := app.Main()
+	code := Main(app)
 	p.out.Write(stdout.Bytes())
 	if want > 0 && code != want || want < 0 && code != 0 {
 		p.Fatalf("%q: exit code %d\n%s", args, code, p.out.Bytes())

@@ -10,13 +10,13 @@ import (
 // source, also of a change that is known, and a name that is none is refused.
 func TestRequestedByClients(t *testing.T) {
 	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "add", "patch": change, "requestedBy": []string{"@Zoe", "ada@example.org"}})
-	s.refused(codeParams, "params.requestedBy names nobody", "turn/start", obj{"threadId": s.thread(), "input": "add", "patch": change, "requestedBy": []string{"@"}})
+	id := s.turn(obj{"threadId": s.thread(), "input": "add", "patch": seePatch, "requestedBy": []string{"@Zoe", "ada@example.org"}})
+	s.refused(codeParams, "params.requestedBy names nobody", "turn/start", obj{"threadId": s.thread(), "input": "add", "patch": seePatch, "requestedBy": []string{"@"}})
 	c := s.mcp()
-	if again := c.answers("propose_patch", obj{"patch": change, "requested_by": []string{"Kim"}})["transaction_id"]; again != id {
+	if again := c.answers("propose_patch", obj{"patch": seePatch, "requested_by": []string{"Kim"}})["transaction_id"]; again != id {
 		t.Errorf("%v is not %s", again, id)
 	}
-	if _, refused := c.call("propose_patch", obj{"patch": change, "requested_by": []string{"@"}}); !refused {
+	if _, refused := c.call("propose_patch", obj{"patch": seePatch, "requested_by": []string{"@"}}); !refused {
 		t.Error("nobody is taken for a name")
 	}
 	out, err := exec.Command("git", "-C", s.repo, "grep", "-h", "requested_by", "refs/agent/ledger", "--").Output()

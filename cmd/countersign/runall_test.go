@@ -18,9 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -28,7 +32,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/writing"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // crowd is a repository with n open transactions, each for a file of its own,
@@ -55,10 +58,11 @@ func crowd(t testing.TB, n, approved int) (dir string) {
 		}
 	}
 	clock := time.Now
-	app := &App{Getenv: func(string) string { return "" }, Now: clock, Entropy: cryptorand.Reader}
-	app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
-	r, err := app.open()
+	app := console.New(console.Process{Getenv: func(string) string { return "" }, Now: clock, Entropy: cryptorand.Reader})
+	app.Flags.Dir, app.Flags.LedgerRef = dir, "refs/agent/ledger"
+	s, err := session.Open(app)
 	must(err)
+	r := s.Runner
 	for i := range n {
 		in, err := input.Diff([]byte(crowdPatch(i)), fmt.Sprintf("change %d", i))
 		must(err)
@@ -115,8 +119,8 @@ func TestT53RunAllDamaged(t *testing.T) {
 	_, err = l.Append(t.Context(), snap.Tip, writing.Entry{Message: "spoil\n", When: time.Now(), Files: files})
 	check(t, err)
 	var out bytes.Buffer
-	app := App{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
-	if code := app.Main(); code != cli.ExitFailed || !strings.Contains(out.String(), " 2 applied, 2 does not verify") {
+	app := console.Process{Args: []string{"-C", dir, "run", "--all"}, Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader}
+	if code := Main(app); code != cli.ExitFailed || !strings.Contains(out.String(), " 2 applied, 2 does not verify") {
 		t.Errorf("exit code %d\n%s", code, &out)
 	}
 	for _, id := range ids[:2] {
@@ -257,31 +261,32 @@ func TestRunAllRounds(t *testing.T) {
 	for _, c := range []struct{ lose, most int }{{0, 4}, {2, 8}} {
 		const all, approved = 12, 8
 		dir := crowd(t, all, approved)
-		app := &App{Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader, Stderr: io.Discard}
-		app.flags.dir, app.flags.ledgerRef = dir, "refs/agent/ledger"
-		r, err := app.open()
+		app := console.New(console.Process{Getenv: func(string) string { return "" }, Now: time.Now, Entropy: cryptorand.Reader, Stderr: io.Discard})
+		app.Flags.Dir, app.Flags.LedgerRef = dir, "refs/agent/ledger"
+		s, err := session.Open(app)
 		check(t, err)
+		r := s.Runner
 		store := &countedStore{Store: r.Store, lose: c.lose}
 		r.Store = store
 		open, _, err := r.Open(t.Context())
 		check(t, err)
-		done := &advancing{App: app, rows: make([]report.Row, all), errs: make([]error, all)}
-		check(t, done.run(t.Context(), r, 3, open))
-		for i, row := range done.rows {
+		rows := make([]pipeline.Outcome, all)
+		check(t, batch.Advance(t.Context(), r, open, pipeline.Ahead{Until: pipeline.StageValidate}, 3, func(i int, out pipeline.Outcome, _ error) { rows[i] = out }))
+		for i, row := range rows {
 			want := ledger.Awaiting
 			if i < approved {
 				want = ledger.Completed
 			}
-			if row.Status != want || row.TransactionID != open[i].TransactionID {
-				t.Errorf("%d: %+v, want it %s", i, row, want)
+			if row.Status() != want || row.Transaction().TransactionID != open[i].TransactionID {
+				t.Errorf("%d: %s, want it %s", i, row.Status(), want)
 			}
 		}
 		if store.appends > c.most || store.entries < all-approved+3*approved {
 			t.Errorf("%d appends of %d entries, want at most %d", store.appends, store.entries, c.most)
 		}
 		var out bytes.Buffer
-		audit := App{Args: []string{"-C", dir, "audit"}, Stdout: &out, Stderr: &out, Getenv: app.Getenv, Now: time.Now, Entropy: cryptorand.Reader}
-		if code := audit.Main(); code != 0 {
+		audit := console.Process{Args: []string{"-C", dir, "audit"}, Stdout: &out, Stderr: &out, Getenv: app.Getenv, Now: time.Now, Entropy: cryptorand.Reader}
+		if code := Main(audit); code != 0 {
 			t.Errorf("audit ends with %d\n%s", code, &out)
 		}
 	}

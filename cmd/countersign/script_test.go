@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
@@ -30,7 +32,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -46,14 +47,14 @@ func TestMain(m *testing.M) {
 	}
 	collectLater() // as main does
 	dir, _ := os.Getwd()
-	app := App{
+	app := console.Process{
 		Args: os.Args[1:], Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Now: scriptClock(os.Getenv), Entropy: scriptEntropy(os.Getenv), SetGCPercent: debug.SetGCPercent,
 	}
 	if name == "gh-countersign" {
 		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
 	}
-	os.Exit(app.Main())
+	os.Exit(Main(app))
 }
 
 // runTests runs the tests of this package, where PATH has the program by both of its names.
@@ -266,11 +267,11 @@ func inScript(ts *testscript.TestScript, args ...string) (code int, stdout, stde
 // runIn runs the program in this process, in a directory and an environment, with nothing on stdin.
 func runIn(dir string, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: args, Dir: dir, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: getenv, Now: scriptClock(getenv), Entropy: scriptEntropy(getenv),
 	}
-	code = app.Main()
+	code = Main(app)
 	return code, out.String(), errs.String()
 }
 
@@ -374,8 +375,8 @@ func TestDemo(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("TMPDIR", home)
 	var out, errs bytes.Buffer
-	app := App{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader}
-	if code, lines := app.Main(), strings.Count(out.String(), "\n"); code != 0 || lines > 90 {
+	app := console.Process{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader}
+	if code, lines := Main(app), strings.Count(out.String(), "\n"); code != 0 || lines > 90 {
 		t.Errorf("exit %d, %d lines, stderr %q:\n%s", code, lines, &errs, &out)
 	}
 }
@@ -383,8 +384,7 @@ func TestDemo(t *testing.T) {
 // The help of every command has an example, and the command line of the
 // program says nothing on stderr when all is well.
 func TestHelp(t *testing.T) {
-	app := App{}
-	root := app.rootCommand()
+	root := rootCommand(console.New(console.Process{}))
 	for _, c := range root.Commands() {
 		if !c.Hidden && c.Example == "" {
 			t.Errorf("%s has no example", c.Name())
@@ -397,8 +397,8 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	app = App{Args: []string{"--help"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv}
-	if code := app.Main(); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "demo") {
+	app := console.Process{Args: []string{"--help"}, Stdout: &out, Stderr: &errs, Getenv: os.Getenv}
+	if code := Main(app); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "demo") {
 		t.Errorf("--help: exit %d, stderr %q", code, &errs)
 	}
 	if lines := strings.Count(out.String(), "\n"); lines > 45 {
@@ -418,28 +418,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestJudgeable: of many open transactions the newest are judged, and those that have ended cost nothing.
-func TestJudgeable(t *testing.T) {
-	var all []ledger.Transaction
-	for i := range 2 * mostJudged {
-		all = append(all, ledger.Transaction{Notes: fmt.Sprint(i)}, ledger.Transaction{Notes: "over", Closed: true})
-	}
-	kept, left := judgeable(all)
-	if left != mostJudged || len(kept) != 3*mostJudged || kept[mostJudged].Notes != fmt.Sprint(mostJudged) || kept[len(kept)-2].Notes != fmt.Sprint(2*mostJudged-1) {
-		t.Errorf("%d left out, %d kept, %q first", left, len(kept), kept[mostJudged].Notes)
-	}
-}
-
-// TestSeconds: a number alone is one of seconds.
-func TestSeconds(t *testing.T) {
-	for text, want := range map[string]time.Duration{"2": 2 * time.Second, "0": 0, "90s": 90 * time.Second, "5ms": 5 * time.Millisecond, "-1s": -time.Second, "2 m": 0, "": 0, "soon": 0} {
-		var got seconds
-		if err := got.Set(text); time.Duration(got) != want || (err != nil) != (text == "2 m" || text == "" || text == "soon") {
-			t.Errorf("%q: %v, %v", text, time.Duration(got), err)
-		}
-	}
-}
-
 // TestPlaceholders: what stands for a flag's value does not read as one.
 func TestPlaceholders(t *testing.T) {
 	var all func(c *cobra.Command)
@@ -454,14 +432,12 @@ func TestPlaceholders(t *testing.T) {
 			all(below)
 		}
 	}
-	var app App
-	all(app.rootCommand())
+	all(rootCommand(console.New(console.Process{})))
 }
 
 // TestArguments: whichever command has too few or too many arguments, that is a
 // usage error with exit code 2.
 func TestArguments(t *testing.T) {
-	var app App
 	var all func(c *cobra.Command)
 	all = func(c *cobra.Command) {
 		refused := false
@@ -471,7 +447,7 @@ func TestArguments(t *testing.T) {
 				continue
 			}
 			refused = true
-			if code := codeOf(err); code != cli.ExitRefused {
+			if code := console.CodeOf(err); code != cli.ExitRefused {
 				t.Errorf("%s with %d arguments: exit code %d, %v", c.CommandPath(), n, code, err)
 			}
 		}
@@ -482,5 +458,5 @@ func TestArguments(t *testing.T) {
 			all(below)
 		}
 	}
-	all(app.rootCommand())
+	all(rootCommand(console.New(console.Process{})))
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -81,7 +83,7 @@ func TestServeAtOnce(t *testing.T) {
 // call is done or was never begun.
 func TestServeClientGone(t *testing.T) {
 	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")
 	s.stop()
 	for _, stdin := range []bool{true, false} { // closed first, or last
@@ -147,8 +149,8 @@ func BenchmarkServeGet(b *testing.B) {
 
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	app := App{Args: []string{"-C", dir, "serve", "--stdio"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader}
-	go func() { app.Main(); out.Close() }()
+	app := console.Process{Args: []string{"-C", dir, "serve", "--stdio"}, Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader}
+	go func() { Main(app); out.Close() }()
 	defer toServer.Close()
 	answers := bufio.NewReader(fromServer)
 	for b.Loop() {

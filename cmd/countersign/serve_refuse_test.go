@@ -18,15 +18,15 @@ const (
 	codeInternal = -32603
 )
 
-// change is a Git diff of c.txt.
-const change = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+see\n"
+// seePatch is a Git diff of c.txt.
+const seePatch = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+see\n"
 
 // A denial holds for the request, the transaction, every later one of the same
 // patch, and after a restart.
 func TestServeDenySticks(t *testing.T) {
 	s := newServed(t, todoFiles)
 	thread := s.thread()
-	proposal := obj{"threadId": thread, "input": "see", "patch": change}
+	proposal := obj{"threadId": thread, "input": "see", "patch": seePatch}
 	id := s.turn(proposal)
 	request := askedFor(t, s.apply(id))
 	if said := s.respond(id, request, "deny"); said["ok"] != true || said["verdict"] != "denied" {
@@ -50,7 +50,7 @@ func TestServeDenySticks(t *testing.T) {
 // Nothing is accepted after tx/close, and nothing is recorded.
 func TestServeClosed(t *testing.T) {
 	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	request := askedFor(t, s.apply(id))
 	s.refused(codeParams, "can only be interrupted", "tx/close", obj{"transactionId": id, "status": "completed"})
 	if got := s.must("tx/close", obj{"transactionId": id}); got["status"] != "interrupted" {
@@ -64,7 +64,7 @@ func TestServeClosed(t *testing.T) {
 	if fmt.Sprint(got["pendingApprovals"]) != "[]" || s.tip() != tip {
 		t.Errorf("%v is pending, the ledger is at %s", got["pendingApprovals"], s.tip())
 	}
-	if again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change}); again == id {
+	if again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch}); again == id {
 		t.Error("the closed transaction was proposed again")
 	}
 }
@@ -72,7 +72,7 @@ func TestServeClosed(t *testing.T) {
 // An applied transaction is left alone.
 func TestServeTwice(t *testing.T) {
 	s := newServed(t, todoFiles)
-	proposal := obj{"threadId": s.thread(), "input": "see", "patch": change}
+	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch}
 	id := s.turn(proposal)
 	if again := s.turn(proposal); again != id {
 		t.Errorf("the same patch is %s, then %s", id, again)
@@ -92,7 +92,7 @@ func TestServeTwice(t *testing.T) {
 func TestServeDecision(t *testing.T) {
 	files := map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {required: 2}\n"}
 	s := newServed(t, files)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	if got := len(s.apply(id)["pendingApprovals"].([]any)); got != 2 {
 		t.Fatalf("%d requests", got)
 	}
@@ -122,7 +122,7 @@ func TestServeDecision(t *testing.T) {
 // and nothing is recorded.
 func TestServeNoLocal(t *testing.T) {
 	s := newServed(t, map[string]string{"c.txt": "c\n", ".github/countersign.yml": "version: 1\napprovals: {local: false}\n"})
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	request := askedFor(t, s.apply(id))
 	tip := s.tip()
 	for _, decision := range []string{"approve", "deny"} {
@@ -137,7 +137,7 @@ func TestServeNoLocal(t *testing.T) {
 // here, not by the command line, and nobody is asked for an approval.
 func TestServeReadOnly(t *testing.T) {
 	s := newServed(t, todoFiles)
-	proposal := obj{"threadId": s.thread(), "input": "see", "patch": change, "sandboxPolicy": obj{"type": "read-only"}}
+	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch, "sandboxPolicy": obj{"type": "read-only"}}
 	id := s.turn(proposal)
 	s.refused(codeInternal, "Apply failed: the sandbox is read-only", "apply/execute", obj{"transactionId": id})
 	if said := s.must("transaction/get", obj{"transactionId": id}); fmt.Sprint(said["pendingApprovals"]) != "[]" {
@@ -180,7 +180,7 @@ func TestServePaths(t *testing.T) {
 		"", "thread_1", "thread?", "thread?cwd=.", "thread?root=.", "thread?root=.&cwd=.", "thread?cwd=.&root=..", "thread?cwd=.&root=.git", "thread?cwd=..&root=.",
 		"thread?cwd=out&root=out", "thread?cwd=.&root=.&x=1", "thread?cwd=%2e&root=.", "thread?cwd=.&root=.&root=.", "thread?cwd=.&root=%2Ftmp", "thread?%zz",
 	} {
-		s.refused(codeParams, "", "turn/start", obj{"threadId": id, "input": "see", "patch": change})
+		s.refused(codeParams, "", "turn/start", obj{"threadId": id, "input": "see", "patch": seePatch})
 	}
 	if got := s.must("thread/start", obj{"workspaceRoots": []string{link, s.repo}}); got["threadId"] != "thread?cwd=.&root=." || got["cwd"] != s.top() {
 		t.Errorf("through a link: %v", got)
@@ -190,7 +190,7 @@ func TestServePaths(t *testing.T) {
 		t.Errorf("the threads are %v", got)
 	}
 	s.stop() // the id says it all
-	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "patch": change})
+	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "patch": seePatch})
 	s.refused(codeParams, "is outside of where this turn may write", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO"})
 	s.refused(codeParams, "", "turn/start", obj{"threadId": sub, "input": "see", "needle": "TODO", "targetFiles": []string{"../../x"}})
 	s.refused(codeParams, "absolute path", "turn/start", obj{"threadId": "thread?cwd=.&root=.", "input": "see", "needle": "TODO", "targetFiles": []string{"/a.go"}})
@@ -203,25 +203,25 @@ func TestServeTurns(t *testing.T) {
 	thread := s.thread()
 	for message, more := range map[string]obj{
 		"either what params.needle":          {},
-		"either what params.needle or":       {"needle": "x", "patch": change},
-		"belong to params.needle":            {"patch": change, "targetFiles": []string{"c.txt"}},
+		"either what params.needle or":       {"needle": "x", "patch": seePatch},
+		"belong to params.needle":            {"patch": seePatch, "targetFiles": []string{"c.txt"}},
 		"the patch is empty":                 {"patch": "\n"},
-		"does not apply":                     {"patch": strings.Replace(change, "-c\n", "-d\n", 1)},
-		`type is "read-write"`:               {"patch": change, "sandboxPolicy": obj{"type": "read-write"}},
-		`type is "danger-full-access"`:       {"patch": change, "sandboxPolicy": obj{"type": "danger-full-access"}},
-		`type is ""`:                         {"patch": change, "sandboxPolicy": obj{"type": ""}},
-		"sandboxPolicy must be an object":    {"patch": change, "sandboxPolicy": "read-only"},
-		"sandboxPolicy.type is missing":      {"patch": change, "sandboxPolicy": obj{}},
-		"network_access":                     {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "network_access": true}},
-		"is not in the repository":           {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"/"}}},
-		"outside of where this turn":         {"patch": change, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"sub"}}},
-		"it says required 1, local true":     {"patch": change, "approvalPolicy": obj{"required": 0}},
-		"the Policy's to say":                {"patch": change, "approvalPolicy": obj{"required": 2}},
-		"is the Policy's to say":             {"patch": change, "approvalPolicy": obj{"local": false}},
-		`has no member "type"`:               {"patch": change, "approvalPolicy": obj{"type": "never"}},
-		`params has no member "Patch"`:       {"Patch": change},
-		"params.trace: line 2: not a JSON":   {"patch": change, "trace": "{\"tool\":\"x\"}\n[]\n"},
-		`params.trace: line 1: a step of th`: {"patch": change, "trace": "{}"},
+		"does not apply":                     {"patch": strings.Replace(seePatch, "-c\n", "-d\n", 1)},
+		`type is "read-write"`:               {"patch": seePatch, "sandboxPolicy": obj{"type": "read-write"}},
+		`type is "danger-full-access"`:       {"patch": seePatch, "sandboxPolicy": obj{"type": "danger-full-access"}},
+		`type is ""`:                         {"patch": seePatch, "sandboxPolicy": obj{"type": ""}},
+		"sandboxPolicy must be an object":    {"patch": seePatch, "sandboxPolicy": "read-only"},
+		"sandboxPolicy.type is missing":      {"patch": seePatch, "sandboxPolicy": obj{}},
+		"network_access":                     {"patch": seePatch, "sandboxPolicy": obj{"type": "workspace-write", "network_access": true}},
+		"is not in the repository":           {"patch": seePatch, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"/"}}},
+		"outside of where this turn":         {"patch": seePatch, "sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"sub"}}},
+		"it says required 1, local true":     {"patch": seePatch, "approvalPolicy": obj{"required": 0}},
+		"the Policy's to say":                {"patch": seePatch, "approvalPolicy": obj{"required": 2}},
+		"is the Policy's to say":             {"patch": seePatch, "approvalPolicy": obj{"local": false}},
+		`has no member "type"`:               {"patch": seePatch, "approvalPolicy": obj{"type": "never"}},
+		`params has no member "Patch"`:       {"Patch": seePatch},
+		"params.trace: line 2: not a JSON":   {"patch": seePatch, "trace": "{\"tool\":\"x\"}\n[]\n"},
+		`params.trace: line 1: a step of th`: {"patch": seePatch, "trace": "{}"},
 	} {
 		params := obj{"threadId": thread, "input": "see"}
 		for name, value := range more {
@@ -230,7 +230,7 @@ func TestServeTurns(t *testing.T) {
 		s.refused(codeParams, message, "turn/start", params)
 	}
 	s.turn(obj{
-		"threadId": thread, "input": "see", "patch": change, "approvalPolicy": obj{"required": 1, "local": true}, "targetFiles": nil,
+		"threadId": thread, "input": "see", "patch": seePatch, "approvalPolicy": obj{"required": 1, "local": true}, "targetFiles": nil,
 		"sandboxPolicy": obj{"type": "workspace-write", "writable_roots": []string{"."}, "network_access": false},
 	})
 	if s.validLedger() != 1 {
@@ -249,7 +249,7 @@ func TestServeUnknown(t *testing.T) {
 			s.refused(codeParams, message, method, more)
 		}
 	}
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.refused(codeParams, "has no turn turn_2", "turn/get", obj{"transactionId": id, "turnId": "turn_2"})
 	s.refused(codeParams, `params.decision is "yes"`, "approval/respond", obj{"transactionId": id, "approvalRequestId": "req_1", "decision": "yes"})
 	s.refused(-32601, "Method not found: apply/now", "apply/now", obj{"transactionId": id})
@@ -258,7 +258,7 @@ func TestServeUnknown(t *testing.T) {
 // A client that comes back is told what it missed, once.
 func TestServeResume(t *testing.T) {
 	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.stop()
 	s.run(0, "approve", id) // by another program meanwhile
 	seen := len(s.events)
@@ -280,7 +280,7 @@ func TestServeResume(t *testing.T) {
 // A failed apply says so, and can be tried again.
 func TestServeApplyFails(t *testing.T) {
 	s := newServed(t, todoFiles)
-	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")
 	s.write("c.txt", "mine\n")
 	s.refused(codeInternal, "Apply failed: 1 file has uncommitted changes: c.txt", "apply/execute", obj{"transactionId": id})

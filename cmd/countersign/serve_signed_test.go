@@ -24,7 +24,7 @@ func signedServed(t *testing.T) (s *served, id string, statement signed.Statemen
 	s = newServed(t, map[string]string{
 		"c.txt": "c\n", ".github/countersign.yml": signOnly, "keys": "ada@localhost " + adasKey.Public + "\nbob@localhost " + signedtest.Ed25519(2).Public + "\n",
 	})
-	id = s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	id = s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	if got := s.apply(id)["pendingApprovals"].([]any); len(got) != 2 {
 		t.Fatalf("it asks for %v", got)
 	}
@@ -135,7 +135,7 @@ func TestT73ServeSignedAgain(t *testing.T) {
 	s, id, statement := signedServed(t)
 	line := approval.SignedLine(adasKey.Signs(statement))
 	s.must("tx/close", obj{"transactionId": id})
-	again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": change})
+	again := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.apply(again)
 	s.refused(codeParams, "another transaction", "approval/respond", obj{"transactionId": again, "approvalRequestId": "req_1", "decision": "approve", "signature": line})
 	denial := s.statement(again, ledger.Deny)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -75,13 +77,13 @@ func (s *served) start() {
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	s.in, s.out, s.ended, s.errs = toServer, bufio.NewReaderSize(fromServer, 1<<20), make(chan int, 1), &lockedBuffer{}
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", s.repo, "serve", "--stdio"}, s.flags...), Stdin: in, Stdout: out, Stderr: s.errs,
 		Getenv: func(name string) string { return s.vars[name] }, Now: func() time.Time { return serveTime }, Entropy: s.entropy,
 	}
 	ended := s.ended
 	go func() {
-		code := app.Main()
+		code := Main(app)
 		out.Close()
 		in.Close()
 		ended <- code

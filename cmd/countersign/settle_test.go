@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -138,7 +140,7 @@ func (h *hub) now() time.Time {
 func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 	h.Helper()
 	var out, errs bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", h.dir}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return h.env[name] }, Now: h.now, Entropy: rand.Reader,
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -148,7 +150,7 @@ func (h *hub) run(args ...string) (code int, stdout, stderr string) {
 			return nil
 		},
 	}
-	code = app.Main()
+	code = Main(app)
 	if testing.Verbose() {
 		h.Logf("countersign %s: %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -103,11 +105,11 @@ func BenchmarkSimulate(b *testing.B) {
 	}
 	for b.Loop() {
 		var out, errs bytes.Buffer
-		app := App{
+		app := console.Process{
 			Args: []string{"-C", dir, "policy", "simulate", "--policy", name, "--cache", cache, "--json"}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 			Getenv: func(string) string { return "" }, Now: time.Now, Entropy: rand.Reader,
 		}
-		if code := app.Main(); code != 0 {
+		if code := Main(app); code != 0 {
 			b.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		if !strings.Contains(out.String(), `"counts":{"asks_less":0,"asks_more":150,"blocked":0,"lets_through":0,"none":0,"unknown":850}`) {

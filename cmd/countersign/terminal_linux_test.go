@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
@@ -97,7 +99,7 @@ func (p *pseudoTerminal) awaits(text string) {
 // it printed on stdout, which is a file.
 func (p *pseudoTerminal) starts(dir string, env map[string]string, args ...string) func() (int, string) {
 	var out bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", dir}, args...), Stdin: p.inner, Stdout: &out, Stderr: p.inner, Now: time.Now, Entropy: rand.Reader,
 		Getenv: func(name string) string { return env[name] },
 	}
@@ -105,7 +107,7 @@ func (p *pseudoTerminal) starts(dir string, env map[string]string, args ...strin
 		app.EmptyInput = func(*os.File) error { return unix.EIO }
 	}
 	done := make(chan int, 1)
-	go func() { done <- app.Main() }()
+	go func() { done <- Main(app) }()
 	return func() (int, string) {
 		p.t.Helper()
 		select {
@@ -242,11 +244,11 @@ func TestT71Terminal(t *testing.T) {
 	p.types("\n")
 	ended()
 	for _, args := range [][]string{{"diff"}, {"diff", "--json"}, {"log", "--json"}, {"show", "--json"}, {"review", "--patch", file, "--dry-run"}} {
-		app := App{
+		app := console.Process{
 			Args: append([]string{"-C", s.repo}, args...), Stdin: strings.NewReader(""), Stdout: p.inner, Stderr: p.inner, Now: time.Now, Entropy: rand.Reader,
 			Getenv: func(string) string { return "" },
 		}
-		if code := app.Main(); code != 0 {
+		if code := Main(app); code != 0 {
 			t.Errorf("%s: exit %d", args, code)
 		}
 	}

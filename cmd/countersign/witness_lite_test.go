@@ -23,6 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
@@ -233,13 +235,13 @@ func (b *bench) repository(name string) string {
 func (b *bench) run(in string, want int, args ...string) string {
 	b.t.Helper()
 	var out bytes.Buffer
-	app := App{
+	app := console.Process{
 		Args: append([]string{"-C", in, "--sign-key", b.key}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
 		Getenv: func(name string) string {
 			return map[string]string{"HOME": b.dir, "GIT_CONFIG_NOSYSTEM": "1", "USER": "me"}[name]
 		}, Now: func() time.Time { return time.Now().Add(b.ahead) }, Entropy: rand.Reader,
 	}
-	if code := app.Main(); code != want {
+	if code := Main(app); code != want {
 		b.t.Fatalf("%v: exit code %d\n%s", args, code, out.String())
 	}
 	return out.String()

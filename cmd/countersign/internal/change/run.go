@@ -1,0 +1,233 @@
+// Package change has the commands that take a change from its patch to the files: run, review, propose, apply, validate, checks.
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+)
+
+// Commands are those that take a change from its patch to the files.
+func Commands(c *console.Console) []*cobra.Command {
+	return []*cobra.Command{runCommand(c), reviewCommand(c), proposeCommand(c), applyCommand(c), validateCommand(c), checksCommand(c)}
+}
+
+func runCommand(a *console.Console) *cobra.Command {
+	var f ReviewFlags
+	var to session.TargetFlags
+	var c session.CheckFlags
+	var all allFlags
+	var commit bool
+	cmd := &cobra.Command{
+		Use:   "run [FILE | TX [--patch FILE] | --all]",
+		Short: "Take a patch through review, gate, apply and validate",
+		Long: `run takes the patch in a file, or a transaction that is under way, as far as its approvals allow.
+In a terminal it shows the risks and the diff and asks, as approve does. Elsewhere it stops at
+the gate with exit code 4 and says which command records the approval. A transaction with --patch is
+that one, whose patch the ledger has only without its secrets.
+
+With --all every open transaction goes as far as its approvals allow; nothing is asked. A
+failure of one does not stop the others, and the exit code is that of the worst.`,
+		Example: `  countersign run fix.patch
+  countersign run tx_01J --json
+  countersign run --all --since 7d`,
+		Args: cli.UpToOne,
+		RunE: a.Does(func(cmd *cobra.Command, args []string) (done console.Outcome, err error) {
+			if args, err = takeFile(cmd.Context(), a, &f, args); err != nil {
+				return done, err
+			}
+			file, err := f.patchOf(args)
+			if err != nil {
+				return done, err
+			}
+			if len(f.given()) == 0 && f.summary != "" {
+				return done, &cli.UsageError{Message: "--summary belongs to a new proposal, and none was given", Hint: "name one with --patch FILE"}
+			}
+			o, err := to.Options(false)
+			if err != nil {
+				return done, err
+			}
+			switch {
+			case f.as == "each":
+				return done, &cli.UsageError{Message: "run takes one change, and --as each makes several", Hint: strings.Join(f.words("review", "each"), " ")}
+			case commit && (all.all || o.To != "" && o.To != policy.ToWorktree):
+				return done, &cli.UsageError{Message: "--commit commits what was applied to the working tree, of one change", Hint: "leave out --to and --all"}
+			case commit:
+				o.To = policy.ToWorktree
+			}
+			if err := all.check(append(f.given(), args...)); err != nil {
+				return done, err
+			}
+			if all.all {
+				return done, runAll(cmd.Context(), a, all, c, o)
+			}
+			if f.suggestion != "" {
+				a.ShareLedger()
+			}
+			s, err := c.Open(cmd.Context(), a, args, file)
+			if err != nil {
+				return done, err
+			}
+			if commit {
+				o.Checkout = s.Repo
+			}
+			return run(cmd.Context(), s, f, o, args)
+		}),
+	}
+	f.Add(cmd)
+	to.Add(cmd)
+	c.Add(cmd)
+	all.add(cmd)
+	cmd.Flags().BoolVar(&commit, "commit", false, "apply to the working tree, and commit exactly that on the branch that is checked out")
+	return cmd
+}
+
+// run takes one transaction as far as its approvals allow, a new one for a patch;
+// the person at the terminal is asked in between.
+func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.ApplyOptions, args []string) (console.Outcome, error) {
+	opens, err := runOpens(ctx, s, o, f, args)
+	if err != nil {
+		return console.Outcome{}, err
+	}
+	id := ""
+	if opens {
+		if s, id, err = openPull(ctx, s.Console, f, args); err != nil {
+			return console.About(id), err
+		}
+		f, args = ReviewFlags{}, []string{id}
+	}
+	find := func() (string, error) {
+		_, id, err := s.Find(ctx, args, false)
+		return id, err
+	}
+	if f.to = o.To; len(args) == 0 && len(f.given()) > 0 {
+		done, err := propose(ctx, s, f)
+		if f.as = askSeveral(s.Console, err, f, false); f.as != "" {
+			done, err = propose(ctx, s, f)
+		}
+		if err != nil {
+			return console.About(done.ID), err
+		}
+		s, find = s.With(s.Runner.With(done.Learnt)), func() (string, error) { return done.ID, nil }
+	}
+	if id, err = find(); err != nil {
+		return console.Outcome{}, err
+	}
+	r := s.Runner
+	g, err := r.Gate(ctx, id)
+	decided := ""
+	if err == nil {
+		tip := g.Ledger.Tip
+		if g, err = askInRun(ctx, s, g, find); g.Ledger.Tip != tip {
+			decided = r.Decider.Login
+		}
+	}
+	if err != nil {
+		return console.About(id), err
+	}
+	out, stop := r.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: o})
+	s.Learn(out.Learnt)
+	if out.Applied != nil {
+		session.SayResumed(s.Console, out.Transaction().TransactionID, *out.Applied)
+	}
+	if opens && console.As[*pipeline.GateOnlyError](stop) { // approved, and merged by settle or a person
+		stop = nil
+	}
+	rep, err := s.ReportRun(ctx, out)
+	if err != nil {
+		return console.About(id), errors.Join(err, stop)
+	}
+	done, err := s.Tell(rep, decided)
+	return done, errors.Join(err, stop)
+}
+
+// runOpens reports whether what is run becomes a pull request: the Policy says so, no
+// flag says otherwise, and it is for none yet.
+func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, f ReviewFlags, args []string) (bool, error) {
+	if o.To != "" || f.suggestion != "" {
+		return false, nil
+	}
+	opens, err := s.NewSettler().OpensPulls(ctx)
+	if err != nil || !opens || len(args) == 0 && len(f.given()) > 0 {
+		return opens, err
+	}
+	snap, id, err := s.Find(ctx, args, false)
+	if err != nil {
+		return false, err
+	}
+	log, err := ledger.Read(snap.Tree, id)
+	return err == nil && pull.WaitsForNone(log), err
+}
+
+// askInRun asks the person at the terminal, where there is one, about what the gate
+// waits for and they can decide on. It returns the transaction that they were shown last.
+func askInRun(ctx context.Context, s *session.Session, g pipeline.Gated, find func() (string, error)) (pipeline.Gated, error) {
+	r, person := s.Runner, s.Person()
+	if person == nil || g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)) {
+		return g, nil
+	}
+	defer person.Close()
+	if r.Decider.ID == "" {
+		s.Say("not asked: %s; hint: %s", pipeline.ErrNobody, s.Typed(console.HintOf(pipeline.ErrNobody), g.Transaction().TransactionID))
+		return g, nil
+	}
+	ruling := pipeline.Ruling{Decision: ledger.Approve, Kind: "local"}
+	about, err := r.Asks(g, ruling)
+	if err != nil {
+		return g, nil // a decision that cannot be taken here, as where the Policy has none
+	}
+	about, refused, err := decide.Countable(ctx, r, g, about, ruling)
+	if err != nil {
+		return g, err
+	}
+	if len(about) == 0 {
+		for _, why := range refused {
+			s.Say("not asked: %s", why)
+		}
+		return g, nil
+	}
+	decided, _, err := decide.DecideHere(ctx, s, find, ruling, nil, person)
+	if errors.Is(err, console.ErrNotAsked) {
+		return g, nil
+	}
+	decide.SayUncounted(s.Console, decided)
+	return decided, err
+}
+
+// askSeveral asks the person at the terminal what several patches in a file are: "one"
+// change, or "each" a transaction, where that can be. It is "" where the error is about
+// something else, nobody is there, or the answer is neither.
+func askSeveral(c *console.Console, err error, f ReviewFlags, each bool) string {
+	var several *input.SeveralError
+	person := c.Person()
+	if !errors.As(err, &several) || person == nil {
+		return ""
+	}
+	defer person.Close()
+	question := fmt.Sprintf("%s holds %d patches. Propose them as one change? [y/N] ", console.InputName(f.patch), several.Number)
+	if each {
+		question = fmt.Sprintf("%s holds %d patches. Propose them as [o]ne change, or [e]ach as a transaction of its own? ", console.InputName(f.patch), several.Number)
+	}
+	answer, err := c.Answer(person, question)
+	switch answer = strings.ToLower(strings.TrimSpace(answer)); {
+	case err != nil || answer == "":
+	case each && strings.HasPrefix("each", answer):
+		return "each"
+	case each && strings.HasPrefix("one", answer) || !each && strings.HasPrefix("yes", answer):
+		return "one"
+	}
+	return ""
+}

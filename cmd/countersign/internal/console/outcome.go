@@ -1,0 +1,219 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/attributes"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/witness"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// As reports whether an error is one of a type.
+func As[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// is makes the question whether an error is another.
+func is(want error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, want) }
+}
+
+// ends makes the question whether an error says itself that the program ends with a code.
+func ends(code int) func(error) bool {
+	return func(err error) bool {
+		var own interface{ ExitCode() int }
+		return errors.As(err, &own) && own.ExitCode() == code
+	}
+}
+
+// exitCodes are the exit codes of errors, the first that fits. All others are of files, Git or the network: cli.ExitIO.
+var exitCodes = []struct {
+	code int
+	of   []func(error) bool
+}{
+	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},   // whatever else went wrong
+	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}},  // whatever that kept from
+	{cli.ExitRefused, []func(error) bool{As[*pull.BundleError]}}, // whatever is wrong with what it holds
+	{cli.ExitRefused, []func(error) bool{As[*cli.UsageError], As[*serve.RefusedError], As[*mcp.ArgumentError], ends(cli.ExitRefused)}},
+	{cli.ExitFailed, []func(error) bool{As[*mcp.PanicError], ends(cli.ExitFailed)}},
+	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
+	{cli.ExitPending, []func(error) bool{As[*pipeline.PendingError]}},
+	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
+	{cli.ExitIO, []func(error) bool{ // whatever they wrap
+		is(fault.Away),
+		As[*rest.Error], As[*conversation.ReadingError], As[*gitstore.PushError], As[*scaffold.TagsError],
+		As[*sigstore.FailedError],
+	}},
+	{cli.ExitFailed, []func(error) bool{
+		is(fault.Failed),
+		As[*pipeline.UnappliedError], As[*effect.UncommittedError], As[*ledger.CorruptError], As[*ledger.DamagedError], As[*gitstore.ConflictError],
+		As[*gitstore.NoParentError],
+		As[*gitstore.RollbackError], As[*witness.HistoryError], As[*gitstore.UnverifiedError], As[*pipeline.ChecksError],
+	}},
+	{cli.ExitRefused, []func(error) bool{
+		is(fault.Refused),
+		As[*pull.ClosedError], As[*scaffold.RefusedError], As[*sigstore.MissingError], As[*attest.UnsettledError],
+		As[*pipeline.GateOnlyError], As[*pipeline.SupersededError], As[*pipeline.LimitError],
+		As[*pipeline.ChangedError],
+		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],
+		As[*lookup.AmbiguousError],
+		As[*gitstore.AcceptError], As[*gitstore.NotInHistoryError], As[*gitstore.UnsignableError], As[*gitstore.UnsafeError], As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
+		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), As[*wire.HashError],
+		As[policy.Problems], As[*redact.FoundError], As[*reviewed.RedactedError], As[*seal.Error],
+		As[*sandbox.UnavailableError], As[*input.SeveralError], As[*input.FormatError], As[*input.InvalidError], As[*patch.Error],
+	}},
+}
+
+// CodeOf is the exit code of an error.
+func CodeOf(err error) int {
+	var exit *cli.ExitError
+	if errors.As(err, &exit) {
+		return exit.Code
+	}
+	for _, e := range exitCodes {
+		if slices.ContainsFunc(e.of, func(is func(error) bool) bool { return is(err) }) {
+			return e.code
+		}
+	}
+	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's
+		return cli.ExitRefused
+	}
+	return cli.ExitIO
+}
+
+// HintOf is what to do about an error, as the outermost one says that knows it; "" if none does. A hint is
+// one line: the very command to type, or a short sentence where there is none.
+func HintOf(err error) (hint string) {
+	switch e := err.(type) { //nolint:errorlint // its causes are asked below
+	case *cli.UsageError:
+		return e.Hint
+	case *input.SeveralError:
+		return "countersign review --patch " + report.ShellQuote(e.File) + " --as one  # or --as each: a transaction each"
+	case *effect.DirtyError:
+		if len(e.New) == 0 {
+			return "git stash"
+		}
+		return "git stash push --all -- " + report.Pathspecs(e.Files, "top") // what is ignored too, and nothing but these
+	case *code.UncommittableError:
+		switch {
+		case len(e.Staged) > 0:
+			return "git restore --staged -- " + report.Pathspecs(e.Staged, "top")
+		case len(e.Written) > 0:
+			return "git add -- " + report.Pathspecs(e.Written, "top")
+		case e.Lock != "":
+			return "rm -f " + report.ShellQuote(e.Lock) + "  # once no other git is at work"
+		}
+		return e.Hint
+	case *effect.UncommittedError:
+		if len(e.Unstaged) > 0 {
+			return "git restore --staged -- " + report.Pathspecs(e.Unstaged, "top")
+		}
+		return "git status"
+	case *pipeline.PendingError:
+		rep := report.Report{TransactionID: e.ID, Status: ledger.Awaiting, PullRequest: e.PullRequest, Verdict: &e.Verdict}
+		next := rep.Steps(report.ShortID(e.ID), plainly)[0]
+		if strings.HasPrefix(next.Type, "/") {
+			return next.For + ": " + next.Type
+		}
+		return next.Type
+	case interface{ Hint() string }:
+		hint = e.Hint()
+	}
+	if wrapped, is := err.(interface{ Unwrap() []error }); is && hint == "" {
+		for _, cause := range wrapped.Unwrap() {
+			if hint == "" {
+				hint = HintOf(cause)
+			}
+		}
+	}
+	if cause := errors.Unwrap(err); cause != nil && hint == "" {
+		hint = HintOf(cause)
+	}
+	switch {
+	case hint != "":
+	case strings.HasPrefix(err.Error(), "unknown command"): // cobra's
+		return "countersign --help"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who owns the file and its directory"
+	}
+	return hint
+}
+
+// plainly is the command line without the flags of a run, which typed adds.
+func plainly(args ...string) string { return "countersign " + strings.Join(args, " ") }
+
+// Typed is a hint as it is to be typed where this run was started: with the global flags that it was given, and with the
+// transaction that it was about, "" for none.
+func (c *Console) Typed(hint, id string) string {
+	dir := cmp.Or(c.Beside, c.Flags.Dir)
+	switch program, rest, _ := strings.Cut(hint, " "); {
+	case c.Cloned != "": // there is no clone to type it in
+	case program == "countersign" && !strings.HasPrefix(rest, "-"):
+		about := " "
+		if id != "" {
+			about = " " + report.ShortID(id) + " "
+		}
+		name, more, _ := strings.Cut(strings.Replace(rest+" ", " TX ", about, 1), " ")
+		return strings.TrimSpace(c.Again(name, more))
+	case program == "git" && dir != "." && !strings.Contains(rest, "--global"):
+		return "git -C " + report.ShellQuote(dir) + " " + rest
+	}
+	return hint
+}
+
+// Worst joins errors that say different things, as the one with the exit code of
+// the worst.
+func (a *Console) Worst(errs []error) error {
+	worst, code := -1, 0
+	var unlike []error
+	for _, err := range errs {
+		c := CodeOf(err)
+		rank := 2
+		switch c {
+		case cli.ExitPending:
+			rank = 0
+		case cli.ExitDenied:
+			rank = 1
+		}
+		if rank > worst {
+			worst, code = rank, c
+		}
+		if !slices.ContainsFunc(unlike, func(o error) bool { return o.Error() == err.Error() }) {
+			unlike = append(unlike, err)
+		}
+	}
+	if code == 0 {
+		return nil
+	}
+	return &cli.ExitError{Code: code, Err: errors.Join(unlike...)}
+}

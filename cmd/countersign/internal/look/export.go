@@ -1,0 +1,123 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func exportCommand(c *console.Console) *cobra.Command {
+	var out string
+	var asPack bool
+	cmd := &cobra.Command{
+		Use:   "export [TX] --out DIR",
+		Short: "Write a transaction to a plain directory, to send or to check elsewhere",
+		Example: "  countersign export tx_01J --out evidence && countersign validate --dir evidence\n" +
+			"  countersign export tx_01J --pack --out pack && countersign pack apply --pack pack --target elsewhere",
+		Args: cli.UpToOne,
+		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
+			return export(cmd.Context(), c, args, out, asPack)
+		}),
+	}
+	cmd.Flags().BoolVar(&asPack, "pack", false, "write the change alone, as a patch.json for APPLY_SPEC's tools")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "`DIR` to make; it must not exist or be empty")
+	return cmd
+}
+
+func export(ctx context.Context, c *console.Console, args []string, out string, asPack bool) (console.Outcome, error) {
+	if out == "" {
+		return console.Outcome{}, &cli.UsageError{Message: "no directory given", Hint: "name a new one with --out DIR"}
+	}
+	s, snap, id, err := session.OpenOne(ctx, c, args, true)
+	if err != nil {
+		return console.Outcome{}, err
+	}
+	dir, err := exportedFiles(ctx, s.Runner, snap, id, asPack)
+	if err != nil {
+		return console.About(id), err
+	}
+	if entries, err := os.ReadDir(c.Path(out)); err == nil && len(entries) > 0 {
+		return console.About(id), &cli.UsageError{Message: report.Clean(out) + " is not empty", Hint: "name a new directory with --out DIR"}
+	}
+	if err := writeTree(c.Path(out), dir); err != nil {
+		return console.About(id), console.FileError(report.Clean(out), err)
+	}
+	return console.About(id), c.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n")
+}
+
+// exportedFiles are the transaction's directory, or a pack made of its change.
+func exportedFiles(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string, asPack bool) (map[string][]byte, error) {
+	if asPack {
+		line, err := packFor(ctx, r, snap, id)
+		return map[string][]byte{"patch.json": line}, err
+	}
+	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[name], err = fs.ReadFile(dir, name)
+		return err
+	})
+	return files, err
+}
+
+// writeTree writes files below a directory. Names come from the ledger, so
+// they are written through an os.Root.
+func writeTree(out string, files map[string][]byte) error {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(out)
+	if err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err = root.MkdirAll(path.Dir(name), 0o777); err == nil {
+			err = root.WriteFile(name, data, 0o666)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, root.Close())
+}
+
+// packFor writes a transaction's change as a patch.json that another
+// implementation of APPLY_SPEC can verify and apply to the base commit's files.
+// A change that the format cannot express (content that is not UTF-8, an
+// executable bit) is a *patch.Error.
+func packFor(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) ([]byte, error) {
+	log, err := ledger.Read(snap.Tree, id)
+	if err != nil {
+		return nil, err
+	}
+	tx := log.Transaction()
+	set, err := r.Source().On(ctx, snap.Tree, tx, tx.Pointers.Proposal.BaseCommit)
+	if err != nil {
+		return nil, err
+	}
+	src := tx.Pointers.Proposal.Source()
+	p, err := pack.Of(set, src.ProposalID, src.ProposalHash)
+	if err != nil {
+		return nil, err
+	}
+	return p.Line()
+}

@@ -1,0 +1,132 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/html"
+)
+
+func reportCommand(c *console.Console) *cobra.Command {
+	var asHTML, redact bool
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report [TX]",
+		Short: "Report a transaction as Markdown, or as one HTML file to attach to a ticket",
+		Example: "  countersign report tx_01J\n" +
+			"  countersign report tx_01J --html --out change.html",
+		Args: cli.UpToOne,
+		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
+			switch {
+			case asHTML:
+				return reportHTML(cmd.Context(), c, args, out, redact)
+			case out != "" || redact:
+				return console.Outcome{}, &cli.UsageError{Message: "--out and --redact are of an HTML file", Hint: "add --html"}
+			}
+			return reportMarkdown(cmd.Context(), c, args)
+		}),
+	}
+	cmd.Flags().BoolVar(&asHTML, "html", false, "write an HTML file that needs nothing else: no script, no other file")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write with --html, else the id with .html")
+	cmd.Flags().BoolVar(&redact, "redact", false, "with --html, leave out the diff and what commands printed")
+	return cmd
+}
+
+func reportMarkdown(ctx context.Context, c *console.Console, args []string) (console.Outcome, error) {
+	s, snap, id, err := session.OpenOne(ctx, c, args, true)
+	if err != nil {
+		return console.Outcome{}, err
+	}
+	g, err := s.Runner.History(ctx, snap, id)
+	if err != nil {
+		return console.About(id), err
+	}
+	rep, err := s.Report(ctx, g)
+	if err == nil {
+		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
+	}
+	switch {
+	case err != nil:
+		return console.About(id), err
+	case c.Flags.JSON:
+		return console.About(id), c.PrintJSON(rep)
+	}
+	return console.About(id), c.Print(rep.Markdown())
+}
+
+// reportHTML writes the page of a transaction. One whose record does not verify has a page as
+// well, with the findings on top; the error is the first of them.
+func reportHTML(ctx context.Context, c *console.Console, args []string, out string, redact bool) (console.Outcome, error) {
+	s, snap, id, err := session.OpenOne(ctx, c, args, true)
+	if err != nil {
+		return console.Outcome{}, err
+	}
+	return console.About(id), writeHTML(s, snap, id, out, redact)
+}
+
+func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact bool) error {
+	if out == "" {
+		out = id + ".html"
+	}
+	var reader html.Reader
+	t, err := readPage(&reader, snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	_, found, err := approval.CheckRecord(snap.Tree, id)
+	if err != nil {
+		return err
+	}
+	for _, v := range found {
+		t = t.With(history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
+	}
+	o := html.Options{Alone: true, LedgerRef: s.Flags.LedgerRef, LedgerCommit: snap.Tip, Links: s.Links()}
+	_, o.Elsewhere = s.KeptAt(snap.Tip)
+	masked := func(diff []byte) bool { return s.Finder().RedactDiff(diff).String() != string(diff) }
+	o.Redact = redact || masked(t.Patch())
+	if n := len(t.Supersedes); n > 0 {
+		if earlier, err := readPage(&reader, snap.Tree, t.Supersedes[n-1]); err == nil {
+			o.Earlier = &earlier
+			o.Redact = o.Redact || masked(earlier.Patch()) // the page has what the two differ in
+		}
+	}
+	if o.Redact && !redact {
+		s.Say("the diff is left out: it has what looks like a secret")
+	}
+	var page strings.Builder
+	if err := t.Write(&page, o); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.Path(out), []byte(page.String()), 0o666); err != nil {
+		return console.FileError(report.Clean(out), err)
+	}
+	if err := s.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n"); err != nil || t.Sound() {
+		return err
+	}
+	f := t.Findings[0]
+	return &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", f.RuleID, f.Path, f.Message)}
+}
+
+func readPage(reader *html.Reader, tree fs.FS, id string) (html.Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return html.Transaction{}, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return html.Transaction{}, err
+	}
+	return reader.Read(dir, id)
+}

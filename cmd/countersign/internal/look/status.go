@@ -1,0 +1,90 @@
+package look
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report"
+)
+
+func statusCommand(c *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say what waits, and what to type", Args: cli.NoArgs,
+		Example: "  countersign status\n  countersign status --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return Status(cmd.Context(), c) },
+	}
+}
+
+// Status shows what is open, and the commands that take it on.
+func Status(ctx context.Context, c *console.Console) error {
+	s, err := session.Open(c)
+	if err != nil {
+		return err
+	}
+	r := s.Runner
+	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return err
+	}
+	open, err := lookup.Open(snap.Tree)
+	if err != nil {
+		return err
+	}
+	rows, err := s.Listing(ctx, snap, open, r.History)
+	if err != nil {
+		return err
+	}
+	at := map[state.State][]string{}
+	for _, row := range rows {
+		at[row.State] = append(at[row.State], row.TransactionID)
+	}
+	if c.Flags.JSON {
+		return c.PrintJSON(console.Document{"transactions": report.Documents(rows), "more": false})
+	}
+	var steps []report.Step
+	for _, all := range []struct {
+		of      state.State
+		command []string
+		what    string
+	}{
+		{state.Waits, []string{"approve"}, "shows what waits and asks"}, {state.Approved, []string{"run", "--all"}, "applies what is approved"},
+		{state.Unchecked, []string{"run", "--all"}, "checks what was applied"},
+		{state.CheckFailed, []string{"run", "--all"}, "tries again where a check failed"},
+	} {
+		switch ids := at[all.of]; {
+		case len(ids) == 1:
+			next, err := stepsOf(ctx, s, snap, ids[0])
+			if err != nil {
+				return err
+			}
+			steps = append(steps, next[:min(1, len(next))]...)
+		case len(ids) > 1:
+			steps = append(steps, report.Step{Type: c.Again(all.command...), For: all.what})
+		}
+	}
+	shown, _ := report.Fit(rows, math.MaxInt)
+	text := report.Screen(shown, c.Now(), c.Columns(), s.Style()) + report.StepLines(steps)
+	if len(rows) == 0 {
+		text = "Nothing waits.\n" + report.StepLines([]report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}})
+	}
+	return s.Long(c.Redact(text))
+}
+
+// stepsOf are the next steps of one transaction.
+func stepsOf(ctx context.Context, s *session.Session, snap writing.Snapshot, id string) ([]report.Step, error) {
+	g, err := s.Runner.History(ctx, snap, id)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := s.Report(ctx, g)
+	return rep.Steps(report.ShortID(id), s.Again), err
+}

@@ -1,0 +1,270 @@
+package proofs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// audited is what audit --json prints.
+type audited struct {
+	audit.Result
+	Branch *explain.Branch `json:"branch,omitempty"`
+	Online *online.Result  `json:"online,omitempty"`
+}
+
+// text is it as a person reads it. first says that nothing was known of
+// the ledger before, and signatures that they were verified.
+func (d audited) text(ref string, first, signatures bool, s report.Style) string {
+	text := report.Audit(d.Result, ref, first, signatures, s)
+	if d.Branch != nil {
+		text += report.Branch(*d.Branch, s)
+	}
+	if d.Online != nil {
+		text += report.Online(*d.Online, s)
+	}
+	return text
+}
+
+// A BranchError is a branch with commits that nothing accounts for.
+type BranchError struct {
+	branch string
+	n      int
+	first  string // of the commits
+}
+
+func (e *BranchError) Error() string {
+	return fmt.Sprintf("%s has %s that nothing accounts for", e.branch, report.Counted(e.n, "commit"))
+}
+
+// ExitCode is what the program then ends with.
+func (*BranchError) ExitCode() int { return cli.ExitFailed }
+
+func (e *BranchError) Hint() string { return "countersign audit --commit " + e.first }
+
+// explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
+// all that was judged, and what of it is listed. The audit read the ledger through the clock.
+func explainBranch(ctx context.Context, s *session.Session, tip string, clock *explain.Clock, f AuditFlags) (r explain.Result, list *explain.Branch, err error) {
+	snap, err := s.Local.At(ctx, tip)
+	if err != nil {
+		return r, nil, err
+	}
+	since, err := readSince(ctx, s.Console, s.Repo, f.Since)
+	if err != nil {
+		return r, nil, err
+	}
+	j, err := OpenJudge(ctx, s, snap.Tree, clock, f.atLeast)
+	if err != nil {
+		return r, nil, err
+	}
+	branch, err := s.Repo.BranchTip(ctx, f.Branch)
+	if err != nil {
+		return r, nil, err
+	}
+	if r, _, err = j.branch(ctx, branch, since.commit); err != nil {
+		return r, nil, err
+	}
+	listed, shown := r.After(0), j.Index.First
+	switch {
+	case since.commit != "":
+		shown = since.commit
+		listed, err = commitsSince(ctx, s.Repo, branch, since.commit)
+	case !since.at.IsZero():
+		n := j.Index.Before(r.Chain, since.at)
+		if listed = r.After(n); n > 0 {
+			shown = r.Chain[n-1].ID
+		}
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	b := r.List(f.Branch, shown, listed)
+	r.Forget()
+	return r, &b, nil
+}
+
+// A BranchJudge judges branches of a repository by a ledger, each once. policy is the commit of the
+// default branch that the Policy is read from.
+type BranchJudge struct {
+	explain.Options
+	Repo   *gitstore.Repo
+	policy string
+	judged map[string]explain.Result // by tip
+}
+
+// OpenJudge reads what a ledger says of commits.
+func OpenJudge(ctx context.Context, s *session.Session, tree fs.FS, clock *explain.Clock, atLeast string) (j BranchJudge, err error) {
+	j = BranchJudge{Options: explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, Repo: s.Repo, judged: map[string]explain.Result{}}
+	if j.Index, err = explain.NewIndex(tree, clock); err != nil {
+		return j, err
+	}
+	j.policy, err = session.PolicyCommit(ctx, s.Console, s.Repo)
+	return j, err
+}
+
+// branch judges the commits that a branch at a commit has since the ledger began, or since a
+// commit before that. What is judged does not depend on what is listed: a change that was
+// approved once is not approved again because its first commit is not asked about.
+func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.Result, all []history.BranchCommit, err error) {
+	from := j.Index.First
+	if since != "" && from != "" {
+		earlier, err := j.Repo.Descends(ctx, from, since)
+		if err != nil {
+			return r, nil, err
+		}
+		if earlier {
+			from = since
+		}
+	}
+	if all, err = j.Repo.CommitsBetween(ctx, from, tip); err != nil {
+		return r, nil, err
+	}
+	if j.Default, err = j.main(ctx, from, tip, all); err != nil {
+		return r, nil, err
+	}
+	r, err = explain.Run(ctx, j.Options, all)
+	return r, all, err
+}
+
+// main are the commits of the default branch since one, which are known already if they are
+// those of a tip.
+func (j BranchJudge) main(ctx context.Context, from, tip string, all []history.BranchCommit) ([]string, error) {
+	if j.policy != tip {
+		var err error
+		if all, err = j.Repo.CommitsBetween(ctx, from, j.policy); err != nil {
+			return nil, err
+		}
+	}
+	return firstParents(all, j.policy), nil
+}
+
+// firstParents are the commits of a branch by first parents, oldest first, with the one before
+// the first of some commits.
+func firstParents(commits []history.BranchCommit, tip string) []string {
+	parents := map[string][]string{}
+	for _, c := range commits {
+		parents[c.ID] = c.Parents
+	}
+	out := []string{tip}
+	for len(parents[tip]) > 0 {
+		tip = parents[tip][0]
+		out = append(out, tip)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Commit says what accounts for one commit, or for all that changed between two: by the
+// history of the default branch where that has it, else of a branch that is named, "" for the
+// commit's own. Where the history is cut off, it is not known what was used before.
+func (j BranchJudge) Commit(ctx context.Context, from, to, branch string) (e explain.Explanation, err error) {
+	parent, err := j.Repo.FirstParent(ctx, to)
+	if err != nil {
+		return e, err
+	}
+	var r explain.Result
+	once := explain.First
+	if from == parent {
+		tip, err := j.tipWith(ctx, to, branch)
+		known := false
+		if r, known = j.judged[tip]; err == nil && !known {
+			if r, _, err = j.branch(ctx, tip, ""); err == nil {
+				j.judged[tip] = r
+			}
+		}
+		if err != nil && !errors.As(err, new(*gitstore.CutOffError)) {
+			return e, err
+		}
+		if err != nil {
+			once = explain.Unknown
+		}
+	}
+	if from != parent || once == explain.Unknown {
+		all, err := j.Repo.CommitsBetween(ctx, j.Index.First, from)
+		if err == nil {
+			j.Default, err = j.main(ctx, j.Index.First, from, all)
+		}
+		switch {
+		case errors.As(err, new(*gitstore.CutOffError)):
+			once, all, j.Default = explain.Unknown, nil, []string{j.policy}
+			if on, err := j.Repo.Descends(ctx, j.policy, from); err == nil && on {
+				j.Default = []string{from, j.policy}
+			}
+		case err != nil:
+			return e, err
+		}
+		if r, err = explain.Run(ctx, j.Options, explain.Between(all, from, to)); err != nil {
+			return e, err
+		}
+	}
+	e = explain.Explanation{From: from, Commit: to, Code: explain.NothingKnown, Reason: "is from before the oldest transaction", Transactions: []explain.Claim{}, Uncovered: []explain.Lines{}}
+	if r.Has(to) {
+		if e, err = r.Commit(ctx, to); err != nil {
+			return e, err
+		}
+	}
+	if e.Once != "" {
+		e.Once = once
+	}
+	e.Tree, err = j.Repo.TreeID(ctx, to)
+	return e, err
+}
+
+// tipWith is the tip of the branch by which a commit is judged.
+func (j BranchJudge) tipWith(ctx context.Context, commit, branch string) (string, error) {
+	tips := []string{j.policy}
+	if branch != "" {
+		tip, err := j.Repo.BranchTip(ctx, branch)
+		if err != nil {
+			return "", err
+		}
+		tips = append([]string{tip}, tips...)
+	}
+	for _, tip := range tips {
+		if has, err := j.Repo.Descends(ctx, tip, commit); err != nil || has {
+			return tip, err
+		}
+	}
+	return commit, nil
+}
+
+func commitsSince(ctx context.Context, repo *gitstore.Repo, tip, since string) (func(string) bool, error) {
+	late := map[string]bool{}
+	all, err := repo.CommitsBetween(ctx, since, tip)
+	for _, c := range all {
+		late[c.ID] = true
+	}
+	return func(id string) bool { return late[id] }, err
+}
+
+// since is what --since says: a commit, or a time; neither where it was not given.
+type since struct {
+	commit string
+	at     time.Time
+}
+
+// readSince reads a commit, a day in UTC, a time of RFC 3339, or an age in days or weeks.
+func readSince(ctx context.Context, c *console.Console, repo *gitstore.Repo, text string) (since, error) {
+	if text == "" {
+		return since{}, nil
+	}
+	if at, ok := c.ReadWhen(text); ok {
+		return since{at: at}, nil
+	}
+	commit, err := session.CodeCommit(ctx, repo, text)
+	return since{commit: commit}, err
+}

@@ -1,0 +1,294 @@
+package proofs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/workpaper"
+)
+
+type evidenceFlags struct {
+	from, to, branch, repos, cache, csv, out, atLeast string
+	installed                                         bool
+}
+
+func evidenceCommand(c *console.Console) *cobra.Command {
+	var f evidenceFlags
+	cmd := &cobra.Command{
+		Use:   "evidence",
+		Short: "List the changes of a period: who proposed, who approved",
+		Long: `evidence lists each change that came to a branch in a period, as an auditor asks for it: who
+proposed it, who approved it, whether these were others, and which checks ran. What is not as it should be
+stands first. It audits the ledger before; of one that does not verify it says nothing else.
+
+The days are UTC's, and --to is the last; without both it is the month before. When a change came is told by the ledger, never by what
+commits say of their own time; a change of which the ledger does not tell enough is in more than
+one period, and none is in no period. docs/evidence.md has each member, and what counts as an exception.
+
+It reads this clone's ledger and branch: fetch both before. With --repos it fetches each repository
+of a file itself, one a line (NAME ADDRESS, and a branch if it is not the default one), and keeps
+them in --cache, where the next run goes on; with --installed it does so for all repositories of
+an app's installation, whose token is in COUNTERSIGN_TOKEN. A repository that cannot be read is an
+exception, and the rest goes on.
+
+Exit code 1 means that there are exceptions, and the report is written all the same; 2, a usage
+error; 3, that something cannot be read or written.`,
+		Example: `  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main
+  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --csv q1.csv --out q1
+  countersign evidence --from 2026-01-01 --to 2026-03-31 --repos repositories.txt --out q1`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return collectEvidence(cmd.Context(), c, f) },
+	}
+	cmd.Flags().StringVar(&f.from, "from", "", "the first `DAY`, such as 2026-01-01 (UTC); without both, the month before")
+	cmd.Flags().StringVar(&f.to, "to", "", "the last `DAY`")
+	cmd.Flags().StringVar(&f.branch, "branch", "", "the `BRANCH` whose changes are listed; with --repos the default one of each, if not given")
+	cmd.Flags().StringVar(&f.repos, "repos", "", "fetch and list the repositories in `FILE`")
+	cmd.Flags().BoolVar(&f.installed, "installed", false, "fetch and list the repositories of an app's installation")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
+	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
+	cmd.Flags().StringVar(&f.csv, "csv", "", "also write the table to `FILE`, as CSV")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table and the JSON document into `DIR`, which is new or empty")
+	return cmd
+}
+
+// An evidenceError is a report with exceptions. Unread is of how many repositories nothing can be
+// told.
+type evidenceError struct{ rows, unread int }
+
+func (e *evidenceError) Error() string {
+	text := report.Counted(e.rows, "exception") + " in the report"
+	if e.unread > 0 {
+		text += fmt.Sprintf("; of %s it cannot be told what changed", ledger.Plural(e.unread, "repository", "repositories"))
+	}
+	return text
+}
+
+// ExitCode is what the program then ends with.
+func (*evidenceError) ExitCode() int { return cli.ExitFailed }
+
+func (*evidenceError) Hint() string { return "docs/evidence.md says what each reason means" }
+
+func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) error {
+	if f.from == "" && f.to == "" { // the month before
+		first := c.Now().UTC()
+		first = time.Date(first.Year(), first.Month()-1, 1, 0, 0, 0, 0, time.UTC)
+		f.from, f.to = first.Format(time.DateOnly), first.AddDate(0, 1, -1).Format(time.DateOnly)
+	}
+	p, err := evidence.ParsePeriod(f.from, f.to)
+	if err != nil {
+		return &cli.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
+	}
+	if err := checkStrength(f.atLeast); err != nil {
+		return err
+	}
+	many := f.repos != "" || f.installed
+	switch {
+	case f.repos != "" && f.installed:
+		return &cli.UsageError{Message: "--repos and --installed exclude each other", Hint: ""}
+	case !many && f.cache != "":
+		return &cli.UsageError{Message: "--cache is for repositories that are fetched", Hint: "name them: --repos FILE"}
+	case !many && f.branch == "":
+		return &cli.UsageError{Message: "there is no branch", Hint: "name the one whose changes are asked for: --branch main"}
+	case many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""):
+		return &cli.UsageError{Message: "--known-tip and --tip-file are of one ledger", Hint: "leave them out: --cache keeps the tip of each"}
+	}
+	if f.out != "" {
+		if err := emptyDir(c, f.out); err != nil {
+			return err
+		}
+	}
+	var parts []evidence.Part
+	if many {
+		parts, err = evidenceOfAll(ctx, c, f, p)
+	} else {
+		parts, err = evidenceHere(ctx, c, f, p)
+	}
+	if err != nil {
+		return err
+	}
+	made, err := cleanEvidence(c, evidence.New(p, c.Now(), parts))
+	if err != nil {
+		return err
+	}
+	if err := writeEvidence(c, made, f); err != nil {
+		return err
+	}
+	if err := c.Result(made, workpaper.Text(made)); err != nil || made.OK {
+		return err
+	}
+	failed := &evidenceError{}
+	for _, repo := range made.Repositories {
+		failed.rows += repo.Exceptions
+		if !repo.Read {
+			failed.unread++
+		}
+	}
+	return failed
+}
+
+// cleanEvidence takes secrets out of all of a report, before any form is made of it.
+func cleanEvidence(c *console.Console, r evidence.Report) (clean evidence.Report, err error) {
+	raw, err := c.RedactJSON(r)
+	if err == nil {
+		err = canon.Unmarshal([]byte(raw.String()), &clean)
+	}
+	return clean, err
+}
+
+// emptyDir refuses a directory that has anything in it: pages of another report would stay there.
+func emptyDir(c *console.Console, name string) error {
+	entries, err := os.ReadDir(c.Path(name))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return console.FileError(report.Clean(name), err)
+	case len(entries) > 0:
+		return &cli.UsageError{Message: fmt.Sprintf("%s is not empty", report.Clean(name)), Hint: "name a new directory with --out DIR"}
+	}
+	return nil
+}
+
+// writeEvidence writes the files that were asked for.
+func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error {
+	sheet := []byte(workpaper.CSV(r))
+	if f.csv != "" {
+		if err := console.WriteFile(c.Path(f.csv), sheet); err != nil {
+			return console.FileError(report.Clean(f.csv), err)
+		}
+	}
+	if f.out == "" {
+		return nil
+	}
+	files := workpaper.Pages(r)
+	files["evidence.csv"] = sheet
+	var err error
+	if files["evidence.json"], err = canon.Line(r); err != nil {
+		return err
+	}
+	dir := c.Path(f.out)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return console.FileError(report.Clean(f.out), err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := console.WriteFile(filepath.Join(dir, name), files[name]); err != nil {
+			return console.FileError(report.Clean(filepath.Join(f.out, name)), err)
+		}
+	}
+	return nil
+}
+
+// evidenceHere is the part of this clone's repository.
+func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
+	s, err := session.OpenLocal(c)
+	if err != nil {
+		return nil, err
+	}
+	branch, repo := f.branch, s.Repo
+	name := github.RepositoryOf(repo.Config.RemoteURL(c.Flags.Remote))
+	if name == "" { // it is on no forge: its directory has a name
+		root, err := repo.Worktree()
+		if err != nil {
+			return nil, err
+		}
+		name = filepath.Base(cmp.Or(root, repo.Dir()))
+	}
+	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return nil, err
+	}
+	clock := explain.NewClock(h)
+	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, c.Line.Show)
+	if err != nil {
+		return nil, err
+	}
+	if found.OK {
+		if err := remember(s, h); err != nil {
+			return nil, err
+		}
+	}
+	policyCommit, err := session.PolicyCommit(ctx, c, repo)
+	if err != nil {
+		return nil, err
+	}
+	part, err := evidenceOf(ctx, s, judgedRepo{h.Tip(), found, clock, name, branch, branch, policyCommit, s.Links(), f.atLeast}, p)
+	return []evidence.Part{part}, err
+}
+
+// A judgedRepo is a repository whose ledger was audited: where its branch is found, and how
+// that is called; and the commit of the Policy whose rules explain commits.
+type judgedRepo struct {
+	tip          string
+	found        audit.Result
+	clock        *explain.Clock // what the audit read through
+	name         string
+	ref, branch  string
+	policyCommit string
+	links        forge.Links
+	atLeast      string
+}
+
+// evidenceOf is the part of one repository. Of a ledger that does not verify it has nothing but that.
+func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidence.Period) (evidence.Part, error) {
+	about := evidence.Repository{Name: j.name, Branch: j.branch, LedgerRef: s.Flags.LedgerRef, LedgerCommit: j.tip, Web: j.links.Web}
+	if newer := j.found.Undecidable(); newer != nil {
+		return evidence.Failed(about, evidence.Unreadable, newer.Error()), nil
+	}
+	if !j.found.OK {
+		text := "the ledger is not all here, and so not verified"
+		if len(j.found.Findings) > 0 {
+			first := j.found.Findings[0]
+			text = fmt.Sprintf("the ledger does not verify: %s; the first: %s %.12s %s: %s", report.Counted(j.found.Count, "finding"), first.RuleID, first.Commit, first.Path, first.Message)
+		}
+		return evidence.Failed(about, evidence.Unsound, text), nil
+	}
+	snap, err := s.Local.At(ctx, j.tip)
+	if err != nil {
+		return evidence.Part{}, err
+	}
+	if err := writing.CheckSchema(snap.Tree); err != nil {
+		return evidence.Part{}, err
+	}
+	judge := BranchJudge{Options: explain.Options{Ledger: snap.Tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(j.atLeast)}, Repo: s.Repo, policy: j.policyCommit}
+	if judge.Index, err = explain.NewIndex(snap.Tree, j.clock); err != nil {
+		return evidence.Part{}, err
+	}
+	tip, err := s.Repo.BranchTip(ctx, j.ref)
+	if err != nil {
+		return evidence.Part{}, err
+	}
+	judged, all, err := judge.branch(ctx, tip, "")
+	if err != nil {
+		return evidence.Part{}, err
+	}
+	if about.Commit, err = s.Repo.Commit(ctx, j.ref); err != nil {
+		return evidence.Part{}, err
+	}
+	return evidence.Source{
+		Repository: about, Links: j.links, Ledger: snap.Tree, Index: judge.Index, Judged: judged, Commits: all, Now: s.Now(),
+	}.Changes(p)
+}

@@ -1,0 +1,278 @@
+package proofs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// fetchedAtOnce is how many repositories are fetched and judged at the same time.
+const fetchedAtOnce = 6
+
+// evidenceOfAll fetches repositories and has a part for each of them, in their order. One that
+// fails is a part that says so.
+func evidenceOfAll(ctx context.Context, a *console.Console, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
+	listed, err := listedRepositories(ctx, a, f)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := evidenceCache(a, f.cache)
+	if err != nil {
+		return nil, err
+	}
+	base, err := filepath.Abs(a.From(a.Flags.Dir))
+	if err != nil {
+		return nil, err
+	}
+	a.Finder() // made once, before many look at it
+	c := &collector{app: a, cache: cache, base: base, period: p, atLeast: f.atLeast}
+	parts, done := make([]evidence.Part, len(listed)), 0
+	err = parallel.Try(fetchedAtOnce, len(listed), func(i int) error {
+		if f.branch != "" {
+			listed[i].Branch = cmp.Or(listed[i].Branch, f.branch)
+		}
+		parts[i] = c.part(ctx, listed[i])
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		done++
+		a.Line.Show("repositories", done, len(listed))
+		return ctx.Err()
+	})
+	return parts, err
+}
+
+// listedRepositories are those of a file, or of an app's installation.
+func listedRepositories(ctx context.Context, c *console.Console, f evidenceFlags) ([]evidence.Listed, error) {
+	if f.repos != "" {
+		raw, err := c.ReadInput(f.repos, evidence.MaxListLen)
+		if err != nil {
+			return nil, err
+		}
+		listed, err := evidence.ParseList(string(raw))
+		if err != nil {
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", report.Clean(f.repos), err), Hint: "a line looks like: acme/shop https://github.com/acme/shop.git"}
+		}
+		return listed, err
+	}
+	client, err := session.GitHub(c, gitstore.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
+	}
+	repositories, err := client.Installed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, server := "", cmp.Or(c.Getenv("GITHUB_SERVER_URL"), "https://github.com")
+	for _, r := range repositories {
+		text += fmt.Sprintf("%s %s/%[1]s.git %s\n", r.Name, server, r.Branch)
+	}
+	listed, err := evidence.ParseList(text) // held to the same rules as what a person lists
+	if err != nil {
+		err = fmt.Errorf("the repositories of the app's installation: %w", err)
+	}
+	return listed, err
+}
+
+// evidenceCache is the directory that keeps what is fetched.
+func evidenceCache(c *console.Console, name string) (string, error) {
+	dir := c.Path(name)
+	if name == "" {
+		cache := c.Getenv("XDG_CACHE_HOME")
+		if !filepath.IsAbs(cache) {
+			home := c.Getenv("HOME")
+			if !filepath.IsAbs(home) {
+				return "", &cli.UsageError{Message: "HOME is not set, and so there is no place to fetch to", Hint: "name one with --cache DIR"}
+			}
+			cache = filepath.Join(home, ".cache")
+		}
+		dir = filepath.Join(cache, "countersign", "evidence")
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return "", console.FileError(report.Clean(cmp.Or(name, dir)), err)
+	}
+	return dir, nil
+}
+
+// A collector fetches repositories into a cache, several at the same time.
+type collector struct {
+	app         *console.Console
+	cache, base string // base is where the paths of a list begin
+	period      evidence.Period
+	atLeast     string
+	mu          sync.Mutex // for what of app is not for several goroutines
+}
+
+// elsewhereError is a ledger that the Policy keeps in another repository.
+type elsewhereError struct{ repository string }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("its ledger is kept in %+q, which is not followed here: run evidence in a clone of it after countersign sync", e.repository)
+}
+
+func (c *collector) part(ctx context.Context, l evidence.Listed) evidence.Part {
+	about := evidence.Repository{Name: l.Name, Branch: cmp.Or(l.Branch, "HEAD"), LedgerRef: c.app.Flags.LedgerRef}
+	part, err := c.collect(ctx, l, about.Branch)
+	var none *gitstore.NoRefError
+	switch {
+	case errors.As(err, &none) && none.Ref == about.LedgerRef:
+		return evidence.Failed(about, evidence.NoLedger, "it has no ledger on "+none.Ref+": nothing is on record of what came to the branch")
+	case err != nil:
+		return evidence.Failed(about, evidence.Unreadable, console.OneLine(err))
+	}
+	return part
+}
+
+// collect brings a repository's branch and ledger up to date, audits the one and judges the other.
+func (c *collector) collect(ctx context.Context, l evidence.Listed, branch string) (part evidence.Part, err error) {
+	repo, err := c.open(l)
+	if err != nil {
+		return part, err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	server, links, err := c.server(repo, l)
+	if err != nil {
+		return part, err
+	}
+	defer server.Close()
+	fetch := func(ref, as string) (string, error) {
+		commit, err := repo.Fetch(ctx, server, ref, true)
+		if err != nil {
+			return "", err
+		}
+		before, err := repo.Ref(ctx, as)
+		if err == nil && before != commit {
+			err = repo.MoveRef(ctx, as, before, commit)
+		}
+		return commit, err
+	}
+	const ours = "refs/countersign/evidence/"
+	head, err := fetch("HEAD", ours+"head")
+	if err != nil {
+		return part, err
+	}
+	ref := ours + "head"
+	if l.Branch != "" {
+		ref = ours + "branch"
+		if _, err := fetch("refs/heads/"+l.Branch, ref); err != nil {
+			return part, err
+		}
+	}
+	tree, err := repo.Tree(ctx, head)
+	if err != nil {
+		return part, err
+	}
+	rules, _, err := policy.Read(tree)
+	if err != nil {
+		return part, err
+	}
+	if rules.Ledger.Repository != "" {
+		return part, &elsewhereError{rules.Ledger.Repository}
+	}
+	ledgerRef := c.app.Flags.LedgerRef
+	if _, err := fetch(ledgerRef, ledgerRef); err != nil {
+		return part, err
+	}
+	s := &session.Session{Console: c.app, Repo: repo}
+	local, err := s.OpenLedger()
+	if err != nil {
+		return part, err
+	}
+	h, err := local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return part, err
+	}
+	clock := explain.NewClock(h)
+	found, err := verdict.Of(h.History, verdict.Options{
+		Found: h.Packs(func(int64, int64) {}), Over: clock, Rollback: h.Rollback, Progress: func(string, int, int) {},
+		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
+	})
+	if err == nil && found.OK {
+		err = local.Remember(h)
+	}
+	if err != nil {
+		return part, err
+	}
+	return evidenceOf(ctx, s, judgedRepo{h.Tip(), found, clock, l.Name, ref, branch, head, links, c.atLeast}, c.period)
+}
+
+// open opens the cache of a repository's branch, which is called by the hash of its name and its
+// address: a list has each name once, so that no two write into one at the same time.
+func (c *collector) open(l evidence.Listed) (*gitstore.Repo, error) {
+	at, err := wire.ParseRemote(l.Address, c.base)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(c.cache, canon.Hex([]byte(l.Name + " " + at.Redacted() + " " + l.Branch))[:40])
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return gitstore.Init(dir)
+	}
+	repo, err := gitstore.Open(dir)
+	if err != nil {
+		err = fmt.Errorf("what was fetched before, in %s, cannot be opened (delete it to fetch all again): %w", dir, err)
+	}
+	return repo, err
+}
+
+// server opens a repository on its server, with the credentials that there are for it, and tells
+// where people see it.
+func (c *collector) server(repo *gitstore.Repo, l evidence.Listed) (*wire.Server, forge.Links, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	settings, err := repo.Settings(c.app.Getenv)
+	if err != nil {
+		return nil, forge.Links{}, err
+	}
+	o, err := session.Credentials(c.app, l.Address, settings, "", !console.InWorkflow(c.app.Getenv))
+	if err != nil {
+		return nil, forge.Links{}, err
+	}
+	if ask := o.Credentials; ask != nil { // a person is asked one thing at a time
+		o.Credentials = func(ctx context.Context, address *url.URL) (string, func(bool)) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			authorization, settle := ask(ctx, address)
+			if settle == nil {
+				return authorization, nil
+			}
+			return authorization, func(took bool) {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				settle(took)
+			}
+		}
+	}
+	o.Dir, o.UserAgent = c.base, "countersign/"+console.Version()
+	server, err := wire.Open(l.Address, o)
+	return server, session.LinksOf(c.app, l.Address), err
+}

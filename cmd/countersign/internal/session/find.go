@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/batch"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// Give returns the session with a patch which the ledger has only without its
+// secrets.
+func (s *Session) Give(ctx context.Context, args []string, file string) (*Session, error) {
+	if file == "" {
+		return s, nil
+	}
+	snap, id, err := s.Find(ctx, args, false)
+	if err != nil {
+		return s, err
+	}
+	rules, err := s.Runner.Rules(ctx, "")
+	if err != nil {
+		return s, err
+	}
+	raw, err := s.ReadLimited(file, rules.Policy.Limits.Bytes)
+	if err != nil {
+		return s, console.InFile(file, err)
+	}
+	if pieces, err := input.Pieces(raw); err == nil && len(pieces) == 1 {
+		raw = pieces[0].Diff
+	}
+	r, err := s.Runner.Give(ctx, snap, id, raw)
+	return s.With(r), console.InFile(file, err)
+}
+
+// GivePatch adds the flag for give.
+func GivePatch(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVarP(file, "patch", "p", "", "the patch itself, where the ledger has it without its secrets: the Git diff that was proposed, `FILE` or -")
+}
+
+// IsNone reports whether an error says that no transaction has a name.
+func IsNone(err error) bool {
+	return errors.Is(err, lookup.ErrNotFound) || errors.Is(err, lookup.ErrNoTransactions)
+}
+
+func CodeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, error) {
+	id, err := repo.Commit(ctx, name)
+	var none *gitstore.NoCommitError
+	if errors.As(err, &none) {
+		err = &cli.UsageError{Message: none.Error(), Hint: "give all 40 digits of an id, HEAD, a branch or a tag"}
+	}
+	return id, err
+}
+
+// Since is the time that --since names.
+func Since(c *console.Console, text string) (time.Time, error) {
+	at, err := batch.ParseSince(text, c.Now())
+	if err != nil {
+		err = &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
+	}
+	return at, err
+}
+
+// Listing are transactions as lists have them.
+func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction, judge pipeline.Judge) ([]report.Listed, error) {
+	list := make([]report.Listed, len(of))
+	for i, t := range of {
+		var err error
+		if list[i], err = s.Listed(ctx, snap, t, judge); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
+func (s *Session) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
+	one := report.Listed{Transaction: t}
+	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
+		one.State = state.Of(t.Status, "", t.GateOnly(), false)
+		return one, nil
+	}
+	g, err := judge(ctx, snap, t.TransactionID)
+	switch {
+	case console.As[*ledger.CorruptError](err):
+		one.State = state.Damaged
+		return one, nil
+	case err != nil:
+		one.State = state.Unknown
+		return one, ctx.Err()
+	}
+	one.Verdict, one.State = g.Verdict.State, state.Logged(g.Log(), g.Verdict.State)
+	for _, d := range g.Verdict.Decisions {
+		if d.Counted && d.Decision == ledger.Approve {
+			one.By = append(one.By, d.Author.Login)
+		}
+	}
+	return one, nil
+}
+
+// whole is a repository for work on all that is open, oldest first.
+type whole struct {
+	S       *Session
+	Open    []ledger.Transaction
+	Damaged []*ledger.CorruptError // which keep nobody from the others
+}
+
+// OpenWhole opens it. The remote's ledger is first brought whole into a clone that
+// has none, where that one is meant: what is open is in every part of it, and to
+// ask for each transaction by itself takes a request for each.
+func OpenWhole(ctx context.Context, c *console.Console) (w whole, err error) {
+	first, err := OpenRepo(c)
+	if err != nil {
+		return w, err
+	}
+	shared, err := first.shares()
+	if err != nil {
+		return w, err
+	}
+	var o Opening
+	if shared {
+		tip, err := first.Repo.Ref(ctx, c.Flags.LedgerRef)
+		if err != nil {
+			return w, err
+		}
+		if tip == "" {
+			remote, err := OpenShared(c)
+			if err != nil {
+				return w, err
+			}
+			if _, err := remote.Shared.Sync(ctx, false, nil); err != nil {
+				return w, err
+			}
+			o.helpers = remote.helpers
+		}
+	}
+	if w.S, err = OpenAs(c, o); err != nil {
+		return w, err
+	}
+	w.Open, w.Damaged, err = w.S.Runner.Open(ctx)
+	return w, err
+}

@@ -1,0 +1,165 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// rules returns where the Policy is read: at the tip of the ref that --policy-ref
+// names, in a workflow of the default branch, else at HEAD; and at the tip of the
+// branch that a pull request is to. The Policy of the same commits is read once.
+func rules(a *console.Console, repo *gitstore.Repo, c *pullCode) func(context.Context, string) (pipeline.Rules, error) {
+	var mu sync.Mutex
+	known := map[[2]string]pipeline.Rules{}
+	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		commit, err := PolicyCommit(ctx, a, repo)
+		if err != nil {
+			return pipeline.Rules{}, err
+		}
+		base := ""
+		if branch != "" && !hasPolicy(a, branch) {
+			if base, err = c.base(ctx, branch); err != nil {
+				return pipeline.Rules{}, err
+			}
+		}
+		key := [2]string{commit, base}
+		rules, ok := known[key]
+		if !ok {
+			if rules, err = pipeline.ReadRules(ctx, repo, commit, base); err == nil {
+				known[key] = rules
+			}
+		}
+		return rules, err
+	}
+}
+
+// hasPolicy reports whether a branch is the default one of a workflow's event,
+// which has the Policy as it is.
+func hasPolicy(c *console.Console, branch string) bool {
+	ref, err := workflowPolicyRef(c.Getenv)
+	return err == nil && c.Flags.PolicyRef == "" && ref == "refs/remotes/"+console.DefaultRemote+"/"+branch
+}
+
+// A policyRefError is a Policy that cannot be found: nothing else takes its
+// place.
+type policyRefError struct{ ref string }
+
+func (e *policyRefError) Error() string {
+	if !isCodeRef(e.ref) {
+		return fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", report.ShellQuote(e.ref))
+	}
+	return fmt.Sprintf("the Policy is read from %s, and there is no such ref", e.ref)
+}
+
+// ExitCode is what the program then ends with.
+func (*policyRefError) ExitCode() int { return cli.ExitIO }
+
+func (e *policyRefError) Hint() string {
+	if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+console.DefaultRemote+"/"); ok {
+		return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", console.DefaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
+	}
+	return "--policy-ref takes a full name, such as refs/heads/main"
+}
+
+// isCodeRef reports whether a name is a full one of a ref that may have a Policy. A ledger has none, and must not
+// read as a repository without one; nor must a commit, which can be anybody's.
+func isCodeRef(ref string) bool {
+	return slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, func(root string) bool { return strings.HasPrefix(ref, root) })
+}
+
+func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (string, error) {
+	ref := c.Flags.PolicyRef
+	if ref == "" {
+		var err error
+		if ref, err = workflowPolicyRef(c.Getenv); err != nil {
+			return "", err
+		}
+	}
+	if ref == "" {
+		return repo.Head(ctx)
+	}
+	if !isCodeRef(ref) {
+		return "", &policyRefError{ref}
+	}
+	return RefCommit(ctx, repo, ref)
+}
+
+// RefCommit is the commit that a ref with the Policy is on.
+func RefCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, error) {
+	commit, err := repo.Ref(ctx, ref)
+	if err == nil && commit == "" || errors.As(err, new(*gitstore.RefError)) {
+		err = &policyRefError{ref}
+	}
+	return commit, err
+}
+
+// workflowPolicyRef is the ref of the default branch in the clone of a workflow,
+// "" where there is no workflow.
+func workflowPolicyRef(getenv func(string) string) (string, error) {
+	if !console.InWorkflow(getenv) {
+		return "", nil
+	}
+	e, err := ReadEvent(getenv)
+	if err != nil {
+		return "", err
+	}
+	branch, err := e.PolicyBranch()
+	if err != nil {
+		return "", err
+	}
+	return "refs/remotes/" + console.DefaultRemote + "/" + branch, nil
+}
+
+// secretRules is a repository's own configuration of the scanner.
+const secretRules = ".gitleaks.toml"
+
+// readSecretRules takes over the rules of the commit that has the Policy: what
+// the scanner excuses is the owner's word as much. Where that commit cannot be
+// found the default rules hold, and whatever needs a Policy fails by itself.
+func readSecretRules(c *console.Console, repo *gitstore.Repo) error {
+	commit, err := PolicyCommit(context.Background(), c, repo)
+	if err != nil {
+		return nil
+	}
+	tree, err := repo.Tree(context.Background(), commit)
+	if err != nil {
+		return err
+	}
+	raw, err := fs.ReadFile(tree, secretRules)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", secretRules, err)
+	}
+	finder, err := secret.New(raw)
+	if err != nil {
+		return fmt.Errorf("%s of commit %.12s: %w", secretRules, commit, err)
+	}
+	c.Known.Secrets = finder.Knowing(c.Known.Tokens()...)
+	return nil
+}
+
+// holdsToken reports whether this is a job of a workflow that has rights: it runs
+// nobody's commands, as the jobs are split by trust. actions/checkout leaves a
+// token in Git's configuration unless it is told not to.
+func holdsToken(c *console.Console, settings gitstore.Settings) bool {
+	if !console.InWorkflow(c.Getenv) {
+		return false
+	}
+	return len(c.Known.Tokens()) > 0 || settings.ExtraHeader(settings.RemoteURL(c.Flags.Remote)) != ""
+}

@@ -1,0 +1,332 @@
+// Package workflow is the Action: the inputs of a step become the flags of the commands that a person types, and what a command
+// came to becomes the step's outputs, its summary and a check run.
+package workflow
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/pulls"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/pull"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// Command is what action.yml runs: the inputs become flags of the same
+// commands that a person types.
+func Command(c *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use: "action", Hidden: true, Short: "Run as a step of a GitHub Actions workflow", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAction(cmd.Context(), c) },
+	}
+}
+
+// actionStages are the stages that action.yml offers, and the inputs that each
+// takes as flags.
+var actionStages = map[string][]string{
+	"run":      {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace", "checks"},
+	"propose":  {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace"},
+	"review":   {"patch", "from", "pack", "proposal", "bundle", "recipe", "needle", "suggestion", "summary", "trace", "pr", "bundle-out"},
+	"gate":     {},
+	"apply":    {"checks"},
+	"validate": {"checks"},
+	"checks":   {},
+	"plan":     {"pr"},
+	"matrix":   {"max"},
+	"fleet":    {},
+	"settle":   {"pr", "bundle", "checks"},
+	"sweep":    {},
+	"site":     {"out"},
+	"watch":    {"since", "allowed-signers"},
+	"attest":   {},
+	"evidence": {"from", "to", "out"},
+}
+
+func runAction(ctx context.Context, c *console.Console) error {
+	step := action.New(c.Getenv, c.Stdout)
+	step.Mask(step.Input("token"))
+	step.Mask(step.Input("push-token"))
+	args, err := actionArgs(step)
+	if err != nil {
+		return err
+	}
+	if args[0] == "plan" { // the outputs that a workflow's jobs go by
+		number, err := pull.ReadNumber(step.Input("pr"))
+		if err != nil {
+			return err
+		}
+		plan, err := pulls.Plan(ctx, c, number)
+		if err == nil {
+			step.Planned(plan)
+		}
+		return err
+	}
+	switch args[0] {
+	case "site":
+		return actionSite(ctx, c, step, args)
+	case "watch":
+		return actionWatch(ctx, c, step)
+	case "attest":
+		return actionAttest(ctx, c, step)
+	}
+	if step.Input("stage") == "propose" {
+		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
+			return console.FileError(bundleDir(step), err)
+		}
+	}
+	code, done := c.Command(c.Stdout, c.Elsewhere, args...)
+	if done.Secrets != nil {
+		c.Learn(pipeline.Known{Secrets: done.Secrets})
+	}
+	switch {
+	case done.Settled != nil:
+		err = publishSettled(c, step, done.Settled)
+	case done.Matrix != nil:
+		err = step.Matrix(done.Matrix, len(done.Matrix.Include), done.Matrix.LeftOut)
+	case done.Bundle != "":
+		step.Proposed(done.Bundle)
+		if console.OnGiteaRunner(c.Getenv) { // on GitHub another step of the action does it
+			err = uploadBundle(ctx, c, step, done.Bundle)
+		}
+	case done.Unchanged && step.Input("stage") == "propose":
+		return nil // a bot that found nothing
+	case done.Transaction != "" && args[0] != "checks":
+		err = publish(ctx, c, step, done)
+	case code == cli.ExitDenied:
+		step.Denied()
+	}
+	switch {
+	case err != nil:
+		return err
+	case code == 0, code == cli.ExitPending, code == cli.ExitDenied:
+		return nil // waiting, and a human's denial, do not fail the step
+	}
+	return &cli.ExitError{Code: code, Err: nil}
+}
+
+// uploadBundle leaves a bundle with the run, where settle looks for it.
+func uploadBundle(ctx context.Context, c *console.Console, step action.Step, file string) error {
+	raw, err := c.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return step.Upload(ctx, pull.BundleName, filepath.Base(file), raw)
+}
+
+// actionSite writes pages of the remote's ledger, without diffs where the input redact says so, or
+// says nothing and not everybody may read the repository. The output site says that they are all
+// there, as they also are where the ledger does not verify. Of a ledger in another repository there
+// are none unless the input says something.
+func actionSite(ctx context.Context, c *console.Console, step action.Step, args []string) error {
+	found, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	if err == nil && !found {
+		c.Say("there is no ledger yet, and so no pages")
+	}
+	if err != nil || !found {
+		step.Site(false)
+		return err
+	}
+	redact := step.Input("redact")
+	if redact == "" && elsewhere {
+		step.Site(false)
+		return &cli.UsageError{
+			Message: "the ledger is in another repository, so that not everybody may read it, and these pages are for everybody who may see the site",
+			Hint:    "countersign init --pages --redact",
+		}
+	}
+	if redact == "" {
+		client, err := session.ForgeOfWorkflow(c)
+		public := false
+		if client != nil && err == nil {
+			public, err = client.IsPublic(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		redact = strconv.FormatBool(!public)
+	}
+	if redact != "false" {
+		args = append(args, "--redact")
+	}
+	var told bytes.Buffer // nothing where the pages are not all there
+	code, _ := c.Command(&told, elsewhere, args...)
+	step.Site(told.Len() > 0)
+	if err := console.Emit(c.Stdout, c.Redact(told.String())); err != nil || code == 0 {
+		return err
+	}
+	return &cli.ExitError{Code: code, Err: nil}
+}
+
+// takeLedger makes the clone's ledger the remote's, also one that does not verify, which sync
+// would not bring: it is only looked at, in the clone of one job. It reports whether the remote
+// has one.
+func takeLedger(ctx context.Context, c *console.Console, ref string) (found, elsewhere bool, err error) {
+	s, err := session.OpenRepo(c)
+	if err != nil {
+		return false, false, err
+	}
+	c.Flags.LedgerRef = ref
+	place, err := s.WithHelpers().Place(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	defer place.Server.Close()
+	repo, elsewhere := s.Repo, s.Elsewhere || place.Elsewhere()
+	tip, err := repo.Fetch(ctx, place.Server, place.Ref, true)
+	if none := (*gitstore.NoRefError)(nil); errors.As(err, &none) {
+		return false, elsewhere, nil
+	}
+	if err != nil {
+		return false, elsewhere, err
+	}
+	have, err := repo.Ref(ctx, ref)
+	if err != nil || have == tip {
+		return true, elsewhere, err
+	}
+	return true, elsewhere, repo.MoveRef(ctx, ref, have, tip)
+}
+
+// publishSettled sets the outputs of a settlement: all of one transaction.
+func publishSettled(c *console.Console, step action.Step, s *pull.Settled) error {
+	var all []report.Report
+	for _, rep := range s.Transactions {
+		clean, err := c.CleanReport(rep)
+		if err != nil {
+			return err
+		}
+		all = append(all, clean)
+	}
+	about := s.About()
+	if err := step.Publish(all, about); err != nil {
+		return err
+	}
+	switch {
+	case about >= 0:
+		step.CheckRun(s.CheckURLs[all[about].TransactionID])
+	case s.DeniedBefore:
+		step.Denied()
+	}
+	return step.NeedsChecks(s.NeedsChecks)
+}
+
+// bundleDir is where the stage propose leaves its bundle.
+func bundleDir(step action.Step) string { return filepath.Join(step.Temp(), "countersign") }
+
+func actionArgs(step action.Step) ([]string, error) {
+	stage := cmp.Or(step.Input("stage"), "run")
+	inputs, known := actionStages[stage]
+	if !known {
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest or evidence"}
+	}
+	args := []string{stage}
+	switch stage {
+	case "propose": // what the bot left in the working tree, where it names nothing else
+		args = []string{"review", "--bundle-out=" + filepath.Join(bundleDir(step), "bundle.json")}
+		if !slices.ContainsFunc([]string{"patch", "pack", "proposal", "recipe", "suggestion"}, func(name string) bool { return step.Input(name) != "" }) {
+			args = append(args, "--worktree")
+		}
+	case "evidence":
+		args = []string{"evidence", "--installed"}
+	case "sweep":
+		args = []string{"settle", "--all"}
+	case "matrix": // each run of the workflow takes the next part
+		args = []string{"list", "--matrix", "--pull-requests", "--part=" + cmp.Or(step.RunNumber(), "0")}
+	}
+	for _, name := range append(inputs, "ledger-ref") {
+		if v := step.Input(name); v != "" {
+			args = append(args, "--"+name+"="+v)
+		}
+	}
+	if out := step.Input("checks-out"); out != "" && stage == "checks" {
+		args = append(args, "--out="+out)
+	}
+	if to := step.Input("apply-to"); to != "" && (stage == "run" || stage == "apply" || stage == "settle" || stage == "sweep") {
+		args = append(args, "--to="+to)
+	}
+	if step.Input("dry-run") == "true" && (stage == "review" || stage == "apply") {
+		args = append(args, "--dry-run")
+	}
+	if tx := step.Input("transaction"); tx != "" {
+		args = append(args, "--", tx)
+	}
+	return args, nil
+}
+
+// publish reports on a transaction: outputs, job summary, check run. The verdict
+// is the one that the stage came to, having asked whom it asked.
+func publish(ctx context.Context, c *console.Console, step action.Step, done console.Outcome) error {
+	c.Flags.LedgerRef = cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
+	s, snap, id, err := session.OpenOne(ctx, c, []string{done.Transaction}, true)
+	if err != nil {
+		return err
+	}
+	rep, err := look.Shown(ctx, s, snap, id)
+	if err == nil {
+		rep, err = s.CleanReport(rep)
+	}
+	if err != nil {
+		return err
+	}
+	if done.Report != nil && done.Report.Verdict != nil {
+		rep.Verdict = done.Report.Verdict
+	}
+	if err := step.Publish([]report.Report{rep}, 0); err != nil {
+		return err
+	}
+	return publishCheck(ctx, c, step, rep)
+}
+
+func publishCheck(ctx context.Context, c *console.Console, step action.Step, rep report.Report) error {
+	head := c.Getenv("GITHUB_SHA")
+	if rep.GateOnly { // the pull request that it became
+		head = rep.HeadCommit
+	}
+	client, err := session.ForgeOfWorkflow(c)
+	if client == nil || head == "" || step.Input("token") == "" || err != nil {
+		return err
+	}
+	run, err := client.PublishCheck(ctx, head, rep.CheckRun())
+	if err != nil {
+		return err
+	}
+	step.CheckRun(run.URL)
+	return nil
+}
+
+// actionAttest brings the remote's ledger, as sync does, and signs with the identity of this job what
+// was settled and this workflow has not attested yet. All of it is kept beside the ledger, and given to
+// GitHub.
+func actionAttest(ctx context.Context, c *console.Console, step action.Step) error {
+	ref := cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
+	code, synced := c.Command(c.Stdout, c.Elsewhere, "sync", "--ledger-ref="+ref)
+	if code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	s, err := session.OpenRepo(c)
+	if err != nil {
+		return err
+	}
+	tip, err := s.Repo.Ref(ctx, ref)
+	if err != nil || tip == "" { // nothing was settled
+		return err
+	}
+	if code, _ := c.Command(c.Stdout, synced.Elsewhere, "attest", "--all", "--keyless", "--github", "--push", "--ledger-ref="+ref); code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	return nil
+}

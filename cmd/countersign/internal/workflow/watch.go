@@ -1,0 +1,148 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/watch"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// actionWatch is the stage watch: it audits the default branch by the remote's ledger, also
+// one that does not verify, and keeps the issue.
+func actionWatch(ctx context.Context, c *console.Console, step action.Step) error {
+	on, err := issues(c)
+	if err != nil {
+		return err
+	}
+	of, err := on.DefaultBranch(ctx)
+	if err != nil {
+		return err
+	}
+	since := step.Input("since")
+	found, _, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	var branch proofs.Judged
+	switch {
+	case since != "" && !canon.IsHex(since, 40) && !canon.IsHex(since, 64): // an age would close the issue as time goes by
+		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
+	case err == nil && found:
+		held := proofs.AuditFlags{Branch: of.Branch, Since: since}
+		if err = holdTo(ctx, c, step.Input("allowed-signers"), &held); err == nil {
+			branch, err = proofs.Audit(ctx, c, held)
+		}
+	case err == nil:
+		err = gitstore.ErrNoLedger
+	}
+	return keepIssue(ctx, c, on, of.Branch, branch, err)
+}
+
+// holdTo has an audit demand what the default branch says, whatever is checked out: signatures of
+// the keys in a file, "" for none, and as many witnesses as the Policy requires. A file that is named
+// and is not there is an error.
+func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.AuditFlags) error {
+	s, err := session.OpenRepo(c)
+	if err != nil {
+		return err
+	}
+	if signers != "" {
+		commit, err := session.PolicyCommit(ctx, c, s.Repo)
+		if err != nil {
+			return err
+		}
+		tree, err := s.Repo.Tree(ctx, commit)
+		if err != nil {
+			return err
+		}
+		raw, err := policy.ReadNamed(tree, "allowed-signers", signers)
+		if err != nil {
+			return err
+		}
+		p, _, err := policy.Read(tree)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(p.Needs([]string{signers}, false), func(n policy.Need) bool { return n.Kind == policy.KindProtected }) {
+			return &cli.UsageError{Message: fmt.Sprintf("%+q says whom the audit believes, and the Policy protects it as little as any file", signers), Hint: "put it under protected in the Policy: protected: [{paths: [/.github/ledger-signers]}]"}
+		}
+		if f.Keys, err = proofs.SignersIn(c, signers, raw); err != nil {
+			return err
+		}
+	}
+	p, names, err := proofs.PolicyWitnesses(ctx, s)
+	switch {
+	case err != nil || p.File == "":
+		return err
+	case p.Required == 0 && !names.Demands():
+		c.Say("the Policy requires no witness (witnesses.required), so that the ledger is held to none")
+		return nil
+	}
+	with, err := session.OpenShared(c)
+	if err != nil {
+		return err
+	}
+	f.Witness = proofs.WitnessFlags{File: p.File, Quorum: p.Required, Names: &names}
+	_, err = with.Shared.SyncBeside(ctx, gitstore.Checkpoints, c.Now())
+	return err
+}
+
+// issues is where the issue is kept.
+func issues(c *console.Console) (forge.Issues, error) {
+	client, err := session.ForgeOfWorkflow(c)
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, c.NoClient("there is no token to write an issue with")
+	}
+	on, has := client.(forge.Issues)
+	if !has {
+		return nil, &cli.UsageError{Message: "the issue about a branch is kept on GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
+	}
+	return on, nil
+}
+
+// keepIssue brings the issue about a branch up to date with what the audit came to, which
+// failed with an error unless all is explained. It fails as the audit did, and if the issue
+// could not be kept.
+func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name string, branch proofs.Judged, failure error) error {
+	links := session.LinksOf(c, c.Getenv("GITHUB_SERVER_URL")+"/"+c.Getenv("GITHUB_REPOSITORY"))
+	w := watch.Audit{
+		Branch: name, Command: "countersign audit --branch " + report.ShellQuote(name), OnBranch: branch.All.Has,
+		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
+		Clean: func(text string) string { return c.Redact(text).String() },
+	}
+	var unexplained *proofs.BranchError
+	var exit *cli.ExitError
+	if failure == nil || errors.As(failure, &unexplained) || errors.As(failure, &exit) && exit.Code == cli.ExitPages {
+		w.Found = branch.List
+	}
+	if w.Found == nil {
+		w.Failure = "the audit came to nothing"
+		if failure != nil {
+			w.Failure = console.OneLine(failure)
+		}
+	}
+	done, err := watch.Keep(ctx, on, w)
+	if done != "" {
+		c.Say("%s", done)
+	}
+	switch {
+	case err == nil:
+		return failure
+	case failure == nil:
+		return err
+	}
+	return c.Worst([]error{failure, err})
+}
