@@ -246,6 +246,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/scaffold": {
 		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/code", "pipeline/forge", "pipeline/online",
 		"pipeline/plain", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/policy", "report",
+		"report/view",
 	},
 	"cmd/countersign/internal/verifier":       {"report/verifier"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
@@ -99,17 +100,10 @@ func SettingsOf(workflow []byte) Settings {
 		}
 		s.Uses = name
 	}
-	if m := ledgerInput().FindSubmatch(workflow); m != nil {
-		s.LedgerRef = string(m[1])
-	}
-	if m := redactInput().FindSubmatch(workflow); m != nil {
-		s.Redact = string(m[1])
-	}
-	if m := sinceInput().FindSubmatch(workflow); m != nil {
-		s.Since = string(m[1])
-	}
-	if m := signersInput().FindSubmatch(workflow); m != nil {
-		s.Signers = string(m[1])
+	for to, line := range map[*string]func() *regexp.Regexp{&s.LedgerRef: ledgerInput, &s.Redact: redactInput, &s.Since: sinceInput, &s.Signers: signersInput} {
+		if m := line().FindSubmatch(workflow); m != nil {
+			*to = string(m[1])
+		}
 	}
 	return s
 }
@@ -227,31 +221,27 @@ func fill(source string, is map[string]bool, values *strings.Replacer) string {
 // workflow's file (GitHub's changelog of 2026-07-30), and takes no folder of the
 // caller's as "./" would.
 func (s Settings) values(called bool) *strings.Replacer {
-	action, settle, ledger, callLedger, redact, since, signers, env := s.within(actionFolder), s.within(calledWorkflow), "", "", "", "", "", ""
-	switch {
-	case called:
-		action, ledger = "$/"+actionFolder, "\n          ledger-ref: ${{ inputs.ledger-ref }}"
-	case s.LedgerRef != "":
-		ledger, callLedger = "\n          ledger-ref: "+s.LedgerRef, "\n      ledger-ref: "+s.LedgerRef
-		env = "\n          INPUT_LEDGER-REF: " + s.LedgerRef
+	input := func(name, value string) string { // a line of a step, "" without a value
+		if value == "" {
+			return ""
+		}
+		return "\n          " + name + ": " + value
+	}
+	action, settle, ledgerRef, callLedger := s.within(actionFolder), s.within(calledWorkflow), s.LedgerRef, ""
+	ledger := input("ledger-ref", ledgerRef)
+	if called {
+		action, ledgerRef, ledger = "$/"+actionFolder, "", input("ledger-ref", "${{ inputs.ledger-ref }}")
 	}
 	if s.inline() {
-		settle, callLedger = "./"+Caller, ""
-	}
-	if s.Redact != "" {
-		redact = "\n          redact: " + s.Redact
-	}
-	if s.Since != "" {
-		since = "\n          since: " + s.Since
-	}
-	if s.Signers != "" {
-		signers = "\n          allowed-signers: " + s.Signers
+		settle = "./" + Caller
+	} else if ledgerRef != "" {
+		callLedger = "\n      ledger-ref: " + ledgerRef
 	}
 	return strings.NewReplacer(append(s.Answers.values(),
 		"[[action]]", action, "[[settle]]", settle, "[[checkout]]", UseCheckout, "[[upload]]", UseUpload, "[[download]]", UseDownload, "[[app-token]]", UseAppToken,
-		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", redact, "[[since]]", since, "[[signers]]", signers,
+		"[[upload-pages]]", UseUploadPages, "[[deploy-pages]]", UseDeployPages, "[[redact]]", input("redact", s.Redact), "[[since]]", input("since", s.Since), "[[signers]]", input("allowed-signers", s.Signers),
 		"[[runner]]", "${{ vars.COUNTERSIGN_RUNNER || 'ubuntu-latest' }}", // a repository's variable names another
-		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[ledger-env]]", env, "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
+		"[[pull]]", "inputs.pr || needs.plan.outputs.pull-request", "[[ledger]]", ledger, "[[call-ledger]]", callLedger, "[[ledger-env]]", input("INPUT_LEDGER-REF", ledgerRef), "[[ledger-ref]]", cmp.Or(s.LedgerRef, gitstore.LedgerRef), "[[branch]]", s.Guarded,
 	)...)
 }
 

@@ -90,6 +90,33 @@ func fails(hint, format string, args ...any) Finding {
 	return Finding{LevelFails, fmt.Sprintf(format, args...), hint}
 }
 
+// either is the one finding where something is so, and the other where it is not.
+func either(is bool, good, bad Finding) Finding {
+	if is {
+		return good
+	}
+	return bad
+}
+
+// tokenMay are findings about rights of a token, with what is not possible without each. They begin with what
+// one is called, and readTeam is what it takes to read the members of teams.
+func tokenMay(called, give string, rights []string, may map[string]bool, without map[string]string, teams map[string]bool, readTeam string) (out []Finding) {
+	the := strings.TrimSuffix("the "+called, "the ")
+	for _, right := range rights {
+		if has, known := may[right]; !known {
+			out = append(out, note("", "whether the token has %s%s could not be found out", the, right))
+		} else {
+			out = append(out, either(has, ok("the token has %s%s", the, right), fails(give+right, "the token has no %s%s: %s", called, right, without[right])))
+		}
+	}
+	for _, team := range slices.Sorted(maps.Keys(teams)) {
+		if !teams[team] {
+			out = append(out, fails(readTeam, "the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
+		}
+	}
+	return out
+}
+
 // Findings judges the facts; what fails comes first.
 func (f Facts) Findings() []Finding {
 	all := slices.Concat(f.hereFindings(), f.deniedFindings())
@@ -147,11 +174,8 @@ func (f Facts) hereFindings() []Finding {
 	if names := f.Here.Committed; len(names) > 0 && f.Branch != "" {
 		out = append(out, note("git push", "committed here, not on %s yet: %s", report.Clean(f.Branch), report.Clean(strings.Join(names, ", "))))
 	}
-	if f.Here.Email == "" {
-		out = append(out, fails("git config --global user.email YOU@EXAMPLE.ORG", "Git does not know who you are: you can approve and deny nothing here"))
-	} else {
-		out = append(out, ok("you decide here as %s <%s>", report.Clean(f.Here.Name), report.Clean(f.Here.Email)))
-	}
+	out = append(out, either(f.Here.Email != "", ok("you decide here as %s <%s>", report.Clean(f.Here.Name), report.Clean(f.Here.Email)),
+		fails("git config --global user.email YOU@EXAMPLE.ORG", "Git does not know who you are: you can approve and deny nothing here")))
 	if f.Here.CheckedOut {
 		out = append(out, fails("git switch "+report.ShellQuote(cmp.Or(f.Branch, "main")), "the ledger's branch is checked out: each entry would leave the files behind it, and a commit there would damage it"))
 	}
@@ -278,23 +302,7 @@ func (f Facts) tokenFindings() []Finding {
 	default:
 		out = append(out, ok("the token is that of %s", report.Clean(who.Login)))
 	}
-	for _, right := range github.Rights {
-		may, known := f.GitHub.Rights[right]
-		switch {
-		case !known:
-			out = append(out, note("", "whether the token has %s could not be found out", right))
-		case !may:
-			out = append(out, fails("give a token with "+right, "the token has no %s: %s", right, rightsFor[right]))
-		default:
-			out = append(out, ok("the token has %s", right))
-		}
-	}
-	for _, team := range slices.Sorted(maps.Keys(f.GitHub.Teams)) {
-		if !f.GitHub.Teams[team] {
-			out = append(out, fails("use an App's token with members: read", "the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
-		}
-	}
-	return out
+	return append(out, tokenMay("", "give a token with ", github.Rights, f.GitHub.Rights, rightsFor, f.GitHub.Teams, "use an App's token with members: read")...)
 }
 
 // serverFindings: before 3.20 the file of a pull_request_target workflow is the
@@ -481,12 +489,8 @@ func pushFindings(there github.Facts, ledgerRef string) []Finding {
 			out = append(out, note("countersign init --harden", "no rule keeps the ledger's branch from being rewritten or deleted (%s)", rule))
 		}
 	}
-	if kept {
-		out = append(out, ok("only whom a rule excepts adds to the ledger's branch; the app whose token pushes must be among them"))
-	} else {
-		out = append(out, note("countersign init --harden --app NUMBER", "no rule keeps the ledger's branch to the app: whoever may push can add to it, and countersign notices what is forged afterwards"))
-	}
-	return out
+	return append(out, either(kept, ok("only whom a rule excepts adds to the ledger's branch; the app whose token pushes must be among them"),
+		note("countersign init --harden --app NUMBER", "no rule keeps the ledger's branch to the app: whoever may push can add to it, and countersign notices what is forged afterwards")))
 }
 
 // ReadTree takes over what the files of init say in a commit's tree.

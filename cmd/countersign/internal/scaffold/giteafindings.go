@@ -3,7 +3,6 @@ package scaffold
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -75,49 +74,22 @@ var scopeFor = map[string]string{
 }
 
 func (f Facts) giteaAccount() []Finding {
-	var out []Finding
 	who := f.Gitea.Account
 	name := report.Clean(cmp.Or(who.Login, "its account"))
-	if who.ID == "" {
-		out = append(out, fails("give it the scope read:user", "the server does not say whose the token is"))
-	} else {
-		out = append(out, ok("the token is that of %s", name))
+	out := []Finding{
+		either(who.ID != "", ok("the token is that of %s", name), fails("give it the scope read:user", "the server does not say whose the token is")),
+		either(f.Gitea.Administers, ok("%s administers the repository", name),
+			fails("let it administer the repository (Settings > Collaborators)", "%s does not administer the repository: it is not told who may approve, and no approval counts", name)),
 	}
-	if f.Gitea.Administers {
-		out = append(out, ok("%s administers the repository", name))
-	} else {
-		out = append(out, fails("let it administer the repository (Settings > Collaborators)", "%s does not administer the repository: it is not told who may approve, and no approval counts", name))
-	}
-	for _, scope := range gitea.Scopes {
-		may, known := f.Gitea.Scopes[scope]
-		switch {
-		case !known:
-			out = append(out, note("", "whether the token has the scope %s could not be found out", scope))
-		case !may:
-			out = append(out, fails("make a token with "+scope, "the token has no scope %s: %s", scope, scopeFor[scope]))
-		default:
-			out = append(out, ok("the token has the scope %s", scope))
-		}
-	}
-	for _, team := range slices.Sorted(maps.Keys(f.Gitea.Teams)) {
-		if !f.Gitea.Teams[team] {
-			out = append(out, fails("put the account into the team or let it own the organization, and give the token the scope read:organization",
-				"the members of %s, which the Policy names, cannot be read: nobody's approval counts for it", report.Clean(team)))
-		}
-	}
-	return out
+	return append(out, tokenMay("scope ", "make a token with ", gitea.Scopes, f.Gitea.Scopes, scopeFor, f.Gitea.Teams,
+		"put the account into the team or let it own the organization, and give the token the scope read:organization")...)
 }
 
 // tokenSecret is the name of the secret with the token.
 const tokenSecret = "COUNTERSIGN_TOKEN"
 
 func (f Facts) giteaActions() []Finding {
-	var out []Finding
-	if f.Gitea.Actions {
-		out = append(out, ok("the repository has Actions"))
-	} else {
-		out = append(out, fails("Settings > Repository > Enable Repository Actions", "the repository has no Actions: no workflow runs"))
-	}
+	out := []Finding{either(f.Gitea.Actions, ok("the repository has Actions"), fails("Settings > Repository > Enable Repository Actions", "the repository has no Actions: no workflow runs"))}
 	switch {
 	case f.Gitea.SecretsUnread:
 		out = append(out, note("Settings > Actions > Secrets", "the names of secrets are told to the repository's owners alone: whether there is a %s could not be found out", tokenSecret))
@@ -126,12 +98,8 @@ func (f Facts) giteaActions() []Finding {
 	default:
 		out = append(out, ok("the repository has the secret %s", tokenSecret))
 	}
-	if f.Gitea.Runners > 0 {
-		out = append(out, ok("the repository has a runner of its own"))
-	} else {
-		out = append(out, note("Settings > Actions > Runners", "the repository has no runner of its own; whether one of its owner's or of the server's runs its jobs is not told"))
-	}
-	return out
+	return append(out, either(f.Gitea.Runners > 0, ok("the repository has a runner of its own"),
+		note("Settings > Actions > Runners", "the repository has no runner of its own; whether one of its owner's or of the server's runs its jobs is not told")))
 }
 
 // signedOnly reports whether the Policy takes signed approvals alone.
@@ -157,12 +125,8 @@ func (f Facts) giteaPolicy() []Finding {
 	if !f.signedOnly() {
 		out = append(out, note("approvals: {signed: require} in the Policy (docs/policy.md)", "approvals need no signature: who may write there can edit others' comments, which voids them, and a forged one within the second is not found"))
 	}
-	if slices.Contains(f.Policy.Gate.Bases, f.Branch) {
-		out = append(out, ok("the Policy guards pull requests to %s", report.Clean(f.Branch)))
-	} else {
-		out = append(out, note("gate: {bases: [BRANCH]} in the Policy", "the Policy's gate does not name %s: pull requests to it are not guarded", report.Clean(f.Branch)))
-	}
-	return out
+	return append(out, either(slices.Contains(f.Policy.Gate.Bases, f.Branch), ok("the Policy guards pull requests to %s", report.Clean(f.Branch)),
+		note("gate: {bases: [BRANCH]} in the Policy", "the Policy's gate does not name %s: pull requests to it are not guarded", report.Clean(f.Branch))))
 }
 
 // guardStatus is the context of the status that guards pull requests.

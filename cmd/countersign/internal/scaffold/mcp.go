@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -67,17 +68,22 @@ func PlanMCP(tree fs.FS) ([]Planned, error) {
 
 // Consent is an error if files of the owner's would be changed, and nobody is there to be asked.
 func Consent(files []Planned) error {
+	if changed := inStates(files, Joined, Differs); changed != "" {
+		return &RefusedError{"nothing was written: these are yours, and nobody is here to be asked: " + changed, "countersign init --mcp --dry-run"}
+	}
+	return nil
+}
+
+// inStates are the files in some states, and how many lines would change in each.
+func inStates(files []Planned, states ...string) string {
 	var changed []string
 	for _, f := range files {
-		if f.State == Joined || f.State == Differs {
+		if slices.Contains(states, f.State) {
 			removed, added := Changed(f.Have, f.Want)
 			changed = append(changed, fmt.Sprintf("%s (%d lines would go, %d come)", f.Path, removed, added))
 		}
 	}
-	if len(changed) > 0 {
-		return &RefusedError{"nothing was written: these are yours, and nobody is here to be asked: " + strings.Join(changed, ", "), "countersign init --mcp --dry-run"}
-	}
-	return nil
+	return strings.Join(changed, ", ")
 }
 
 // joinServers puts the server into a .mcp.json, nil for none. All else stays as it is, byte

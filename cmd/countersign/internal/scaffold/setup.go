@@ -124,15 +124,8 @@ func (s Setup) refuseAttest(files []Planned) error {
 
 // unforced is an error if files that somebody changed would be written over without --force.
 func (s Setup) unforced(files []Planned) error {
-	var changed []string
-	for _, f := range files {
-		if f.State == Differs && !s.Force {
-			removed, added := Changed(f.Have, f.Want)
-			changed = append(changed, fmt.Sprintf("%s (%d lines would go, %d come)", f.Path, removed, added))
-		}
-	}
-	if len(changed) > 0 {
-		return &RefusedError{"nothing was written: these are not as init writes them: " + strings.Join(changed, ", "), "countersign init --force"}
+	if changed := inStates(files, Differs); changed != "" && !s.Force {
+		return &RefusedError{"nothing was written: these are not as init writes them: " + changed, "countersign init --force"}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // granted is a right that a workflow of init gives to one of its jobs.
@@ -36,6 +37,25 @@ func (f Planned) Rights() []string {
 	return rights
 }
 
+// mays say what a file may do: a known one by its path or source, a workflow by the first of these rights that it has.
+// %s is what it writes.
+var mays = []struct{ of, says string }{
+	{policy.Path, "says who must approve; runs nothing"},
+	{ServersFile, "has clients start countersign mcp, which proposes and decides nothing"},
+	{AgentsFile, "tells agents to propose; runs nothing"},
+	{Theirs, "what you wrote into it"},
+	{giteaSettle, "has the secret COUNTERSIGN_TOKEN: writes the ledger, comments and statuses; commits what was approved"},
+	{giteaEvents, "runs your bot; has no secret"},
+	{"permission-actions: write", "starts other repositories' workflows, with a token of an app of yours"},
+	{"permission-contents: read", "reads other repositories, with a token of an app of yours"},
+	{"attestations: write", "writes beside the ledger; signs what was settled, which a public log names for ever"},
+	{"pages: write", "reads the code and the ledger; publishes its pages"},
+	{"issues: write", "reads the code and the ledger; keeps one issue"},
+	{"contents: write", "writes %s; commits what was approved"},
+	{"pull-requests: write", "writes %s"}, {"checks: write", "writes %s"}, {"actions: write", "writes %s"},
+	{"contents: read", "reads the code; nothing else"},
+}
+
 // May says what the file may do where it runs.
 func (f Planned) May() string {
 	rights := f.Rights()
@@ -45,45 +65,13 @@ func (f Planned) May() string {
 			writes = append(writes, g.says)
 		}
 	}
-	switch {
-	case f.Path == policy.Path:
-		return "says who must approve; runs nothing"
-	case f.Path == ServersFile:
-		return "has clients start countersign mcp, which proposes and decides nothing"
-	case f.Path == AgentsFile:
-		return "tells agents to propose; runs nothing"
-	case f.State == Theirs:
-		return "what you wrote into it"
-	case f.source == giteaSettle:
-		return "has the secret COUNTERSIGN_TOKEN: writes the ledger, comments and statuses; commits what was approved"
-	case f.source == giteaEvents:
-		return "runs your bot; has no secret"
-	case slices.Contains(rights, "permission-actions: write"):
-		return "starts other repositories' workflows, with a token of an app of yours"
-	case slices.Contains(rights, "permission-contents: read"):
-		return "reads other repositories, with a token of an app of yours"
-	case slices.Contains(rights, "attestations: write"):
-		return "writes beside the ledger; signs what was settled, which a public log names for ever"
-	case slices.Contains(rights, "pages: write"):
-		return "reads the code and the ledger; publishes its pages"
-	case slices.Contains(rights, "issues: write"):
-		return "reads the code and the ledger; keeps one issue"
-	case slices.Contains(rights, "contents: write"):
-		return "writes " + listing(writes) + "; commits what was approved"
-	case len(writes) > 0:
-		return "writes " + listing(writes)
-	case slices.Contains(rights, "contents: read"):
-		return "reads the code; nothing else"
+	of := append([]string{f.Path, f.source, f.State}, rights...)
+	for _, may := range mays {
+		if slices.Contains(of, may.of) {
+			return strings.Replace(may.says, "%s", view.List(writes), 1)
+		}
 	}
 	return "nothing"
-}
-
-// listing is "a", "a and b" or "a, b and c".
-func listing(items []string) string {
-	if n := len(items); n > 1 {
-		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
-	}
-	return strings.Join(items, "")
 }
 
 // A Way is how files are set up.
