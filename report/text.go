@@ -131,6 +131,9 @@ func (r Report) author() string {
 // does not print (controls, bidi, zero width) is shown as an escape (T14).
 func Clean(text string) string { return markdown.Clean(text) }
 
+// ErrorLine is an error as it is shown: one line, nothing that does not print.
+func ErrorLine(err error) string { return Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+
 // EscapeJSON writes what does not show in a JSON document, which is UTF-8 and
 // stands in one line, with JSON's escapes (RFC 8259, section 7).
 func EscapeJSON(doc string) string {

@@ -184,7 +184,7 @@ func (s *settlement) tellGuardDenied(ctx context.Context, why *pipeline.DeniedEr
 	}
 	if !here || g.Verdict.State != approval.Denied {
 		into.Denied = append(into.Denied, s.words(why))
-		s.note("Nobody is asked about this diff: " + oneLine(why))
+		s.note("Nobody is asked about this diff: " + report.ErrorLine(why))
 		return nil, why
 	}
 	rep, clean, err := s.took(ctx, g)

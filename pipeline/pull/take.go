@@ -158,7 +158,7 @@ func (s *settlement) takeBundle(ctx context.Context, raw []byte, asked []ledger.
 // before, which nobody is asked about again.
 func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) error {
 	s.DeniedBefore = true
-	s.note("Proposed again, but nobody is asked about it: " + oneLine(why))
+	s.note("Proposed again, but nobody is asked about it: " + report.ErrorLine(why))
 	_, here, err := s.deniedIn(ctx, why)
 	if err != nil || !here {
 		return err

@@ -71,7 +71,7 @@ func (s *Settled) words(err error) string {
 	if s.host.Unanswered(err) {
 		return report.NoteUnanswered
 	}
-	return s.host.Redact(oneLine(err))
+	return s.host.Redact(report.ErrorLine(err))
 }
 
 func (s *Settled) note(text string) {
@@ -83,11 +83,6 @@ func (s *Settled) note(text string) {
 // has reports whether there is a report of a transaction.
 func (s *Settled) has(id string) bool {
 	return slices.ContainsFunc(s.Transactions, func(rep report.Report) bool { return rep.TransactionID == id })
-}
-
-// oneLine is an error as it is shown: one line, nothing that does not print.
-func oneLine(err error) string {
-	return report.Clean(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // About is which transaction a step's outputs are of (docs/action.md): what its

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -166,7 +167,7 @@ func (s *Site) titleOf(group string) string {
 		return "Pull request #" + name
 	case "person":
 		p := s.people[group]
-		return "What " + cmp.Or(short(p.Login, 60), short(p.ID, 60), "somebody") + " proposed and decided"
+		return "What " + cmp.Or(markdown.ShortenTo(p.Login, 60), markdown.ShortenTo(p.ID, 60), "somebody") + " proposed and decided"
 	}
 	for _, st := range append(standings[:], own) {
 		if st.group() == group {
@@ -210,8 +211,8 @@ func (d *doc) what(group string) {
 func (d *doc) repositories(group string) []string {
 	var names []string
 	for _, i := range d.groups[group] {
-		if r := d.all[i].Repository; r != nil && !slices.Contains(names, short(r.Name, 100)) {
-			names = append(names, short(r.Name, 100))
+		if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
+			names = append(names, markdown.ShortenTo(r.Name, 100))
 		}
 	}
 	return names

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/html"
@@ -113,7 +114,7 @@ func (d *doc) audited() {
 	case unsound > 0:
 		d.Put("<p class=\"bad\"><strong>{} not verify.</strong></p>\n", ledger.Plural(unsound, "record does", "records do"))
 	default:
-		d.Put("<p>The whole history was audited up to commit <code title=\"{}\">{}</code>, and it verifies.</p>\n", d.o.Tip, short(d.o.Tip, 12))
+		d.Put("<p>The whole history was audited up to commit <code title=\"{}\">{}</code>, and it verifies.</p>\n", d.o.Tip, markdown.ShortenTo(d.o.Tip, 12))
 	}
 	if d.o.Differ > 0 {
 		d.Markup("<p class=\"bad\"><strong>Pages in the ledger itself (README.md) differ from the record:</strong> ").Text(ledger.Plural(d.o.Differ, "finding", "findings") + ", which countersign audit lists. These pages here are made of the record.").Markup("</p>\n")
@@ -269,7 +270,7 @@ func (d *doc) people(who []string) {
 	}
 	d.table(up(len(who)),
 		column{head: "Who", cell: func(i int) any { return d.person(d.Site.people[who[i]].Actor) }},
-		column{head: "Account", cell: func(i int) any { return html.Code(short(d.Site.people[who[i]].ID, 100)) }},
+		column{head: "Account", cell: func(i int) any { return html.Code(markdown.ShortenTo(d.Site.people[who[i]].ID, 100)) }},
 		number("Proposed", func(p person) int { return p.proposed }),
 		number("Approved", func(p person) int { return p.approved }),
 		number("Of these their own", func(p person) int { return p.own }),
@@ -293,7 +294,7 @@ func (s *Site) allPaths() []byte {
 	d.cut(len(paths), "that were proposed to be changed last")
 	d.table(up(min(len(paths), longest)),
 		column{head: "File", cell: func(i int) any {
-			return html.Part("<code>{}</code>", d.maybe(s.has(paths[i]), paths[i]+page, short(s.paths[paths[i]], 200)))
+			return html.Part("<code>{}</code>", d.maybe(s.has(paths[i]), paths[i]+page, markdown.ShortenTo(s.paths[paths[i]], 200)))
 		}},
 		d.numbers("Changes", func(i int) int { return len(s.groups[paths[i]]) }),
 		column{head: "The last", label: "the last:", cell: func(i int) any { return d.change(last(paths[i])) }})

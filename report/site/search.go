@@ -216,7 +216,7 @@ func (s *Site) block(n int) []byte {
 	var rows [][7]string
 	for i := n * perBlock; i < min(len(s.all), (n+1)*perBlock); i++ {
 		t := &s.all[i]
-		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], short(t.Summary, 100), string(t.State), t.Class(), short(t.Proposer.Login, 60), decidedBy(t)}
+		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], markdown.ShortenTo(t.Summary, 100), string(t.State), t.Class(), markdown.ShortenTo(t.Proposer.Login, 60), decidedBy(t)}
 		for j := range row {
 			row[j] = markdown.Clean(row[j]) // the script sets it as text
 		}
@@ -229,7 +229,7 @@ func (s *Site) block(n int) []byte {
 func decidedBy(t *html.Summary) string {
 	var names []string
 	for _, a := range slices.Concat(t.Approvers, t.Deniers) {
-		names = append(names, short(cmp.Or(a.Login, a.ID), 60))
+		names = append(names, markdown.ShortenTo(cmp.Or(a.Login, a.ID), 60))
 	}
 	return strings.Join(names[:min(len(names), 5)], ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -108,7 +109,7 @@ func (d *doc) times(head string, of func(*html.Summary) string) column {
 		at := of(&d.all[i])
 		parsed, err := time.Parse(time.RFC3339, at)
 		if err != nil {
-			return short(at, 40)
+			return markdown.ShortenTo(at, 40)
 		}
 		return html.Part("<time>{}</time>", parsed.UTC().Format("2006-01-02 15:04"))
 	}}
@@ -126,13 +127,13 @@ func (d *doc) numbers(head string, of func(i int) int) column {
 
 // change is a transaction by its summary.
 func (d *doc) change(i int) any {
-	return d.to(Transaction(d.all[i].ID), cmp.Or(short(d.all[i].Summary, 100), d.all[i].ID))
+	return d.to(Transaction(d.all[i].ID), cmp.Or(markdown.ShortenTo(d.all[i].Summary, 100), d.all[i].ID))
 }
 
 func (d *doc) person(a ledger.Actor) *html.Body {
-	b := d.to(Person(a), cmp.Or(short(a.Login, 60), short(a.ID, 60), "somebody"))
+	b := d.to(Person(a), cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody"))
 	if a.Kind != "user" && a.Kind != "" {
-		b.Put(" ({})", short(a.Kind, 20))
+		b.Put(" ({})", markdown.ShortenTo(a.Kind, 20))
 	}
 	return b
 }
@@ -150,15 +151,4 @@ func (d *doc) persons(b *html.Body, all []ledger.Actor, about func(ledger.Actor)
 // isOwn reports whether somebody approved what they proposed themselves.
 func isOwn(t *html.Summary, a ledger.Actor) bool {
 	return a.Kind == t.Proposer.Kind && a.ID == t.Proposer.ID || t.Own && len(t.Approvers) == 1
-}
-
-// short is a foreign text that fits into a row.
-func short(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n++; n > limit {
-			return text[:i] + "…"
-		}
-	}
-	return text
 }

@@ -228,7 +228,7 @@ func (f Facts) deniedFindings() []Finding {
 func (f Facts) policyFindings() []Finding {
 	switch {
 	case f.PolicyErr != nil:
-		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), report.Clean(strings.ReplaceAll(f.PolicyErr.Error(), "\n", "; ")))}
+		return []Finding{fails("countersign policy check "+policy.Path, "the Policy on %s is not valid: %s", report.Clean(f.Branch), report.ErrorLine(f.PolicyErr))}
 	case f.isHere(policy.Path):
 		return nil
 	case f.Files[policy.Path] == Missing:
@@ -425,7 +425,7 @@ func (f Facts) placeFindings() []Finding {
 	}
 	name := report.Clean(p.Repository)
 	if p.Err != nil {
-		return []Finding{fails("docs/ledger.md, A ledger in another repository, says what it takes", "the ledger is kept in %s, and it cannot be read: %s", name, report.Clean(strings.ReplaceAll(p.Err.Error(), "\n", "; ")))}
+		return []Finding{fails("docs/ledger.md, A ledger in another repository, says what it takes", "the ledger is kept in %s, and it cannot be read: %s", name, report.ErrorLine(p.Err))}
 	}
 	out := []Finding{ok("the ledger is kept in %s, on %s, and can be read", name, report.Clean(p.Ref))}
 	if p.Public {
