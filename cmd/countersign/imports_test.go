@@ -167,8 +167,8 @@ var mayImport = map[string][]string{
 		"gitstore/lineage", "gitstore/object", "pipeline/record/ledger", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/verdict": {
-		"gitstore/bundle", "gitstore/lineage", "pipeline/pageaudit", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/rule", "pipeline/record/sshsig", "github.com/go-git/go-git/v5",
+		"gitstore/bundle", "gitstore/lineage", "pipeline/pageaudit", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/sshsig", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/packfile":      {"gitstore/object", "github.com/go-git/go-git/v5", "github.com/gofrs/flock"},
 	"gitstore/git":           {},

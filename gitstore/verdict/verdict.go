@@ -14,10 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -33,7 +31,7 @@ type Options struct {
 	Signatures bool
 	// Keys, Each and Progress are those of audit.Options.
 	Keys     audit.KeyReader
-	Each     func(id string, record *approval.Record, found []rule.Violation)
+	Each     audit.Each
 	Progress func(what string, done, total int)
 }
 

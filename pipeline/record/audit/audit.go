@@ -70,16 +70,19 @@ type Options struct {
 	Keys KeyReader
 	// Spread calls do for 0 to n-1, on several goroutines. If it is nil, the audit has one.
 	Spread func(n int, do func(i int))
-	// Each, which may be nil, is handed each transaction as it stands at the tip, on several goroutines: the record, whose
-	// Log is nil if it cannot be read, and what the directory alone tells against it. One with a file that cannot be read
-	// is left out.
-	Each func(id string, record *approval.Record, found []rule.Violation)
+	// Each, which may be nil, is handed each transaction as it stands at the tip, on several goroutines: the newest commit
+	// that changed it, the record, whose Log is nil if it cannot be read, and what the directory alone tells against it. The
+	// record is nil where a file cannot be read.
+	Each Each
 	// View, which may be nil, begins a check of pages.
 	View func(ViewReader) View
 	// Progress, which may be nil, is told how far the audit is; total is 0 where
 	// it is not known. It is called on several goroutines.
 	Progress func(what string, done, total int)
 }
+
+// An Each takes a transaction (see Options).
+type Each = func(id string, commit history.ID, record *approval.Record, found []rule.Violation)
 
 // A View is what a ledger has for people who browse it, beside the record. An audit hands on what it goes over to whom checks
 // that.

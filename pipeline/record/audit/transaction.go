@@ -9,9 +9,11 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // A transaction is what the commits say about one.
@@ -67,12 +69,14 @@ func (a *auditor) transaction(tx *transaction) {
 	}
 	defer func() { tx.versions = tx.versions[len(tx.versions)-1:] }() // the rest is not needed any more
 	if !l.begin() {
+		l.each(nil, nil)
 		return
 	}
 	// Versions of a newer ledger are of those after a raise; what was before it is judged as if it were all.
 	known := slices.IndexFunc(l.versions, func(v version) bool { return v.age < l.unknown })
 	eventsFiles, states, former := l.histories(known)
 	if l.unread {
+		l.each(nil, nil)
 		return // there is no telling what else holds
 	}
 	if l.log = l.check(l.files, l.last()); l.log == nil {
@@ -94,6 +98,12 @@ func (a *auditor) transaction(tx *transaction) {
 }
 
 func (l *life) last() history.ID { return l.versions[len(l.versions)-1].commit }
+
+func (l *life) each(record *approval.Record, found []rule.Violation) {
+	if l.o.Each != nil {
+		l.o.Each(l.id, l.last(), record, found)
+	}
+}
 
 func (l *life) fail(rule string, v *version, name, format string, args ...any) {
 	l.add(rule, v.commit, path.Join(l.dir, name), format, args...)
@@ -174,8 +184,8 @@ func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log 
 	if log != nil {
 		found = append(found, record.Redo()...)
 	}
-	if l.o.Each != nil && at == l.last() {
-		l.o.Each(l.id, record, found)
+	if at == l.last() {
+		l.each(record, found)
 	}
 	for _, f := range found {
 		l.add(f.RuleID, at, path.Join(l.dir, f.Path), "%s", f.Message)

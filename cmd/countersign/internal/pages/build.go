@@ -27,51 +27,6 @@ import (
 	"github.com/countersign-dev/countersign/report/site"
 )
 
-// A noted history notes, while it is audited, which transactions its commits changed.
-type noted struct {
-	history.Reader
-	mu      sync.Mutex
-	newest  map[string]change // by transaction
-	commits map[string]string // the same once all commits were visited
-}
-
-// A change is the newest commit of a history that changed a transaction.
-type change struct {
-	commit history.ID
-	age    int
-}
-
-// Commits visits the commits, as history.Reader says.
-func (n *noted) Commits(visit func(history.Commit)) error {
-	err := n.Reader.Commits(func(c history.Commit) {
-		n.note(c)
-		visit(c)
-	})
-	for id, c := range n.newest {
-		n.commits[id] = c.commit.String()
-	}
-	return err
-}
-
-func (n *noted) note(c history.Commit) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	last := "" // the directory of the transaction before
-	for _, changed := range c.Changes {
-		if last != "" && strings.HasPrefix(changed.Path, last) {
-			continue
-		}
-		id, ok := ledger.TransactionOf(changed.Path)
-		if !ok {
-			continue
-		}
-		last = ledger.Dir(id) + "/"
-		if was, known := n.newest[id]; !known || c.Age < was.age {
-			n.newest[id] = change{c.ID, c.Age}
-		}
-	}
-}
-
 // A build makes the pages of one ledger as it is at one tip.
 type build struct {
 	Program
@@ -107,10 +62,10 @@ func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Tra
 	b.begin(h.Tip())
 	var failed error // of do
 	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
-		Over: &noted{Reader: h, newest: map[string]change{}, commits: b.commits},
-		Each: func(id string, r *approval.Record, found []rule.Violation) {
+		Each: func(id string, commit history.ID, r *approval.Record, found []rule.Violation) {
 			b.mu.Lock()
-			stop := failed != nil
+			b.commits[id] = commit.String()
+			stop := failed != nil || r == nil
 			b.mu.Unlock()
 			if stop {
 				return
@@ -258,7 +213,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 // page makes a transaction's page. has reports whether there is a page of a path, patch or commit.
 func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte, error) {
 	o := html.Options{
-		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
+		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commitOf(t.ID), Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}
 	if before := earlierOf(t.Summary); before != "" {
@@ -270,6 +225,13 @@ func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte,
 	var out bytes.Buffer
 	err := t.Write(&out, o)
 	return out.Bytes(), err
+}
+
+// commitOf is the newest commit that changed a transaction, "" where that is not known.
+func (b *build) commitOf(id string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.commits[id]
 }
 
 // leavesOut reports whether a diff would not be shown as it is.

@@ -35,7 +35,7 @@ type Program struct {
 	Now     func() time.Time
 	// Open opens the repository and the ledger of this clone.
 	Open func() (Source, error)
-	// Audit audits a history; the error is that of reading it. Options have Over and Each.
+	// Audit audits a history; the error is that of reading it. Options have Each.
 	Audit func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error)
 	// Masks returns what reports whether something in a diff looks like a secret. Several
 	// goroutines may call it.
