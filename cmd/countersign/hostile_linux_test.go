@@ -104,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 	if err := syscall.Mount("tmpfs", s.repo, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("mounting a small tmpfs: %v", err)
 	}
-	t.Cleanup(func() { check(t, syscall.Unmount(s.repo, 0)) })
+	t.Cleanup(func() { check(t, syscall.Unmount(s.repo, syscall.MNT_DETACH)) }) // a working tree is open here until it is collected
 	s.write("a.txt", "a\n")
 	s.git("init", "-q", "-b", "main", "--separate-git-dir", filepath.Join(s.dir, "git"))
 	s.commit()
@@ -136,7 +136,7 @@ func TestFullDiskUnderTheLedger(t *testing.T) {
 	if err := syscall.Mount("tmpfs", s.repo, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("mounting a small tmpfs: %v", err)
 	}
-	t.Cleanup(func() { check(t, syscall.Unmount(s.repo, 0)) })
+	t.Cleanup(func() { check(t, syscall.Unmount(s.repo, syscall.MNT_DETACH)) }) // a working tree is open here until it is collected
 	s.write("a.txt", "a\n")
 	s.git("init", "-q", "-b", "main", "--template=")
 	s.commit()
