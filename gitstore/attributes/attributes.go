@@ -11,6 +11,7 @@ package attributes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -169,19 +170,24 @@ func (r *Rules) ask(ctx context.Context, names []string) error {
 	return err
 }
 
-// checkAttr has git look at a directory in which only the tree's files of attributes are.
+// checkAttr has git look at a directory in which only the tree's files of attributes are; where
+// there are none, at an index that is not there.
 func (r *Rules) checkAttr(ctx context.Context, names []string) error {
-	dir, err := os.MkdirTemp("", "countersign-attributes-")
+	files, err := r.files(names)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := r.lay(dir, names); err != nil {
-		return err
+	dir, from := r.config.GitDir, []string{"check-attr", "--cached", "-z", "--stdin"}
+	if len(files) > 0 {
+		if dir, err = lay(files); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		from = []string{"check-attr", "-z", "--stdin"}
 	}
 	c := git.Command{
-		Dir: dir, Args: append([]string{"check-attr", "-z", "--stdin"}, asked...), Stdin: strings.NewReader(strings.Join(names, "\x00") + "\x00"),
-		Env: []string{"GIT_DIR=" + r.config.GitDir, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(dir, ".git", "none")},
+		Dir: dir, Args: append(from, asked...), Stdin: strings.NewReader(strings.Join(names, "\x00") + "\x00"),
+		Env: []string{"GIT_DIR=" + r.config.GitDir, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(dir, "countersign", "no index")},
 	}
 	if r.config.file != "" {
 		c = c.Set("core.attributesFile", r.config.file)
@@ -210,28 +216,43 @@ func (r *Rules) checkAttr(ctx context.Context, names []string) error {
 	return nil
 }
 
-// lay writes the tree's files of attributes that these paths lead by into a directory.
-func (r *Rules) lay(dir string, names []string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	done := map[string]bool{}
+// files are the tree's files of attributes that these paths lead by.
+func (r *Rules) files(names []string) (map[string][]byte, error) {
+	files, done := map[string][]byte{}, map[string]bool{}
 	for _, name := range names {
 		for at := path.Dir(name); !done[at]; at = path.Dir(at) {
 			done[at] = true
 			data, err := r.read(path.Join(at, File))
-			if err == nil && data != nil {
-				err = root.MkdirAll(at, 0o700)
-			}
-			if err == nil && data != nil {
-				err = root.WriteFile(path.Join(at, File), data, 0o600)
-			}
 			if err != nil {
-				return err
+				return nil, err
+			}
+			if data != nil {
+				files[path.Join(at, File)] = data
 			}
 		}
 	}
-	return nil
+	return files, nil
+}
+
+// lay writes files into a new directory.
+func lay(files map[string][]byte) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "countersign-attributes-"); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		defer root.Close()
+	}
+	for name, data := range files {
+		if err == nil {
+			err = root.MkdirAll(path.Dir(name), 0o700)
+		}
+		if err == nil {
+			err = root.WriteFile(name, data, 0o600)
+		}
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, err
 }

@@ -284,6 +284,13 @@ func TestAttributes(t *testing.T) {
 	if got := ask(names...); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)
 	}
+	r.git("", "add", ".gitattributes")
+	all := tree
+	tree = nil // of the index and the working tree nothing counts
+	if got, want := ask("x.i", "x.h", "x.t"), []Form{{eol: crlf}, {eol: crlf}, {}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	tree = all
 	r.git("", "config", "core.attributesFile", "sub/mine") // it is relative to the working tree
 	if got, want := ask("x.u", "x.h"), []Form{{eol: lf, ident: true}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -79,7 +79,7 @@ type Command struct {
 // command is git with its environment; it is not started.
 func (c Command) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, c.Args...)...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Stdin, time.Second
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Stdin, 10*time.Second // a busy machine takes its time
 	getenv := c.Getenv
 	if getenv == nil {
 		getenv = os.Getenv
