@@ -25,6 +25,11 @@ var _ code.Checkout = (*Repo)(nil)
 func (r *Repo) Branch(context.Context) (string, error) {
 	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
 		_, err := os.Lstat(filepath.Join(r.ownDir, name))
+		if strings.HasSuffix(name, "_HEAD") && errors.Is(err, fs.ErrNotExist) { // with reftable, some of these have no file
+			if _, noRef := r.ask("rev-parse", "--verify", "--quiet", name); noRef == nil {
+				err = nil
+			}
+		}
 		if err == nil {
 			err = &code.UncommittableError{Why: "a merge, a rebase or another command of git is under way (" + name + ")", Hint: "git status"}
 			if name == "index.lock" {

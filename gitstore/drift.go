@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
 // Drift returns how many commits only one of two commits leads to, as "git
@@ -38,6 +37,3 @@ func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []str
 	}
 	return len(apart), files, nil
 }
-
-// isFile is true of links and submodules too, and of what has no mode that git knows.
-func isFile(e treeEntry) bool { return e != (treeEntry{}) && e.mode != filemode.Dir }

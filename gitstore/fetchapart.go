@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -35,16 +36,13 @@ func (r *Repo) lacks() (lacking, error) {
 	if err != nil {
 		return lacking{}, err
 	}
-	raw, err := readConfig(filepath.Join(r.gitDir, "config"))
-	if err != nil {
-		return lacking{}, err
-	}
+	said, err := r.command().Config(context.Background())
 	l := lacking{before: slices.Collect(maps.Keys(shallow))}
-	l.partial = raw.Section("extensions").Option("partialclone") != ""
-	for _, remote := range raw.Section("remote").Subsections {
-		l.partial = l.partial || isTrue(remote.Option("promisor"))
+	for _, one := range said {
+		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && isTrue(one.Value)
+		l.partial = l.partial || promisor || one.Key == "extensions.partialclone" && one.Value != ""
 	}
-	return l, nil
+	return l, err
 }
 
 // bringApart is for a shallow or partial clone: the files of one commit and, where

@@ -4,7 +4,6 @@
 package gitstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/config"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -74,9 +72,6 @@ type Repo struct {
 func Open(dir string) (*Repo, error) {
 	at, err := locate(dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkExtensions(at.common); err != nil {
 		return nil, err
 	}
 	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]notedPack{}}
@@ -224,26 +219,23 @@ type place struct{ worktree, own, common string }
 // locate asks git for the repository that dir is in, or a bare one that dir is.
 func locate(dir string) (place, error) {
 	// In a bare repository git fails at the last question, after it has answered the others.
-	said, err := git.Run(context.Background(), dir, "rev-parse", "--is-inside-work-tree", "--show-object-format", "--show-ref-format",
+	said, err := git.Run(context.Background(), dir, "rev-parse", "--is-inside-work-tree", "--show-object-format",
 		"--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
 	if said == "" {
 		return place{}, openError(dir, err)
 	}
 	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
-	if len(lines) < 5 || len(lines) > 6 || lines[0] == "true" && err != nil {
+	if len(lines) < 4 || len(lines) > 5 || lines[0] == "true" && err != nil {
 		return place{}, fmt.Errorf("opening the repository: git rev-parse answered %q", said)
 	}
 	if format := lines[1]; format != "sha1" {
 		return place{}, &UnsupportedError{&wire.HashError{Format: format}}
 	}
-	if format := lines[2]; format != "files" && format != "--show-ref-format" { // a git before 2.44 knows no other
-		return place{}, &UnsupportedError{fmt.Errorf("its refs are stored as %s (extensions.refStorage)", format)}
-	}
-	at := place{own: filepath.FromSlash(lines[3]), common: filepath.FromSlash(lines[4])}
+	at := place{own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
 	if lines[0] != "true" {
 		return at, nil
 	}
-	at.worktree = filepath.FromSlash(lines[5])
+	at.worktree = filepath.FromSlash(lines[4])
 	if filepath.Join(at.worktree, ".git") == at.own {
 		return at, nil
 	}
@@ -286,35 +278,4 @@ func openError(dir string, err error) error {
 		return &UnsupportedError{refused}
 	}
 	return fmt.Errorf("opening the repository: %w", err)
-}
-
-// supported are the extensions (gitrepository-layout, repository-version) that
-// change nothing for us, or that git answers for: a config.worktree is read, an object that a partial
-// clone did not fetch is an error and never an absent file.
-var supported = []string{"worktreeconfig", "partialclone", "preciousobjects", "noop", "noop-v1", "relativeworktrees", "objectformat", "refstorage"}
-
-// checkExtensions refuses what git may know and this package does not.
-func checkExtensions(gitDir string) error {
-	raw, err := readConfig(filepath.Join(gitDir, "config"))
-	if err != nil {
-		return err
-	}
-	for _, o := range raw.Section("extensions").Options {
-		if !slices.Contains(supported, strings.ToLower(o.Key)) {
-			return &UnsupportedError{fmt.Errorf("extensions.%s is set", o.Key)}
-		}
-	}
-	return nil
-}
-
-func readConfig(file string) (*config.Config, error) {
-	data, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the Git configuration: %w", err)
-	}
-	raw := config.New()
-	if err := config.NewDecoder(bytes.NewReader(data)).Decode(raw); err != nil {
-		return nil, fmt.Errorf("reading the Git configuration: %s: %w", file, err)
-	}
-	return raw, nil
 }

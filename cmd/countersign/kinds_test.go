@@ -117,6 +117,12 @@ var kinds = []struct {
 	{"packed by git", func(k kind) string {
 		return k.in(k.clone(), "pack-refs --all", "repack -adq --write-bitmap-index", "commit-graph write", "multi-pack-index write")
 	}},
+	{"reftable", func(k kind) string {
+		if out, err := exec.Command("git", "init", "-q", "--ref-format=reftable", filepath.Join(k.work, "try")).CombinedOutput(); err != nil {
+			k.t.Skipf("NOT RUN: repositories with reftable need Git 2.45 in PATH, and there is %s", out)
+		}
+		return k.in(k.clone("--ref-format=reftable"), "pack-refs --all")
+	}},
 	{"Git LFS without it", func(k kind) string {
 		dir := k.clone()
 		k.write(filepath.Join(dir, ".git", "info", "attributes"), "*.bin filter=lfs diff=lfs merge=lfs -text\n")

@@ -260,7 +260,7 @@ func TestAttributes(t *testing.T) {
 	}
 	ask := func(names ...string) (out []Form) {
 		t.Helper()
-		said, err := git.Config(t.Context(), r.dir)
+		said, err := git.Command{Dir: r.dir}.Config(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func (c Command) Set(key, value string) Command {
 // WithoutFilters returns the command with every filter turned off that the configuration of its
 // directory has a word on, whoever says it: git would run its program in the working tree.
 func (c Command) WithoutFilters(ctx context.Context) (Command, error) {
-	said, err := Config(ctx, c.Dir, c.Env...)
+	said, err := c.Config(ctx)
 	done := map[string]bool{}
 	for _, s := range said {
 		at := strings.LastIndexByte(s.Key, '.')
@@ -53,12 +53,13 @@ func (c Command) WithoutFilters(ctx context.Context) (Command, error) {
 	return c, err
 }
 
-// Config is what git's configuration says in a directory, with what files include, in the
-// order in which git reads it: the last value of a key counts. env has variables that win.
-func Config(ctx context.Context, dir string, env ...string) ([]Setting, error) {
+// Config is what git's configuration says where the command runs, with what files include, in
+// the order in which git reads it: the last value of a key counts.
+func (c Command) Config(ctx context.Context) ([]Setting, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	said, err := Command{Dir: dir, Args: []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"}, Env: env}.Output(ctx)
+	c.Args, c.Stdin = []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"}, nil
+	said, err := c.Output(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading Git's configuration: %w", err)
 	}
