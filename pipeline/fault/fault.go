@@ -7,6 +7,7 @@ package fault
 type Kind string
 
 const (
+	Barred  Kind = "barred"  // refused, whatever it kept from besides
 	Refused Kind = "refused" // by the Policy, by the state of things, or for what was asked
 	Failed  Kind = "failed"  // what was to hold does not
 	Away    Kind = "away"    // what it takes is not here
@@ -26,6 +27,9 @@ func (e *Error) Error() string        { return e.Message }
 func (e *Error) Hint() string         { return e.Try }
 func (e *Error) Unwrap() error        { return e.Cause }
 func (e *Error) Is(target error) bool { return target == error(e.Kind) }
+
+// Bar is an Error of what is barred.
+func Bar(message, try string) error { return &Error{Kind: Barred, Message: message, Try: try} }
 
 // Refuse is an Error of what is refused.
 func Refuse(message, try string) error { return &Error{Kind: Refused, Message: message, Try: try} }

@@ -138,12 +138,12 @@ func (e Event) Trusted() error {
 		if e.Ref == "refs/heads/"+e.Repository.DefaultBranch {
 			return nil
 		}
-		return fault.Refuse(
+		return fault.Bar(
 			"this workflow was started on "+report.Clean(e.Ref)+", whose file anybody who can push may have changed",
 			"start the workflow on the default branch",
 		)
 	}
-	return fault.Refuse(
+	return fault.Bar(
 		fmt.Sprintf("the event %+q runs a workflow file that the pull request can change", ledger.OneLine(e.Name, 60)),
 		"settle on one of these: issue_comment, workflow_run, pull_request_target",
 	)
@@ -201,7 +201,7 @@ func (e Event) isOf(here ledger.Repository) error {
 	case e.Name == "schedule" && e.Repository.ID == 0:
 		return nil
 	}
-	return fault.Refuse(fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), "")
+	return fault.Bar(fmt.Sprintf("the workflow's event is of the repository with the number %s, and %s has the number %s", id, report.Clean(here.Name), report.Clean(here.ID)), "")
 }
 
 // FindPull returns the number of the pull request that an event is about, 0 for
@@ -261,7 +261,7 @@ func ReadNumber(v any) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n <= 0 {
-		return 0, fault.Refuse(fmt.Sprintf("%+q is not the number of a pull request", ledger.OneLine(text, 40)), "")
+		return 0, fault.Bar(fmt.Sprintf("%+q is not the number of a pull request", ledger.OneLine(text, 40)), "")
 	}
 	return n, nil
 }

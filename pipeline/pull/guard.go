@@ -93,7 +93,7 @@ func (s *settlement) trustServer(ctx context.Context) error {
 	if err != nil || server == "" {
 		return err
 	}
-	return fault.Refuse(
+	return fault.Bar(
 		report.Clean(server)+" runs the workflow file of the pull request's base, so that pull requests themselves cannot be guarded",
 		"countersign init --gate=false",
 	)

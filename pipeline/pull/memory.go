@@ -128,7 +128,7 @@ func (s Settler) since(known policy.Ledger) (time.Time, error) {
 		err = errors.New("it is in the future")
 	}
 	if err != nil {
-		return since, fault.Refuse(fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past")
+		return since, fault.Bar(fmt.Sprintf("the Policy's key ledger.since is %s: %v", known.Since, err), "give a time in the past")
 	}
 	return since, nil
 }

@@ -77,7 +77,7 @@ func (s Settler) PullOf(ctx context.Context, log *ledger.Log) (int, error) {
 // Open makes a pull request of a transaction that is for none.
 func (s Settler) Open(ctx context.Context, id string) (Opened, error) {
 	if s.Forge == nil || s.Runner.Code == nil {
-		return Opened{}, fault.Refuse("there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token")
+		return Opened{}, fault.Bar("there is no token to open a pull request with", "set COUNTERSIGN_TOKEN, or give the Action its input token")
 	}
 	snap, err := s.Runner.Ledger(ctx, ledger.Dir(id))
 	if err != nil {

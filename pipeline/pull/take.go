@@ -256,7 +256,7 @@ func (s Settler) isOfDefaultBranch(ctx context.Context, run forge.Run) error {
 		on, err = s.Runner.Repo.Descends(ctx, tip, run.HeadCommit)
 	}
 	if err == nil && !on {
-		err = fault.Refuse(fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(run.HeadCommit, 40), report.Clean(to.Branch)), "start the workflow on the default branch")
+		err = fault.Bar(fmt.Sprintf("the run is of commit %+q, which %s does not have", ledger.OneLine(run.HeadCommit, 40), report.Clean(to.Branch)), "start the workflow on the default branch")
 	}
 	return err
 }

@@ -64,7 +64,7 @@ var exitCodes = []struct {
 	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},   // whatever else went wrong
 	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}},  // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{As[*pull.BundleError]}}, // whatever is wrong with what it holds
-	{cli.ExitRefused, []func(error) bool{As[*cli.UsageError], As[*serve.RefusedError], As[*mcp.ArgumentError], ends(cli.ExitRefused)}},
+	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], As[*serve.RefusedError], As[*mcp.ArgumentError], ends(cli.ExitRefused)}},
 	{cli.ExitFailed, []func(error) bool{As[*mcp.PanicError], ends(cli.ExitFailed)}},
 	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
 	{cli.ExitPending, []func(error) bool{As[*pipeline.PendingError]}},
