@@ -13,6 +13,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
@@ -112,17 +113,13 @@ func replace(dir *os.Root, name, content string, before entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(content)
-	if before.kind == file {
-		err = errors.Join(err, f.Chmod(before.perm)) // what the umask took
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = dir.Rename(temp, name)
-	}
-	if err != nil {
-		return errors.Join(err, dir.Remove(temp))
-	}
-	return nil
+	return atomicfile.Place(dir, f, temp, name, func(f *os.File) error {
+		_, err := f.WriteString(content)
+		if before.kind == file {
+			err = errors.Join(err, f.Chmod(before.perm)) // what the umask took
+		}
+		return err
+	})
 }
 
 // A forecast is the target as the operations so far would have left it (APPLY_SPEC

@@ -5,9 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -163,16 +161,4 @@ func onlyGone(dir *os.Root, name string, gone map[string]bool) bool {
 		return err
 	})
 	return err == nil
-}
-
-// dirsSync says that the system may sync a directory.
-const dirsSync = runtime.GOOS != "windows"
-
-// syncDir syncs a directory, where the file system knows how.
-func syncDir(dir *os.File) error {
-	err := dir.Sync()
-	if !dirsSync || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -119,11 +120,7 @@ func (t *Tree) note(name string, data []byte) error {
 	if err := os.Rename(name+unfinished, name); err != nil {
 		return err
 	}
-	dir, err := os.Open(t.stateDir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDir(dir), dir.Close())
+	return atomicfile.SyncDir(t.stateDir)
 }
 
 // unfinished ends the name of a note that is still being written.

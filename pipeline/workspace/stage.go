@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -275,6 +276,6 @@ func (w *writer) syncNames(in []folder) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(syncDir(f), f.Close())
+		return errors.Join(atomicfile.Sync(f), f.Close())
 	})
 }

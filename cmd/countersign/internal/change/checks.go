@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/report"
@@ -85,7 +86,7 @@ func runChecks(ctx context.Context, s *session.Session, o pipeline.ApplyOptions,
 	if err != nil {
 		return done, err
 	}
-	if err := console.WriteFile(s.Path(out), []byte(line.String())); err != nil {
+	if err := atomicfile.Write(s.Path(out), []byte(line.String())); err != nil {
 		return done, console.FileError(console.InputName(out), err)
 	}
 	failed, text := 0, ""

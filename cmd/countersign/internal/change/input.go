@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -167,7 +168,7 @@ func writeBundle(ctx context.Context, s *session.Session, f ReviewFlags) (out co
 	if err != nil {
 		return out, err
 	}
-	if err := console.WriteFile(s.Path(f.bundleOut), line); err != nil {
+	if err := atomicfile.Write(s.Path(f.bundleOut), line); err != nil {
 		return out, err
 	}
 	out.Bundle = f.bundleOut

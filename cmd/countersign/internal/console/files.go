@@ -93,23 +93,6 @@ func ReadUpTo(in io.Reader, name string, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// WriteFile puts a file in place whole, or not at all.
-func WriteFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".countersign-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	err = cmp.Or(err, f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
 // ReadFile reads a file that a flag names.
 func (c *Console) ReadFile(name string) ([]byte, error) {
 	raw, err := os.ReadFile(c.Path(name))

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -111,19 +112,7 @@ func (f *File) Save(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(name), ".merged-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(line)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
+	return atomicfile.Write(name, line)
 }
 
 // A Client is what is asked of a forge.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -124,13 +125,9 @@ func (d *dir) place(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return failed(d.name, err)
 	}
-	if err = errors.Join(write(f), f.Close()); err == nil {
-		if err = d.Rename(temporary, name); err != nil {
-			err = failed(d.name, err)
-		}
-	}
-	if err != nil {
-		_ = d.Remove(temporary)
+	var link *os.LinkError
+	if err = atomicfile.Place(d.Root, f, temporary, name, func(f *os.File) error { return write(f) }); errors.As(err, &link) {
+		err = failed(d.name, err)
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -177,7 +178,7 @@ func emptyDir(c *console.Console, name string) error {
 func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error {
 	sheet := []byte(workpaper.CSV(r))
 	if f.csv != "" {
-		if err := console.WriteFile(c.Path(f.csv), sheet); err != nil {
+		if err := atomicfile.Write(c.Path(f.csv), sheet); err != nil {
 			return console.FileError(report.Clean(f.csv), err)
 		}
 	}
@@ -195,7 +196,7 @@ func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error
 		return console.FileError(report.Clean(f.out), err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := console.WriteFile(filepath.Join(dir, name), files[name]); err != nil {
+		if err := atomicfile.Write(filepath.Join(dir, name), files[name]); err != nil {
 			return console.FileError(report.Clean(filepath.Join(f.out, name)), err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 )
 
 // artifactFile is what the one file of an artifact is called, by which a forge finds it (rest.Unzip).
@@ -52,7 +53,7 @@ func getArtifact(ctx context.Context, c *console.Console, name, file string) err
 	if err != nil {
 		return err
 	}
-	if err := console.WriteFile(c.Path(file), raw); err != nil {
+	if err := atomicfile.Write(c.Path(file), raw); err != nil {
 		return console.FileError(file, err)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -399,27 +400,29 @@ func (f Planned) replace(root *os.Root) error {
 	if err != nil {
 		return fileError(temp, err)
 	}
-	defer root.Remove(temp)
-	if info, gone := root.Lstat(f.Path); gone == nil {
-		err = file.Chmod(info.Mode().Perm())
+	err = atomicfile.Place(root, file, temp, f.Path, func(file *os.File) error {
+		if info, gone := root.Lstat(f.Path); gone == nil {
+			err = file.Chmod(info.Mode().Perm())
+		}
+		if err == nil {
+			_, err = file.Write(f.Want)
+		}
+		if err == nil {
+			err = file.Sync()
+		}
+		if err != nil {
+			return err
+		}
+		now, err := readRegular(root.FS(), f.Path) // somebody may have worked on it while the change was shown
+		if absent := errors.Is(err, fs.ErrNotExist); absent != (f.Have == nil) || !absent && (err != nil || !bytes.Equal(now, f.Have)) {
+			return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
+		}
+		return nil
+	})
+	if err == nil || errors.As(err, new(*RefusedError)) {
+		return err
 	}
-	if err == nil {
-		_, err = file.Write(f.Want)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = cmp.Or(err, file.Close()); err != nil {
-		return fileError(f.Path, err)
-	}
-	now, err := readRegular(root.FS(), f.Path) // somebody may have worked on it while the change was shown
-	if absent := errors.Is(err, fs.ErrNotExist); absent != (f.Have == nil) || !absent && (err != nil || !bytes.Equal(now, f.Have)) {
-		return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
-	}
-	if err := root.Rename(temp, f.Path); err != nil {
-		return fileError(f.Path, err)
-	}
-	return nil
+	return fileError(f.Path, err)
 }
 
 // fileError names the file once: a system's error has its name and the operation.

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -255,7 +256,7 @@ func (s *Session) WriteTip() error {
 		return nil
 	}
 	if tip := s.Seen(); tip != "" { // something was seen that held
-		return console.WriteFile(s.Path(s.Flags.TipFile), []byte(tip+"\n"))
+		return atomicfile.Write(s.Path(s.Flags.TipFile), []byte(tip+"\n"))
 	}
 	return nil
 }

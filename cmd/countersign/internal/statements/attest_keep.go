@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -114,7 +115,7 @@ func writeAttestation(c *console.Console, name string, raw []byte) error {
 	if err := os.MkdirAll(c.Path(filepath.Dir(name)), 0o777); err != nil {
 		return console.FileError(filepath.Dir(name), err)
 	}
-	if err := console.WriteFile(c.Path(name), raw); err != nil {
+	if err := atomicfile.Write(c.Path(name), raw); err != nil {
 		return console.FileError(name, err)
 	}
 	return nil

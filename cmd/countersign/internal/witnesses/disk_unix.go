@@ -25,12 +25,3 @@ func lock(name string) (io.Closer, error) {
 	}
 	return f, nil
 }
-
-// syncDir puts the names in a directory on disk.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -24,6 +24,3 @@ func lock(name string) (io.Closer, error) {
 	}
 	return f, nil
 }
-
-// syncDir: NTFS writes names in order.
-func syncDir(string) error { return nil }

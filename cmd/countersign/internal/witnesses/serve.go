@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -63,7 +64,7 @@ func (s *Server) open(create bool, k witness.Key) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && create:
 		s.state = witness.State{Key: k, Logs: map[string][]byte{}}
-		return s.write(s.state)
+		return atomicfile.Write(s.file, s.state.Bytes())
 	case errors.Is(err, fs.ErrNotExist):
 		return ErrNoState
 	case err != nil:
@@ -132,7 +133,7 @@ func (s *Server) decide(body []byte) ([]byte, error) {
 	if bytes.Equal(next.Bytes(), s.state.Bytes()) {
 		return line, nil
 	}
-	if err := s.write(next); err != nil {
+	if err := atomicfile.Write(s.file, next.Bytes()); err != nil {
 		s.broken = fmt.Errorf("writing the state: %w", err)
 		return nil, s.broken
 	}
@@ -151,23 +152,4 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	http.NotFound(w, r)
-}
-
-// write puts the state on disk, whole: its bytes first, then its name.
-func (s *Server) write(state witness.State) error {
-	f, err := os.OpenFile(s.file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(state.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(s.file+".new", s.file); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(s.file))
 }
