@@ -20,9 +20,9 @@ type Finder interface {
 	// JSON returns a JSON document in canonical form with its secrets replaced, but for
 	// strings of which typed says that they are a hash, an id or the like.
 	JSON(doc []byte, typed func(key, value string) bool) ([]byte, error)
-	// Learn returns the secrets that a patch introduces, by path and line, and a Finder
-	// that knows them wherever they stand.
-	Learn(set patch.Patchset) (Finder, []Finding)
+	// Learn returns the secrets that a patch introduces, by path and line, a Finder
+	// that knows them wherever they stand, and what its Diff makes of the patch.
+	Learn(set patch.Patchset) (knows Finder, found []Finding, clean []byte)
 	// Refuse returns a *FoundError if a text, which is at path, has what looks like a
 	// secret; why says why it must not.
 	Refuse(path, text, why string) error

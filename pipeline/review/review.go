@@ -169,14 +169,14 @@ func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error)
 	if size := int64(len(diff)); in.Computed() && size > limits.Bytes {
 		return gathered{}, &pipeline.LimitError{What: "bytes", Have: size, Max: limits.Bytes}
 	}
-	finder, found, err := r.secrets(rules.Policy, in, set)
+	finder, found, clean, err := r.secrets(rules.Policy, in, set)
 	known := r.Known().Given(finder, diff, set.Offsets)
 	r = reviewer{r.With(known)} // from here on it knows what the patch holds
 	if err != nil {
 		return gathered{known: known}, err
 	}
 	g := gathered{
-		Patch: input.Patch{Set: set, ID: canon.Hex(diff), Base: base, Stored: r.Secrets.Diff(diff), ContainsSecrets: len(found) > 0},
+		Patch: input.Patch{Set: set, ID: canon.Hex(diff), Base: base, Stored: clean, ContainsSecrets: len(found) > 0},
 		diff:  diff, found: found, risks: risk.NewList(canon.Hex(diff), risk.Of(set, found)),
 		known: known, rules: rules, mode: rules.Policy.Sandbox,
 	}
@@ -260,7 +260,7 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 // was gathered: whoever can write the ledger could have recorded the same patch with
 // other files, secrets or authors, and what people are asked goes by the record.
 func (p gathered) heldTo(t ledger.Transaction) error {
-	if err := reviewed.Describes(t, p.Set, p.known.Secrets, p.found); err != nil || !p.own {
+	if err := reviewed.Describes(t, p.Set, p.found, p.Stored); err != nil || !p.own {
 		return err
 	}
 	return reviewed.ByAuthors(t, p.pull.Author, p.pull.Head.Commit, p.pull.Committers)
@@ -288,32 +288,32 @@ const decided = "/approve secret /approve protected /approve patchset: /deny sec
 // in the ledger as they are. It refuses a Proposal as well whose tests could not be
 // run from the ledger, since what they expect is stored without secrets.
 //
-// The Finder that it returns knows the patch's secrets.
-func (r reviewer) secrets(p policy.Policy, in input.Change, set patch.Patchset) (redact.Finder, []redact.Finding, error) {
-	finder, found := r.Secrets.Learn(set)
+// The Finder that it returns knows the patch's secrets, and clean is the patch without them.
+func (r reviewer) secrets(p policy.Policy, in input.Change, set patch.Patchset) (finder redact.Finder, found []redact.Finding, clean []byte, err error) {
+	finder, found, clean = r.Secrets.Learn(set)
 	for _, f := range set.Files() { // whose names tell who has to approve: one that is a secret of the patch itself is refused as well
 		if err := finder.Refuse(f.Path, f.Path, "a file's name cannot be kept out of the ledger"); err != nil {
-			return finder, nil, err
+			return finder, nil, nil, err
 		}
 	}
 	if err := finder.Refuse(policy.Path, string(p.JSON()), "the Policy is recorded word for word with every transaction, and the patch has a part of it as a secret"); err != nil {
-		return finder, nil, err
+		return finder, nil, nil, err
 	}
 	if finder.Text(decided) != decided {
-		return finder, nil, &redact.FoundError{Found: found, Why: "it is a word of what people decide with, and no decision could be recorded"}
+		return finder, nil, nil, &redact.FoundError{Found: found, Why: "it is a word of what people decide with, and no decision could be recorded"}
 	}
 	if len(found) > 0 && p.Secrets.Mode == policy.Refuse {
-		return finder, nil, &redact.FoundError{Found: found, Why: "the Policy refuses secrets"}
+		return finder, nil, nil, &redact.FoundError{Found: found, Why: "the Policy refuses secrets"}
 	}
 	if in.Proposal == nil {
-		return finder, found, nil
+		return finder, found, clean, nil
 	}
 	for _, t := range in.Proposal.AcceptanceTests {
 		if err := finder.Refuse(t.Target, t.Expected, "what a test expects is recorded, and cannot be a secret; hash_match takes its SHA-256"); err != nil {
-			return finder, nil, err
+			return finder, nil, nil, err
 		}
 	}
-	return finder, found, nil
+	return finder, found, clean, nil
 }
 
 // A proposal for a pull request takes the place of the open ones that its

@@ -52,7 +52,7 @@ func ownRisks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
 	if err != nil {
 		return risk.List{}, err
 	}
-	_, found := g.Secrets().Learn(set)
+	_, found, _ := g.Secrets().Learn(set)
 	return risk.NewList(tx.PatchID(), risk.Of(set, found)), nil
 }
 

@@ -248,13 +248,13 @@ func violations(files []string) []rule.Violation {
 // or hidden some of the patch as if it were a secret. The Finder that it returns
 // knows the patch's secrets.
 func Compare(tx ledger.Transaction, set patch.Patchset, known redact.Finder) (redact.Finder, error) {
-	finder, found := known.Learn(set)
-	return finder, Describes(tx, set, finder, found)
+	finder, found, clean := known.Learn(set)
+	return finder, Describes(tx, set, found, clean)
 }
 
-// Describes is Compare where what looks like secrets in the patch was found already,
-// and the Finder knows it.
-func Describes(tx ledger.Transaction, set patch.Patchset, finder redact.Finder, found []redact.Finding) error {
+// Describes is Compare where what looks like secrets in the patch was found already;
+// clean is the patch without them.
+func Describes(tx ledger.Transaction, set patch.Patchset, found []redact.Finding, clean []byte) error {
 	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
 	p := tx.Pointers.Proposal
 	before, after := set.Hashes()
@@ -268,7 +268,7 @@ func Describes(tx ledger.Transaction, set patch.Patchset, finder redact.Finder, 
 	if len(found) > 0 && !p.ContainsSecrets {
 		return &redact.FoundError{Found: found, Why: "the review did not find it, so nobody was asked about it"}
 	}
-	if p.PatchRedactedSHA256 != "" && canon.Sum(finder.Diff(set.Bytes())) != p.PatchRedactedSHA256 {
+	if p.PatchRedactedSHA256 != "" && canon.Sum(clean) != p.PatchRedactedSHA256 {
 		return corrupt("what is stored of its patch is not that patch without secrets, by the rules of today")
 	}
 	return nil

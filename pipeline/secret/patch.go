@@ -3,7 +3,6 @@ package secret
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"slices"
 	"sort"
 
@@ -16,25 +15,24 @@ import (
 // stands in a line that the patch leaves as it was is not introduced. Sorted by
 // path and line.
 func (f *Finder) Patch(set patch.Patchset) []redact.Finding {
-	_, found := f.Learn(set)
+	_, found, _ := f.Learn(set)
 	return found
 }
 
 // Learn is Patch, and returns a Finder that also knows the secrets in and
 // around what the patch touches: with it, Diff and Text redact them where
-// their context is out of sight, as in a hunk within a long key.
-func (f *Finder) Learn(set patch.Patchset) (redact.Finder, []redact.Finding) {
-	d := newDiffText(f.rules(), set.Bytes())
+// their context is out of sight, as in a hunk within a long key. clean is its
+// Diff of the patch.
+func (f *Finder) Learn(set patch.Patchset) (knows redact.Finder, found []redact.Finding, clean []byte) {
+	diff := set.Bytes()
+	d := newDiffText(f.rules(), diff)
 	unsearched := d.beside(set)
 	spans, secrets := f.search(d)
 	g := f.learning(secrets)
-	if len(spans) == 0 {
-		// Nothing was found in more than the diff: it need not be searched again.
-		clean := *f
-		clean.clean = sha256.Sum256(set.Bytes())
-		g = &clean
+	if clean = diff; len(spans) > 0 { // else nothing was found in more than the diff
+		clean = g.Diff(diff)
 	}
-	found := append(unsearched, d.introduced(set, spans)...)
+	found = append(unsearched, d.introduced(set, spans)...)
 	for i, c := range set.Changes {
 		if d.files[min(i+1, len(d.files)-1)].fresh {
 			for _, n := range g.Find(c.Path) {
@@ -51,7 +49,7 @@ func (f *Finder) Learn(set patch.Patchset) (redact.Finder, []redact.Finding) {
 	slices.SortFunc(found, func(a, b redact.Finding) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Kind, b.Kind))
 	})
-	return g, slices.Compact(found)
+	return g, slices.Compact(found), clean
 }
 
 const (

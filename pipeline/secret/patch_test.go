@@ -47,7 +47,7 @@ func TestT46WithinKey(t *testing.T) {
 	changed := strings.Join(lines[:5], "") + other + strings.Join(lines[6:], "")
 	front := strings.Repeat("front\n", 20)
 	set := change(t, map[string]string{"k": front + key}, map[string]string{"k": front + changed})
-	f, found := secret.Default().Learn(set)
+	f, found, _ := secret.Default().Learn(set)
 	if len(found) != 1 || found[0].Kind != "private-key" || found[0].Line != 26 {
 		t.Errorf("found %v", found)
 	}

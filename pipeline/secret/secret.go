@@ -18,7 +18,6 @@
 package secret
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +29,6 @@ import (
 type Finder struct {
 	rules func() *ruleset
 	known knownValues
-	clean [sha256.Size]byte // of a diff that Learn found nothing in
 }
 
 // Default returns a Finder with gitleaks' default rules. Each is read and

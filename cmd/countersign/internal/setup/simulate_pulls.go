@@ -135,7 +135,7 @@ func pullDiff(ctx context.Context, s *session.Session, pull simulate.Pull) (simu
 	case err != nil:
 		return simulate.Diff{}, fmt.Errorf("its files are not here: %w", err)
 	}
-	_, found := s.Finder().Learn(set)
+	_, found, _ := s.Finder().Learn(set)
 	diff := simulate.Diff{
 		PatchID: set.ID(), Paths: set.Paths(), Files: len(set.Files()), Bytes: int64(len(set.Bytes())), Secrets: len(found) > 0,
 		Same: map[string]bool{}, Unread: map[string]bool{},
