@@ -31,7 +31,7 @@ func fromAnswer(format string, raw []byte, root string, together bool, summary s
 	}
 	session := isExecution(doc)
 	if session {
-		if doc, err = lastResult(doc.([]any)); err != nil {
+		if doc, err = lastResult(doc); err != nil {
 			return Change{}, err
 		}
 	}
@@ -72,10 +72,8 @@ func changeIn(text []byte) (block, string, error) {
 // isExecution reports whether a document is the messages of a session of Claude Code's SDK,
 // of which each has a type, and one is the result.
 func isExecution(doc any) bool {
-	messages, _ := doc.([]any)
-	for _, m := range messages {
-		object, _ := m.(map[string]any)
-		switch object["type"] {
+	for _, message := range objects(doc) {
+		switch message["type"] {
 		case "result":
 			return true
 		case "system", "assistant", "user":
@@ -88,11 +86,11 @@ func isExecution(doc any) bool {
 
 // lastResult is what a session that succeeded ended in: its structured output, else its
 // last text.
-func lastResult(messages []any) (any, error) {
+func lastResult(messages any) (any, error) {
 	var result map[string]any
-	for _, m := range messages {
-		if object, _ := m.(map[string]any); object["type"] == "result" {
-			result = object
+	for _, message := range objects(messages) {
+		if message["type"] == "result" {
+			result = message
 		}
 	}
 	if result["subtype"] != "success" || result["is_error"] != false {

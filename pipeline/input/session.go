@@ -124,10 +124,8 @@ func (s *session) say(kind, member, text string) {
 
 // plan adds a list of things to do. title is the member that has the words of each.
 func (s *session) plan(doc any, title string) {
-	all, _ := doc.([]any)
 	steps := []any{}
-	for _, one := range all {
-		todo, _ := one.(map[string]any)
+	for _, todo := range objects(doc) {
 		status := said(todo, "status")
 		if done, told := todo["completed"].(bool); told {
 			status = map[bool]string{true: ledger.ItemCompleted, false: ledger.StepPending}[done]

@@ -35,8 +35,7 @@ func (s *session) claude(line map[string]any) error {
 	}
 	own := said(line, "type") == "assistant"
 	result, _ := line["toolUseResult"].(map[string]any)
-	for _, b := range blocks {
-		block, _ := b.(map[string]any)
+	for _, block := range objects(blocks) {
 		switch kind := said(block, "type"); {
 		case own && kind == "text":
 			s.say(stepMessage, "content", said(block, "text"))
@@ -86,9 +85,7 @@ func (s *session) claudeResult(block map[string]any, at string, interrupted bool
 // denied marks the calls that the session's end names as not permitted: they were never
 // made, and their results say only that.
 func (s *session) denied(doc any) {
-	all, _ := doc.([]any)
-	for _, one := range all {
-		denial, _ := one.(map[string]any)
+	for _, denial := range objects(doc) {
 		if step := s.calls[said(denial, "tool_use_id")]; step != nil && step["status"] != ledger.ItemCompleted {
 			step["status"] = ledger.ItemCancelled
 			if _, isCommand := step["exit_code"]; isCommand {

@@ -200,9 +200,7 @@ func (s *session) changed(step map[string]any, doc any) {
 			paths = append(paths, s.below(name))
 		}
 	}
-	list, _ := doc.([]any)
-	for _, one := range list {
-		change, _ := one.(map[string]any)
+	for _, change := range objects(doc) {
 		if name := said(change, "path"); name != "" {
 			paths = append(paths, s.below(name))
 		}

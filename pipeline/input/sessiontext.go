@@ -48,10 +48,8 @@ func texts(doc any) string {
 		}
 		return text
 	}
-	all, _ := doc.([]any)
 	var out []string
-	for _, one := range all {
-		block, _ := one.(map[string]any)
+	for _, block := range objects(doc) {
 		if text := said(block, "text"); text != "" {
 			out = append(out, text)
 		}

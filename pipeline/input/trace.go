@@ -3,6 +3,7 @@ package input
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -127,7 +128,7 @@ func checkStep(step map[string]any) string {
 	if need := stepNeeds[stepType(step)]; step[need] == nil {
 		return fmt.Sprintf("a step of the type %s needs %q", stepType(step), need)
 	}
-	for _, name := range sortedKeys(step) {
+	for _, name := range slices.Sorted(maps.Keys(step)) {
 		if m, known := stepMembers[name]; known && !m.is(step[name]) {
 			return fmt.Sprintf("%q must be %s", name, m.must)
 		}
@@ -141,15 +142,6 @@ func checkStep(step map[string]any) string {
 		return `"ended_at" is before "started_at"`
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]any) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // stepType is a step's type, "" for one that is not a text.
@@ -194,9 +186,8 @@ func moment(v any) time.Time {
 }
 
 func isPlan(v any) bool {
-	steps, ok := v.([]any)
-	for _, step := range steps {
-		doc, _ := step.(map[string]any)
+	_, ok := v.([]any)
+	for _, doc := range objects(v) {
 		status, given := doc["status"]
 		if !isText(doc["title"]) || given && !isText(status) {
 			return false

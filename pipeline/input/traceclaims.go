@@ -52,14 +52,11 @@ func (s *session) agentTrace(record map[string]any) error {
 	}
 	tool, _ := record["tool"].(map[string]any)
 	vcs, _ := record["vcs"].(map[string]any)
-	for _, f := range record["files"].([]any) {
-		file, _ := f.(map[string]any)
-		conversations, is := file["conversations"].([]any)
-		if !is || said(file, "path") == "" {
+	for _, file := range objects(record["files"]) {
+		if _, is := file["conversations"].([]any); !is || said(file, "path") == "" {
 			return fmt.Errorf("%w: a file needs a path and conversations", errRecord)
 		}
-		for _, c := range conversations {
-			conversation, _ := c.(map[string]any)
+		for _, conversation := range objects(file["conversations"]) {
 			claims, err := rangesOf(conversation)
 			if err != nil {
 				return err
@@ -77,13 +74,11 @@ func (s *session) agentTrace(record map[string]any) error {
 }
 
 func rangesOf(conversation map[string]any) ([]claim, error) {
-	ranges, is := conversation["ranges"].([]any)
-	if !is {
+	if _, is := conversation["ranges"].([]any); !is {
 		return nil, fmt.Errorf("%w: a conversation needs ranges", errRecord)
 	}
 	var out []claim
-	for _, r := range ranges {
-		part, _ := r.(map[string]any)
+	for _, part := range objects(conversation["ranges"]) {
 		begin, end := wholeCode(part["start_line"]), wholeCode(part["end_line"])
 		if begin == nil || end == nil || *begin < 1 || *end < *begin {
 			return nil, fmt.Errorf("%w: a range needs start_line and end_line, in this order and from 1", errRecord)

@@ -144,10 +144,9 @@ func (r teller) paths(v any) []string {
 const maxPlan = 100
 
 func (r teller) planSteps(v any) []ledger.Step {
-	steps, _ := v.([]any)
+	steps := objects(v)
 	var out []ledger.Step
-	for i, step := range steps[:min(maxPlan, len(steps))] {
-		doc, _ := step.(map[string]any)
+	for i, doc := range steps[:min(maxPlan, len(steps))] {
 		out = append(out, ledger.Step{ID: fmt.Sprintf("step_%d", i+1), Title: r.line(said(doc, "title"), 200), Status: stepStatus(said(doc, "status"))})
 	}
 	return out
@@ -182,6 +181,16 @@ func (r teller) line(s string, limit int) string { return ledger.OneLine(r.clean
 func said(doc map[string]any, name string) string {
 	s, _ := doc[name].(string)
 	return s
+}
+
+// objects are the objects of a list, nil for each element that is none.
+func objects(list any) []map[string]any {
+	all, _ := list.([]any)
+	out := make([]map[string]any, len(all))
+	for i, one := range all {
+		out[i], _ = one.(map[string]any)
+	}
+	return out
 }
 
 // display is a text as it is, and anything else as JSON.
