@@ -1,6 +1,7 @@
 // Package batch takes many transactions through the stages side by side, by the
 // stages' own code: what it adds is that they read and write together
-// (docs/batch.md).
+// (docs/batch.md). A plain loop over them, with an append and a push for each stage
+// of each, was measured: 4.3 times as long for BenchmarkRunAll without a remote.
 package batch
 
 import (

@@ -13,6 +13,9 @@ import (
 // towards yes: word boundaries always hold, and all characters beyond ASCII
 // are alike. What it allows, the expression itself decides.
 //
+// Without it BenchmarkDiff5MB takes 3.2 times as long, and of 1 MB of hostile text
+// (TestT42Bounded) one takes minutes, unless ordinary patches are left unscanned.
+//
 // States are made as they are met, so an automaton belongs to one goroutine.
 type automaton struct {
 	prog    *syntax.Prog
