@@ -194,23 +194,18 @@ func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, wh
 
 // keep writes objects and moves the clone's ref to a commit.
 func (l *Ledger) keep(b Beside, old, next plumbing.Hash, batch *packfile.Batch) error {
-	var packs []notedPack
 	if batch.Len() > 0 {
-		pack, err := writePack(l.repo.objects, batch)
+		pack, err := packfile.Write(l.repo.objects.Dir, batch)
 		if err != nil {
 			return err
 		}
-		defer l.repo.objects.Release(pack.name)
-		packs = append(packs, pack)
+		defer pack.Release()
 	}
 	unlock, err := l.repo.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := l.repo.notePacks(packs...); err != nil {
-		return err
-	}
 	return l.repo.moveRef(l.besideRef(b), old, next)
 }
 

@@ -30,7 +30,7 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 		return b.read(s.partial.own, theirs, want)
 	}
 	held, err := s.fetchBeside(ctx, b, theirs)
-	defer s.local.repo.objects.Release(held...)
+	defer held.Release()
 	if err != nil {
 		return Kept{}, err
 	}
@@ -47,16 +47,16 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 	return both, err
 }
 
-// fetchBeside brings the remote's to the clone, whole, and returns the packs that are held.
-func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs plumbing.Hash) (held []string, err error) {
+// fetchBeside brings the remote's to the clone, whole, and returns the pack that is held.
+func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs plumbing.Hash) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() || repo.has(theirs) {
-		return nil, nil
+		return "", nil
 	}
 	req := wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Limit: b.fetch}
 	ours, err := repo.tip(s.local.besideRef(b))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if !ours.IsZero() {
 		req.Haves = []plumbing.Hash{ours}
@@ -66,18 +66,9 @@ func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs plumbing.Hash
 		err = repo.closed(batch, theirs)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fetching the %s of the ledger: %w", b.what, err)
+		return "", fmt.Errorf("fetching the %s of the ledger: %w", b.what, err)
 	}
-	pack, err := writePack(repo.objects, batch)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := repo.lock()
-	if err != nil {
-		return []string{pack.name}, err
-	}
-	defer unlock()
-	return []string{pack.name}, repo.notePacks(pack)
+	return packfile.Write(repo.objects.Dir, batch)
 }
 
 // Keep replaces the files that were read, or adds to them, there and, if the clone has the ledger
@@ -133,7 +124,7 @@ func (s *Shared) SyncBeside(ctx context.Context, b Beside, when time.Time) (bool
 		return true, err
 	}
 	held, err := s.fetchBeside(ctx, b, theirs)
-	defer repo.objects.Release(held...)
+	defer held.Release()
 	if err != nil {
 		return true, err
 	}

@@ -117,7 +117,7 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip p
 		if err != nil {
 			return err
 		}
-		defer r.objects.Release(held)
+		defer held.Release()
 	}
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *Repo) fetchLimit() int64 {
 
 // bringPack gets a pack with a commit, and writes it if nothing lacks in it. It
 // is held until a ref keeps the commit.
-func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash, haves []plumbing.Hash) (held string, err error) {
+func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash, haves []plumbing.Hash) (held packfile.Held, err error) {
 	batch, err := fetchBatch(ctx, s, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: haves, Limit: r.fetchLimit()}, r.objects)
 	if err != nil {
 		return "", err
@@ -142,16 +142,16 @@ func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash,
 	if err := r.closed(batch, tip); err != nil {
 		return "", fmt.Errorf("fetching %s from %s: %w", tip, s, err)
 	}
-	return r.objects.WritePack(batch)
+	return packfile.Write(r.objects.Dir, batch)
 }
 
 // fetchBatch gets a pack, whose deltas may be on what is here.
-func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here *packfile.Store) (*packfile.Batch, error) {
+func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here source) (*packfile.Batch, error) {
 	pack, err := s.Fetch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	batch, err := packfile.Decode(pack, here.Read)
+	batch, err := packfile.Decode(pack, here.View)
 	if err != nil {
 		err = fmt.Errorf("fetching from %s: %w", s, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -64,26 +65,17 @@ func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, ti
 	return r.bringFiles(ctx, s, own, clone, tip, tip)
 }
 
-// openOwn opens our own objects. They begin anew when they were fetched very
-// often and nobody reads them.
-func (r *Repo) openOwn() (*packfile.Store, error) {
-	dir := r.ownObjects()
-	full, err := isFull(dir)
-	if full {
-		err = packfile.Remove(dir)
-	}
-	var own *packfile.Store
-	if err == nil {
-		own, err = packfile.OpenRemovable(dir)
-	}
+// openOwn opens our own objects, and has git look whether they are there.
+func (r *Repo) openOwn() (*git.Objects, error) {
+	own, err := openObjects(r.ownObjects())
 	if err != nil {
 		return nil, fmt.Errorf("opening the fetched objects: %w", err)
 	}
-	return own, nil
+	return own, r.objects.Close()
 }
 
 // bringHistory gets the commits alone where the server can do that.
-func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *packfile.Store, tip plumbing.Hash) error {
+func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Objects, tip plumbing.Hash) error {
 	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: r.brought}
 	if s.CanFilter() {
 		req.Filter = packp.FilterTreeDepth(0)
@@ -101,7 +93,7 @@ func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *packfile.S
 // bringFiles gets all files of a commit that tip descends from: those that are
 // not here, or all of them, or, from a server that gives nothing by its hash,
 // all that tip leads to.
-func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *packfile.Store, clone lacking, commit, tip plumbing.Hash) error {
+func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects, clone lacking, commit, tip plumbing.Hash) error {
 	known, err := r.knownTree(clone)
 	if err != nil {
 		return err
@@ -130,7 +122,7 @@ const maxFiles = 5000
 
 // bringChanged gets the directories of a commit, and then those files that are
 // not here.
-func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *packfile.Store, commit, known plumbing.Hash) error {
+func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Objects, commit, known plumbing.Hash) error {
 	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1, Filter: packp.FilterBlobNone()})
 	if err != nil {
 		return err
@@ -161,7 +153,7 @@ func missingIsNil(err error) error {
 	return err
 }
 
-func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *packfile.Store, req wire.FetchRequest) error {
+func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *git.Objects, req wire.FetchRequest) error {
 	req.Limit = r.fetchLimit()
 	batch, err := fetchBatch(ctx, s, req, r.objects)
 	if err != nil {

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ type History struct {
 	// First says that nothing was known of the ledger before.
 	First bool
 
-	store     *packfile.Store
+	objects   *git.Objects
 	tip, from plumbing.Hash
 	seen      plumbing.Hash // what was remembered
 }
@@ -62,7 +61,7 @@ var ErrNoLedger error = &git.Known{Message: "there is no ledger here", Try: "cou
 // memory, as in Snapshot; but one that does not descend from it can be read, and
 // none is remembered.
 func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) {
-	h := &History{store: l.repo.objects}
+	h := &History{objects: l.repo.objects}
 	seen, err := l.seen.read()
 	if err != nil {
 		return nil, err
@@ -168,15 +167,12 @@ func idsIn(file string) (map[plumbing.Hash]bool, error) {
 // Packs checks every pack of the repository, to the last bit, and returns what
 // is damaged. progress is told how many bytes are done, of how many.
 func (h *History) Packs(progress func(done, total int64)) []history.Finding {
-	err := h.store.Verify(progress)
+	err := h.objects.Verify(context.Background(), progress)
 	if err == nil {
 		return nil
 	}
 	var out []history.Finding
 	for _, one := range unjoin(err) {
-		if errors.Is(one, fs.ErrNotExist) {
-			continue // it was merged into another meanwhile; what is missing is found
-		}
 		out = append(out, history.Finding{RuleID: "OBJECT", Message: one.Error()})
 	}
 	return out

@@ -244,12 +244,12 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	if err != nil {
 		return "", err
 	}
-	pack, err := writePack(objects, batch)
+	pack, err := packfile.Write(objects.Dir, batch)
 	if err != nil {
 		return "", err
 	}
-	defer objects.Release(pack.name)
-	return made.String(), l.move(now, made, pack)
+	defer pack.Release()
+	return made.String(), l.move(now, made)
 }
 
 func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Record) (plumbing.Hash, error) {
@@ -274,11 +274,11 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if now.IsZero() {
 		return "", &AcceptError{s.seen.name + " is not there"}
 	}
-	objects, store, fetched, err := s.fetchAccepted(ctx, now)
+	objects, dir, fetched, err := s.fetchAccepted(ctx, now)
 	if err != nil {
 		return "", err
 	}
-	defer store.Release(fetched...)
+	defer fetched.Release()
 	m := s.seen
 	m.known = s.known
 	seen, err := m.acceptable(now, tip, tipCheck{
@@ -304,31 +304,31 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		}
 		return "", err
 	}
-	pack, err := writePack(store, batch)
+	pack, err := packfile.Write(dir, batch)
 	if err != nil {
 		return "", err
 	}
-	defer store.Release(pack.name)
+	defer pack.Release()
 	s.passed = made
-	return made.String(), s.accepted(made, pack)
+	return made.String(), s.accepted(made)
 }
 
 // fetchAccepted gets what is needed of a tip that the memory would refuse, and
-// returns the packs that are held until a ref leads to it.
-func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, to *packfile.Store, held []string, err error) {
+// returns where its objects go, and the pack that is held until a ref leads to it.
+func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, dir string, held packfile.Held, err error) {
 	if s.partial != nil {
 		s.partial.ctx = ctx
-		return s.partial, s.partial.own, nil, s.partial.fetchTip(now, plumbing.ZeroHash)
+		return s.partial, s.partial.own.Dir, "", s.partial.fetchTip(now, plumbing.ZeroHash)
 	}
 	ours, err := s.local.tip()
 	if err == nil {
 		held, err = s.fetchWhole(ctx, now, ours)
 	}
-	return s.local.repo.objects, s.local.repo.objects, held, err
+	return s.local.repo.objects, s.local.repo.objects.Dir, held, err
 }
 
 // accepted moves the memory, and the clone's own ref if it has one.
-func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
+func (s *Shared) accepted(made plumbing.Hash) error {
 	seen, err := s.seen.read()
 	if err == nil {
 		err = s.seen.advance(seen, made)
@@ -343,7 +343,7 @@ func (s *Shared) accepted(made plumbing.Hash, pack notedPack) error {
 	if err := s.local.repo.keepRef(setAside(ours), ours); err != nil {
 		return err
 	}
-	if err := s.local.move(ours, made, pack); err != nil {
+	if err := s.local.move(ours, made); err != nil {
 		return err
 	}
 	return s.forgetUnjoined(made)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -27,10 +26,9 @@ import (
 // needed so far, in a directory of their own. It is a cache, and may be removed
 // at any time. What is missing is asked for when it is read.
 type partialCopy struct {
-	ctx     context.Context
-	server  *wire.Server
-	own     *packfile.Store
-	objects string // the directory of own
+	ctx    context.Context
+	server *wire.Server
+	own    *git.Objects
 
 	mu    sync.Mutex
 	tip   plumbing.Hash // what to ask for again where the server gives no objects by hash
@@ -40,62 +38,27 @@ type partialCopy struct {
 }
 
 func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
-	objects, err := partialObjects(dir)
+	own, err := openObjects(filepath.Join(dir, "objects"))
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
-	own, err := packfile.OpenRemovable(objects)
-	if err != nil {
-		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
-	}
-	return &partialCopy{server: server, own: own, objects: objects}, nil
+	return &partialCopy{server: server, own: own}, nil
 }
 
-// maxCachePacks is how many fetches are kept before the cache begins anew.
+// maxCachePacks is how many fetches are kept before git makes few packs of them.
 var maxCachePacks = 200
 
-// partialObjects returns the newest of the cache's directories objects, objects-1,
-// objects-2 and so on, or a new one where that has grown too large. Other processes
-// may be at work in those before: each is removed when a later one begins, as soon
-// as nobody uses it.
-func partialObjects(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+// openObjects opens an objects directory of ours, which it makes if need be.
+func openObjects(dir string) (*git.Objects, error) {
+	own := &git.Objects{Dir: dir}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
 	}
-	newest, objects := 0, filepath.Join(dir, "objects")
-	for _, e := range entries {
-		if n := generationOf(e.Name()); n > newest {
-			newest, objects = n, filepath.Join(dir, e.Name())
-		}
+	packs, err := filepath.Glob(filepath.Join(dir, "pack", "*.pack"))
+	if len(packs) > maxCachePacks {
+		_ = own.Repack(context.Background()) // else all is there, in more files
 	}
-	if full, err := isFull(objects); !full || err != nil {
-		return objects, err
-	}
-	for _, e := range entries {
-		if n := generationOf(e.Name()); n >= 0 && n < newest {
-			_ = packfile.Remove(filepath.Join(dir, e.Name())) // what is left goes with the next one
-		}
-	}
-	return filepath.Join(dir, fmt.Sprintf("objects-%d", newest+1)), nil
-}
-
-// isFull reports whether so much was fetched to a cache that it is to begin anew.
-func isFull(objects string) (bool, error) {
-	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
-	return len(packs) > maxCachePacks, err
-}
-
-// generationOf is the number of a directory of the cache, -1 of anything else.
-func generationOf(name string) int {
-	if name == "objects" {
-		return 0
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(name, "objects-"))
-	if err != nil || name != fmt.Sprintf("objects-%d", n) || n < 1 {
-		return -1
-	}
-	return n
+	return own, err
 }
 
 // View returns an object, which it fetches if it is not here.
@@ -169,12 +132,12 @@ func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
 // isWhole reports whether all that a commit leads to, but for its parents, is known to
 // be here.
 func (p *partialCopy) isWhole(commit plumbing.Hash) bool {
-	_, err := os.Stat(filepath.Join(p.objects, "whole", commit.String()))
+	_, err := os.Stat(filepath.Join(p.own.Dir, "whole", commit.String()))
 	return err == nil && p.has(commit)
 }
 
 func (p *partialCopy) noteWhole(commit plumbing.Hash) error {
-	dir := filepath.Join(p.objects, "whole")
+	dir := filepath.Join(p.own.Dir, "whole")
 	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, commit.String()), nil, 0o666)
@@ -243,12 +206,12 @@ func (p *partialCopy) fetch(req wire.FetchRequest) error {
 }
 
 // writeOwn writes to a directory of ours, where git deletes nothing.
-func writeOwn(own *packfile.Store, batch *packfile.Batch) error {
+func writeOwn(own *git.Objects, batch *packfile.Batch) error {
 	if batch.Len() == 0 {
 		return nil
 	}
-	name, err := own.WritePack(batch)
-	own.Release(name)
+	held, err := packfile.Write(own.Dir, batch)
+	held.Release()
 	return err
 }
 

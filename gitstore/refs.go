@@ -88,13 +88,13 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 	if err != nil {
 		return "", err
 	}
-	pack, err := writePack(r.objects, b.batch)
+	pack, err := packfile.Write(r.objects.Dir, b.batch)
 	if err != nil {
 		return "", err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.objects.Release(r.built[made].name)
+	r.built[made].Release()
 	r.built[made] = pack
 	return made.String(), nil
 }
@@ -103,7 +103,7 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 func (r *Repo) placed(commit plumbing.Hash) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.objects.Release(r.built[commit].name)
+	r.built[commit].Release()
 	delete(r.built, commit)
 }
 
@@ -160,14 +160,6 @@ func (r *Repo) moveTo(name, old, next string) error {
 	}
 	defer unlock()
 	commit := plumbing.NewHash(next)
-	r.mu.Lock()
-	pack, built := r.built[commit]
-	r.mu.Unlock()
-	if built {
-		if err := r.notePacks(pack); err != nil {
-			return err
-		}
-	}
 	if err := r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), commit); err != nil {
 		return err
 	}
@@ -185,10 +177,7 @@ func (r *Repo) gitCounts(commit plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	known, err := packfile.Open(r.gitObjects())
-	if err != nil {
-		return err
-	}
+	known := git.Objects{Dir: r.gitObjects()}
 	for _, parent := range c.Parents {
 		if _, _, err = known.Size(parent); errors.Is(err, packfile.ErrMissing) {
 			err = &UnsupportedError{fmt.Errorf("the clone is shallow or partial, and git has no commit %s in it; \"git fetch --unshallow\" brings all", parent)}

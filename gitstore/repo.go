@@ -55,7 +55,7 @@ type Repo struct {
 	// Config is what Settings returned; nothing here goes by it.
 	Config Settings
 
-	objects *packfile.Store
+	objects *git.Objects
 	gitDir  string // the directory that holds the refs
 	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
 
@@ -64,8 +64,8 @@ type Repo struct {
 	fetching sync.Mutex      // held by who fetches: the next one finds what was brought
 	brought  []plumbing.Hash // tips that Fetch has brought
 
-	mu    sync.Mutex                  // for built
-	built map[plumbing.Hash]notedPack // what BuildCommit made that no ref leads to, held
+	mu    sync.Mutex                      // for built
+	built map[plumbing.Hash]packfile.Held // what BuildCommit made that no ref leads to
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -74,14 +74,22 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]notedPack{}}
-	r.objects, err = packfile.Open(r.gitObjects(), r.ownObjects())
-	return r, err
+	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]packfile.Held{}}
+	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects()}
+	return r, nil
 }
 
-// Close closes the files that are open, and lets `git gc` have the commits that
-// were built and that no ref leads to.
-func (r *Repo) Close() error { return r.objects.Close() }
+// Close ends the git process that reads objects, and lets `git gc` have the commits that were
+// built and that no ref leads to.
+func (r *Repo) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, held := range r.built {
+		held.Release()
+	}
+	clear(r.built)
+	return r.objects.Close()
+}
 
 // Init makes an empty repository with a working tree at dir.
 func Init(dir string) (*Repo, error) {

@@ -330,11 +330,11 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 	if err := s.push(ctx, parent, made, batch); err != nil {
 		return "", err
 	}
-	pack, err := writePack(own, batch)
+	pack, err := packfile.Write(own.Dir, batch)
 	if err != nil {
 		return "", err
 	}
-	defer own.Release(pack.name)
+	defer pack.Release()
 	s.passed = made
 	if err := s.seen.advance(parent, made); err != nil {
 		return "", err
@@ -347,7 +347,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 	}
 	// The remote has it. Should another process have moved the ref here, the
 	// next join finds that.
-	if err := s.local.move(parent, made, pack); err != nil && !errors.Is(err, writing.ErrMoved) {
+	if err := s.local.move(parent, made); err != nil && !errors.Is(err, writing.ErrMoved) {
 		return "", err
 	}
 	s.local.repo.mergePacks()

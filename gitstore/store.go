@@ -241,34 +241,25 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 	if err != nil {
 		return "", err
 	}
-	pack, err := writePack(l.repo.objects, &batch)
+	pack, err := packfile.Write(l.repo.objects.Dir, &batch)
 	if err != nil {
 		return "", err
 	}
-	defer l.repo.objects.Release(pack.name)
-	if err := l.move(parent, made, pack); err != nil {
+	defer pack.Release()
+	if err := l.move(parent, made); err != nil {
 		return "", err
 	}
 	l.repo.mergePacks()
 	return made.String(), nil
 }
 
-// writePack writes a pack that is held until it is released.
-func writePack(to *packfile.Store, batch *packfile.Batch) (notedPack, error) {
-	name, err := to.WritePack(batch)
-	return notedPack{name, batch.Len()}, err
-}
-
 // move makes the ref name a commit, and remembers that.
-func (l *Ledger) move(old, next plumbing.Hash, packs ...notedPack) error {
+func (l *Ledger) move(old, next plumbing.Hash) error {
 	unlock, err := l.repo.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := l.repo.notePacks(packs...); err != nil {
-		return err
-	}
 	if old.IsZero() {
 		if checkedOut, err := l.repo.checkedOut(l.ref); checkedOut || err != nil {
 			return cmp.Or(err, errCheckedOut(l.ref))

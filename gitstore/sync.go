@@ -11,11 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/writing"
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	gogitpack "github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // A Joined is what a sync did: how many commits came, how many of ours went, of
@@ -83,7 +79,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 		return Joined{}, err
 	}
 	ours, theirs, held, err := s.fetchBoth(ctx, seen)
-	defer s.local.repo.objects.Release(held...)
+	defer held.Release()
 	if err != nil || theirs == ours {
 		return Joined{Tip: hexOf(theirs), Former: hexOf(ours)}, err
 	}
@@ -136,21 +132,21 @@ func (s *Shared) forgetUnjoined(next plumbing.Hash) error {
 }
 
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
-// here then, both held to the memory; and the packs that came, which are held
-// until a ref leads to them.
-func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, packs []string, err error) {
+// here then, both held to the memory; and the pack that came, which is held
+// until a ref leads to it.
+func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, pack packfile.Held, err error) {
 	if theirs, err = s.server.Tip(ctx, s.ref); err != nil {
-		return ours, theirs, nil, err
+		return ours, theirs, "", err
 	}
 	at, err := s.local.held()
 	if ours = at.tip; err != nil {
-		return ours, theirs, nil, err
+		return ours, theirs, "", err
 	}
-	if packs, err = s.fetchWhole(ctx, theirs, ours); err != nil {
+	if pack, err = s.fetchWhole(ctx, theirs, ours); err != nil {
 		if !unreachable(err) && s.hasMoved(ctx, theirs) {
 			err = writing.ErrMoved
 		}
-		return ours, theirs, packs, err
+		return ours, theirs, pack, err
 	}
 	// What is refused is not remembered: the memory comes last.
 	back := func(ancestor plumbing.Hash) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
@@ -172,7 +168,7 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 	if err == nil {
 		s.passed = theirs
 	}
-	return ours, theirs, packs, err
+	return ours, theirs, pack, err
 }
 
 // verifyWhole audits what is new to this clone. If nothing was remembered of the
@@ -251,14 +247,12 @@ func hexOf(id plumbing.Hash) string {
 
 // advanceClone moves the clone's own ref after the remote has everything.
 func (s *Shared) advanceClone(ours, theirs, next plumbing.Hash, batch *packfile.Batch, done Joined) (aside string, err error) {
-	var packs []notedPack
 	if done.Replayed > 0 {
-		pack, err := writePack(s.local.repo.objects, batch)
+		pack, err := packfile.Write(s.local.repo.objects.Dir, batch)
 		if err != nil {
 			return "", err
 		}
-		defer s.local.repo.objects.Release(pack.name)
-		packs = append(packs, pack)
+		defer pack.Release()
 	}
 	if len(done.LeftOut) > 0 {
 		aside = setAside(ours)
@@ -273,7 +267,7 @@ func (s *Shared) advanceClone(ours, theirs, next plumbing.Hash, batch *packfile.
 	if next == ours {
 		return aside, nil
 	}
-	return aside, s.local.move(ours, next, packs...)
+	return aside, s.local.move(ours, next)
 }
 
 // keepRef makes a ref that keeps a commit from being lost.
@@ -290,55 +284,43 @@ func (r *Repo) keepRef(name string, commit plumbing.Hash) error {
 	return err
 }
 
-// fetchWhole gets the remote's ledger, as far as it is not here. The packs that
-// came are held until a ref leads to them.
-func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (held []string, err error) {
+// fetchWhole gets the remote's ledger, as far as it is not here. The pack that
+// came is held until a ref leads to it.
+func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() {
-		return nil, nil
+		return "", nil
 	}
 	if ours.IsZero() {
 		return s.fetchAll(ctx, theirs)
 	}
 	// What the clone's own ref leads to is here, all of it.
 	if ok, err := descends(repo.objects, ours, theirs); ok || err != nil {
-		return nil, err
+		return "", err
 	}
 	have, err := haves(repo.objects, ours)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	batch, err := fetchBatch(ctx, s.server, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have}, repo.objects)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	fetched, err := writePack(repo.objects, batch)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := repo.lock()
-	if err != nil {
-		return []string{fetched.name}, err
-	}
-	defer unlock()
-	return []string{fetched.name}, repo.notePacks(fetched)
+	return packfile.Write(repo.objects.Dir, batch)
 }
 
-// fetchAll gets a whole ledger, which may be larger than memory: go-git writes
-// it as it comes, to a directory apart.
-func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) (held []string, err error) {
-	return s.local.repo.objects.TakePacks(func(dir string) error {
-		read, write := io.Pipe()
-		fetched := make(chan error, 1)
-		go func() {
-			err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
-			fetched <- err
-			_ = write.CloseWithError(err)
-		}()
-		err := gogitpack.UpdateObjectStorage(filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault()), read)
-		_ = read.CloseWithError(err)
-		return errors.Join(<-fetched, err)
-	})
+// fetchAll gets a whole ledger, which may be larger than memory: git writes it as it comes.
+func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) (packfile.Held, error) {
+	read, write := io.Pipe()
+	fetched := make(chan error, 1)
+	go func() {
+		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
+		fetched <- err
+		_ = write.CloseWithError(err)
+	}()
+	held, err := s.local.repo.objects.Index(ctx, read)
+	_ = read.CloseWithError(err)
+	return held, errors.Join(<-fetched, err)
 }
 
 // haves are the newest commits of a history: the remote has one of them, or the

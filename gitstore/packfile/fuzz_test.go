@@ -2,68 +2,14 @@ package packfile
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	gogit "github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
-
-// FuzzPack: whatever stands at an offset is read, or is an error that says it
-// is damaged. The trailer is made right, so that the fuzzer gets past it.
-func FuzzPack(f *testing.F) {
-	var b Batch
-	_, err := b.Add(Object{plumbing.BlobObject, []byte("hello")}, Object{plumbing.TreeObject, bytes.Repeat([]byte("x"), 300)})
-	if err != nil {
-		f.Fatal(err)
-	}
-	var made bytes.Buffer
-	if _, _, err := encodePack(&made, &b); err != nil {
-		f.Fatal(err)
-	}
-	body := made.Bytes()[packHeaderSize : made.Len()-idSize]
-	f.Add(body, uint16(0))
-	delta := []byte("\x05\x0a\x90\x05\x90\x05") // twice the base
-	ofs := append([]byte{byte(plumbing.OFSDeltaObject)<<4 | byte(len(delta)), byte(len(body))}, stored(f, delta)...)
-	f.Add(append(bytes.Clone(body), ofs...), uint16(len(body)))
-	ref := append(append([]byte{byte(plumbing.REFDeltaObject)<<4 | byte(len(delta))}, b.ids[0][:]...), stored(f, delta)...)
-	f.Add(append(bytes.Clone(body), ref...), uint16(len(body)))
-	f.Add([]byte("\xff\xff\xff\xff\xff\x07\x78\x01"), uint16(0))
-	f.Fuzz(func(t *testing.T, body []byte, at uint16) {
-		whole := append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x02"), body...)
-		sum := sha1.Sum(whole)
-		file := filepath.Join(t.TempDir(), "x.pack")
-		if err := os.WriteFile(file, append(whole, sum[:]...), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		// The second entry has the name of a base that a delta can ask for.
-		idx := encodeIndex([]packed{{id: b.ids[0], offset: packHeaderSize}, {id: b.ids[1], offset: packHeaderSize + int64(at)}}, sum)
-		x := &index{data: idx}
-		if err := x.parse(int64(len(idx))); err != nil {
-			t.Fatal(err)
-		}
-		p := &pack{name: "x", path: file, index: x}
-		defer func() { _ = p.close() }()
-		c := newCache()
-		for range 2 {
-			o, err := p.read(packHeaderSize+int64(at), c)
-			h, sizeErr := p.size(packHeaderSize+int64(at), c)
-			if err != nil && !errors.Is(err, ErrDamaged) {
-				t.Errorf("%v", err)
-			}
-			if err == nil && (sizeErr != nil || h.size != int64(len(o.Data)) || h.kind != o.Type) {
-				t.Errorf("%v %d, then %d: %v", o.Type, len(o.Data), h.size, sizeErr)
-			}
-		}
-	})
-}
 
 func stored(tb testing.TB, data []byte) []byte {
 	w := getWriter()
@@ -96,31 +42,6 @@ func TestSameEnds(t *testing.T) {
 			t.Fatalf("%q and %q: %d and %d, want %d and %d", a, b, p, s, prefix, suffix)
 		}
 	}
-}
-
-// FuzzIndex: an index finds what is in it, or is damaged.
-func FuzzIndex(f *testing.F) {
-	f.Add(encodeIndex(nil, plumbing.Hash{}))
-	f.Add(encodeIndex([]packed{{id: plumbing.Hash{1}, offset: 12}, {id: plumbing.Hash{1, 2}, offset: 1 << 40}, {id: plumbing.Hash{255}, offset: 99}}, plumbing.Hash{}))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		x := &index{data: data}
-		if err := x.parse(int64(len(data))); err != nil {
-			if !errors.Is(err, ErrDamaged) {
-				t.Error(err)
-			}
-			return
-		}
-		for first := range 256 {
-			if _, err := x.find(plumbing.Hash{byte(first)}); err != nil && !errors.Is(err, ErrDamaged) {
-				t.Error(err)
-			}
-		}
-		for i := range x.count {
-			if _, err := x.offset(i); err != nil && !errors.Is(err, ErrDamaged) {
-				t.Error(err)
-			}
-		}
-	})
 }
 
 // FuzzDelta holds applyDelta to go-git's, which refuses an empty base, as git
@@ -181,45 +102,4 @@ func FuzzMakeDelta(f *testing.F) {
 			t.Errorf("%q on %q: go-git makes %q: %v", delta, from, want, err)
 		}
 	})
-}
-
-// FuzzLoose: a file is an object, or damaged.
-func FuzzLoose(f *testing.F) {
-	for _, text := range []string{"blob 5\x00hello", "tree 0\x00", "commit 18446744073709551615\x00", "blob 4000000000\x00x"} {
-		f.Add(stored(f, []byte(text)))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(file, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		h, content, err := readLoose(file, true)
-		if err != nil && !errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
-			t.Error(err)
-		}
-		alone, _, sizeErr := readLoose(file, false)
-		if err == nil && (sizeErr != nil || alone.size != int64(len(content)) || alone != h) {
-			t.Errorf("%v %d, then %v: %v", h, len(content), alone, sizeErr)
-		}
-	})
-}
-
-// TestClaims: no memory is taken because a header says so.
-func TestClaims(t *testing.T) {
-	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), 1)
-	body := append(append(head, "\xbf\xff\xff\xff\x7f"...), stored(t, []byte("x"))...) // a blob of 2 GiB
-	sum := sha1.Sum(body)
-	file := filepath.Join(t.TempDir(), "x.pack")
-	if err := os.WriteFile(file, append(body, sum[:]...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p := &pack{path: file, index: &index{count: 1, packSum: sum}}
-	defer func() { _ = p.close() }()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := p.read(packHeaderSize, newCache())
-	runtime.ReadMemStats(&after)
-	if made := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrDamaged) || made > 4<<20 {
-		t.Errorf("%v after %d bytes", err, made)
-	}
 }

@@ -18,37 +18,12 @@ type book struct {
 	batch *Batch
 	trees map[string][]byte // by path
 	ids   map[string]plumbing.Hash
-	bases map[plumbing.Hash]plumbing.Hash
 	tip   plumbing.Hash
 	n     int
 }
 
 func newBook(tb testing.TB) *book {
-	return &book{tb: tb, batch: &Batch{}, trees: map[string][]byte{}, ids: map[string]plumbing.Hash{}, bases: map[plumbing.Hash]plumbing.Hash{}}
-}
-
-// flush writes what was made since the last time as a pack.
-func (b *book) flush(s *Store) (name string) {
-	b.tb.Helper()
-	name, err := s.WritePack(b.batch)
-	if err != nil {
-		b.tb.Fatal(err)
-	}
-	s.Release(name)
-	b.batch = &Batch{}
-	return name
-}
-
-// plan is the order in which everything was made.
-func (b *book) plan(ids []plumbing.Hash, get func(plumbing.Hash) (Object, error)) (out []Version, err error) {
-	for _, id := range ids {
-		if o, err := get(id); err != nil {
-			return nil, err
-		} else if o.Type == plumbing.TreeObject {
-			out = append(out, Version{id, b.bases[id]})
-		}
-	}
-	return out, nil
+	return &book{tb: tb, batch: &Batch{}, trees: map[string][]byte{}, ids: map[string]plumbing.Hash{}}
 }
 
 // transaction is the n-th one's directory and its files.
@@ -110,9 +85,6 @@ func (b *book) put(path string, tree []byte) plumbing.Hash {
 	id, err := b.batch.AddOn(Object{plumbing.TreeObject, tree}, b.ids[path])
 	if err != nil {
 		b.tb.Fatal(err)
-	}
-	if _, old := b.bases[id]; !old {
-		b.bases[id] = b.ids[path]
 	}
 	b.trees[path], b.ids[path] = tree, id
 	return id

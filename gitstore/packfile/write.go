@@ -9,163 +9,145 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// WritePack adds the objects as one pack, however few, and returns the pack's
-// name: "pack-<hex>". The files are on the disk then, and `git gc` leaves the
-// pack alone until Release. Objects that the repository has already are written
-// again, under a new name: an old pack that no ref needs may be about to be
-// deleted.
-func (s *Store) WritePack(b *Batch) (name string, err error) {
-	encode := func(to io.Writer) ([]packed, plumbing.Hash, error) { return encodePack(to, b) }
-	if p := b.pack; p != nil {
-		encode = func(to io.Writer) ([]packed, plumbing.Hash, error) {
-			_, err := p.WriteTo(to)
-			return p.entries, p.sum, err
-		}
-	}
-	name, err = s.writePack(encode, nil)
-	return name, wrapWrite(err)
-}
+// A Held is a pack that `git gc` leaves alone until it is released: the path of its files
+// without their extensions. Beside it is a .keep, as git-receive-pack(1) makes one: it is
+// there before the pack is, and goes after a ref leads to the objects. A pack that is there
+// without one when `git repack -d` begins may be removed when that ends.
+type Held string
 
-// TakePacks lets fill write packs to the folder objects/pack of a directory that
-// is empty and goes afterwards, and adds them as WritePack does.
-func (s *Store) TakePacks(fill func(dir string) error) (names []string, err error) {
-	dir, err := s.hold.begin()
-	if err != nil {
-		return nil, wrapWrite(err)
-	}
-	defer s.hold.end()
-	if dir, err = os.MkdirTemp(dir, "take"); err != nil {
-		return nil, wrapWrite(err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := fill(dir); err != nil {
-		return nil, err
-	}
-	found, _, err := packNames(filepath.Join(dir, "objects"))
-	if err != nil {
-		return nil, err
-	}
-	for _, pack := range found {
-		path := filepath.Join(dir, "objects", "pack", pack)
-		if err = errors.Join(syncPath(path+".pack"), syncPath(path+".idx")); err != nil {
-			break
-		}
-		name, err := s.place(path+".pack", path+".idx")
+// keepText is in the .keep of a Held, and of nobody else's.
+const keepText = "countersign\n"
+
+// Write adds the objects of a batch to an objects directory as one pack, however few they are.
+// The files are on the disk then. Objects that are there already are written again, under a
+// new name: an old pack that no ref needs may be about to be deleted.
+func Write(objectsDir string, b *Batch) (Held, error) {
+	return place(objectsDir, func(h Held) error {
+		pack, err := h.create(".pack")
 		if err != nil {
-			return names, wrapWrite(err)
+			return err
 		}
-		names = append(names, name)
-	}
-	return names, wrapWrite(err)
-}
-
-func wrapWrite(err error) error {
-	if err != nil {
-		err = fmt.Errorf("writing Git objects: %w", err)
-	}
-	return err
-}
-
-// writePack writes a pack and its index, which check, if any, may refuse before they get
-// their names.
-func (s *Store) writePack(encode func(io.Writer) ([]packed, plumbing.Hash, error), check func(pack, idx string) error) (_ string, err error) {
-	dir, err := s.hold.begin()
-	if err != nil {
-		return "", err
-	}
-	defer s.hold.end()
-	pack, err := createTemp(dir, "pack")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, pack.remove()) }()
-	entries, sum, err := encode(pack)
-	if err != nil {
-		return "", err
-	}
-	idx, err := createTemp(dir, "idx")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, idx.remove()) }()
-	var errPack, errIdx error
-	atOnce(2, func(i int) {
-		if i == 0 {
-			errPack = pack.finish()
-		} else if _, errIdx = idx.Write(encodeIndex(entries, sum)); errIdx == nil {
-			errIdx = idx.finish()
+		entries, sum, err := b.writeTo(pack)
+		var errIdx error
+		atOnce(2, func(i int) {
+			if i == 0 {
+				err = errors.Join(err, pack.Sync(), pack.Close())
+			} else if idx, e := h.create(".new"); e != nil {
+				errIdx = e
+			} else {
+				_, errIdx = idx.Write(encodeIndex(entries, sum))
+				errIdx = errors.Join(errIdx, idx.Sync(), idx.Close())
+			}
+		})
+		if err = errors.Join(err, errIdx); err == nil { // a pack without its index does not count
+			err = os.Rename(string(h)+".new", string(h)+".idx")
 		}
-	})
-	if err := errors.Join(errPack, errIdx); err != nil {
-		return "", err
-	}
-	if check != nil {
-		if err := check(pack.Name(), idx.Name()); err != nil {
-			return "", err
-		}
-	}
-	return s.place(pack.Name(), idx.Name())
-}
-
-// place gives a pack a name of its own, held: first its .keep, then the pack,
-// and the index last, as a pack without one does not count.
-func (s *Store) place(pack, idx string) (name string, err error) {
-	holder, err := s.hold.begin()
-	if err != nil {
-		return "", err
-	}
-	name = fmt.Sprintf("pack-%016x%016x%08x", rand.Uint64(), rand.Uint64(), rand.Uint32())
-	s.hold.mu.Lock()
-	s.hold.held[name] = true
-	s.hold.mu.Unlock()
-	to := filepath.Join(s.dirs[0].path, "pack", name)
-	defer func() {
-		if err != nil {
-			_ = removePack(to)
-			s.Release(name)
-		}
-	}()
-	keep, err := createTemp(holder, "keep")
-	if err != nil {
-		return "", err
-	}
-	_, err = keep.WriteString(filepath.Base(holder) + "\n")
-	if err = errors.Join(err, keep.Close(), os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
-		return "", err
-	}
-	for _, file := range []struct{ from, to string }{{keep.Name(), to + ".keep"}, {pack, to + ".pack"}, {idx, to + ".idx"}} {
-		if err := os.Rename(file.from, file.to); err != nil {
-			return "", err
-		}
-	}
-	s.dirs[0].forget(nil)
-	return name, syncPath(filepath.Dir(to))
-}
-
-// tempFile is a file that has no name of its own yet.
-type tempFile struct{ *os.File }
-
-// createTemp makes a file in a hold's directory. Like all files of objects,
-// nobody may write to it later.
-func createTemp(dir, prefix string) (tempFile, error) {
-	f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%s%016x", prefix, rand.Uint64())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
-	return tempFile{f}, err
-}
-
-// finish puts the file on the disk and closes it.
-func (t tempFile) finish() error { return errors.Join(t.Sync(), t.Close()) }
-
-// remove removes the file unless it has another name by now.
-func (t tempFile) remove() error {
-	_ = t.Close() // often it is closed already
-	if err := os.Remove(t.Name()); !errors.Is(err, fs.ErrNotExist) {
 		return err
+	})
+}
+
+// writeTo writes the batch as a pack.
+func (b *Batch) writeTo(to io.Writer) ([]packed, plumbing.Hash, error) {
+	if b.pack == nil {
+		return encodePack(to, b)
 	}
-	return nil
+	_, err := b.pack.WriteTo(to)
+	return b.pack.entries, b.pack.sum, err
+}
+
+// Take moves a pack and its index, whose paths are from and an extension, to an objects
+// directory on the same disk.
+func Take(objectsDir, from string) (Held, error) {
+	return place(objectsDir, func(h Held) error {
+		for _, ext := range []string{".pack", ".idx"} {
+			if err := errors.Join(syncPath(from+ext), os.Rename(from+ext, string(h)+ext)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// place has write make the files of a pack with a name of its own.
+func place(objectsDir string, write func(Held) error) (h Held, err error) {
+	dir := filepath.Join(objectsDir, "pack")
+	h = Held(filepath.Join(dir, fmt.Sprintf("pack-%016x%016x%08x", rand.Uint64(), rand.Uint64(), rand.Uint32())))
+	keep, err := h.create(".keep")
+	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(dir, 0o777) == nil {
+		keep, err = h.create(".keep")
+	}
+	if err == nil {
+		_, err = keep.WriteString(keepText)
+		err = errors.Join(err, keep.Close())
+		if err == nil {
+			err = write(h)
+		}
+		if err == nil {
+			err = syncPath(dir)
+		}
+		if err != nil {
+			h.remove()
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing Git objects: %w", err)
+	}
+	return h, nil
+}
+
+// create makes a file of the pack, which nobody may write to later.
+func (h Held) create(ext string) (*os.File, error) {
+	return os.OpenFile(string(h)+ext, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+}
+
+// remove removes the index first: without its pack it is an error to git.
+func (h Held) remove() {
+	for _, ext := range []string{".idx", ".new", ".pack", ".keep"} {
+		_ = os.Remove(string(h) + ext)
+	}
+}
+
+// Release lets the pack go: a ref leads to its objects now, or nobody wants them.
+func (h Held) Release() {
+	if h != "" {
+		_ = os.Remove(string(h) + ".keep") // one that stays is Sweep's
+	}
+}
+
+// TempPrefix begins the names of directories beside git's own in which packs are prepared: git
+// removes what is called tmp_ something at any time (git-prune(1)), and nothing else.
+const TempPrefix = "countersign-"
+
+// Sweep releases the packs that processes held which were killed more than a day ago, and
+// removes what they had not finished. A .keep of anybody else's is left alone.
+func Sweep(objectsDir string, now time.Time) {
+	old := func(pattern string) []string {
+		found, _ := filepath.Glob(filepath.Join(objectsDir, pattern))
+		return slices.DeleteFunc(found, func(file string) bool {
+			info, err := os.Stat(file)
+			return err != nil || now.Sub(info.ModTime()) < 24*time.Hour
+		})
+	}
+	for _, dir := range old(TempPrefix + "*") {
+		_ = os.RemoveAll(dir)
+	}
+	for _, keep := range old("pack/*.keep") {
+		h := Held(strings.TrimSuffix(keep, ".keep"))
+		if text, err := os.ReadFile(keep); err != nil || string(text) != keepText {
+			continue
+		}
+		if _, err := os.Stat(string(h) + ".idx"); errors.Is(err, fs.ErrNotExist) {
+			h.remove()
+		}
+		h.Release()
+	}
 }
 
 // syncPath puts a file, or the names in a directory, on the disk. Windows has no

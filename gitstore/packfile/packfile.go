@@ -1,0 +1,95 @@
+// Package packfile reads and writes streams of Git objects: packs (gitformat-pack(5)). A
+// repository's own objects are git's to find (package git).
+//
+// A [Batch] is what is to be written or sent: objects that a program made, each maybe as a
+// delta on an earlier version, or those of a pack that was received ([Decode]). A pack that is
+// not sound is an error and never a panic, or an allocation that it merely claims to need. What
+// [Write] writes is complete on the disk before it gets its name, and `git gc` leaves it alone
+// until [Held.Release].
+//
+//	pack-<40 hex>.pack, whose name is a random one: no two packs are ever the same file
+//	    "PACK", version 2, number of objects       4 bytes each, big-endian
+//	    entries: type and size, base, zlib(content or delta)
+//	    SHA-1 of all of the above
+//	pack-<40 hex>.idx, version 2
+//	    "\377tOc", 2
+//	    256 x 4 bytes: how many names begin with this byte or a lower one
+//	    sorted names (20 bytes), CRC-32 of entries (4), offsets (4)
+//	    offsets of 8 bytes, for those whose 4 bytes have the first bit set
+//	    SHA-1 of the pack, SHA-1 of all of the above
+//
+// An entry's delta is put on a base in the same pack, named by how far back it
+// lies (OFS_DELTA) or by its hash (REF_DELTA). A delta says the sizes of its
+// base and of what it makes, and then what to copy of the base and what to
+// insert. This package writes only OFS_DELTA, at most 50 on each other, each of
+// which copies the beginning, inserts once and copies the end: an append changes
+// a tree in one place, so a search would find nothing better. Small content
+// stands in zlib streams that do not compress, since to do so takes longer than
+// all else that happens to it.
+package packfile
+
+import (
+	"crypto"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/hash"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
+)
+
+// What reading an object may return.
+var (
+	ErrMissing = object.ErrMissing
+	ErrDamaged = errors.New("damaged")
+)
+
+const (
+	packHeaderSize = 12
+
+	// maxChain is how many deltas may stand on each other; git writes at most 4095.
+	maxChain = 4096
+)
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// An Object is a commit, tree, blob or tag.
+type Object struct {
+	Type plumbing.ObjectType
+	Data []byte
+}
+
+// A Version is an object's place in a pack: after those before it, and maybe as
+// a delta on one of them, of which it is a later version.
+type Version struct{ ID, Base plumbing.Hash }
+
+// ID is the object's name, the SHA-1 of "<type> <size>\0<content>". Content
+// that was made to share its name with another's is an error (ErrDamaged), as
+// in git itself (sha1dc).
+func (o Object) ID() (plumbing.Hash, error) {
+	h := hashers.Get().(hash.Hash)
+	defer hashers.Put(h)
+	h.Reset()
+	var head [32]byte
+	text := append(append(head[:0], o.Type.Bytes()...), ' ')
+	_, _ = h.Write(append(strconv.AppendInt(text, int64(len(o.Data)), 10), 0))
+	_, _ = h.Write(o.Data)
+	var id plumbing.Hash
+	if safe, ok := h.(interface {
+		CollisionResistantSum([]byte) ([]byte, bool)
+	}); ok {
+		if _, attack := safe.CollisionResistantSum(id[:0]); attack {
+			return id, damaged("its content is one half of a SHA-1 collision")
+		}
+		return id, nil
+	}
+	h.Sum(id[:0])
+	return id, nil
+}
+
+var hashers = sync.Pool{New: func() any { return hash.New(crypto.SHA1) }}
