@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +24,8 @@ import (
 // an empty repository of its own: of what stands beside the objects no configuration counts,
 // no promised object is fetched, and no replacement is followed (T95). Every object is held to
 // its name: what git says of a damaged or lying pack is an error, never content. Several
-// goroutines may use it.
+// goroutines may use it: what they ask at one time waits in the pipe, and git goes from one
+// question to the next without waiting for them.
 type Objects struct {
 	Dir  string // the objects directory
 	More string // another one, which may be missing when git starts
@@ -44,43 +46,35 @@ const (
 func (o *Objects) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end()
-	return nil
-}
-
-func (o *Objects) end() {
 	if o.run != nil {
 		o.run.end()
-		o.run = nil
 	}
+	o.run = nil
+	return nil
 }
 
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
 // packfile.ErrDamaged if its content is not what its name says.
 func (o *Objects) View(id plumbing.Hash) (packfile.Object, error) {
-	var object packfile.Object
-	err := o.ask("contents", id, func(kind plumbing.ObjectType, size int64, from *bufio.Reader) error {
-		data, err := contents(from, size)
-		if err != nil {
-			return err
+	q, err := o.ask("contents", id)
+	object := packfile.Object{Type: q.kind, Data: q.data}
+	if err == nil {
+		var got plumbing.Hash
+		if got, err = object.ID(); err == nil && got != id {
+			err = fmt.Errorf("object %s: %w: its content hashes to %s", id, packfile.ErrDamaged, got)
 		}
-		object = packfile.Object{Type: kind, Data: data}
-		if got, err := object.ID(); err != nil || got != id {
-			return errors.Join(fmt.Errorf("%w: its content hashes to %s", packfile.ErrDamaged, got), err)
-		}
-		return nil
-	})
-	return object, err
+	}
+	if err != nil {
+		return packfile.Object{}, err
+	}
+	return object, nil
 }
 
 // Size returns an object's type and number of bytes, as the repository records them: only
 // View checks the content.
 func (o *Objects) Size(id plumbing.Hash) (kind plumbing.ObjectType, size int64, err error) {
-	err = o.ask("info", id, func(k plumbing.ObjectType, n int64, _ *bufio.Reader) error {
-		kind, size = k, n
-		return nil
-	})
-	return kind, size, err
+	q, err := o.ask("info", id)
+	return q.kind, q.size, err
 }
 
 // contents reads the bytes of an object and the line feed that follows.
@@ -88,38 +82,88 @@ func contents(from *bufio.Reader, size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, fmt.Errorf("%w: %d bytes are too large", packfile.ErrDamaged, size)
 	}
-	var data bytes.Buffer
-	data.Grow(int(min(size, trusted)) + bytes.MinRead)
-	if _, err := io.CopyN(&data, from, size); err != nil {
+	data := make([]byte, min(size, trusted))
+	_, err := io.ReadFull(from, data)
+	if err == nil && size > trusted {
+		rest := bytes.NewBuffer(data)
+		_, err = io.CopyN(rest, from, size-trusted)
+		data = rest.Bytes()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: it is cut short: %v", packfile.ErrDamaged, err)
 	}
 	if end, err := from.ReadByte(); err != nil || end != '\n' {
 		return nil, fmt.Errorf("%w: it is longer than its size", packfile.ErrDamaged)
 	}
-	return data.Bytes(), nil
+	return data, nil
 }
 
-// ask asks for an object and has read take the answer. A process that died, or that
-// complains and then finds nothing, is replaced once: `git gc` may have moved the packs that it
-// knew. What still complains then is an error and not absence.
-func (o *Objects) ask(command string, id plumbing.Hash, read func(plumbing.ObjectType, int64, *bufio.Reader) error) (err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for range 2 {
-		if o.run == nil {
-			if o.run, err = o.start(); err != nil {
-				break
-			}
-		}
-		if err = o.run.ask(command, id, read); err == nil || errors.Is(err, packfile.ErrMissing) {
+// A question is "<command> <id>", and its answer.
+type question struct {
+	command string
+	id      plumbing.Hash
+
+	kind plumbing.ObjectType
+	size int64
+	data []byte
+	err  error
+	done chan struct{} // closed when it is answered
+}
+
+// errUnasked is a question that a process did not come to.
+var errUnasked = errors.New("git cat-file ended")
+
+// ask asks for an object. A process that died, or that complains and then finds nothing, is
+// replaced once: `git gc` may have moved the packs that it knew. What still complains then is
+// an error and not absence.
+func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
+	q := &question{command: command, id: id}
+	for tries := 0; tries < 2; {
+		run, err := o.running()
+		if err != nil {
+			q.err = err
 			break
 		}
-		o.end()
+		q.err, q.done = nil, make(chan struct{})
+		if run.put(q) {
+			<-q.done
+		} else {
+			q.err = errUnasked
+		}
+		if q.err == nil {
+			return q, nil
+		}
+		if errors.Is(q.err, packfile.ErrMissing) {
+			break
+		}
+		if q.err != errUnasked { // that another question was its end says nothing of this one
+			tries++
+		}
+		o.replace(run)
 	}
-	if err != nil {
-		err = fmt.Errorf("object %s: %w", id, err)
+	return q, fmt.Errorf("object %s: %w", id, q.err)
+}
+
+// running returns the process, which it starts if there is none.
+func (o *Objects) running() (_ *catFile, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.run == nil {
+		if o.run, err = o.start(); err == nil {
+			runtime.AddCleanup(o, (*catFile).close, o.run)
+		}
 	}
-	return err
+	return o.run, err
+}
+
+// replace has the next question start another process. This one answers what it was asked.
+func (o *Objects) replace(run *catFile) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.run == run {
+		o.run = nil
+	}
+	run.close()
 }
 
 // Index adds the pack that is read, which may be larger than memory, to the directory.
@@ -175,15 +219,23 @@ func (o *Objects) command(args ...string) (c Command, done func(), err error) {
 
 var errComplained = errors.New("something is wrong")
 
+// inFlight is how many questions wait in the pipe: they fit in it, whatever else is full.
+const inFlight = 32
+
 // catFile is a process that answers.
 type catFile struct {
 	in, out *os.File
 	answers *bufio.Reader
 	kill    context.CancelFunc
 	started func() // removes what git needs no more once it has answered
+	tokens  chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	waiting chan *question // in the order in which they were asked
 }
 
-// start starts git. It ends when its input does: with end, with this process, or when nobody
+// start starts git. It ends when its input does: with close, with this process, or when nobody
 // has the Objects any more.
 func (o *Objects) start() (*catFile, error) {
 	c, done, err := o.command("cat-file", "--batch-command")
@@ -191,7 +243,7 @@ func (o *Objects) start() (*catFile, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd, run := c.command(ctx), &catFile{kill: cancel, started: sync.OnceFunc(done)}
+	cmd, run := c.command(ctx), &catFile{kill: cancel, started: sync.OnceFunc(done), tokens: make(chan struct{}, inFlight), waiting: make(chan *question, inFlight)}
 	in, to, err := os.Pipe()
 	if err == nil {
 		run.in, cmd.Stdin = to, in
@@ -207,31 +259,72 @@ func (o *Objects) start() (*catFile, error) {
 		return nil, failed(err, "")
 	}
 	run.answers = bufio.NewReaderSize(run.out, maxSaid)
-	go func() { _ = cmd.Wait() }()
+	go run.serve(cmd.Wait)
 	return run, nil
 }
 
+// put asks a question, unless the process has been closed.
+func (r *catFile) put(q *question) bool {
+	r.tokens <- struct{}{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		<-r.tokens
+		return false
+	}
+	r.waiting <- q
+	_, _ = io.WriteString(r.in, q.command+" "+q.id.String()+"\n") // else there is no answer
+	return true
+}
+
+// serve reads the answers until the process is closed. After one that cannot be read there is
+// no other.
+func (r *catFile) serve(wait func() error) {
+	var failed error
+	for q := range r.waiting {
+		if q.err = errUnasked; failed == nil {
+			if q.err = r.answer(q); q.err != nil && !errors.Is(q.err, packfile.ErrMissing) && !errors.Is(q.err, errComplained) {
+				failed = q.err
+				r.end()
+			}
+		}
+		close(q.done)
+		<-r.tokens
+	}
+	r.end()
+	_ = wait()
+}
+
+// close lets the process answer what it was asked, and nothing more.
+func (r *catFile) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.closed = true
+		close(r.waiting)
+	}
+}
+
+// end ends the process now.
 func (r *catFile) end() {
+	r.close()
 	r.kill()
 	_ = errors.Join(r.in.Close(), r.out.Close())
 	r.started()
 }
 
-// ask puts one question: "<command> <id>". The answer is "<id> missing" or "<id> <type> <size>",
-// with the content after it if that was asked for; other lines before it are what is wrong.
-func (r *catFile) ask(command string, id plumbing.Hash, read func(plumbing.ObjectType, int64, *bufio.Reader) error) error {
-	name := id.String()
-	if _, err := io.WriteString(r.in, command+" "+name+"\n"); err != nil {
-		return fmt.Errorf("git cat-file: %w", err)
-	}
+// answer reads an answer: "<id> missing", or "<id> <type> <size>" with the content after it if
+// that was asked for. Other lines before it are what is wrong.
+func (r *catFile) answer(q *question) error {
 	var said strings.Builder
+	name := q.id.String() + " "
 	for {
 		line, err := r.answers.ReadSlice('\n')
 		text := strings.TrimSuffix(string(line), "\n")
 		if err != nil || said.Len() > maxSaid {
 			return fmt.Errorf("git cat-file: %w", errors.Join(&Error{Said: said.String() + text, Err: errors.New("no answer")}, err))
 		}
-		answer, ok := strings.CutPrefix(text, name+" ")
+		answer, ok := strings.CutPrefix(text, name)
 		switch {
 		case ok && answer == "missing" && said.Len() == 0:
 			r.started()
@@ -241,12 +334,17 @@ func (r *catFile) ask(command string, id plumbing.Hash, read func(plumbing.Objec
 		case ok:
 			r.started()
 			word, digits, _ := strings.Cut(answer, " ")
-			kind, err1 := plumbing.ParseObjectType(word)
-			size, err2 := strconv.ParseInt(digits, 10, 64)
-			if err := errors.Join(err1, err2); err != nil || size < 0 {
+			q.kind, err = plumbing.ParseObjectType(word)
+			if err == nil {
+				q.size, err = strconv.ParseInt(digits, 10, 64)
+			}
+			if err != nil || q.size < 0 {
 				return fmt.Errorf("git cat-file answers %+q", text)
 			}
-			return read(kind, size, r.answers)
+			if q.command == "contents" {
+				q.data, err = contents(r.answers, q.size)
+			}
+			return err
 		case !strings.HasPrefix(text, "warning: "):
 			said.WriteString(text + "\n")
 		}

@@ -28,7 +28,7 @@ type differ struct {
 }
 
 // keptTrees is how many bytes of trees a differ keeps, in two generations.
-const keptTrees = 4 << 20
+const keptTrees = 1 << 20
 
 // What a commit may hold before it is called none of ours: a stage adds a few
 // files, a few directories down. A crafted tree could hold more than there is

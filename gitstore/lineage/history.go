@@ -125,14 +125,14 @@ type rawCommit struct {
 
 // someCommits is how many commits a worker takes: enough that their trees are
 // deltas on each other.
-const someCommits = 256
+const someCommits = 128
 
 // Commits reads the history: one goroutine goes from commit to commit, the
 // others take what it has read and compare their trees.
 func (h *History) Commits(visit func(history.Commit)) error {
 	chunks := make(chan []rawCommit, 1)
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range 4 * runtime.GOMAXPROCS(0) { // most wait for objects
 		workers.Go(func() {
 			d := newDiffer(h)
 			for chunk := range chunks {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"runtime"
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -23,7 +24,9 @@ func Run(h history.Reader, o audit.Options, versions page.Versions) (audit.Resul
 	o.View = func(r audit.ViewReader) audit.View {
 		return &pages{ViewReader: r, versions: versions, newer: map[string]bool{}, taken: map[string]bool{}, tables: map[string][]tableAt{}, own: map[string]history.Entry{}}
 	}
-	o.Spread = parallel.Do
+	o.Spread = func(n int, do func(int)) { // most wait for objects
+		_ = parallel.Try(4*runtime.GOMAXPROCS(0), n, func(i int) error { do(i); return nil })
+	}
 	return audit.Run(h, o)
 }
 
