@@ -109,6 +109,7 @@ var kinds = []struct {
 		return k.in(k.clone("--filter=blob:none", "--sparse"), "sparse-checkout set here")
 	}},
 	{"shallow", func(k kind) string { return k.clone("--depth=1") }},
+	{"pack index of version 1", func(k kind) string { return k.clone("-c", "pack.indexVersion=1") }},
 	{"alternates", func(k kind) string {
 		dir := filepath.Join(k.work, "clone")
 		k.git(k.work, "clone", "-q", "--shared", k.src, dir)
