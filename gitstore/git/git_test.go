@@ -73,7 +73,7 @@ func TestT95ConfigScope(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said, err := git.Command{Dir: dir, Env: []string{"HOME="+home, "XDG_CONFIG_HOME=", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=filter.e.clean", "GIT_CONFIG_VALUE_0=here"}}.Config(t.Context())
+	said, err := git.Command{Dir: dir, Env: []string{"HOME=" + home, "XDG_CONFIG_HOME=", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=filter.e.clean", "GIT_CONFIG_VALUE_0=here"}}.Config(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
