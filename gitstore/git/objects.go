@@ -195,15 +195,17 @@ func (o *Objects) call(ctx context.Context, stdin io.Reader, args ...string) err
 	return err
 }
 
-// command is a call of git on the directory, in an empty repository that is removed with done.
+// command is a call of git on the directory, in an empty repository that is removed with done. Where none can be
+// made it is the one whose objects these are, whose configuration names nothing that these calls run.
 func (o *Objects) command(args ...string) (c Command, done func(), err error) {
 	empty, err := os.MkdirTemp("", "countersign-git-")
-	if err != nil {
-		return c, nil, err
-	}
 	done = func() { _ = os.RemoveAll(empty) }
-	if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil {
-		err = os.WriteFile(filepath.Join(empty, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600)
+	if err == nil {
+		if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil {
+			err = os.WriteFile(filepath.Join(empty, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600)
+		}
+	} else if _, absent := os.Stat(filepath.Join(filepath.Dir(o.Dir), "HEAD")); absent == nil {
+		empty, done, err = filepath.Dir(o.Dir), func() {}, nil
 	}
 	if err != nil {
 		done()

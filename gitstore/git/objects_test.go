@@ -325,6 +325,12 @@ func TestT95ObjectsWithoutConfiguration(t *testing.T) {
 	if object, err := o.View(right); err != nil || string(object.Data) != "approved" {
 		t.Errorf("%q %v", object.Data, err)
 	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none")) // where no other repository can be made
+	o = s.open()
+	if object, err := o.View(right); err != nil || string(object.Data) != "approved" {
+		t.Errorf("%q %v", object.Data, err)
+	}
+	absent(t, o, nowhere)
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("the repository's own configuration was followed")
 	}
