@@ -24,7 +24,7 @@ func TestT78BrowserTamperers(t *testing.T) {
 	_, err := command("../../../..", []string{"COUNTERSIGN_BUNDLES=" + dir}, "go", "test", "-count=1", "-run", "^TestT78SameVerdict$", "./gitstore")
 	check(t, err)
 	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if check(t, err); len(all) < 110 {
+	if check(t, err); len(all) < 80 {
 		t.Fatalf("%d verdicts were kept", len(all))
 	}
 	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
