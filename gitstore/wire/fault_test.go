@@ -91,10 +91,12 @@ func TestT61ReadAgain(t *testing.T) {
 	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
 	var waits []time.Duration
 	side.o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
-	fails := func(f wiretest.Fault, times int) {
+	fails := func(f wiretest.Fault, n int64) {
 		waits = nil
+		var times atomic.Int64
+		times.Store(n)
 		srv.SetFault(func(int, *http.Request) wiretest.Fault {
-			if times--; times < 0 {
+			if times.Add(-1) < 0 {
 				return wiretest.Fault{}
 			}
 			return f
