@@ -92,6 +92,11 @@ func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 	case err == nil && cut != "":
 		err = r.notCut(ctx, cut, append([]string{a, b, "--not"}, found...)...)
 	}
+	for _, base := range found {
+		if err == nil {
+			err = r.hold(ctx, "--ancestry-path", "^"+base, a, b)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for the merge bases of %s and %s: %w", a, b, err)
 	}
@@ -175,7 +180,7 @@ func (r *Repo) Descends(ctx context.Context, commit, ancestor string) (bool, err
 	if cut != "" { // before the ancestor, it may be: what matters is what is before the commit
 		var before string
 		if before, cut, err = r.history(ctx, "rev-list", from.String()); err == nil && strings.Contains(before, to.String()) {
-			return true, nil
+			return true, r.hold(ctx, "--ancestry-path", "^"+to.String(), from.String())
 		}
 		if cut != "" {
 			err = fmt.Errorf("%w: commit %s is missing", lineage.ErrCutOff, cut)
@@ -183,10 +188,24 @@ func (r *Repo) Descends(ctx context.Context, commit, ancestor string) (bool, err
 			return false, nil
 		}
 	}
+	if err == nil {
+		err = r.hold(ctx, "--ancestry-path", "^"+to.String(), from.String())
+	}
 	if err != nil {
 		err = fmt.Errorf("walking from %s: %w", commit, err)
 	}
 	return err == nil, err
+}
+
+// hold holds the commits of a range to their names, which git does not when it walks (T95).
+func (r *Repo) hold(ctx context.Context, commits ...string) error {
+	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
+	for id := range strings.FieldsSeq(out) {
+		if err == nil {
+			_, err = readCommit(r.objects, plumbing.NewHash(id))
+		}
+	}
+	return err
 }
 
 // ErrNoBranch is a branch that is not there.

@@ -21,7 +21,7 @@ import (
 func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 	c, err := git.Command{
 		Dir: r.worktree, Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"},
-	}.WithoutFilters(ctx)
+	}.WithoutPrograms(ctx)
 	var out string
 	if err == nil {
 		out, err = c.Output(ctx)
@@ -34,7 +34,7 @@ func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 		fields := map[string]int{"1": 9, "u": 11, "?": 2}[line[:min(len(line), 1)]] // git-status(1): with the path, which is the last
 		words := strings.SplitN(line, " ", max(fields, 1))
 		switch name := words[len(words)-1]; {
-		case line == "", words[0] == "?" && strings.HasSuffix(name, "/"): // another repository
+		case line == "", strings.HasPrefix(line, "# "), words[0] == "?" && strings.HasSuffix(name, "/"): // a header, such as of stashes; another repository
 		case len(words) != fields || !filepath.IsLocal(name), path.Clean(name) != name:
 			return nil, fmt.Errorf("comparing the working tree with HEAD: git status answered %q", line)
 		default:

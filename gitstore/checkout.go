@@ -26,7 +26,7 @@ func (r *Repo) Branch(context.Context) (string, error) {
 	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
 		_, err := os.Lstat(filepath.Join(r.ownDir, name))
 		if strings.HasSuffix(name, "_HEAD") && errors.Is(err, fs.ErrNotExist) { // with reftable, some of these have no file
-			if _, noRef := r.ask("rev-parse", "--verify", "--quiet", name); noRef == nil {
+			if _, noRef := r.ask("show-ref", "--verify", "--quiet", name); noRef == nil { // and no tag or branch of that name
 				err = nil
 			}
 		}
@@ -74,7 +74,7 @@ func (r *Repo) Stage(ctx context.Context, files []patch.Change) error {
 			fmt.Fprintf(&info, "%06o %s 0\t%s\x00", uint32(f.After.Mode), f.After.BlobID(), f.Path)
 		}
 	}
-	c, err := git.Command{Dir: r.worktree, Args: []string{"update-index", "-z", "--index-info"}, Stdin: strings.NewReader(info.String())}.WithoutFilters(ctx)
+	c, err := git.Command{Dir: r.worktree, Args: []string{"update-index", "-z", "--index-info"}, Stdin: strings.NewReader(info.String())}.WithoutPrograms(ctx)
 	if err == nil {
 		_, err = c.Output(ctx)
 	}

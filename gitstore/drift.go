@@ -3,9 +3,10 @@ package gitstore
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // Drift returns how many commits only one of two commits leads to, as "git
@@ -24,12 +25,13 @@ func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []str
 	if err != nil {
 		return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, err)
 	}
-	// Neither a file of the repository's nor its configuration hides a submodule.
-	out, _, err := r.history(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", from, to)
-	if err == nil {
-		files = strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
-		if len(files) > maxDiffPaths {
+	if err = r.hold(ctx, from+"..."+to); err == nil {
+		var differ []history.PathChange
+		if differ, err = r.Paths(ctx, from, to); len(differ) > maxDiffPaths {
 			err = fmt.Errorf("more than %d files differ", maxDiffPaths)
+		}
+		for _, d := range differ {
+			files = append(files, d.Path)
 		}
 	}
 	if err != nil {

@@ -16,8 +16,9 @@ const manyPacks = 50
 // as git before 2.47 would forget that of them.
 func (r *Repo) mergePacks() {
 	packfile.Sweep(r.objects.Dir, time.Now())
-	packs, _ := filepath.Glob(filepath.Join(r.objects.Dir, "pack", "*.pack"))
-	promised, _ := filepath.Glob(filepath.Join(r.objects.Dir, "pack", "*.promisor"))
+	dir := filepath.Join(r.objects.Dir, "pack")
+	packs, _ := packfile.Files(dir, "", ".pack")
+	promised, _ := packfile.Files(dir, "", ".promisor")
 	if len(packs) > manyPacks && len(promised) == 0 {
 		_ = r.objects.Repack(context.Background())
 	}

@@ -54,7 +54,7 @@ func openObjects(dir string) (*git.Objects, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	packs, err := filepath.Glob(filepath.Join(dir, "pack", "*.pack"))
+	packs, err := packfile.Files(filepath.Join(dir, "pack"), "", ".pack")
 	if len(packs) > maxCachePacks {
 		_ = own.Repack(context.Background()) // else all is there, in more files
 	}

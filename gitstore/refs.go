@@ -293,11 +293,14 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) err
 	c := r.command("-c", "core.filesRefLockTimeout="+wait, "-c", "reftable.lockTimeout="+wait, "update-ref", "--no-deref", "-m", "countersign", "--stdin")
 	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, old))
 	c.Env = append(c.Env, "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost") // of the reflog
-	_, err := c.Output(context.Background())
+	c, err := c.WithoutPrograms(context.Background())
+	if err == nil {
+		_, err = c.Output(context.Background())
+	}
 	if err == nil {
 		return nil
 	}
-	if now, tipErr := r.tip(name); tipErr != nil {
+	if now, tipErr := r.tip(name); tipErr != nil || now == next {
 		return tipErr
 	} else if now != old {
 		return writing.ErrMoved

@@ -21,6 +21,9 @@ func TestT95MoveRefRunsNothing(t *testing.T) {
 	now, ran := w.git("rev-parse", "HEAD"), filepath.Join(t.TempDir(), "ran")
 	w.write(".git/hooks/reference-transaction", "#!/bin/sh\n: > '"+ran+"'\nexit 1\n")
 	w.chmod(".git/hooks/reference-transaction", 0o755)
+	for key, value := range map[string]string{"event": "reference-transaction", "command": ": > '" + ran + "'", "enabled": "true"} {
+		w.git("config", "hook.a.b."+key, value) // which git 2.54 knows
+	}
 	repo := w.open()
 	for _, c := range []struct {
 		name, old, next string

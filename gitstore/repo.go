@@ -114,7 +114,7 @@ func (r *Repo) CommitAll(ctx context.Context, message, author string, when time.
 	c, err := git.Command{Dir: r.worktree, Env: []string{
 		"GIT_AUTHOR_NAME=" + author, "GIT_AUTHOR_EMAIL=" + author + "@localhost", "GIT_AUTHOR_DATE=" + at,
 		"GIT_COMMITTER_NAME=" + author, "GIT_COMMITTER_EMAIL=" + author + "@localhost", "GIT_COMMITTER_DATE=" + at,
-	}}.Set("maintenance.auto", "false").WithoutFilters(ctx)
+	}}.Set("maintenance.auto", "false").WithoutPrograms(ctx)
 	add, commit := c, c
 	add.Args = append(slices.Clone(c.Args), "add", "--all")
 	commit.Args = append(slices.Clone(c.Args), "commit", "--quiet", "--no-gpg-sign", "--cleanup=verbatim", "--message="+message)

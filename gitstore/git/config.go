@@ -38,17 +38,22 @@ func (c Command) Set(key, value string) Command {
 	return c
 }
 
-// WithoutFilters returns the command with every filter turned off that the configuration of its
-// directory has a word on, whoever says it: git would run its program in the working tree.
-func (c Command) WithoutFilters(ctx context.Context) (Command, error) {
+// WithoutPrograms returns the command with every filter turned off that the configuration of its
+// directory has a word on, whoever says it, as git would run its program in the working tree; and
+// every hook (git 2.54 has some that core.hooksPath does not turn off).
+func (c Command) WithoutPrograms(ctx context.Context) (Command, error) {
 	said, err := c.Config(ctx)
 	done := map[string]bool{}
 	for _, s := range said {
-		at := strings.LastIndexByte(s.Key, '.')
-		if name := s.Key[:at]; strings.HasPrefix(name, "filter.") && !done[name] {
-			done[name] = true
+		name := s.Key[:max(0, strings.LastIndexByte(s.Key, '.'))] // a key may stand before any section
+		switch known := done[name]; {
+		case known:
+		case strings.HasPrefix(name, "filter."):
 			c = c.Set(name+".clean", "").Set(name+".smudge", "").Set(name+".process", "").Set(name+".required", "false")
+		case strings.HasPrefix(name, "hook."):
+			c = c.Set(name+".enabled", "false")
 		}
+		done[name] = true
 	}
 	return c, err
 }

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -80,6 +81,12 @@ type Command struct {
 func (c Command) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, c.Args...)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, c.Stdin, 10*time.Second // a busy machine takes its time
+	cmd.Cancel = func() error {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err == nil { // so that git removes its locks
+			return nil
+		}
+		return cmd.Process.Kill()
+	}
 	getenv := c.Getenv
 	if getenv == nil {
 		getenv = os.Getenv

@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,6 +236,8 @@ type catFile struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting chan *question // in the order in which they were asked
+
+	complained string // what is wrong, and git says once: what is missing then may be there
 }
 
 // start starts git. It ends when its input does: with close, with this process, or when nobody
@@ -328,13 +331,14 @@ func (r *catFile) answer(q *question) error {
 		}
 		answer, ok := strings.CutPrefix(text, name)
 		switch {
-		case ok && answer == "missing" && said.Len() == 0:
+		case ok && answer == "missing" && r.complained+said.String() == "":
 			r.started()
 			return packfile.ErrMissing
 		case ok && answer == "missing":
-			return fmt.Errorf("%w: %w", packfile.ErrDamaged, &Error{Said: said.String(), Err: errComplained})
+			return fmt.Errorf("%w: %w", packfile.ErrDamaged, &Error{Said: r.complained + said.String(), Err: errComplained})
 		case ok:
 			r.started()
+			r.complained = cmp.Or(r.complained, said.String())
 			word, digits, _ := strings.Cut(answer, " ")
 			q.kind, err = plumbing.ParseObjectType(word)
 			if err == nil {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -32,7 +33,7 @@ func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) 
 	var files []string
 	var total, read atomic.Int64
 	for _, dir := range append([]string{o.Dir}, borrowed(said)...) {
-		found, err := filepath.Glob(filepath.Join(dir, "pack", "*.idx"))
+		found, err := packfile.Files(filepath.Join(dir, "pack"), "", ".idx")
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,10 @@ func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) 
 func borrowed(said string) (dirs []string) {
 	for line := range strings.Lines(said) {
 		if dir, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "alternate: "); ok {
-			dirs = append(dirs, strings.Trim(dir, `"`))
+			if plain, err := strconv.Unquote(dir); err == nil { // git quotes as C does
+				dir = plain
+			}
+			dirs = append(dirs, dir)
 		}
 	}
 	return dirs

@@ -125,20 +125,35 @@ func (h Held) Release() {
 // removes what is called tmp_ something at any time (git-prune(1)), and nothing else.
 const TempPrefix = "countersign-"
 
+// Files are those of a directory whose names begin and end so; none where there is no directory. The directory is
+// no pattern, as it is for filepath.Glob.
+func Files(dir, prefix, suffix string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files, err
+}
+
 // Sweep releases the packs that processes held which were killed more than a day ago, and
 // removes what they had not finished. A .keep of anybody else's is left alone.
 func Sweep(objectsDir string, now time.Time) {
-	old := func(pattern string) []string {
-		found, _ := filepath.Glob(filepath.Join(objectsDir, pattern))
+	old := func(dir, prefix, suffix string) []string {
+		found, _ := Files(dir, prefix, suffix)
 		return slices.DeleteFunc(found, func(file string) bool {
 			info, err := os.Stat(file)
 			return err != nil || now.Sub(info.ModTime()) < 24*time.Hour
 		})
 	}
-	for _, dir := range old(TempPrefix + "*") {
+	for _, dir := range old(objectsDir, TempPrefix, "") {
 		_ = os.RemoveAll(dir)
 	}
-	for _, keep := range old("pack/*.keep") {
+	for _, keep := range old(filepath.Join(objectsDir, "pack"), "", ".keep") {
 		h := Held(strings.TrimSuffix(keep, ".keep"))
 		if text, err := os.ReadFile(keep); err != nil || string(text) != keepText {
 			continue
