@@ -1,3 +1,7 @@
+// Command countersign binds a human's approval to the exact bytes of a patch,
+// applies those and nothing else, and proves it in a ledger inside the
+// repository. README.md shows it at work; docs/ has the formats. This is the
+// process; what the commands do is in the packages below internal.
 package main
 
 import (

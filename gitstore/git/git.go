@@ -1,9 +1,10 @@
 // Package git is the one door to the git program. What a repository's own configuration names
 // must not be run (T95): git gets the few variables below, so that no GIT_DIR leads elsewhere
 // and no pager or trace of the caller's is started; fsmonitor, hooks and every transport are
-// turned off. No shell is run. A command that runs filters is the caller's to refuse first
-// (Config says what the repository names). It ends with its context, its output is bounded,
-// and repositories of other users are refused as git refuses them (safe.directory).
+// turned off. No shell is run. Filters, and the hooks that a configuration names, are off where
+// WithoutPrograms says so: a command that may come to any is not run without it. It ends with
+// its context, its output is bounded, and repositories of other users are refused as git
+// refuses them (safe.directory).
 package git
 
 import (
@@ -55,9 +56,9 @@ var passed = []string{
 	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "PROGRAMDATA", "SYSTEMROOT", "TEMP", "TMP",
 }
 
-// fixed are the variables that git gets from here. Commits have the parents that they name: no file says
-// otherwise. GIT_ALLOW_PROTOCOL lets no transport be used, not
-// even where a promised object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
+// fixed are the variables that git gets from here. Commits have the parents that they name: no
+// file says otherwise. GIT_ALLOW_PROTOCOL lets no transport be used, not even where a promised
+// object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
 var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none"}
 
 // maxTime is how long Run and Config wait: an include may be a pipe that nobody writes to.
