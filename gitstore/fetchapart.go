@@ -71,7 +71,8 @@ func (r *Repo) openOwn() (*git.Objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the fetched objects: %w", err)
 	}
-	return own, r.objects.Close()
+	r.objects.Restart()
+	return own, nil
 }
 
 // bringHistory gets the commits alone where the server can do that.

@@ -61,10 +61,8 @@ func (c Command) WithoutPrograms(ctx context.Context) (Command, error) {
 // Config is what git's configuration says where the command runs, with what files include, in
 // the order in which git reads it: the last value of a key counts.
 func (c Command) Config(ctx context.Context) ([]Setting, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
 	c.Args, c.Stdin = []string{"config", "--list", "-z", "--show-scope", "--show-origin", "--includes"}, nil
-	said, err := c.Output(ctx)
+	said, _, err := c.Soon(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading Git's configuration: %w", err)
 	}

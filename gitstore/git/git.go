@@ -61,8 +61,8 @@ var passed = []string{
 // object is missing (GIT_NO_LAZY_FETCH is unknown to older ones).
 var fixed = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none"}
 
-// maxTime is how long Run and Config wait: an include may be a pipe that nobody writes to.
-const maxTime = time.Minute
+// maxTime is how long Run, Soon and Config wait, and Objects for git's next word: a file may be a pipe that nobody writes to.
+var maxTime = time.Minute // tests with such a pipe do not wait
 
 // MaxOutput is how many bytes git may write to Run and Output.
 const MaxOutput = 1 << 30
@@ -166,11 +166,17 @@ func (c Command) Warned(ctx context.Context) (out, warned string, err error) {
 	return string(raw), warned, err
 }
 
-// Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
-func Run(ctx context.Context, dir string, args ...string) (string, error) {
+// Soon is Warned for at most a minute.
+func (c Command) Soon(ctx context.Context) (out, warned string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	return Command{Dir: dir, Args: args}.Output(ctx)
+	return c.Warned(ctx)
+}
+
+// Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
+func Run(ctx context.Context, dir string, args ...string) (string, error) {
+	out, _, err := Command{Dir: dir, Args: args}.Soon(ctx)
+	return out, err
 }
 
 // failed is what it means that git could not be run or failed.

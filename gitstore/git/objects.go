@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -31,8 +34,10 @@ type Objects struct {
 	Dir  string // the objects directory
 	More string // another one, which may be missing when git starts
 
-	mu  sync.Mutex
-	run *catFile // nil: none is running
+	mu     sync.Mutex
+	run    *catFile        // nil: none is running
+	unused runtime.Cleanup // closes run when nobody has the Objects any more
+	closed bool
 }
 
 // maxObject is the size of the largest object that is read, maxSaid that of what git may say
@@ -43,15 +48,35 @@ const (
 	trusted   = 1 << 20
 )
 
-// Close ends the process. A later question starts another.
+// errClosed is what is asked after Close, or was not answered before it.
+var errClosed = errors.New("the repository was closed")
+
+// Close ends the process, and there is no other.
 func (o *Objects) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.run != nil {
+	if o.closed = true; o.run != nil {
 		o.run.end()
+		o.unused.Stop()
 	}
 	o.run = nil
 	return nil
+}
+
+// Restart has the next question start another process, which sees More if it is there now.
+func (o *Objects) Restart() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.retire()
+}
+
+// retire lets the process answer what it was asked, and nothing more.
+func (o *Objects) retire() {
+	if o.run != nil {
+		o.run.close()
+		o.unused.Stop()
+	}
+	o.run = nil
 }
 
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
@@ -135,6 +160,13 @@ func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
 			return q, nil
 		}
 		if errors.Is(q.err, packfile.ErrMissing) {
+			if hidden := o.readable(id); hidden == nil {
+				break
+			} else {
+				q.err = hidden
+			}
+		}
+		if errors.Is(q.err, os.ErrDeadlineExceeded) {
 			break
 		}
 		if q.err != errUnasked { // that another question was its end says nothing of this one
@@ -149,22 +181,81 @@ func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
 func (o *Objects) running() (_ *catFile, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return nil, errClosed
+	}
 	if o.run == nil {
 		if o.run, err = o.start(); err == nil {
-			runtime.AddCleanup(o, (*catFile).close, o.run)
+			o.unused = runtime.AddCleanup(o, (*catFile).close, o.run)
 		}
 	}
 	return o.run, err
 }
 
-// replace has the next question start another process. This one answers what it was asked.
+// replace is Restart where this process has not been replaced yet.
 func (o *Objects) replace(run *catFile) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.run == run {
-		o.run = nil
+		o.retire()
 	}
-	run.close()
+}
+
+// readable says what cannot be read that may hold an object: git calls that missing without a word.
+func (o *Objects) readable(id plumbing.Hash) error {
+	dirs, err := o.dirs(context.Background())
+	errs := []error{err}
+	for _, dir := range dirs {
+		loose := filepath.Join(dir, id.String()[:2], id.String()[2:])
+		if _, err := os.Lstat(loose); err == nil {
+			errs = append(errs, fmt.Errorf("%w: git does not read %s", packfile.ErrDamaged, loose))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		indexes, err := packfile.Files(filepath.Join(dir, "pack"), "", ".idx")
+		errs = append(errs, err, canRead(alternates(dir)))
+		for _, idx := range indexes {
+			errs = append(errs, canRead(idx), canRead(strings.TrimSuffix(idx, ".idx")+".pack"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// canRead says why a file that is there cannot be read.
+func canRead(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() { // to open it may take for ever
+		return fmt.Errorf("%w: %s is no file", packfile.ErrDamaged, name)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// alternates is the file that names what a directory of objects borrows from.
+func alternates(dir string) string { return filepath.Join(dir, "info", "alternates") }
+
+// dirs are the directories of objects that are read: this one, and those that it borrows from.
+func (o *Objects) dirs(ctx context.Context) ([]string, error) {
+	own := []string{o.Dir}
+	if o.More != "" {
+		own = append(own, o.More)
+	}
+	if !slices.ContainsFunc(own, func(dir string) bool { _, err := os.Lstat(alternates(dir)); return !errors.Is(err, fs.ErrNotExist) }) {
+		return own, nil
+	}
+	c, done, err := o.command("count-objects", "-v")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	said, _, err := c.Soon(ctx)
+	return append(own, borrowed(said)...), err
 }
 
 // Index adds the pack that is read, which may be larger than memory, to the directory.
@@ -263,9 +354,17 @@ func (o *Objects) start() (*catFile, error) {
 		run.end()
 		return nil, failed(err, "")
 	}
-	run.answers = bufio.NewReaderSize(run.out, maxSaid)
+	run.answers = bufio.NewReaderSize(patient{run.out}, maxSaid)
 	go run.serve(cmd.Wait)
 	return run, nil
+}
+
+// patient waits for git's next word for a while, and not for ever: what git reads may be a pipe.
+type patient struct{ *os.File }
+
+func (p patient) Read(b []byte) (int, error) {
+	_ = p.SetReadDeadline(time.Now().Add(maxTime)) // else there is none, as on Windows
+	return p.File.Read(b)
 }
 
 // put asks a question, unless the process has been closed.

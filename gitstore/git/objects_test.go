@@ -183,9 +183,7 @@ func TestObjects(t *testing.T) {
 		if err := os.Symlink(s.objects(), more); err != nil {
 			t.Skip(err)
 		}
-		if err := o.Close(); err != nil {
-			t.Fatal(err)
-		}
+		o.Restart()
 		s.reads(o, ids)
 		if err := o.Close(); err != nil {
 			t.Fatal(err)
@@ -304,6 +302,97 @@ func TestT95LyingObjects(t *testing.T) {
 		refused(t, o, nowhere)
 		s.reads(o, []plumbing.Hash{wrong}) // which has its own name
 	})
+}
+
+// T95 What is there and cannot be read is an error, though git may call the object missing without a word.
+func TestT95UnreadableObjects(t *testing.T) {
+	for name, put := range map[string]func(file string) error{
+		"a directory":      func(file string) error { return os.Mkdir(file, 0o777) },
+		"a link to itself": func(file string) error { return os.Symlink(file, file) },
+	} {
+		unreadable := func(what string, prepare func(s stored) (file string, id plumbing.Hash)) {
+			t.Run(what+" that is "+name, func(t *testing.T) {
+				s := newStored(t)
+				file, id := prepare(s)
+				if err := errors.Join(os.RemoveAll(file), put(file)); err != nil {
+					t.Skip(err)
+				}
+				o := s.open()
+				refused(t, o, id)
+				if _, _, err := o.Size(id); err == nil || errors.Is(err, packfile.ErrMissing) {
+					t.Errorf("Size: %v", err)
+				}
+			})
+		}
+		unreadable("a loose object", func(s stored) (string, plumbing.Hash) {
+			id := s.write("approved")
+			return s.loose(id), id
+		})
+		unreadable("a pack", func(s stored) (string, plumbing.Hash) {
+			id := s.ids()[0]
+			return s.pack() + ".pack", id
+		})
+		unreadable("an index", func(s stored) (string, plumbing.Hash) {
+			id := s.ids()[0]
+			return s.pack() + ".idx", id
+		})
+		unreadable("the list of what is borrowed", func(s stored) (string, plumbing.Hash) {
+			return filepath.Join(s.objects(), "info", "alternates"), nowhere
+		})
+		unreadable("what the borrowed directory has", func(s stored) (string, plumbing.Hash) {
+			outside := newStored(t)
+			id := outside.write("approved")
+			if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			return outside.loose(id), id
+		})
+	}
+}
+
+// T95 What git waits for without an end is an error, and nobody is left waiting.
+func TestT95PatientForAWhile(t *testing.T) {
+	s := newStored(t)
+	git.Impatient(t)
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	refused(t, s.open(), nowhere)
+	if _, _, err := (git.Command{Dir: s.dir}).Soon(t.Context()); err == nil {
+		t.Error("Soon")
+	}
+}
+
+// T95 What is asked while another closes is answered or is an error, and not that anything is missing; and no process
+// is there afterwards.
+func TestT95CloseBesideQuestions(t *testing.T) {
+	s := newStored(t)
+	ids := s.ids()
+	for range 20 {
+		o := s.open()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for _, id := range ids {
+					object, err := o.View(id)
+					if got, _ := object.ID(); err == nil && got != id || errors.Is(err, packfile.ErrMissing) {
+						t.Errorf("%s: %.100q %v", id, object.Data, err)
+					}
+				}
+			})
+		}
+		s.reads(s.open(), ids[:1])
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+		if o.Running() {
+			t.Error("a process is running after Close")
+		}
+		refused(t, o, ids[0])
+	}
 }
 
 // T95 Nothing of the repository's own configuration counts: a promised object is missing and

@@ -21,18 +21,13 @@ import (
 // last bit they are what was written. After each piece, progress (which may be nil) is told
 // how many bytes are done, of how many; on several goroutines.
 func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) error {
-	c, done, err := o.command("count-objects", "-v")
-	if err != nil {
-		return err
-	}
-	defer done()
-	said, err := c.Output(ctx)
+	dirs, err := o.dirs(ctx)
 	if err != nil {
 		return err
 	}
 	var files []string
 	var total, read atomic.Int64
-	for _, dir := range append([]string{o.Dir}, borrowed(said)...) {
+	for _, dir := range dirs {
 		found, err := packfile.Files(filepath.Join(dir, "pack"), "", ".idx")
 		if err != nil {
 			return err
