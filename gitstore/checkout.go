@@ -26,8 +26,8 @@ func (r *Repo) Branch(context.Context) (string, error) {
 	for _, name := range []string{"MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "index.lock"} {
 		_, err := os.Lstat(filepath.Join(r.ownDir, name))
 		if strings.HasSuffix(name, "_HEAD") && errors.Is(err, fs.ErrNotExist) { // with reftable, some of these have no file
-			if _, noRef := r.ask("show-ref", "--verify", "--quiet", name); noRef == nil { // and no tag or branch of that name
-				err = nil
+			if _, noRef := r.ask("show-ref", "--verify", "--quiet", name); !git.IsNo(noRef) { // and no tag or branch of that name
+				err = noRef
 			}
 		}
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -48,8 +49,11 @@ func (r *Repo) Ref(_ context.Context, name string) (string, error) {
 // cloned or last asked (git remote set-head), "" where the clone does not know.
 func (r *Repo) DefaultBranch(remote string) (string, error) {
 	dir := "refs/remotes/" + remote + "/"
+	if _, err := refName(dir + "HEAD"); err != nil {
+		return "", nil // an address
+	}
 	head, err := r.ask("symbolic-ref", "--quiet", dir+"HEAD")
-	if err != nil && !is[*git.Error](err) {
+	if err != nil && !git.IsNo(err) {
 		return "", fmt.Errorf("reading HEAD of the remote %s: %w", remote, err)
 	}
 	branch, below := strings.CutPrefix(head, dir)
@@ -201,7 +205,7 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 	main := r.command("symbolic-ref", "--quiet", "HEAD") // of a bare repository it is not listed
 	main.Env = []string{"GIT_DIR=" + r.gitDir}
 	head, err := main.Output(context.Background())
-	if is[*git.Error](err) && head == "" { // it is detached
+	if git.IsNo(err) { // it is detached
 		err = nil
 	}
 	return strings.TrimSuffix(head, "\n") == name.String(), err
@@ -238,6 +242,8 @@ func (r *Repo) among(refs map[string]refValue, name plumbing.ReferenceName) refV
 	if !there {
 		if _, err := r.ask("symbolic-ref", "--quiet", name.String()); err == nil {
 			at.err = symbolic(name.String())
+		} else if !git.IsNo(err) {
+			at.err = fmt.Errorf("reading %s: %w", name, err)
 		}
 	}
 	return at
@@ -258,6 +264,9 @@ type refValue struct {
 func (r *Repo) refs(names ...string) (map[string]refValue, error) {
 	const format = "%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
 	out, warned, err := r.command(append([]string{"for-each-ref", "--format=" + format, "--"}, names...)...).Warned(context.Background())
+	if err == nil {
+		err = r.canList(names)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the refs: %w", err)
 	}
@@ -278,6 +287,31 @@ func (r *Repo) refs(names ...string) (map[string]refValue, error) {
 		refs[name] = refValue{err: fmt.Errorf("reading %s: it is damaged (git: %s)", name, told)}
 	}
 	return refs, nil
+}
+
+// canList refuses directories of these refs that cannot be listed: git takes what is in them for absent without a word.
+func (r *Repo) canList(names []string) (err error) {
+	for _, dir := range slices.Compact([]string{r.gitDir, r.ownDir}) {
+		err = errors.Join(err, fs.WalkDir(os.DirFS(dir), "refs", func(at string, d fs.DirEntry, err error) error {
+			wanted := slices.ContainsFunc(names, func(name string) bool {
+				return strings.HasPrefix(name+"/", at+"/") || strings.HasPrefix(at+"/", name+"/")
+			})
+			switch {
+			case err != nil || d.Type().IsRegular():
+			case !wanted && d.IsDir():
+				return fs.SkipDir
+			case wanted && d.IsDir():
+				_, err = os.Lstat(dir + "/" + at + "/.")
+			case wanted: // a link
+				_, err = os.Stat(dir + "/" + at)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}))
+	}
+	return err
 }
 
 // RefNames returns the full names of all refs, in order.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,6 +50,81 @@ func TestT95MoveRefRunsNothing(t *testing.T) {
 		if tip, err := repo.Ref(t.Context(), name); !errors.As(err, &no) {
 			t.Errorf("%q is at %q, %v", name, tip, err)
 		}
+	}
+}
+
+// T95 A ref that cannot be read is an error and not absent, though git does not say so.
+func TestT95UnreadableRefs(t *testing.T) {
+	hide := map[string]func(t *testing.T, dir string){
+		"a link to itself": func(t *testing.T, dir string) {
+			if err := errors.Join(os.RemoveAll(dir), os.Symlink(dir, dir)); err != nil {
+				t.Skip(err)
+			}
+		},
+	}
+	for _, mode := range []fs.FileMode{0, 0o100, 0o400} {
+		hide["mode "+mode.String()] = func(t *testing.T, dir string) {
+			if os.Geteuid() <= 0 {
+				t.Skip("no permission stops this user, or there are none")
+			}
+			if err := os.Chmod(dir, mode); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+		}
+	}
+	for name, hide := range hide {
+		for _, below := range []string{"refs", "refs/agent"} {
+			t.Run(below+" "+name, func(t *testing.T) {
+				w := newWork(t, map[string]string{"a": "1\n"})
+				const ref = "refs/agent/ledger"
+				w.git("update-ref", ref, "HEAD")
+				repo := w.open()
+				hide(t, w.path(".git/"+below))
+				if tip, err := repo.Ref(t.Context(), ref); err == nil {
+					t.Errorf("Ref: %q", tip)
+				}
+				if err := repo.CheckRef(t.Context(), ref); err == nil {
+					t.Error("CheckRef")
+				}
+				if names, err := repo.RefNames(); err == nil {
+					t.Errorf("RefNames: %q", names)
+				}
+			})
+		}
+	}
+}
+
+// T95 Only git's "no" means that HEAD is detached, or that a remote has none: any other failure is an error.
+func TestT95FailureIsNotNo(t *testing.T) {
+	w := newWork(t, map[string]string{"a": "1\n"})
+	w.git("update-ref", "refs/remotes/origin/main", "HEAD")
+	repo, tip, bin := w.open(), w.git("rev-parse", "HEAD"), t.TempDir()
+	for _, remote := range []string{"origin", "https://example.org/a b"} {
+		if branch, err := repo.DefaultBranch(remote); branch != "" || err != nil {
+			t.Errorf("DefaultBranch of %s: %q, %v", remote, branch, err)
+		}
+	}
+	w.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+	if branch, err := repo.DefaultBranch("origin"); branch != "main" || err != nil {
+		t.Errorf("DefaultBranch: %q, %v", branch, err)
+	}
+	program, err := exec.LookPath("git")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *symbolic-ref*|*show-ref*) echo fatal: broken >&2; exit 128;; esac\nexec '"+program+"' \"$@\"\n"), 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if branch, err := repo.DefaultBranch("origin"); err == nil {
+		t.Errorf("DefaultBranch: %q", branch)
+	}
+	if err := repo.MoveRef(t.Context(), "refs/heads/none", "", tip); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("MoveRef: %v", err)
+	}
+	if branch, err := repo.Branch(t.Context()); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("Branch: %q, %v", branch, err)
 	}
 }
 
