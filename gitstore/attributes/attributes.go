@@ -188,7 +188,7 @@ func (r *Rules) checkAttr(ctx context.Context, names []string) error {
 	c := git.Command{
 		Dir: dir, Args: append(from, asked...), Stdin: strings.NewReader(strings.Join(names, "\x00") + "\x00"),
 		Env: []string{"GIT_DIR=" + r.config.GitDir, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + filepath.Join(dir, "countersign", "no index")},
-	}
+	}.Set("attr.tree", "") // git 2.43 would read that in place of the files
 	if r.config.file != "" {
 		c = c.Set("core.attributesFile", r.config.file)
 	}

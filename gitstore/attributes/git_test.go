@@ -328,6 +328,26 @@ func TestT95HostileAttributes(t *testing.T) {
 	}
 }
 
+// T95 The tree that attr.tree names is not read in place of the one that is asked about (git 2.43).
+func TestT95AttributesOfAnotherTree(t *testing.T) {
+	r := newRepository(t)
+	r.write(File, []byte("* -text ident\n"))
+	r.git("", "add", File)
+	r.git("", "config", "attr.tree", strings.TrimSpace(r.git("", "write-tree")))
+	for text, want := range map[string]Form{"* text eol=crlf\n": {eol: crlf}, "": {}} {
+		rules := r.rules(Config{})
+		rules.read = func(name string) ([]byte, error) {
+			if name != File || text == "" {
+				return nil, nil
+			}
+			return []byte(text), nil
+		}
+		if form, err := rules.Form(t.Context(), "dir/file"); err != nil || !reflect.DeepEqual(form, want) {
+			t.Errorf("%q: %+v, %v, want %+v", text, form, err, want)
+		}
+	}
+}
+
 func TestUnsupported(t *testing.T) {
 	r := newRepository(t)
 	for line, want := range map[string]string{
