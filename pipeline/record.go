@@ -65,6 +65,13 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = writing.NewStage(g.log, g.at, r.Secrets)
+	err = r.recordDecisions(ctx, s, &g) // what was said while the checks ran
+	if err == nil {
+		err = g.Err()
+	}
+	if err != nil {
+		return nil, start, err
+	}
 	r.recordVerdict(ctx, s, g)
 	g.rules.Note(s)
 	verdict := r.onto(ctx, g, to, p.Base).onRecord(ctx, s)
