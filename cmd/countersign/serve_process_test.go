@@ -6,7 +6,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +62,9 @@ func TestServeAtOnce(t *testing.T) {
 	}
 	if ok != 3*many {
 		t.Errorf("%d calls were ok, want %d", ok, 3*many)
+	}
+	if left := gitsIn(s.dir); left != 0 {
+		t.Errorf("%d processes of git are left of calls that were answered", left)
 	}
 	s.stop()
 	told := map[string]string{}
@@ -197,4 +202,17 @@ func filler(i int) writing.Entry {
 		dir + ledger.TransactionFile: []byte(sum), dir + ledger.EventsFile: []byte(strings.Repeat(sum+"\n", 12)), dir + ledger.PatchFile(sum): []byte(sum),
 		ledger.ProposedDir(sum) + "/" + id + ".json": []byte(sum),
 	}}
+}
+
+// gitsIn is how many processes of git work in a directory, where the system says so.
+func gitsIn(dir string) (n int) {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		cwd, _ := os.Readlink(p + "/cwd")
+		name, _ := os.ReadFile(p + "/comm")
+		if strings.HasPrefix(string(name), "git") && strings.HasPrefix(cwd, dir) {
+			n++
+		}
+	}
+	return n
 }

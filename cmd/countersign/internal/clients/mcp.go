@@ -75,7 +75,7 @@ func served(c *console.Console) (mcp.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &proposing{a: c}, s.Repo.Close()
+	return &proposing{a: c}, s.Close()
 }
 
 func serveMCP(ctx context.Context, c *console.Console) error {
@@ -138,9 +138,8 @@ func sayToken(c *console.Console, address, token string, made bool) error {
 
 // proposing is this program as the calls of a client use it.
 type proposing struct {
-	a    *console.Console
-	s    *session.Session // that Open opened, nil before
-	open bool             // whether it is to be closed
+	a *console.Console
+	s *session.Session // that Open opened, nil before
 }
 
 func (p *proposing) Fresh() mcp.Program {
@@ -164,7 +163,7 @@ func (p *proposing) Open(shared bool) (mcp.Stages, error) {
 	if err != nil {
 		return stages{}, err
 	}
-	p.s, p.open = s, true
+	p.s = s
 	return stages{s.Runner}, nil
 }
 
@@ -183,13 +182,7 @@ func (s stages) WorktreeInput(ctx context.Context, summary string) (input.Change
 	return review.Worktree(ctx, s.Runner, summary)
 }
 
-func (p *proposing) Close() error {
-	if !p.open {
-		return nil
-	}
-	p.open = false
-	return p.s.Repo.Close()
-}
+func (p *proposing) Close() error { return p.a.End() }
 
 func (p *proposing) Root() (string, error) {
 	root, err := p.s.Repo.Worktree()

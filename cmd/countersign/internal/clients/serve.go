@@ -74,7 +74,7 @@ func (s *serving) Learn(known pipeline.Known) { s.a.Learn(known) }
 
 func (s *serving) RedactJSON(doc any) (secret.Redacted, error) { return s.a.RedactJSON(doc) }
 
-func (s *serving) WriteTip() error { return s.s.WriteTip() }
+func (s *serving) Close() error { return s.a.End() }
 
 func (s *serving) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
 	one, err := s.s.Listed(ctx, snap, t, judge)

@@ -128,7 +128,7 @@ func (c *Console) Run(root *cobra.Command) (int, Outcome) {
 		err = cli.UnknownCommand(cmd)
 	}
 	c.Line.End()
-	code := c.finish(errors.Join(err, c.end()))
+	code := c.finish(errors.Join(err, c.End()))
 	c.done.Secrets = c.Known.Secrets
 	return code, c.done
 }
@@ -139,8 +139,8 @@ func New(a Process) *Console {
 	return c
 }
 
-// end ends the sessions of a command.
-func (c *Console) end() error {
+// End ends the sessions of a command.
+func (c *Console) End() error {
 	var errs []error
 	for _, end := range c.AtEnd {
 		errs = append(errs, end())

@@ -81,11 +81,11 @@ func (k *redactor) Hear(token string) {
 // Ours is what a stage knows of secrets: there is one kind of Finder here.
 func Ours(f redact.Finder) *secret.Finder { return f.(*secret.Finder) }
 
-// Knowing is the console of a command beside others, which knows of secrets what is given and learns of its own.
+// Knowing is the console of a command beside others, which knows of secrets what is given and learns of its own. Who
+// asked for it ends it.
 func (c *Console) Knowing(secrets *secret.Finder) *Console {
 	other := *c
 	other.Known, other.AtEnd = &redactor{getenv: c.Getenv, Secrets: secrets}, nil
-	c.AtEnd = append(c.AtEnd, other.end)
 	return &other
 }
 

@@ -3,6 +3,7 @@ package pulls
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -205,12 +206,13 @@ func settleEach(ctx context.Context, c *console.Console, f settleFlags, pulls []
 		alone := c.Knowing(before)
 		f.pr = number
 		w, err := openSettler(ctx, alone, f, nil)
-		if err != nil {
-			sum.Fail(err)
-			continue
+		if err == nil {
+			sum.Add(w.Settle(ctx, w.number))
+			c.Known.Secrets = c.Finder().Also(alone.Finder())
 		}
-		sum.Add(w.Settle(ctx, w.number))
-		c.Known.Secrets = c.Finder().Also(alone.Finder())
+		if err = errors.Join(err, alone.End()); err != nil {
+			sum.Fail(err)
+		}
 	}
 }
 

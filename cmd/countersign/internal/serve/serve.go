@@ -38,8 +38,8 @@ type Program interface {
 	// Explain is an error's exit code, whether that says that something was
 	// refused or waits, and its message as it may be shown.
 	Explain(err error) (exit int, refused bool, message secret.Redacted)
-	// WriteTip keeps the ledger's last tip seen, for --tip-file.
-	WriteTip() error
+	// Close ends what Open opened, and keeps the ledger's last tip seen, for --tip-file.
+	Close() error
 	// Listed is a transaction as lists have it.
 	Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
 	// CloseStatus refuses the ends that are not a client's to set.
@@ -91,7 +91,8 @@ type service struct {
 // newService opens the repository once, so that what is wrong with it is said
 // before anybody is served, and its rules about secrets hold for every line. Its
 // root is the working tree's absolute path, or that of a bare repository.
-func newService(p Program, version string) (*service, error) {
+func newService(p Program, version string) (_ *service, err error) {
+	defer func() { err = errors.Join(err, p.Close()) }()
 	r, err := p.Open()
 	if err != nil {
 		return nil, err
@@ -161,27 +162,33 @@ type call struct {
 func method[P any](s *service, do func(c *call, ctx context.Context, params P) (any, error)) rpc.Method {
 	return rpc.Of(func(ctx context.Context, params P, notify rpc.Notify) (any, error) {
 		c := &call{Program: s.program.Fresh(), service: s}
-		var err error
-		if c.r, err = c.Open(); err != nil {
-			return nil, c.failed(err)
-		}
-		c.r.Store = &tellingStore{c.r.Store, s.told, func(event json.RawMessage) error {
-			clean, err := c.RedactJSON(map[string]any{"event": event})
-			if err != nil {
-				return err
-			}
-			return notify("event", json.RawMessage(clean.String()))
-		}}
-		result, err := do(c, ctx, params)
-		c.tip.Lock()
-		err = errors.Join(err, c.WriteTip()) // that this call saw, for --tip-file
-		c.tip.Unlock()
+		result, err := c.do(ctx, notify, func(ctx context.Context) (any, error) { return do(c, ctx, params) })
 		if err != nil {
 			return nil, c.failed(err)
 		}
 		clean, err := c.RedactJSON(result)
 		return json.RawMessage(clean.String()), err
 	})
+}
+
+// do does what a call asks for, between opening and closing what it works on.
+func (c *call) do(ctx context.Context, notify rpc.Notify, work func(ctx context.Context) (any, error)) (result any, err error) {
+	defer func() {
+		c.tip.Lock()
+		defer c.tip.Unlock()
+		err = errors.Join(err, c.Close())
+	}()
+	if c.r, err = c.Open(); err != nil {
+		return nil, err
+	}
+	c.r.Store = &tellingStore{c.r.Store, c.told, func(event json.RawMessage) error {
+		clean, err := c.RedactJSON(map[string]any{"event": event})
+		if err != nil {
+			return err
+		}
+		return notify("event", json.RawMessage(clean.String()))
+	}}
+	return work(ctx)
 }
 
 // An applyError is why an apply that was asked for in the right way failed.

@@ -18,11 +18,14 @@ type failing struct {
 	Program
 	err     error
 	refused bool
+	closed  *int
 }
 
 func (f failing) Fresh() Program { return f }
 
 func (f failing) Open() (*pipeline.Runner, error) { return nil, f.err }
+
+func (f failing) Close() error { *f.closed++; return nil }
 
 func (f failing) Explain(err error) (int, bool, secret.Redacted) {
 	return 2, f.refused, secret.Default().Redact(strings.ReplaceAll(err.Error(), "hunter2", "***"))
@@ -33,9 +36,10 @@ func (f failing) Explain(err error) (int, bool, secret.Redacted) {
 func TestServeSaysWhatIsWrongFirst(t *testing.T) {
 	none := errors.New("no repository here")
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"system/capabilities"}` + "\n")
-	err := Serve(t.Context(), failing{err: none}, "1", in, func(json.RawMessage) error { t.Error("answered"); return nil })
-	if !errors.Is(err, none) || in.Len() == 0 {
-		t.Errorf("%v, %d bytes left", err, in.Len())
+	closed := 0
+	err := Serve(t.Context(), failing{err: none, closed: &closed}, "1", in, func(json.RawMessage) error { t.Error("answered"); return nil })
+	if !errors.Is(err, none) || in.Len() == 0 || closed != 1 {
+		t.Errorf("%v, %d bytes left, closed %d times", err, in.Len(), closed)
 	}
 }
 
