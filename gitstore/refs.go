@@ -204,7 +204,7 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 	}
 	main := r.command("symbolic-ref", "--quiet", "HEAD") // of a bare repository it is not listed
 	main.Env = []string{"GIT_DIR=" + r.gitDir}
-	head, err := main.Output(context.Background())
+	head, _, err := main.Soon(context.Background())
 	if git.IsNo(err) { // it is detached
 		err = nil
 	}
@@ -263,7 +263,7 @@ type refValue struct {
 // refs returns the refs that have one of these names, or are below it.
 func (r *Repo) refs(names ...string) (map[string]refValue, error) {
 	const format = "%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)%00"
-	out, warned, err := r.command(append([]string{"for-each-ref", "--format=" + format, "--"}, names...)...).Warned(context.Background())
+	out, warned, err := r.command(append([]string{"for-each-ref", "--format=" + format, "--"}, names...)...).Soon(context.Background())
 	if err == nil {
 		err = r.canList(names)
 	}
@@ -329,7 +329,7 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) err
 	c.Env = append(c.Env, "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost") // of the reflog
 	c, err := c.WithoutPrograms(context.Background())
 	if err == nil {
-		_, err = c.Output(context.Background())
+		_, _, err = c.Soon(context.Background())
 	}
 	if err == nil {
 		return nil
@@ -350,8 +350,9 @@ func (r *Repo) command(args ...string) git.Command {
 	return git.Command{Dir: r.ownDir, Env: []string{"GIT_DIR=" + r.ownDir}, Args: args}
 }
 
-// ask runs a command of git and returns its answer without the line's end.
+// ask runs a command of git and returns its answer without the line's end. A ref that is no file would keep git waiting
+// for ever, so no answer about refs is waited for without a bound.
 func (r *Repo) ask(args ...string) (string, error) {
-	out, err := r.command(args...).Output(context.Background())
+	out, _, err := r.command(args...).Soon(context.Background())
 	return strings.TrimSuffix(out, "\n"), err
 }
