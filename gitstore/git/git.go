@@ -170,7 +170,11 @@ func (c Command) Warned(ctx context.Context) (out, warned string, err error) {
 func (c Command) Soon(ctx context.Context) (out, warned string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	return c.Warned(ctx)
+	out, warned, err = c.Warned(ctx)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("git has not answered within %s: is a file of the repository a pipe, or its disk gone?", maxTime)
+	}
+	return out, warned, err
 }
 
 // Run runs git in a directory for at most a minute, and returns what it wrote, also beside an *Error.
