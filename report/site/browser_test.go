@@ -42,7 +42,7 @@ func TestBrowserSite(t *testing.T) {
 	all := both(t)
 	dir := written(t, all)
 	for _, address := range []string{
-		"index.html", "month/index.html", "month/2025-03/index.html", "month/2025-03/07/index.html", "person/index.html", "path/index.html", "search/index.html?q=is:denied",
+		"index.html", "month/index.html", "month/2025-03/index.html", "person/index.html", "path/index.html", "search/index.html?q=is:denied",
 		"state/waiting/index.html", "state/own/index.html", "patch/" + all[len(all)-5].PatchID + "/index.html", "pull/3/index.html",
 		site.Person(all[0].Proposer), site.Path(all[len(all)-1].Paths[0]),
 	} {

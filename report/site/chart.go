@@ -33,7 +33,7 @@ func (d *doc) chart(months []monthCount) {
 	top := (most + step - 1) / step * step
 	high := func(n int) int { return (chartFoot - chartTop) * n / top }
 	last := months[len(months)-1]
-	d.Put("<div class=\"chart\" role=\"img\" aria-label=\"Changes by month, from {} to {}, at most {} in a month. The list of all changes has the numbers.\">\n", months[0].name(), last.name(), most)
+	d.Put("<div class=\"chart\" role=\"img\" aria-label=\"Changes by month, from {} to {}, at most {} in a month. The list of all changes has the numbers.\">\n", months[0].name, last.name, most)
 	d.Put("<svg width=\"100%\" height=\"{}\">", chartHigh)
 	for n := 0; n <= top; n += step {
 		d.label("90%", chartFoot-high(n)+4, "end", strconv.Itoa(n))
@@ -55,9 +55,9 @@ func (d *doc) chart(months []monthCount) {
 		}
 		switch {
 		case i == len(months)-1 && every > 1:
-			d.label("100%", chartHigh-4, "end", m.name())
+			d.label("100%", chartHigh-4, "end", m.name)
 		case (len(months)-1-i)%every == 0:
-			d.label(slot(10*i+5, places), chartHigh-4, "middle", m.name())
+			d.label(slot(10*i+5, places), chartHigh-4, "middle", m.name)
 		}
 	}
 	d.Markup("</svg>\n</div>\n<ul class=\"legend\">")

@@ -8,45 +8,20 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 )
 
-// How many rows a page has: of a group's newest, and of each page of a month or day.
+// How many rows the list of all changes has, and each page of the list of a group: DIR/index.html has its newest,
+// DIR/2/index.html those before them.
 const (
 	newest  = 200
 	perPage = 500
 )
 
-// monthOf is the month that a transaction is listed in, such as 2026-11.
-func monthOf(id string) string {
-	day := strings.Split(ledger.Dir(id), "/")
-	return day[1] + "-" + day[2]
-}
-
-// A group of more than newest transactions has pages for each of its months. They are addressed
-// as those of a day are: the first page of DIR is DIR/index.html, the second DIR/2/index.html.
-
 // pagesOf are the addresses of a group's pages.
-func (s *Site) pagesOf(group string) []string {
-	if !s.has(group) {
-		return nil
-	}
-	if strings.HasPrefix(group, "month/") {
-		return chunks(group, len(s.groups[group]))
-	}
-	out := []string{group + page}
-	for _, m := range s.split[group] {
-		out = append(out, chunks(group+"/"+m.name, len(m.in))...)
-	}
-	return out
-}
-
-// chunks are the addresses of the pages that so many rows take.
-func chunks(dir string, rows int) []string {
-	var out []string
-	for n := 0; n*perPage < rows; n++ {
-		out = append(out, chunk(dir, n))
+func (s *Site) pagesOf(group string) (out []string) {
+	for n := 0; s.has(group) && n*perPage < len(s.groups[group]); n++ {
+		out = append(out, chunk(group, n))
 	}
 	return out
 }
@@ -58,107 +33,41 @@ func chunk(dir string, n int) string {
 	return dir + "/" + strconv.Itoa(n+1) + page
 }
 
-// A month of a group, with the transactions in it.
-type month struct {
-	name string
-	in   []int
-}
-
-// monthsOf are the months of a group that has pages for them.
-func (s *Site) monthsOf(group string) (out []month) {
-	in := s.groups[group]
-	if len(in) <= newest {
-		return nil
-	}
-	from := 0
-	for at, i := range in {
-		if name := s.monthOf[i]; len(out) == 0 || out[len(out)-1].name != name {
-			out, from = append(out, month{name: name}), at
-		}
-		out[len(out)-1].in = in[from : at+1]
-	}
-	return out
-}
-
-// groupPage makes a page of a group: its own, or one of a month or day of it.
+// groupPage makes a page of the list of what transactions have in common.
 func (s *Site) groupPage(dir string) ([]byte, bool) {
-	n := 0
-	if _, known := s.groups[dir]; !known {
-		at := strings.LastIndexByte(dir, '/')
-		if at < 0 {
-			return nil, false
-		}
+	group, n := dir, 0
+	if at := strings.LastIndexByte(dir, '/'); s.groups[dir] == nil && at >= 0 {
 		if i, err := strconv.Atoi(dir[at+1:]); err == nil && i >= 2 && strconv.Itoa(i) == dir[at+1:] {
-			dir, n = dir[:at], i-1
+			group, n = dir[:at], i-1
 		}
 	}
-	if in := s.groups[dir]; s.has(dir) {
-		if strings.HasPrefix(dir, "month/") {
-			return s.listPage(dir, "Changes of "+strings.Replace(dir[len("month/"):], "/", "-", 1), in, n)
-		}
-		return s.groupTop(dir), n == 0
-	}
-	at := strings.LastIndexByte(dir, '/')
-	if at < 0 {
+	in := s.groups[group]
+	if !s.has(group) || n*perPage >= len(in) {
 		return nil, false
 	}
-	for _, m := range s.split[dir[:at]] {
-		if m.name == dir[at+1:] {
-			return s.listPage(dir, "Changes of "+m.name, m.in, n)
-		}
-	}
-	return nil, false
-}
-
-// listPage is the nth page of a month or day.
-func (s *Site) listPage(dir, title string, in []int, n int) ([]byte, bool) {
-	if n*perPage >= len(in) {
-		return nil, false
-	}
-	d := s.doc(chunk(dir, n), title)
-	group := dir[:strings.LastIndexByte(dir, '/')]
-	if strings.HasPrefix(dir, "month/") {
-		d.Put("<p>{}</p>\n", d.to(group+page, "The whole month"))
-	} else {
-		d.Put("<p>{}</p>\n", d.to(group+page, d.titleOf(group)))
-	}
-	part := in[n*perPage : min(len(in), (n+1)*perPage)]
+	d := s.doc(chunk(group, n), s.titleOf(group))
+	d.what(group)
+	part := slices.Clone(in[max(0, len(in)-(n+1)*perPage) : len(in)-n*perPage])
+	slices.Reverse(part)
 	d.rows(part)
-	if pages := (len(in) + perPage - 1) / perPage; pages > 1 {
-		d.Put("<p>Page {}", n+1)
+	if len(in) > perPage {
+		d.Put("<p>{} of {} transactions", len(part), len(in))
 		if n > 0 {
-			d.Put(" · {}", d.to(chunk(dir, n-1), "earlier ones"))
+			d.Put(" · {}", d.to(chunk(group, n-1), "later ones"))
 		}
-		if n+1 < pages {
-			d.Put(" · {}", d.to(chunk(dir, n+1), "later ones"))
+		if (n+1)*perPage < len(in) {
+			d.Put(" · {}", d.to(chunk(group, n+1), "earlier ones"))
 		}
 		d.Markup("</p>\n")
 	}
 	return d.bytes(), true
 }
 
-// groupTop is the first page of what transactions have in common.
-func (s *Site) groupTop(group string) []byte {
-	in := s.groups[group]
-	d := s.doc(group+page, s.titleOf(group))
-	d.what(group)
-	recent := slices.Clone(in[max(0, len(in)-newest):])
-	slices.Reverse(recent)
-	if len(recent) < len(in) {
-		d.Put("<p>The newest {} of {} transactions; below are all of them, by month.</p>\n", len(recent), len(in))
-	}
-	d.rows(recent)
-	if months := s.split[group]; len(months) > 0 {
-		d.head("All of them, by month")
-		d.table(down(len(months)), column{head: "Month", cell: func(i int) any { return d.to(group+"/"+months[i].name+page, months[i].name) }},
-			d.numbers("Changes", func(i int) int { return len(months[i].in) }))
-	}
-	return d.bytes()
-}
-
 func (s *Site) titleOf(group string) string {
 	kind, name, _ := strings.Cut(group, "/")
 	switch kind {
+	case "month":
+		return "Changes of " + name
 	case "patch":
 		return "Patch " + name
 	case "commit":

@@ -179,40 +179,21 @@ func (d *doc) decided() {
 	d.table(in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(t *html.Summary) string { return t.Decided }))
 }
 
-// A monthCount is a month and what became of its transactions.
+// A monthCount is a month, such as 2026-11, and what became of its transactions.
 type monthCount struct {
-	address string // without index.html
+	name string
 	counts
 }
 
-// name is the month as 2026-11.
-func (m monthCount) name() string { return strings.TrimPrefix(m.address, "month/") }
-
 // monthCounts are the months that have transactions, in order.
-func (s *Site) monthCounts() []monthCount {
-	var out []monthCount
-	for _, m := range slices.SortedFunc(maps.Keys(s.months), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }) {
-		c := monthCount{address: m}
-		for _, day := range s.months[m] {
-			for o, n := range s.count(s.groups[day]) {
-				c.counts[o] += n
-			}
+func (s *Site) monthCounts() (out []monthCount) {
+	for group, in := range s.groups {
+		if name, is := strings.CutPrefix(group, "month/"); is {
+			out = append(out, monthCount{name, s.count(in)})
 		}
-		out = append(out, c)
 	}
+	slices.SortFunc(out, func(a, b monthCount) int { return cmp.Or(len(a.name)-len(b.name), strings.Compare(a.name, b.name)) })
 	return out
-}
-
-// countTable has a row of numbers for each month or day, the newest first.
-func (d *doc) countTable(of string, all []monthCount) {
-	columns := []column{
-		{head: of, cell: func(i int) any { return d.to(all[i].address+page, strings.Replace(all[i].name(), "/", "-", 1)) }},
-		d.numbers("Changes", func(i int) int { return all[i].sum() }),
-	}
-	for o, st := range standings {
-		columns = append(columns, d.numbers(view.Upper(st.words), func(i int) int { return all[i].counts[o] }))
-	}
-	d.table(down(len(all)), columns...)
 }
 
 // up are the numbers below n, and down are those with the last one first.
@@ -239,18 +220,15 @@ func (s *Site) allMonths() []byte {
 	}
 	d.rows(in)
 	d.Markup("<h2 id=\"months\">By month</h2>\n")
-	d.countTable("Month", s.monthCounts())
-	return d.bytes()
-}
-
-// month is a month's days.
-func (s *Site) month(dir string) []byte {
-	d := s.doc(dir+page, "Changes of "+strings.TrimPrefix(dir, "month/"))
-	var days []monthCount
-	for _, day := range s.months[dir] {
-		days = append(days, monthCount{day, s.count(s.groups[day])})
+	all := s.monthCounts()
+	columns := []column{
+		{head: "Month", cell: func(i int) any { return d.to("month/"+all[i].name+page, all[i].name) }},
+		d.numbers("Changes", func(i int) int { return all[i].sum() }),
 	}
-	d.countTable("Day", days)
+	for o, st := range standings {
+		columns = append(columns, d.numbers(view.Upper(st.words), func(i int) int { return all[i].counts[o] }))
+	}
+	d.table(down(len(all)), columns...)
 	return d.bytes()
 }
 

@@ -39,15 +39,12 @@ type Options struct {
 
 // A Site is made of summaries. Several goroutines may use it.
 type Site struct {
-	o       Options
-	all     []html.Summary      // by id, so the oldest first
-	groups  map[string][]int    // transactions by the address of what they have in common, ascending
-	people  map[string]person   // by address
-	paths   map[string]string   // path by address
-	split   map[string][]month  // the months of groups that have pages for them
-	monthOf []string            // by transaction
-	months  map[string][]string // days of a month that have transactions, in order
-	index   func() index
+	o      Options
+	all    []html.Summary    // by id, so the oldest first
+	groups map[string][]int  // transactions by the address of what they have in common, ascending
+	people map[string]person // by address
+	paths  map[string]string // path by address
+	index  func() index
 }
 
 type person struct {
@@ -99,23 +96,13 @@ func key(name string) string { return canon.Hex([]byte(name))[:40] }
 // New prepares a site. The summaries are those of different transactions, in any order.
 func New(all []html.Summary, o Options) *Site {
 	o.Name = markdown.ShortenTo(cmp.Or(o.Name, unnamed), 100)
-	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}, split: map[string][]month{}, months: map[string][]string{}}
+	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {
 		for _, g := range groupsOf(&s.all[i]) {
-			if strings.HasPrefix(g, "month/") && s.groups[g] == nil {
-				month := g[:strings.LastIndexByte(g, '/')]
-				s.months[month] = append(s.months[month], g)
-			}
 			s.groups[g] = append(s.groups[g], i)
 		}
 		s.name(&s.all[i])
-		s.monthOf = append(s.monthOf, monthOf(s.all[i].ID))
-	}
-	for g := range s.groups {
-		if months := s.monthsOf(g); months != nil && !strings.HasPrefix(g, "month/") {
-			s.split[g] = months
-		}
 	}
 	s.index = sync.OnceValue(s.newIndex)
 	return s
@@ -151,11 +138,11 @@ func (s *Site) name(t *html.Summary) {
 	}
 }
 
-// groupsOf are the addresses of what a transaction has in common with others, each once: the day of
+// groupsOf are the addresses of what a transaction has in common with others, each once: the month of
 // its id, how it stands, its people, and what Shared has.
 func groupsOf(t *html.Summary) []string {
 	day := strings.Split(ledger.Dir(t.ID), "/")
-	out := []string{"month/" + day[1] + "-" + day[2] + "/" + day[3], standings[outcomeOf(t)].group()}
+	out := []string{"month/" + day[1] + "-" + day[2], standings[outcomeOf(t)].group()}
 	if t.Own && t.Sound() {
 		out = append(out, own.group())
 	}
@@ -237,9 +224,6 @@ func (s *Site) Addresses() []string {
 	for g := range s.groups {
 		out = append(out, s.pagesOf(g)...)
 	}
-	for month := range s.months {
-		out = append(out, month+page)
-	}
 	return out
 }
 
@@ -261,9 +245,6 @@ func (s *Site) File(address string) ([]byte, bool) {
 	dir, ok := strings.CutSuffix(address, page)
 	if !ok {
 		return nil, false
-	}
-	if s.months[dir] != nil {
-		return s.month(dir), true
 	}
 	return s.groupPage(dir)
 }
