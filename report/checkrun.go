@@ -55,8 +55,8 @@ func (r Report) CheckRun() forge.Check {
 }
 
 func (r Report) title() string {
-	title := "waiting: " + r.waitsFor()
-	if r.waitsFor() == "" {
+	title := "waiting: " + r.needed()
+	if r.needed() == "" {
 		title = r.says(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))])
 	}
 	if r.verdict().BreakGlass {

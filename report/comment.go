@@ -109,7 +109,7 @@ func (c Comment) Body() string {
 		to := Links{Web: c.Web, Thread: c.Threads[r.TransactionID]}
 		for _, old := range all {
 			if slices.Contains(r.Supersedes, old.TransactionID) {
-				to.before = append(to.before, old.approvers()...)
+				to.before = append(to.before, old.View().Approvers(old.verdict().BreakGlass)...)
 			}
 		}
 		share := newPage(p.left / (len(full) - i))

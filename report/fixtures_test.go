@@ -130,6 +130,7 @@ func denied() report.Report {
 	r := proposal()
 	r.Status = ledger.Denied
 	r.Verdict = verdict(approval.Denied, "denied by bob: it breaks the build", 0, judged(bob, ledger.Deny, approval.KindReview, "denied", true))
+	r.Verdict.Decisions[0].Said = "it breaks the build"
 	return r
 }
 

@@ -86,8 +86,8 @@ func (g Guard) conclude() (conclusion, say string) {
 		return CheckFailure, "a transaction has no verdict"
 	case count[approval.Pending] > 0:
 		for _, r := range g.Transactions {
-			if r.state() == approval.Pending && r.waitsFor() != "" {
-				return CheckActionRequired, "waiting: " + r.waitsFor()
+			if r.state() == approval.Pending && r.needed() != "" {
+				return CheckActionRequired, "waiting: " + r.needed()
 			}
 		}
 		return CheckActionRequired, string(state.Waits)

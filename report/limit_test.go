@@ -105,11 +105,11 @@ func TestT63Huge(t *testing.T) {
 			c.Transactions = append(c.Transactions, numbered(r, i), numbered(waiting, 200+i))
 		}
 		for name, doc := range map[string]struct{ text, begins string }{
-			"failed":  {r.CheckRun().Summary, "### Countersign: check failed, 1000 violations\n\n**Error:** "},
-			"waiting": {waiting.CheckRun().Summary, "### Countersign: check failed\n"},
+			"failed":  {r.CheckRun().Summary, "### Countersign: Apply failed\n\n**Error:** "},
+			"waiting": {waiting.CheckRun().Summary, "### Countersign: Check failed\n"},
 			"guard":   {g.CheckRun().Summary, "### Countersign: not everything could be read"},
 			"request": {q.Body(), "### Countersign: does a human approve this change?"},
-			"comment": {c.Body(), "### Countersign: check failed"},
+			"comment": {c.Body(), "### Countersign: Check failed"},
 		} {
 			if len(doc.text) > report.MaxCheckText || !strings.HasPrefix(doc.text, doc.begins) || !strings.Contains(doc.text, "**Cut") && name != "request" {
 				t.Errorf("%s of %q: %d bytes: %.200s", name, text, len(doc.text), doc.text)

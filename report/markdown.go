@@ -141,83 +141,38 @@ func warning(text string) string { return "> [!WARNING]\n> " + text + "\n\n" }
 // comment.
 func (r Report) headline(to Links) string {
 	text := r.says(words, to.short(r.AppliedCommit))
-	if len(to.before) > 0 && r.waitsFor() != "" && r.lapsed() == nil {
-		text = words(strings.Join(to.before, ", ")) + noMore + "this patch took the place of that one"
+	if len(to.before) > 0 && r.needed() != "" && r.View().Lapsed == nil {
+		text = words(view.List(to.before)) + noMore + "this patch took the place of that one"
 	}
-	switch {
-	case r.GateOnly:
+	if r.GateOnly {
 		return "Countersign (the pull request itself): " + text
-	case r.isStory() && r.Stands().Tone() == state.Good:
-		return text
 	}
 	return "Countersign: " + text
 }
 
 const noMore = " did approve, which counts no more: "
 
-// says says how it stands, with who approved, or did, and why that counts no more. show makes
+// says says how it stands: what is missing, or why an approval counts no more, else the view's title. show makes
 // foreign text safe.
 func (r Report) says(show func(string) string, commit string) string {
-	approvers, at := show(strings.Join(r.approvers(), ", ")), r.Stands()
-	switch d := r.lapsed(); {
-	case r.Validation != nil && !r.Validation.OK:
-		return fmt.Sprintf("%s, %s", state.CheckFailed, Counted(len(r.Validation.Violations), "violation"))
-	case r.isStory() && at.Tone() == state.Good:
-		text := strings.TrimSuffix(view.Upper(string(at))+": "+commit, ": ")
-		text = strings.TrimSuffix(text+", approved by "+approvers, ", approved by ")
-		if r.state() == approval.Denied { // since then
-			text += "; " + show(reasonOf(r.Verdict))
-		}
-		return text
-	case r.ApplyResult == nil && r.Ended == "" && r.Verdict != nil && at == state.Denied:
-		return show(reasonOf(r.Verdict)) // denied by whom, and why
-	case r.Ended != "" && approvers != "":
-		return approvers + noMore + r.standsIn(show)
-	case r.state() == approval.Approved && approvers != "":
-		return r.standsIn(show) + " (by " + approvers + ")"
-	case r.waitsFor() == "":
-		return r.standsIn(show)
-	case d != nil:
-		return show(d.Author.Login) + noMore + show(plain.Why(*d))
+	v, needed := r.View(), r.needed()
+	switch {
+	case needed == "" && commit != "" && r.Stands().Tone() == state.Good:
+		return show(v.Banner.Title) + ": " + commit
+	case needed == "":
+		return show(v.Banner.Title)
+	case v.Lapsed != nil:
+		return show(v.Lapsed.By.Login) + noMore + show(v.Lapsed.Why)
 	}
-	return string(at) + ": " + r.waitsFor()
+	return string(state.Waits) + ": " + needed
 }
 
-// approvers are those whose approval counts, each once.
-func (r Report) approvers() (names []string) {
-	for _, d := range r.verdict().Decisions {
-		if d.Counted && d.Decision == ledger.Approve && !slices.Contains(names, d.Author.Login) {
-			names = append(names, d.Author.Login)
-		}
-	}
-	return names
-}
-
-// lapsed is an approval that counted once, nil where there is none, or its author has given
-// another.
-func (r Report) lapsed() *approval.Judged {
-	for _, d := range r.verdict().Decisions {
-		again := func(o approval.Judged) bool {
-			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
-		}
-		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && !slices.ContainsFunc(r.verdict().Decisions, again) {
-			return &d
-		}
-	}
-	return nil
-}
-
-// waitsFor says what approvals are missing, as in "protected path (1 of 2)"; "" where none are
-// waited for.
-func (r Report) waitsFor() string {
+// needed is what approvals are missing, "" where none are waited for.
+func (r Report) needed() string {
 	if r.Stands() != state.Waits {
 		return ""
 	}
-	var out []string
-	for _, n := range r.missing() {
-		out = append(out, fmt.Sprintf("%s (%d of %d)", what(n.Kind), n.Approved, n.Required))
-	}
-	return strings.Join(out, ", ")
+	return r.View().Needs()
 }
 
 // facts are which bytes these are, and where they stand.
@@ -283,9 +238,9 @@ func (r Report) failed() []result.Operation {
 
 // writeDecisions lists who said what, and whether it counted.
 func (r Report) writeDecisions(p *page) {
-	decisions := r.verdict().Decisions
-	if d := r.lapsed(); d != nil && r.waitsFor() != "" { // the headline says it
-		decisions = slices.DeleteFunc(slices.Clone(decisions), func(o approval.Judged) bool { return o == *d })
+	decisions := slices.Clone(r.verdict().Decisions)
+	if lapsed := r.View().Lapsed; lapsed != nil && r.needed() != "" { // the headline says it
+		decisions = slices.Delete(decisions, lapsed.Number, lapsed.Number+1)
 	}
 	p.list(list{"| decision | by | counted |\n|---|---|---|\n", each(decisions, func(d approval.Judged) string {
 		counted := "yes"
@@ -354,7 +309,7 @@ func (r Report) asks(to Links, shown bool) string {
 	head += "\n\n"
 	for _, n := range r.missing() {
 		if !n.Signed {
-			head += "To approve " + aWhat(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
+			head += "To approve " + view.What(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
 		}
 	}
 	if r.signs(r.missing()) {
@@ -408,22 +363,6 @@ func (r Report) signs(needs []approval.Need) bool {
 
 func (r Report) sign() string {
 	return code(fmt.Sprintf("countersign sign --pr %d --post", r.PullRequest))
-}
-
-// what says what an approval of a kind is about, in few words.
-func what(kind string) string {
-	if kind == policy.KindProtected {
-		return "protected path"
-	}
-	return plain.InWords(kind)
-}
-
-// aWhat is that in a sentence.
-func aWhat(kind string) string {
-	if kind == policy.KindProtected {
-		return "a " + what(kind)
-	}
-	return what(kind)
 }
 
 // Links are the addresses that a comment can lead to. Without one a name stands

@@ -161,7 +161,7 @@ func TestT63LongReport(t *testing.T) {
 			t.Errorf("%s has %d characters", name, n)
 		}
 	}
-	if !strings.Contains(run.Summary, "Countersign: apply failed") || !strings.Contains(run.Summary, "zz-the-bad-one") {
+	if !strings.Contains(run.Summary, "Countersign: Apply failed") || !strings.Contains(run.Summary, "zz-the-bad-one") {
 		t.Errorf("the failure is cut: %.300s", run.Summary)
 	}
 }

@@ -91,7 +91,7 @@ func (q Request) waits() string {
 	var about []string
 	answers := 0
 	for _, n := range q.Needs {
-		text := aWhat(n.Kind)
+		text := view.What(n.Kind)
 		if len(n.Paths) > 0 {
 			text += " (" + codes(n.Paths, 3) + ")"
 		}
@@ -149,7 +149,7 @@ func needRow(n policy.Need) string {
 	if n.Names() {
 		who += ", each " + people(n)
 	}
-	row := "- " + aWhat(n.Kind) + ": " + who
+	row := "- " + view.What(n.Kind) + ": " + who
 	if len(n.Paths) > 0 {
 		row += ", for " + codes(n.Paths, maxNames)
 	}

@@ -131,21 +131,22 @@ func TestFirstLine(t *testing.T) {
 	gone.Status, gone.Ended, gone.ApplyResult, gone.Validation, gone.AppliedCommit = ledger.Superseded, "the base changed: main.go", nil, nil, ""
 	merged := gateOnly(approval.Approved)
 	merged.Status, merged.Verdict.Decisions = ledger.Completed, []approval.Judged{judged(ada, ledger.Approve, approval.KindReview, "approved", true)}
+	merged.Verdict.Needs[0].Approved = 1
 	const waits = "Countersign: waits for approval: the change (0 of 1)"
 	for _, c := range []struct {
 		name, first, title string
 		r                  report.Report
 	}{
 		{"nobody answered", waits, "waiting: the change (0 of 1)", proposal()},
-		{"half", "Countersign: waits for approval: protected path (1 of 2)", "waiting: protected path (1 of 2)", half},
+		{"half", "Countersign: waits for approval: protected paths (1 of 2)", "waiting: protected paths (1 of 2)", half},
 		{"drifted", "Countersign: ada did approve, which counts no more: 2 other files in the same directory changed", "waiting: the change (0 of 1)", drifted()},
 		{"it never counted", waits, "waiting: the change (0 of 1)", never},
 		{"approved again", waits, "waiting: the change (0 of 1)", renewed},
-		{"superseded", "Countersign: ada did approve, which counts no more: superseded: main.go changed meanwhile", "ada did approve, which counts no more: superseded: main.go changed meanwhile", gone},
-		{"applied", "Applied: [`eeeeeeeeeeee`](https://github.example/acme/app/commit/" + strings.Repeat("e", 40) + "), approved by ada", "Applied: eeeeeeeeeeee, approved by ada", applied()},
-		{"denied", "Countersign: denied by bob: it breaks the build", "denied by bob: it breaks the build", denied()},
-		{"failed", "Countersign: check failed, 2 violations", "check failed, 2 violations", failed()},
-		{"merged", "Countersign (the pull request itself): Merged, approved by ada", "Merged, approved by ada", merged},
+		{"superseded", "Countersign: Approved by ada; never applied: main.go changed meanwhile", "Approved by ada; never applied: main.go changed meanwhile", gone},
+		{"applied", "Countersign: Approved by ada, and applied: [`eeeeeeeeeeee`](https://github.example/acme/app/commit/" + strings.Repeat("e", 40) + ")", "Approved by ada, and applied: eeeeeeeeeeee", applied()},
+		{"denied", "Countersign: Denied by bob: “it breaks the build”", "Denied by bob: “it breaks the build”", denied()},
+		{"failed", "Countersign: Apply failed", "Apply failed", failed()},
+		{"merged", "Countersign (the pull request itself): Approved by ada, and merged", "Approved by ada, and merged", merged},
 	} {
 		body := report.Comment{Transactions: []report.Report{c.r}, Web: "https://github.example/acme/app"}.Body()
 		if !strings.HasPrefix(body, "### "+c.first) {

@@ -323,7 +323,7 @@ func TestActionWaitsForCommands(t *testing.T) {
 	if check := h.check(checkOf(fingerprint), head); check.Conclusion != "neutral" || strings.Contains(check.Title+check.Summary, "REFUSED") {
 		t.Errorf("the check is %s: %s\n%s", check.Conclusion, check.Title, check.Summary)
 	}
-	if comment := h.comment(); strings.Contains(comment, "REFUSED") || !strings.Contains(comment, "approved, not applied (by ada)") {
+	if comment := h.comment(); strings.Contains(comment, "REFUSED") || !strings.Contains(comment, "Approved by ada, not applied yet") {
 		t.Errorf("the comment:\n%s", comment)
 	}
 }

@@ -43,6 +43,7 @@ type Transaction struct {
 	Others       []Answer // decisions that met no requirement: denials, and what does not count
 	Risks        []Risks  // the most dangerous first
 	Next         []Step   // what takes it on
+	Lapsed       *Answer  // an approval that counted once, nil where there is none or its author has given another
 }
 
 // A Banner is where a transaction stands, in a line, and what follows from it, "" for nothing.
@@ -131,6 +132,14 @@ func (t *Transaction) answers(f Facts) {
 	for i, d := range f.Verdict.Decisions {
 		all = append(all, answer(i, d, f))
 	}
+	for i, d := range f.Verdict.Decisions {
+		again := func(o approval.Judged) bool {
+			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
+		}
+		if d.Recorded && !d.Counted && d.Decision == ledger.Approve && t.Lapsed == nil && !slices.ContainsFunc(f.Verdict.Decisions, again) {
+			t.Lapsed = &all[i]
+		}
+	}
 	used := map[int]bool{}
 	for _, n := range f.Verdict.Needs {
 		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
@@ -184,8 +193,8 @@ func (t Transaction) asked() string {
 	return ""
 }
 
-// approvers are those who broke the glass, or whose approval counts where nobody did: by name, each once.
-func (t Transaction) approvers(brokeGlass bool) (names []string) {
+// Approvers are those who broke the glass, or whose approval counts where nobody did: by name, each once.
+func (t Transaction) Approvers(brokeGlass bool) (names []string) {
 	for _, r := range t.Requirements {
 		for _, a := range r.Answers {
 			if name := name(a.By); brokeGlass == (r.Kind == policy.KindBreakGlass) && !slices.Contains(names, name) {
@@ -261,23 +270,29 @@ func (t Transaction) banner(f Facts) Banner {
 // approved is a title of what was approved, with who did; otherwise is that of what nobody is known to have
 // approved in all that was asked for. A broken glass is no approval.
 func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) string {
-	switch {
-	case v == nil || v.State != approval.Approved:
+	if v == nil || v.State != approval.Approved {
+		return otherwise
+	}
+	switch who := List(t.Approvers(v.BreakGlass)); {
+	case who == "":
 		return otherwise
 	case v.BreakGlass:
-		return "The glass was broken by " + List(t.approvers(true)) + rest
+		return "The glass was broken by " + who + rest
+	default:
+		return "Approved by " + who + rest + t.asked()
 	}
-	return "Approved by " + List(t.approvers(false)) + rest + t.asked()
 }
 
 // carriedOut says who approved what was applied or merged, and whether that is as it should be.
 func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone, string) {
 	title := t.approved(v, ", and "+applied, "")
 	switch {
+	case v != nil && v.State == approval.Denied:
+		return state.Open, Upper(applied) + "; since then " + strings.Replace(t.denial(""), "D", "d", 1)
 	case title == "":
 		return state.Open, Upper(applied) + "; who approved it cannot be told"
 	case v.BreakGlass:
-		return state.Bad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.approvers(true))
+		return state.Bad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.Approvers(true))
 	case t.ByProposer():
 		return state.Open, Upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
 	}

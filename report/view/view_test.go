@@ -68,6 +68,8 @@ func TestBanner(t *testing.T) {
 		"3 Approved by marc and applied; closed: not needed|":                                                    {State: state.Closed, Verdict: approved, Written: true, Ended: "not needed"},
 		"3 Applied; closed: not needed|":                                                                         {State: state.Closed, Written: true, Ended: "not needed"},
 		"0 Applied; who approved it cannot be told|":                                                             {State: state.Applied},
+		"0 Applied; since then denied by marc: “NoArgs is used everywhere”|":                                     {State: state.Applied, Verdict: verdict(approval.Denied, nil, no)},
+		"0 Approved, not applied|":                                                                               {State: state.Approved, Verdict: verdict(approval.Approved, nil)},
 		"0 Applied; not checked yet|Whether the files are as approved has not been recorded.":                    {State: state.Unchecked, Verdict: approved},
 		"2 Applied; the check failed|The files are not as they were approved, or a command did not pass.":        {State: state.CheckFailed, Verdict: approved, Written: true},
 		"2 Check failed|Nothing was applied.":                                                                    {State: state.CheckFailed, Verdict: approved},
