@@ -2,11 +2,10 @@ package report
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // An escapedPart has the lines of one side of a file that a diff shows with escapes.
@@ -48,18 +47,5 @@ func (e escapedPart) row(files []File) string {
 // maxHiddenLines is how many lines are named.
 const maxHiddenLines = 5
 
-// lineNumbers is "line 3", or "lines 1, 2, 3, 4, 5, and 7 more".
-func lineNumbers(lines []int) string {
-	var out []string
-	for _, n := range lines[:min(len(lines), maxHiddenLines)] {
-		out = append(out, strconv.Itoa(n))
-	}
-	if more := len(lines) - maxHiddenLines; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	noun := "line"
-	if len(lines) > 1 {
-		noun = "lines"
-	}
-	return noun + " " + strings.Join(out, ", ")
-}
+// lineNumbers is "line 3", or "lines 1, 2, 3, 4, 5 and 7 more".
+func lineNumbers(lines []int) string { return view.Lines(lines, 0, maxHiddenLines) }

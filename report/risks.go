@@ -341,11 +341,8 @@ func riskWhere(r risk.Risk) string {
 // riskItem is a risk of a file in Markdown, with a link to the Policy's rule where it is one's.
 func riskItem(r risk.Risk, to Links) string {
 	text := prose(riskTitle(r.Kind))
-	if len(r.Lines) > 0 {
-		text += ", " + lineNumbers(r.Lines)
-	}
-	if r.More > 0 {
-		text += fmt.Sprintf(" and %d more", r.More)
+	if lines := view.Lines(r.Lines, r.More, maxHiddenLines); lines != "" {
+		text += ", " + lines
 	}
 	if rule, glob, ok := strings.Cut(r.Detail, " "); ok && r.Kind == risk.Protected && len(rule) <= maxRiskWords {
 		return text + " (" + to.rule(rule) + " " + prose(shortenTo(glob, maxRiskWords)) + ")"

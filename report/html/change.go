@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,7 +139,8 @@ func (s *sheet) risks() {
 		s.Markup("<ul class=\"risks\">\n")
 		for _, g := range groups {
 			for _, r := range g.Risks {
-				s.Put("<li><strong>{}</strong>: {}{}{}</li>\n", view.Upper(g.Title), s.riskPath(r), riskLines(r), s.riskDetail(r))
+				lines := strings.TrimSuffix(", "+view.Lines(r.Lines, r.More, math.MaxInt), ", ")
+				s.Put("<li><strong>{}</strong>: {}{}{}</li>\n", view.Upper(g.Title), s.riskPath(r), lines, s.riskDetail(r))
 			}
 		}
 		s.Markup("</ul>\n")
@@ -171,24 +173,6 @@ func (s *sheet) riskPath(r risk.Risk) *Body {
 		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}
 	return b.Put("{}", Code(cmp.Or(r.Path, "every file")))
-}
-
-// riskLines says in which lines a risk is.
-func riskLines(r risk.Risk) string {
-	if len(r.Lines) == 0 && r.More == 0 {
-		return ""
-	}
-	text := ", lines"
-	if len(r.Lines) == 1 && r.More == 0 {
-		text = ", line"
-	}
-	for i, n := range r.Lines {
-		text += map[bool]string{true: " ", false: ", "}[i == 0] + strconv.Itoa(n)
-	}
-	if r.More > 0 {
-		text += fmt.Sprintf(" and %d more", r.More)
-	}
-	return text
 }
 
 // index is the list of files, each a link to its diff.

@@ -2,7 +2,6 @@ package html
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strings"
 
@@ -70,17 +69,17 @@ func (s *sheet) compare() {
 // parts are the files of a patch.
 func (t Transaction) parts() []part {
 	var out []part
-	for l := range difflook.Lines(t.patch) {
-		if l.File == len(out) {
-			name := string(l.Text)
-			if l.File < len(t.changes) {
-				name = t.changes[l.File].Path
+	for i, stat := range difflook.Stats(t.patch) {
+		p := part{name: "a file"}
+		if i < len(t.changes) {
+			p.name = t.changes[i].Path
+		}
+		for line := range bytes.Lines(stat.Diff) {
+			if !bytes.HasPrefix(line, []byte("index ")) { // a line of a hunk begins with its mark
+				p.lines = append(p.lines, line)
 			}
-			out = append(out, part{name: name})
 		}
-		if last := &out[l.File]; l.Mark != 0 || !bytes.HasPrefix(l.Raw, []byte("index ")) {
-			last.lines = append(last.lines, l.Raw)
-		}
+		out = append(out, p)
 	}
 	return out
 }
@@ -88,7 +87,7 @@ func (t Transaction) parts() []part {
 // difference shows two diffs of a file as one, in which the signs of the first column are what changed
 // between the proposals.
 func (s *sheet) difference(name, what string, before, after [][]byte) {
-	s.Put("<details open class=\"file\"><summary><h3>{} {}</h3></summary>\n", cmp.Or(name, "a file"), what)
+	s.Put("<details open class=\"file\"><summary><h3>{} {}</h3></summary>\n", name, what)
 	s.Put("<pre class=\"diff bare\" tabindex=\"0\" role=\"region\" aria-label=\"Difference of the proposals in {}\"><code>", name)
 	for _, h := range linediff.Hunks(linediff.Diff(before, after), len(before), len(after), 3) {
 		s.Markup("<span class=\"g\">@@\n</span>")
