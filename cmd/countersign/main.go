@@ -17,7 +17,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/clients"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
@@ -26,6 +25,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/pulls"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/setup"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/statements"
@@ -75,7 +75,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) })
 	root.AddCommand(slices.Concat(
 		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
-		proofs.Commands(a), statements.Commands(a), setup.Commands(a), clients.Commands(a),
+		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a),
 		documents.Program{Path: a.Path, Read: a.ReadInput, Name: console.InputName, Print: a.Print, GiveBack: a.GiveBack}.Commands(),
 	)...)
 	root.AddCommand(workflow.Command(a))

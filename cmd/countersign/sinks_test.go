@@ -21,12 +21,12 @@ func TestT47OneDoor(t *testing.T) {
 	may := map[string]string{
 		"console/console.go": "Run finish errorText Command", "console/print.go": "Say Print PrintJSON GiveBack Style Person Columns LongWith watch",
 		"session/print.go": "Tell", "session/checks.go": "Run", "change/review.go": "showDryRun reviewAgain", "change/run_all.go": "run",
-		"setup/program.go": "runDemo", "setup/init.go": "showInit", "clients/mcp.go": "serveMCP Warn", "look/list.go": "diffCommand list listCommand",
+		"setup/program.go": "runDemo", "setup/init.go": "showInit", "serve/mcp.go": "serveMCP Warn", "look/list.go": "diffCommand list listCommand",
 		"workflow/action.go": "runAction actionSite actionAttest",
 	}
 	files, err := filepath.Glob("internal/*/*.go")
 	check(t, err)
-	own := []string{"change", "clients", "console", "decide", "look", "proofs", "pulls", "session", "setup", "statements", "workflow"}
+	own := []string{"change", "console", "decide", "look", "proofs", "pulls", "serve", "session", "setup", "statements", "workflow"}
 	seen := 0
 	for _, name := range files {
 		name = filepath.ToSlash(name)

@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
@@ -64,8 +62,8 @@ var exitCodes = []struct {
 	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},   // whatever else went wrong
 	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}},  // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{As[*pull.BundleError]}}, // whatever is wrong with what it holds
-	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], As[*serve.RefusedError], As[*mcp.ArgumentError], ends(cli.ExitRefused)}},
-	{cli.ExitFailed, []func(error) bool{As[*mcp.PanicError], ends(cli.ExitFailed)}},
+	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
+	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
 	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
 	{cli.ExitPending, []func(error) bool{As[*pipeline.PendingError]}},
 	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},

@@ -462,7 +462,7 @@ may be proposed again.`,
 		Example: `  countersign close tx_01J --reason "no longer needed"`,
 		Args:    cli.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
-			if err := CloseStatus("--status", status); err != nil {
+			if err := session.CloseStatus("--status", status); err != nil {
 				return console.Outcome{}, err
 			}
 			s, err := session.Open(c)
@@ -487,12 +487,4 @@ may be proposed again.`,
 	cmd.Flags().StringVar(&status, "status", string(ledger.Interrupted), "the record's word for it: `STATUS` can only be interrupted")
 	session.GivePatch(cmd, &file)
 	return cmd
-}
-
-// CloseStatus refuses the ends that are not a person's, nor a client's, to set.
-func CloseStatus(name, status string) error {
-	if status == string(ledger.Interrupted) {
-		return nil
-	}
-	return &cli.UsageError{Message: name + " can only be interrupted: countersign sets every other status itself", Hint: ""}
 }

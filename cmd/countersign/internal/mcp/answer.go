@@ -27,29 +27,20 @@ func addTool[P any](s *service, t sdk.Tool, do func(c *call, ctx context.Context
 		places = s.waits
 	}
 	s.server.AddTool(&t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		ctx, stop := whileAsked(ctx)
-		defer stop()
-		c, end, err := s.begin(ctx, places)
-		if err != nil {
-			return failed(s.program.Fresh(), err)
-		}
-		defer end()
-		if token := req.Params.GetProgressToken(); token != nil {
-			c.tell = func(message string, done, total float64) {
-				_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: message, Progress: done, Total: total})
+		p, doc, err := s.do(ctx, places, func(c *call, ctx context.Context) (any, error) {
+			if token := req.Params.GetProgressToken(); token != nil {
+				c.tell = func(message string, done, total float64) {
+					_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: message, Progress: done, Total: total})
+				}
 			}
-		}
-		var args P
-		if err := decode(req.Params.Arguments, &args); err != nil {
-			return failed(c, err)
-		}
-		result, err := do(c, ctx, args)
-		if err = errors.Join(err, c.WriteTip()); err != nil { // that this call saw, for --tip-file
-			return failed(c, err)
-		}
-		doc, err := c.redacted(result)
+			var args P
+			if err := decode(req.Params.Arguments, &args); err != nil {
+				return nil, err
+			}
+			return do(c, ctx, args)
+		})
 		if err != nil {
-			return failed(c, err)
+			return failed(p, err)
 		}
 		return answer(doc), nil
 	})
@@ -111,7 +102,7 @@ func failed(p Program, err error) (*sdk.CallToolResult, error) {
 	if doc["rule"] == "uncommitted" {
 		doc["hint"] = "propose_worktree proposes what the working tree has, with the changes that are there"
 	}
-	clean, err := (&call{Program: p}).redacted(doc)
+	clean, err := p.Redacted(doc)
 	if err != nil {
 		return nil, err
 	}

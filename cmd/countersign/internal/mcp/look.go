@@ -41,19 +41,7 @@ func (c *call) status(ctx context.Context, p statusParams) (any, error) {
 
 // list are the newest transactions of a kind, oldest first.
 func (c *call) list(ctx context.Context, keep func(ledger.Transaction) bool) (any, error) {
-	snap, err := c.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	latest, more, err := lookup.Latest(snap.Tree, newestShown, keep)
-	rows := []any{}
-	for _, t := range latest {
-		row, err := c.Listed(ctx, snap, t, c.History)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
+	rows, more, err := c.Newest(ctx, newestShown, keep)
 	return map[string]any{"transactions": rows, "more": more}, err
 }
 
@@ -188,20 +176,11 @@ func (c *call) wait(ctx context.Context, p waitParams) (any, error) {
 		if g.Transaction().PullRequest() > 0 {
 			pause = 30 * time.Second // a forge counts requests
 		}
-		if err := sleep(ctx, min(pause, longest-waited)); err != nil {
-			return nil, err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(pause, longest-waited)):
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 

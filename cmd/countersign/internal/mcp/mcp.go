@@ -7,10 +7,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -30,7 +32,7 @@ type Program interface {
 	// Open opens the repository and its ledger. A shared one is the remote's, unless the
 	// person declined that.
 	Open(shared bool) (Stages, error)
-	// Close gives back what Open took.
+	// Close gives back what Open took, and keeps the ledger's last tip seen, for --tip-file.
 	Close() error
 	// Root is the working tree's absolute path with slashes, "" of a bare repository.
 	Root() (string, error)
@@ -42,18 +44,17 @@ type Program interface {
 	ForPull(ctx context.Context, in input.Change, number int) (input.Change, error)
 	// Learn takes over what a stage has learnt about secrets.
 	Learn(known pipeline.Known)
-	RedactJSON(doc any) (secret.Redacted, error)
+	// Redacted is a document as it may leave.
+	Redacted(doc any) (json.RawMessage, error)
 	// Failure is an error's exit code, hint and message as they may be shown.
 	Failure(err error) (exit int, hint string, message secret.Redacted)
 	// Warn tells whoever runs the server of an error, in one line.
 	Warn(err error)
-	// WriteTip keeps the ledger's last tip seen, for --tip-file.
-	WriteTip() error
 	// Report describes a transaction with its next step, and Diff its patch, as report.DiffDocument does.
 	Report(ctx context.Context, g pipeline.Gated) (report.Report, error)
 	Diff(g pipeline.Gated) (map[string]any, error)
-	// Listed is a transaction as lists have it.
-	Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
+	// Newest are the newest transactions of a kind as lists have them, oldest first, and whether there are more.
+	Newest(ctx context.Context, limit int, keep func(ledger.Transaction) bool) (rows []any, more bool, err error)
 	// Page is the address of a pull request, "" where none is known.
 	Page(number int) string
 	// Again is the command line for a next step.
@@ -77,6 +78,9 @@ type Stages interface {
 type ArgumentError struct{ Message string }
 
 func (e *ArgumentError) Error() string { return e.Message }
+
+// ExitCode is that of a command line that cannot be obeyed.
+func (*ArgumentError) ExitCode() int { return cli.ExitRefused }
 
 // Limits of a server. More calls wait for their turn; a longer message ends a session over
 // stdio, and is answered with status 413 over HTTP.
@@ -138,22 +142,30 @@ type call struct {
 	tell   func(message string, done, total float64) // progress, where the client asked for it
 }
 
-// begin opens what a call needs, once there is a place among those at work.
-func (s *service) begin(ctx context.Context, places chan struct{}) (c *call, end func(), err error) {
+// do answers one request, once there is a place among those at work: with the document that it comes to, as it may leave,
+// or an error for the Program to describe.
+func (s *service) do(ctx context.Context, places chan struct{}, work func(c *call, ctx context.Context) (any, error)) (p Program, clean json.RawMessage, err error) {
+	ctx, stop := whileAsked(ctx)
+	defer stop()
+	c := &call{Program: s.program.Fresh(), tell: func(string, float64, float64) {}}
 	select {
 	case places <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return c, nil, ctx.Err()
 	}
-	c = &call{Program: s.program.Fresh(), tell: func(string, float64, float64) {}}
-	end = func() {
-		_ = c.Close()
+	defer func() {
+		err = errors.Join(err, c.Close())
 		<-places
-	}
+	}()
 	if c.Stages, err = c.Open(false); err != nil {
-		end()
+		return c, nil, err
 	}
-	return c, end, err
+	doc, err := work(c, ctx)
+	if err != nil {
+		return c, nil, err
+	}
+	clean, err = c.Redacted(doc)
+	return c, clean, err
 }
 
 // share has the call work on the remote's ledger: what is for a pull request is for
@@ -164,14 +176,4 @@ func (c *call) share() error {
 		c.Stages, c.shared = stages, true
 	}
 	return err
-}
-
-// redacted is a document as it may leave, without the LF of a line.
-func (c *call) redacted(doc any) (json.RawMessage, error) {
-	clean, err := c.RedactJSON(doc)
-	if err != nil {
-		return nil, err
-	}
-	text := clean.String()
-	return json.RawMessage(text[:len(text)-1]), nil
 }

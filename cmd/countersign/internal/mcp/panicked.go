@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
 // A PanicError is a call that a bug of this program ended. What it had begun is as after a crash: doing it again is
@@ -20,6 +22,9 @@ type PanicError struct {
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("a bug in countersign ended this call, and no other: %v (%s%s)", e.Value, e.Method, e.At)
 }
+
+// ExitCode is that of what failed.
+func (*PanicError) ExitCode() int { return cli.ExitFailed }
 
 func (*PanicError) Hint() string { return "do the same with the command line, and report what it says" }
 

@@ -23,16 +23,15 @@ type program struct {
 func (p program) Fresh() Program            { return p }
 func (p program) Open(bool) (Stages, error) { return nil, nil }
 func (p program) Close() error              { *p.closed++; return nil }
-func (p program) WriteTip() error           { return nil }
 func (p program) Warn(err error)            { *p.warned = append(*p.warned, secret.Default().Text(err.Error())) }
 
-func (p program) RedactJSON(doc any) (secret.Redacted, error) {
+func (p program) Redacted(doc any) (json.RawMessage, error) {
 	raw, err := canon.Marshal(doc)
 	if err != nil {
-		return secret.Redacted{}, err
+		return nil, err
 	}
 	clean, err := secret.Default().RedactJSON(raw, nil)
-	return clean.Show(func(doc string) string { return doc + "\n" }), err
+	return json.RawMessage(clean.String()), err
 }
 
 func (p program) Failure(err error) (int, string, secret.Redacted) {

@@ -48,25 +48,14 @@ func (s *service) addResources() {
 // resource reads a document. What there is not is said in the protocol's way.
 func (s *service) resource(read func(c *call, ctx context.Context, uri string) (any, error)) sdk.ResourceHandler {
 	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		ctx, stop := whileAsked(ctx)
-		defer stop()
-		c, end, err := s.begin(ctx, s.work)
-		if err != nil {
-			return nil, protocolError(s.program.Fresh(), err)
-		}
-		defer end()
-		doc, err := read(c, ctx, req.Params.URI)
-		if err = errors.Join(err, c.WriteTip()); errors.Is(err, lookup.ErrNotFound) {
+		p, doc, err := s.do(ctx, s.work, func(c *call, ctx context.Context) (any, error) { return read(c, ctx, req.Params.URI) })
+		switch {
+		case errors.Is(err, lookup.ErrNotFound):
 			return nil, sdk.ResourceNotFoundError(req.Params.URI)
+		case err != nil:
+			return nil, protocolError(p, err)
 		}
-		var clean json.RawMessage
-		if err == nil {
-			clean, err = c.redacted(doc)
-		}
-		if err != nil {
-			return nil, protocolError(c.Program, err)
-		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(clean)}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(doc)}}}, nil
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package serve is what clients of the program ask for over JSON-RPC: threads,
-// turns, transactions and approvals (docs/rpc.md). It keeps nothing but the ledger.
+// Package serve serves other programs. What clients ask for over JSON-RPC is here: threads, turns, transactions and
+// approvals (docs/rpc.md). For MCP it is the program that package mcp asks. It keeps nothing but the ledger.
 package serve
 
 import (
@@ -8,7 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os/signal"
@@ -18,71 +18,67 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
-	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// A Program is one run of the program, as a call needs it: what leaves a call
-// goes through the Program's own Finder.
-type Program interface {
-	// Fresh is a run of its own for one call, which knows no secret of another's.
-	Fresh() Program
-	Open() (*pipeline.Runner, error)
-	// Learn takes over what a stage has learnt about secrets.
-	Learn(known pipeline.Known)
-	RedactJSON(doc any) (secret.Redacted, error)
-	// Explain is an error's exit code, whether that says that something was
-	// refused or waits, and its message as it may be shown.
-	Explain(err error) (exit int, refused bool, message secret.Redacted)
-	// Close ends what Open opened, and keeps the ledger's last tip seen, for --tip-file.
-	Close() error
-	// Listed is a transaction as lists have it.
-	Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error)
-	// CloseStatus refuses the ends that are not a client's to set.
-	CloseStatus(name, status string) error
+// Commands are those that serve other programs.
+func Commands(c *console.Console) []*cobra.Command {
+	return []*cobra.Command{serveCommand(c), mcpCommand(c)}
 }
 
-// A RefusedError says what is wrong with a client's parameters.
-type RefusedError struct{ Message string }
+func serveCommand(c *console.Console) *cobra.Command {
+	var stdio bool
+	cmd := &cobra.Command{
+		Use:   "serve --stdio",
+		Short: "Serve clients over JSON-RPC 2.0, one JSON document a line",
+		Long: `serve reads requests from stdin and answers on stdout, until stdin ends. It keeps
+nothing but the ledger: a client can go on with another server after any answer.
 
-func (e *RefusedError) Error() string { return e.Message }
+Whoever can write to its stdin can approve as you, where the Policy allows local
+decisions. docs/rpc.md has the methods.`,
+		Example: "  countersign -C repository serve --stdio",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !stdio {
+				return &cli.UsageError{Message: "no way to talk to clients was given", Hint: "countersign serve --stdio"}
+			}
+			return serveStdio(cmd.Context(), c)
+		},
+	}
+	cmd.Flags().BoolVar(&stdio, "stdio", false, "talk over stdin and stdout")
+	return cmd
+}
 
-// Serve answers the requests of in, until that ends. The program says that it is
-// this version.
-func Serve(ctx context.Context, p Program, version string, in io.Reader, write func(json.RawMessage) error) error {
+// serveStdio answers the requests of stdin, until that ends.
+func serveStdio(ctx context.Context, c *console.Console) error {
 	// A client that is gone is an error of the write: what was begun goes on.
 	signal.Ignore(syscall.SIGPIPE)
-	s, err := newService(p, version)
+	c.Entropy = &shared{from: c.Entropy}
+	s, err := newService(c)
 	if err != nil {
 		return err
 	}
-	server := rpc.Server{Methods: s.methods(), Write: write}
-	return server.Serve(ctx, in)
+	server := rpc.Server{Methods: s.methods(), Write: func(doc json.RawMessage) error { return c.PrintJSON(doc) }}
+	return server.Serve(ctx, c.Stdin)
 }
 
-// Shared is a source of entropy that several calls may read from.
-func Shared(from io.Reader) io.Reader { return &shared{from: from} }
-
-type shared struct {
-	mu   sync.Mutex
-	from io.Reader
-}
-
-func (s *shared) Read(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return io.ReadFull(s.from, p)
+// refused says what is wrong with a client's parameters.
+func refused(format string, args ...any) error {
+	return &cli.UsageError{Message: fmt.Sprintf(format, args...), Hint: ""}
 }
 
 // A service does what clients ask for. It keeps no state but which events its
 // client was told: each call opens the repository and the ledger anew.
 type service struct {
-	program Program // as the flags made it; every call works on a fresh one
-	version string
+	console *console.Console // as the flags made it; every call has one of its own
 	root    string
 	told    *toldEvents
 	tip     sync.Mutex
@@ -91,24 +87,20 @@ type service struct {
 // newService opens the repository once, so that what is wrong with it is said
 // before anybody is served, and its rules about secrets hold for every line. Its
 // root is the working tree's absolute path, or that of a bare repository.
-func newService(p Program, version string) (_ *service, err error) {
-	defer func() { err = errors.Join(err, p.Close()) }()
-	r, err := p.Open()
+func newService(c *console.Console) (_ *service, err error) {
+	first := &run{&session.Session{Console: c}}
+	defer func() { err = errors.Join(err, first.Close()) }()
+	if err = first.open(false); err != nil {
+		return nil, err
+	}
+	root, err := first.Repo.Worktree()
 	if err != nil {
 		return nil, err
 	}
-	repo := r.Repo.(interface {
-		Worktree() (string, error)
-		Dir() string
-	})
-	root, err := repo.Worktree()
-	if err != nil {
-		return nil, err
-	}
-	if root, err = filepath.Abs(cmp.Or(root, repo.Dir())); err == nil {
+	if root, err = filepath.Abs(cmp.Or(root, first.Repo.Dir())); err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
-	return &service{program: p, version: version, root: root, told: &toldEvents{counts: map[string]int{}}}, err
+	return &service{console: c, root: root, told: &toldEvents{counts: map[string]int{}}}, err
 }
 
 func (s *service) methods() map[string]rpc.Method {
@@ -134,14 +126,14 @@ func (s *service) methods() map[string]rpc.Method {
 
 // capabilities says what this server can do, and what the Policy says of it.
 func (c *call) capabilities(ctx context.Context, methods []string) (any, error) {
-	rules, err := c.r.Rules(ctx, "")
+	rules, err := c.Runner.Rules(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(methods)
 	p := rules.Policy
 	return map[string]any{
-		"name": "countersign", "version": c.version, "jsonrpc": "2.0", "methods": methods, "notifications": []string{"event"},
+		"name": "countersign", "version": console.Release, "jsonrpc": "2.0", "methods": methods, "notifications": []string{"event"},
 		"workspaceRoots": []string{c.root}, "sandboxTypes": []policy.Sandbox{policy.ReadOnly, policy.WorkspaceWrite},
 		"sandboxPolicy":  map[string]any{"type": p.Sandbox},
 		"approvalPolicy": ledger.ApprovalPolicy{Required: p.Approvals.Required, Local: p.Approvals.Local.Counts(false)},
@@ -149,46 +141,42 @@ func (c *call) capabilities(ctx context.Context, methods []string) (any, error) 
 	}, nil
 }
 
-// A call is one request at work. It is a run of the program of its own: it
-// knows no other call.
+// A call is one request at work.
 type call struct {
-	Program
+	*run
 	*service
-	r *pipeline.Runner
 }
 
-// method makes a method of what a call does. Whatever leaves a call has been
-// through its own Finder, which knows the secrets of the patch at hand.
+// method makes a method of what a call does, between opening and closing what it works on. Whatever
+// leaves a call has been through its own Finder, which knows the secrets of the patch at hand.
 func method[P any](s *service, do func(c *call, ctx context.Context, params P) (any, error)) rpc.Method {
 	return rpc.Of(func(ctx context.Context, params P, notify rpc.Notify) (any, error) {
-		c := &call{Program: s.program.Fresh(), service: s}
-		result, err := c.do(ctx, notify, func(ctx context.Context) (any, error) { return do(c, ctx, params) })
+		c := &call{fresh(s.console), s}
+		result, err := c.do(notify, func() (any, error) { return do(c, ctx, params) })
 		if err != nil {
 			return nil, c.failed(err)
 		}
-		clean, err := c.RedactJSON(result)
-		return json.RawMessage(clean.String()), err
+		return c.Redacted(result)
 	})
 }
 
-// do does what a call asks for, between opening and closing what it works on.
-func (c *call) do(ctx context.Context, notify rpc.Notify, work func(ctx context.Context) (any, error)) (result any, err error) {
+func (c *call) do(notify rpc.Notify, work func() (any, error)) (result any, err error) {
 	defer func() {
 		c.tip.Lock()
 		defer c.tip.Unlock()
 		err = errors.Join(err, c.Close())
 	}()
-	if c.r, err = c.Open(); err != nil {
+	if err = c.open(false); err != nil {
 		return nil, err
 	}
-	c.r.Store = &tellingStore{c.r.Store, c.told, func(event json.RawMessage) error {
-		clean, err := c.RedactJSON(map[string]any{"event": event})
+	c.Runner.Store = &tellingStore{c.Runner.Store, c.told, func(event json.RawMessage) error {
+		clean, err := c.Redacted(map[string]any{"event": event})
 		if err != nil {
 			return err
 		}
-		return notify("event", json.RawMessage(clean.String()))
+		return notify("event", clean)
 	}}
-	return work(ctx)
+	return work()
 }
 
 // An applyError is why an apply that was asked for in the right way failed.
@@ -202,9 +190,9 @@ func (e *applyError) Unwrap() error { return e.err }
 // fault, anything else is ours; data.exit is the exit code that the command line
 // would have had.
 func (c *call) failed(err error) error {
-	exit, refused, message := c.Explain(err)
+	exit, _, message := c.Failure(err)
 	e := &rpc.Error{Code: rpc.CodeInternal, Message: message.String(), Data: map[string]any{"exit": exit}}
-	if refused && !errors.As(err, new(*applyError)) {
+	if slices.Contains([]int{cli.ExitRefused, cli.ExitPending, cli.ExitDenied}, exit) && !console.As[*applyError](err) {
 		e.Code = rpc.CodeInvalidParams
 	}
 	return e

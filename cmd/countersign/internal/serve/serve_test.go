@@ -8,59 +8,49 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
-	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/gitstore"
 )
 
-// failing is a program whose repository cannot be opened.
-type failing struct {
-	Program
-	err     error
-	refused bool
-	closed  *int
+// nowhere is a console in a directory that is no repository, with a token and what there is on stdin.
+func nowhere(t *testing.T, in io.Reader) *console.Console {
+	c := console.New(console.Process{
+		Dir: t.TempDir(), Stdin: in, Stdout: t.Output(), Stderr: t.Output(), Entropy: strings.NewReader(""),
+		Getenv: func(name string) string { return map[string]string{"COUNTERSIGN_TOKEN": "hunter2hunter2"}[name] },
+	})
+	c.Flags.Dir = "."
+	return c
 }
 
-func (f failing) Fresh() Program { return f }
-
-func (f failing) Open() (*pipeline.Runner, error) { return nil, f.err }
-
-func (f failing) Close() error { *f.closed++; return nil }
-
-func (f failing) Explain(err error) (int, bool, secret.Redacted) {
-	return 2, f.refused, secret.Default().Redact(strings.ReplaceAll(err.Error(), "hunter2", "***"))
-}
-
-// TestServeSaysWhatIsWrongFirst: nobody is served by a program that cannot open its
-// repository, and nothing is read from them.
+// TestServeSaysWhatIsWrongFirst: nobody is served where there is no repository, and nothing is read from them.
 func TestServeSaysWhatIsWrongFirst(t *testing.T) {
-	none := errors.New("no repository here")
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"system/capabilities"}` + "\n")
-	closed := 0
-	err := Serve(t.Context(), failing{err: none, closed: &closed}, "1", in, func(json.RawMessage) error { t.Error("answered"); return nil })
-	if !errors.Is(err, none) || in.Len() == 0 || closed != 1 {
-		t.Errorf("%v, %d bytes left, closed %d times", err, in.Len(), closed)
+	if err := serveStdio(t.Context(), nowhere(t, in)); !errors.Is(err, gitstore.ErrNotRepository) || in.Len() == 0 {
+		t.Errorf("%v, %d bytes left", err, in.Len())
 	}
 }
 
-// TestFailed: an error is what the Program says of it: the client's fault where it was
-// refused, but for an apply that failed, and with the exit code of the command.
+// TestFailed: an error is the client's fault where it was refused or waits, but for an apply that failed, and it has the
+// exit code of the command, and no secret.
 func TestFailed(t *testing.T) {
-	wrong := errors.New("it is hunter2")
+	wrong := refused("it is %s", "hunter2hunter2")
 	for name, c := range map[string]struct {
-		err     error
-		refused bool
-		code    int64
+		err  error
+		exit int
+		code int64
 	}{
-		"refused":                {wrong, true, rpc.CodeInvalidParams},
-		"broken":                 {wrong, false, rpc.CodeInternal},
-		"an apply that failed":   {&applyError{wrong}, true, rpc.CodeInternal},
-		"an apply that is wrong": {fmt.Errorf("later: %w", &applyError{wrong}), true, rpc.CodeInternal},
+		"refused":                {wrong, 2, rpc.CodeInvalidParams},
+		"waits":                  {&cli.ExitError{Code: 4, Err: errors.New("it waits")}, 4, rpc.CodeInvalidParams},
+		"denied":                 {&cli.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, rpc.CodeInvalidParams},
+		"broken":                 {errors.New("it is hunter2hunter2"), 3, rpc.CodeInternal},
+		"an apply that failed":   {&applyError{wrong}, 2, rpc.CodeInternal},
+		"an apply that is wrong": {fmt.Errorf("later: %w", &applyError{wrong}), 2, rpc.CodeInternal},
 	} {
-		var got *rpc.Error
-		err := (&call{Program: failing{refused: c.refused}}).failed(c.err)
-		if !errors.As(err, &got) || got.Code != c.code || strings.Contains(got.Message, "hunter2") || fmt.Sprint(got.Data) != "map[exit:2]" {
-			t.Errorf("%s: %+v", name, err)
+		got, is := errors.AsType[*rpc.Error]((&call{run: fresh(nowhere(t, nil))}).failed(c.err))
+		if !is || got.Code != c.code || strings.Contains(got.Message, "hunter2") || fmt.Sprint(got.Data) != fmt.Sprintf("map[exit:%d]", c.exit) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
@@ -93,7 +83,7 @@ func TestToldEvents(t *testing.T) {
 
 // TestShared: several calls read whole parts of one source.
 func TestShared(t *testing.T) {
-	from := Shared(strings.NewReader("abcdef"))
+	from := &shared{from: strings.NewReader("abcdef")}
 	a, b := make([]byte, 3), make([]byte, 4)
 	if n, err := from.Read(a); n != 3 || err != nil || string(a) != "abc" {
 		t.Errorf("%q %d %v", a, n, err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math"
@@ -12,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -33,15 +32,15 @@ func (p transactionParams) Key() string { return p.TransactionID }
 // log reads a transaction, which a client names in full.
 func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
 	if ledger.CheckID(id) != nil {
-		return nil, &RefusedError{"params.transactionId is no transaction's id"}
+		return nil, refused("params.transactionId is no transaction's id")
 	}
-	snap, err := c.r.Ledger(ctx, ledger.Dir(id))
+	snap, err := c.Runner.Ledger(ctx, ledger.Dir(id))
 	if err != nil {
 		return nil, err
 	}
 	log, err := ledger.Read(snap.Tree, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &RefusedError{"there is no transaction " + id}
+		return nil, refused("there is no transaction %s", id)
 	}
 	return log, err
 }
@@ -55,22 +54,10 @@ func (c *call) transactionList(ctx context.Context, p listParams) (any, error) {
 	limit := math.MaxInt
 	if p.Limit != nil {
 		if limit = *p.Limit; limit < 1 {
-			return nil, &RefusedError{"params.limit is less than 1"}
+			return nil, refused("params.limit is less than 1")
 		}
 	}
-	snap, err := c.r.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return nil, err
-	}
-	latest, more, err := lookup.Latest(snap.Tree, limit, func(ledger.Transaction) bool { return true })
-	rows := []any{}
-	for _, t := range latest {
-		row, err := c.Listed(ctx, snap, t, c.r.History)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
+	rows, more, err := c.Newest(ctx, limit, func(ledger.Transaction) bool { return true })
 	return map[string]any{"transactions": rows, "data": rows, "more": more}, err
 }
 
@@ -98,7 +85,7 @@ func (c *call) transactionResume(ctx context.Context, p resumeParams) (any, erro
 		return nil, err
 	}
 	if p.AfterSeq != nil {
-		store := c.r.Store.(*tellingStore)
+		store := c.Runner.Store.(*tellingStore)
 		if err := c.told.upTo(p.TransactionID, log.Bytes(), max(0, *p.AfterSeq), store.tell); err != nil {
 			return nil, err
 		}
@@ -160,7 +147,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
 		return nil, &applyError{checks.ErrReadOnly} // and nobody is asked
 	}
-	r := c.r
+	r := c.Runner
 	if p.Patch != "" {
 		snap, err := r.Ledger(ctx, ledger.Dir(p.TransactionID))
 		if err == nil {
@@ -203,9 +190,9 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	}
 	switch {
 	case p.Decision != ledger.Approve && p.Decision != ledger.Deny:
-		return nil, &RefusedError{fmt.Sprintf("params.decision is %+q: it is approve or deny", ledger.OneLine(string(p.Decision), 40))}
+		return nil, refused("params.decision is %+q: it is approve or deny", ledger.OneLine(string(p.Decision), 40))
 	case p.ApprovalRequestID == "":
-		return nil, &RefusedError{"params.approvalRequestId is empty"}
+		return nil, refused("params.approvalRequestId is empty")
 	}
 	ruling := pipeline.Ruling{Decision: p.Decision, Request: p.ApprovalRequestID, Reason: p.Reason, Kind: "rpc"}
 	if p.Fingerprint != "" {
@@ -215,7 +202,7 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	if ruling.Signature, err = p.signature(); err != nil {
 		return nil, err
 	}
-	g, err := c.r.Decide(ctx, p.TransactionID, ruling)
+	g, err := c.Runner.Decide(ctx, p.TransactionID, ruling)
 	if err != nil {
 		return nil, err
 	}
@@ -233,13 +220,13 @@ func (p respondParams) signature() (*signed.Signature, error) {
 	s, _, err := approval.ParseSigned(*p.Signature)
 	switch {
 	case err != nil:
-		return nil, &RefusedError{"params.signature is not what countersign sign prints: " + err.Error()}
+		return nil, refused("params.signature is not what countersign sign prints: %v", err)
 	case approval.SignedLine(s) != *p.Signature:
-		return nil, &RefusedError{"params.signature is more than the one line that countersign sign prints"}
+		return nil, refused("params.signature is more than the one line that countersign sign prints")
 	case s.Statement.Decision != p.Decision:
-		return nil, &RefusedError{fmt.Sprintf("params.signature is to %s, and params.decision to %s", s.Statement.Decision, p.Decision)}
+		return nil, refused("params.signature is to %s, and params.decision to %s", s.Statement.Decision, p.Decision)
 	case p.Reason != "" && p.Reason != s.Statement.Reason:
-		return nil, &RefusedError{"params.reason is not the reason that was signed"}
+		return nil, refused("params.reason is not the reason that was signed")
 	}
 	return &s, nil
 }
@@ -260,10 +247,10 @@ func (c *call) txClose(ctx context.Context, p closeParams) (any, error) {
 	if tx := log.Transaction(); tx.Closed && p.Status == string(tx.Status) { // it is as it is asked to be
 		return map[string]any{"ok": true, "status": tx.Status}, nil
 	}
-	if err := c.CloseStatus("params.status", cmp.Or(p.Status, string(ledger.Interrupted))); err != nil {
+	if err := session.CloseStatus("params.status", cmp.Or(p.Status, string(ledger.Interrupted))); err != nil {
 		return nil, err
 	}
-	g, err := c.r.Interrupt(ctx, p.TransactionID, "closed by "+c.r.Actor.Login)
+	g, err := c.Runner.Interrupt(ctx, p.TransactionID, "closed by "+c.Runner.Actor.Login)
 	if err != nil {
 		return nil, err
 	}
@@ -286,10 +273,10 @@ func (p turnNameParams) split() (transaction, turn string, err error) {
 		transaction, turn = p.TransactionID, p.TurnID
 	}
 	if transaction == "" {
-		return "", "", &RefusedError{"params.transactionId is no transaction's id, and params.turnId none that turn/start gave"}
+		return "", "", refused("params.transactionId is no transaction's id, and params.turnId none that turn/start gave")
 	}
 	if p.TransactionID != "" && p.TransactionID != transaction {
-		return "", "", &RefusedError{"params.turnId is a turn of another transaction"}
+		return "", "", refused("params.turnId is a turn of another transaction")
 	}
 	return transaction, turn, nil
 }
@@ -314,7 +301,7 @@ func (c *call) turn(ctx context.Context, p turnNameParams) (*ledger.Log, *ledger
 	starts := ledger.Of[*ledger.TurnStart](log)
 	i := slices.IndexFunc(starts, func(s *ledger.TurnStart) bool { return s.TurnID == turn })
 	if i < 0 {
-		return nil, nil, &RefusedError{fmt.Sprintf("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40)))}
+		return nil, nil, refused("%s has no turn %s", id, report.Clean(ledger.OneLine(turn, 40)))
 	}
 	return log, starts[i], nil
 }

@@ -72,7 +72,7 @@ func (c *call) showThread(t thread) any {
 // directory of this repository, whatever links lead there.
 func (s *service) newThread(roots []string, cwd string) (thread, error) {
 	if len(roots) == 0 {
-		return thread{}, &RefusedError{"no workspace root was given"}
+		return thread{}, refused("no workspace root was given")
 	}
 	var t thread
 	for _, root := range roots {
@@ -87,7 +87,7 @@ func (s *service) newThread(roots []string, cwd string) (thread, error) {
 		return thread{}, err
 	}
 	if !within(t.cwd, t.roots) {
-		return thread{}, &RefusedError{fmt.Sprintf("%s is in none of the workspace roots", report.Clean(cwd))}
+		return thread{}, refused("%s is in none of the workspace roots", report.Clean(cwd))
 	}
 	slices.Sort(t.roots)
 	t.roots = slices.Compact(t.roots)
@@ -97,7 +97,7 @@ func (s *service) newThread(roots []string, cwd string) (thread, error) {
 // inside is a directory of the repository as a path from its top.
 func (s *service) inside(dir string) (string, error) {
 	refuse := func(why string) (string, error) {
-		return "", &RefusedError{fmt.Sprintf("%s %s", report.Clean(dir), why)}
+		return "", refused("%s %s", report.Clean(dir), why)
 	}
 	if !filepath.IsAbs(dir) {
 		return refuse("is not an absolute path")
@@ -125,11 +125,11 @@ func (s *service) thread(id string) (thread, error) {
 	query, ok := strings.CutPrefix(id, threadPrefix)
 	said, err := url.ParseQuery(query)
 	if !ok || err != nil {
-		return thread{}, &RefusedError{"threadId is not one that thread/start gave"}
+		return thread{}, refused("threadId is not one that thread/start gave")
 	}
 	t, err := s.newThread(s.at(said["root"]...), s.at(said.Get("cwd"))[0])
 	if err == nil && t.id() != id {
-		err = &RefusedError{"threadId is not one that thread/start gave"}
+		err = refused("threadId is not one that thread/start gave")
 	}
 	return t, err
 }
@@ -208,7 +208,7 @@ func (p turnParams) summary() (string, error) {
 			ok = false
 		}
 		if !ok {
-			return "", &RefusedError{`params.input is a text, or a list of items {"type": "input_text", "text": "…"}`}
+			return "", refused(`params.input is a text, or a list of items {"type": "input_text", "text": "…"}`)
 		}
 		if text != "" {
 			parts = append(parts, text)
@@ -235,7 +235,7 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := review.Run(ctx, c.r, in, false)
+	done, err := review.Run(ctx, c.Runner, in, false)
 	c.Learn(done.Learnt)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (c *call) turnThread(p turnParams) (thread, error) {
 			return t, err
 		}
 		if !within(t.cwd, roots) {
-			return t, &RefusedError{report.Clean(dir) + " is in none of the thread's workspace roots"}
+			return t, refused("%s is in none of the thread's workspace roots", report.Clean(dir))
 		}
 		if dir == p.WorkspaceRoot {
 			t.roots = []string{t.cwd}
@@ -274,7 +274,7 @@ func (c *call) turnThread(p turnParams) (thread, error) {
 
 // turnInput is what a turn proposes, in the bounds that it was given.
 func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.Change, err error) {
-	rules, err := c.r.Rules(ctx, "")
+	rules, err := c.Runner.Rules(ctx, "")
 	if err != nil {
 		return in, err
 	}
@@ -287,9 +287,9 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 	}
 	switch {
 	case (p.Needle == "") == (p.Patch == ""):
-		return in, &RefusedError{"a turn proposes either what params.needle or what params.patch says"}
+		return in, refused("a turn proposes either what params.needle or what params.patch says")
 	case p.Patch != "" && p.TargetFiles != nil:
-		return in, &RefusedError{"params.targetFiles belong to params.needle"}
+		return in, refused("params.targetFiles belong to params.needle")
 	case p.Patch != "":
 		in, err = input.Diff([]byte(p.Patch), summary)
 	default:
@@ -300,13 +300,13 @@ func (c *call) turnInput(ctx context.Context, t thread, p turnParams) (in input.
 	}
 	in.Via = input.ViaRPC
 	if in.RequestedBy, err = input.NamedAll(p.RequestedBy, ledger.AskedByRPC); err != nil {
-		return in, &RefusedError{"params.requestedBy " + err.Error()}
+		return in, refused("params.requestedBy %v", err)
 	}
 	if have := int64(len(p.Trace)); have > rules.Policy.Limits.Bytes {
 		return in, fmt.Errorf("params.trace: %w", &pipeline.LimitError{What: "bytes", Have: have, Max: rules.Policy.Limits.Bytes})
 	}
 	if p.Trace != "" {
-		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.r.Secrets.Text); err != nil {
+		if in.Trace, in.TraceFormat, err = input.ReadTrace([]byte(p.Trace), c.Runner.Secrets.Text); err != nil {
 			return in, fmt.Errorf("params.trace: %w", err)
 		}
 	}
@@ -320,17 +320,17 @@ func (c *call) inSandbox(in input.Change, want *sandboxParams) (input.Change, er
 		return in, nil
 	}
 	if want.WritableRoots != nil && want.WritableRoots2 != nil {
-		return in, &RefusedError{"params.sandboxPolicy has both writable_roots and writableRoots"}
+		return in, refused("params.sandboxPolicy has both writable_roots and writableRoots")
 	}
 	roots := append(want.WritableRoots, want.WritableRoots2...)
 	switch want.Type {
 	case policy.ReadOnly, policy.WorkspaceWrite:
-		c.r.Sandbox = want.Type
+		c.Runner.Sandbox = want.Type
 	default:
-		return in, &RefusedError{fmt.Sprintf("params.sandboxPolicy.type is %+q: it can be read-only or workspace-write", ledger.OneLine(string(want.Type), 40))}
+		return in, refused("params.sandboxPolicy.type is %+q: it can be read-only or workspace-write", ledger.OneLine(string(want.Type), 40))
 	}
 	if want.NetworkAccess || want.NetworkAccess2 {
-		return in, &RefusedError{"params.sandboxPolicy.network_access: commands have the network where the Policy says so, and nowhere else"}
+		return in, refused("params.sandboxPolicy.network_access: commands have the network where the Policy says so, and nowhere else")
 	}
 	if len(roots) == 0 {
 		return in, nil
@@ -362,12 +362,12 @@ func checkApprovals(asked any, p policy.Policy) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		value, known := says[name]
 		if !known {
-			return &RefusedError{fmt.Sprintf("params.approvalPolicy has no member %+q", ledger.OneLine(name, 40))}
+			return refused("params.approvalPolicy has no member %+q", ledger.OneLine(name, 40))
 		}
 		ok = ok && (members[name] == nil || members[name] == value)
 	}
 	if !ok {
-		return &RefusedError{fmt.Sprintf("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local)}
+		return refused("params.approvalPolicy is the Policy's to say, and it says required %d, local %v (or on-request)", required, local)
 	}
 	return nil
 }

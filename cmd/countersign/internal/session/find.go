@@ -64,6 +64,14 @@ func CodeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, 
 	return id, err
 }
 
+// CloseStatus refuses the ends that are not a person's, nor a client's, to set.
+func CloseStatus(name, status string) error {
+	if status == string(ledger.Interrupted) {
+		return nil
+	}
+	return &cli.UsageError{Message: name + " can only be interrupted: countersign sets every other status itself", Hint: ""}
+}
+
 // Since is the time that --since names.
 func Since(c *console.Console, text string) (time.Time, error) {
 	at, err := batch.ParseSince(text, c.Now())

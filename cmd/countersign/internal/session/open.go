@@ -40,6 +40,7 @@ type Session struct {
 
 // An Opening says how a session differs from the usual one.
 type Opening struct {
+	Shares    bool // the remote's ledger is worked on unless that was declined: what is for a pull request is for everybody who looks at it
 	HandsOver bool // only a bundle is written, in a job that cannot reach the ledger where that is in another repository
 	helpers   bool // Git's credential helpers may be asked
 }
@@ -105,6 +106,7 @@ func OpenShared(c *console.Console) (*Session, error) {
 func Open(c *console.Console) (*Session, error) { return OpenAs(c, Opening{}) }
 
 func OpenAs(c *console.Console, o Opening) (*Session, error) {
+	c.Flags.Push = c.Flags.Push || o.Shares && !c.Flags.NoPush // a hint is about the remote's ledger as well
 	s, err := OpenLocal(c)
 	if err != nil {
 		return nil, err

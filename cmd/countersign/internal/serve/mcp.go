@@ -1,9 +1,10 @@
-package clients
+package serve
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/serve"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
@@ -28,11 +28,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -70,12 +67,12 @@ func served(c *console.Console) (mcp.Program, error) {
 	if err != nil {
 		return nil, console.FileError(c.Flags.Dir, err)
 	}
-	c.Flags.Dir, c.Entropy = dir, serve.Shared(c.Entropy)
+	c.Flags.Dir, c.Entropy = dir, &shared{from: c.Entropy}
 	s, err := session.OpenRepo(c) // for the habits that it has
 	if err != nil {
 		return nil, err
 	}
-	return &proposing{a: c}, s.Close()
+	return &proposing{&run{s}}, s.Close()
 }
 
 func serveMCP(ctx context.Context, c *console.Console) error {
@@ -136,35 +133,22 @@ func sayToken(c *console.Console, address, token string, made bool) error {
 	return c.GiveBack(string(line))
 }
 
-// proposing is this program as the calls of a client use it.
-type proposing struct {
-	a *console.Console
-	s *session.Session // that Open opened, nil before
-}
+// proposing is this program as the calls of an agent use it.
+type proposing struct{ *run }
 
 func (p *proposing) Fresh() mcp.Program {
-	a := p.a.Knowing(nil) // the rules may have changed
-	a.SetGCPercent = nil  // it is the whole process's
-	a.Flags.Habitual = map[string]bool{}
-	for name := range p.a.Flags.Habitual { // the flags have them since the server began
-		a.Flags.Habitual[name] = false
+	next := fresh(p.Console)
+	next.SetGCPercent = nil // it is the whole process's
+	next.Flags.Habitual = map[string]bool{}
+	for name := range p.Flags.Habitual { // the flags have them since the server began
+		next.Flags.Habitual[name] = false
 	}
-	return &proposing{a: a}
+	return &proposing{next}
 }
 
 func (p *proposing) Open(shared bool) (mcp.Stages, error) {
-	if err := p.Close(); err != nil {
-		return nil, err
-	}
-	if shared {
-		p.a.ShareLedger()
-	}
-	s, err := session.Open(p.a)
-	if err != nil {
-		return stages{}, err
-	}
-	p.s = s
-	return stages{s.Runner}, nil
+	err := errors.Join(p.Close(), p.open(shared))
+	return stages{p.Runner}, err
 }
 
 // stages are what proposes and looks, of a Runner that can do more.
@@ -182,69 +166,50 @@ func (s stages) WorktreeInput(ctx context.Context, summary string) (input.Change
 	return review.Worktree(ctx, s.Runner, summary)
 }
 
-func (p *proposing) Close() error { return p.a.End() }
-
 func (p *proposing) Root() (string, error) {
-	root, err := p.s.Repo.Worktree()
+	root, err := p.Repo.Worktree()
 	return filepath.ToSlash(root), err
 }
 
-func (p *proposing) LedgerRef() string { return p.a.Flags.LedgerRef }
+func (p *proposing) LedgerRef() string { return p.Flags.LedgerRef }
 
 func (p *proposing) Rules(ctx context.Context) (pipeline.Rules, error) {
-	return p.s.Runner.Rules(ctx, "")
+	return p.Runner.Rules(ctx, "")
 }
 
 func (p *proposing) ForPull(ctx context.Context, in input.Change, number int) (input.Change, error) {
-	in, err := pull.ChangeFor(ctx, p.s.Runner, in, number)
+	in, err := pull.ChangeFor(ctx, p.Runner, in, number)
 	if err != nil {
 		return in, err
 	}
-	p.s.Runner.Actor, err = p.s.Client.Viewer(ctx) // the forge knows nobody else by an id
+	p.Runner.Actor, err = p.Client.Viewer(ctx) // the forge knows nobody else by an id
 	return in, err
 }
 
-func (p *proposing) Learn(known pipeline.Known) { p.a.Learn(known) }
-
-func (p *proposing) RedactJSON(doc any) (secret.Redacted, error) { return p.a.RedactJSON(doc) }
-
-func (p *proposing) Failure(err error) (exit int, hint string, message secret.Redacted) {
-	return console.CodeOf(err), p.a.Typed(console.HintOf(err), ""), p.a.Redact(console.OneLine(err))
-}
-
 func (p *proposing) Warn(err error) {
-	_ = console.Emit(p.a.Stderr, p.a.Redact("countersign: error: "+console.OneLine(err)+"\n"))
+	_ = console.Emit(p.Stderr, p.Redact("countersign: error: "+console.OneLine(err)+"\n"))
 }
-
-func (p *proposing) WriteTip() error { return p.s.WriteTip() }
 
 func (p *proposing) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
-	rep, err := p.s.Report(ctx, g)
+	rep, err := p.run.Report(ctx, g)
 	if err == nil {
 		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
 	}
-	rep.Next = rep.NextStep(p.a.Again)
+	rep.Next = rep.NextStep(p.Again)
 	return rep, err
 }
 
 func (p *proposing) Diff(g pipeline.Gated) (map[string]any, error) {
 	diff, err := g.Diff()
-	return report.DiffDocument(g.Transaction().TransactionID, p.a.Finder().RedactDiff(diff).String()), err
+	return report.DiffDocument(g.Transaction().TransactionID, p.Finder().RedactDiff(diff).String()), err
 }
 
-func (p *proposing) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (any, error) {
-	one, err := p.s.Listed(ctx, snap, t, judge)
-	return one.Document(), err
-}
-
-func (p *proposing) Page(number int) string { return p.s.Links().Page(number, forge.Posted{}, "") }
-
-func (p *proposing) Again(args ...string) string { return p.a.Again(args...) }
+func (p *proposing) Page(number int) string { return p.Links().Page(number, forge.Posted{}, "") }
 
 func (p *proposing) Audit(ctx context.Context, show func(what string, done, total int)) (audit.Result, error) {
-	h, err := p.s.Local.History(ctx, gitstore.HistoryOptions{})
+	h, err := p.Local.History(ctx, gitstore.HistoryOptions{})
 	if err != nil {
 		return audit.Result{}, err
 	}
-	return proofs.RunAudit(ctx, p.s, h, verdict.Options{}, show)
+	return proofs.RunAudit(ctx, p.Session, h, verdict.Options{}, show)
 }
