@@ -38,6 +38,7 @@ type Objects struct {
 	run    *catFile        // nil: none is running
 	unused runtime.Cleanup // closes run when nobody has the Objects any more
 	closed bool
+	ended  []chan struct{} // of each process that was started: closed once it is no more
 }
 
 // maxObject is the size of the largest object that is read, maxSaid that of what git may say
@@ -51,8 +52,15 @@ const (
 // errClosed is what is asked after Close, or was not answered before it.
 var errClosed = errors.New("the repository was closed")
 
-// Close ends the process, and there is no other.
+// Close ends the process, and there is no other. It returns once none is left.
 func (o *Objects) Close() error {
+	for _, ended := range o.close() {
+		<-ended
+	}
+	return nil
+}
+
+func (o *Objects) close() []chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed = true; o.run != nil {
@@ -60,7 +68,7 @@ func (o *Objects) Close() error {
 		o.unused.Stop()
 	}
 	o.run = nil
-	return nil
+	return o.ended
 }
 
 // Restart has the next question start another process, which sees More if it is there now.
@@ -187,6 +195,7 @@ func (o *Objects) running() (_ *catFile, err error) {
 	if o.run == nil {
 		if o.run, err = o.start(); err == nil {
 			o.unused = runtime.AddCleanup(o, (*catFile).close, o.run)
+			o.ended = append(o.ended, o.run.ended)
 		}
 	}
 	return o.run, err
@@ -323,6 +332,7 @@ type catFile struct {
 	kill    context.CancelFunc
 	started func() // removes what git needs no more once it has answered
 	tokens  chan struct{}
+	ended   chan struct{} // closed once the process is no more
 
 	mu      sync.Mutex
 	closed  bool
@@ -339,7 +349,7 @@ func (o *Objects) start() (*catFile, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd, run := c.command(ctx), &catFile{kill: cancel, started: sync.OnceFunc(done), tokens: make(chan struct{}, inFlight), waiting: make(chan *question, inFlight)}
+	cmd, run := c.command(ctx), &catFile{kill: cancel, started: sync.OnceFunc(done), tokens: make(chan struct{}, inFlight), ended: make(chan struct{}), waiting: make(chan *question, inFlight)}
 	in, to, err := os.Pipe()
 	if err == nil {
 		run.in, cmd.Stdin = to, in
@@ -397,6 +407,7 @@ func (r *catFile) serve(wait func() error) {
 	}
 	r.end()
 	_ = wait()
+	close(r.ended)
 }
 
 // close lets the process answer what it was asked, and nothing more.
