@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
@@ -98,31 +99,28 @@ func (f fileDiff) fit(room int) (n, size int) {
 }
 
 // fileDiffs are the files of canonical bytes, in the order of r.Files.
-func (r Report) fileDiffs(diff []byte) []fileDiff {
-	var out []fileDiff
-	inHunk, binary := false, false
-	var of *File // nil where the report does not know it: then all is shown
-	for line := range bytes.Lines(diff) {
-		text := strings.TrimSuffix(string(line), "\n")
-		if i := len(out); i == 0 || strings.HasPrefix(text, "diff --git ") {
-			one := fileDiff{title: fmt.Sprintf("file %d", i+1)}
-			if of, inHunk, binary = nil, false, false; i < len(r.Files) {
-				of = &r.Files[i]
-				one.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + r.fileText(*of, markdown.Tagged))
+func (r Report) fileDiffs(diff []byte) (out []fileDiff) {
+	for i, stat := range difflook.Stats(diff) {
+		f := fileDiff{title: fmt.Sprintf("file %d", i+1)}
+		var of *File // nil where the report does not know it: then all is shown
+		if i < len(r.Files) {
+			of = &r.Files[i]
+			f.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + r.fileText(*of, markdown.Tagged))
+		}
+		inHunk, binary := false, false
+		for line := range bytes.Lines(stat.Diff) {
+			text := strings.TrimSuffix(string(line), "\n")
+			isHunk := strings.HasPrefix(text, "@@ ")
+			inHunk = inHunk || isHunk
+			whole := isHunk && (strings.HasPrefix(text, "@@ -0,0 ") || strings.HasSuffix(text, " +0,0 @@"))
+			if binary || whole || of != nil && !inHunk && r.repeats(*of, text) {
+				binary = binary || text == beginsBinary
+				continue
 			}
-			out = append(out, one)
+			binary = of != nil && !inHunk && text == beginsBinary
+			f.lines, f.size = append(f.lines, Style{}.reveal(text)), f.size+len(text)
 		}
-		isHunk := strings.HasPrefix(text, "@@ ")
-		inHunk = inHunk || isHunk
-		content := binary
-		binary = binary || of != nil && !inHunk && text == beginsBinary
-		whole := isHunk && (strings.HasPrefix(text, "@@ -0,0 ") || strings.HasSuffix(text, " +0,0 @@"))
-		if content || whole || of != nil && !inHunk && r.repeats(*of, text) {
-			continue
-		}
-		f := &out[len(out)-1]
-		f.lines = append(f.lines, Style{}.reveal(text))
-		f.size += len(text)
+		out = append(out, f)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // What GitHub takes, in bytes of UTF-8. Its documentation of check runs says
@@ -130,14 +131,11 @@ func lineBlock(line string) string { return fenced("text", Clean(line)) }
 
 // Counted is a count with its noun.
 func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+	switch {
+	case noun == "person":
+		return ledger.Plural(n, noun, "people")
+	case strings.HasSuffix(noun, "h"), strings.HasSuffix(noun, "s"):
+		return ledger.Plural(n, noun, noun+"es")
 	}
-	if noun == "person" {
-		return fmt.Sprintf("%d people", n)
-	}
-	if strings.HasSuffix(noun, "h") || strings.HasSuffix(noun, "s") {
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return ledger.Plural(n, noun, noun+"s")
 }

@@ -48,7 +48,7 @@ func (s *sheet) proposal() {
 	t := s.t
 	s.Markup("<section>\n<h2 id=\"proposal\">The proposal</h2>\n<dl>\n")
 	s.Fact("Proposed by", Part("{}, id {}", s.person(t.Proposer), Code(t.Proposer.ID)))
-	s.Fact("Proposed", when(t.Proposed))
+	s.Fact("Proposed", When(t.Proposed))
 	s.Fact("Transaction", Code(t.ID))
 	if p := t.proposal; p != nil {
 		if p.Author != nil {

@@ -39,7 +39,7 @@ func (s *sheet) decisions() {
 // evidence is where a decision was read, and what the forge said of its author.
 func (s *sheet) evidence(from ledger.Source, fingerprint string) {
 	s.Markup("<dl>\n")
-	s.Fact("Said", when(from.CreatedAt))
+	s.Fact("Said", When(from.CreatedAt))
 	where := Part("{}", view.Where(from.Kind))
 	if from.URL != "" {
 		where.Put(": {}", s.web(from.URL))

@@ -76,7 +76,7 @@ func (s *sheet) answer(a view.Answer) {
 	if a.Said != "" {
 		said = ", “" + ledger.OneLine(a.Said, 200) + "”"
 	}
-	s.Put("<p>{}{} <span class=\"faint\">{}</span></p>\n", s.person(a.By), said, when(a.At))
+	s.Put("<p>{}{} <span class=\"faint\">{}</span></p>\n", s.person(a.By), said, When(a.At))
 	s.Put("<p class=\"proof\">{} <a href=\"#decision-{}\">evidence</a></p>\n", a.Proof, a.Number+1)
 }
 

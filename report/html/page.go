@@ -102,7 +102,7 @@ func (s *sheet) top() {
 // lead is who wanted it, how large it is, and what it is for.
 func (s *sheet) lead() {
 	t := s.t
-	s.Put("<p class=\"faint\">{} proposed it {} UTC", s.person(t.Proposer), when(t.Proposed))
+	s.Put("<p class=\"faint\">{} proposed it {} UTC", s.person(t.Proposer), When(t.Proposed))
 	if len(t.changes) > 0 {
 		s.Put(" · <a href=\"#files\">{}</a>", ledger.Plural(len(t.changes), "file", "files"))
 		added, deleted := 0, 0

@@ -35,7 +35,7 @@ func (s *sheet) timeline() {
 			what = s.happened(e)
 		}
 		if what != nil && what.Len() > 0 {
-			s.row(when(e.Timestamp), what, e.Seq)
+			s.row(When(e.Timestamp), what, e.Seq)
 		}
 	}
 	s.endWide()
@@ -153,8 +153,8 @@ func (s *sheet) said(d *ledger.ApprovalDecision) *Body {
 	return Part("{} {}{}", s.person(d.Source.Author), verb, plain.InWords(kind))
 }
 
-// when is a moment in UTC, to the minute.
-func when(at string) *Body {
+// When is a moment in UTC, to the minute.
+func When(at string) *Body {
 	parsed, err := time.Parse(time.RFC3339, at)
 	if err != nil {
 		return Part("{}", at)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -106,12 +105,7 @@ func (d *doc) deciders() column {
 // times is a column of moments in UTC, to the minute.
 func (d *doc) times(head string, of func(*html.Summary) string) column {
 	return column{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
-		at := of(&d.all[i])
-		parsed, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			return markdown.ShortenTo(at, 40)
-		}
-		return html.Part("<time>{}</time>", parsed.UTC().Format("2006-01-02 15:04"))
+		return html.When(markdown.ShortenTo(of(&d.all[i]), 40))
 	}}
 }
 

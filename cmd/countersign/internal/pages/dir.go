@@ -90,17 +90,13 @@ func (d *dir) begin() error {
 
 // write puts a page in place whole, or not at all.
 func (d *dir) write(address string, data []byte) error {
-	return d.stream(address, d.whole(data))
-}
-
-// whole writes all of it at once.
-func (d *dir) whole(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		if _, err := w.Write(data); err != nil {
-			return failed(d.name, err)
+	return d.stream(address, func(w io.Writer) error {
+		_, err := w.Write(data)
+		if err != nil {
+			err = failed(d.name, err)
 		}
-		return nil
-	}
+		return err
+	})
 }
 
 // stream is write for a page that is written little by little.
