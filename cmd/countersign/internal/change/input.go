@@ -359,22 +359,18 @@ func readChange(ctx context.Context, s *session.Session, f ReviewFlags, p policy
 
 // takeFile is the arguments without a file that is named where a transaction could be: that is the
 // patch that is proposed. A transaction that is called so goes first.
-func takeFile(ctx context.Context, c *console.Console, f *ReviewFlags, args []string) ([]string, error) {
-	if len(args) != 1 || len(f.given()) > 0 || !c.IsFile(args[0]) {
-		return args, nil
-	}
-	s, err := session.Open(c)
-	if err != nil {
-		return args, err
+func takeFile(ctx context.Context, s *session.Session, f *ReviewFlags, args []string) []string {
+	if len(args) != 1 || len(f.given()) > 0 || !s.IsFile(args[0]) {
+		return args
 	}
 	switch _, id, err := s.Runner.Find(ctx, args[0], false); {
 	case session.IsNone(err):
 		f.patch = args[0]
-		return nil, nil
+		return nil
 	case err == nil:
-		c.Say("%s is taken for transaction %s, and there is a file of that name: --patch FILE proposes it", report.Clean(args[0]), id)
+		s.Say("%s is taken for transaction %s, and there is a file of that name: --patch FILE proposes it", report.Clean(args[0]), id)
 	}
-	return args, nil
+	return args
 }
 
 // agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.

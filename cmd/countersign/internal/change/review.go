@@ -125,7 +125,14 @@ func reviewCommand(c *console.Console) *cobra.Command {
 			if len(args) > 0 {
 				f.patch = args[0]
 			}
-			return reviewChange(cmd.Context(), c, f)
+			if err := f.check(); err != nil {
+				return console.Outcome{}, err
+			}
+			s, err := session.OpenAs(c, session.Opening{HandsOver: f.bundleOut != ""})
+			if err != nil {
+				return console.Outcome{}, err
+			}
+			return reviewChange(cmd.Context(), s, f)
 		}),
 	}
 	f.Add(cmd)
@@ -155,20 +162,22 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 		Example: "  countersign propose fix.patch --to pull-request\n  countersign propose tx_01J --to pull-request",
 		Args:    cli.UpToOne,
 		RunE: c.Does(func(cmd *cobra.Command, args []string) (done console.Outcome, err error) {
-			if args, err = takeFile(cmd.Context(), c, &f, args); err != nil {
+			s, err := session.Open(c)
+			if err != nil {
 				return done, err
 			}
+			args = takeFile(cmd.Context(), s, &f, args)
 			if _, err := f.patchOf(args); err != nil {
 				return done, err
 			}
-			opens, err := becomesPull(cmd.Context(), c, f, to)
+			opens, err := becomesPull(cmd.Context(), s, f, to)
 			switch {
 			case err != nil:
 				return done, err
 			case opens && f.as == "each":
 				return done, &cli.UsageError{Message: "--as each and a pull request do not go together", Hint: "propose them one at a time"}
 			case opens:
-				s, id, err := openPull(cmd.Context(), c, f, args)
+				s, id, err := openPull(cmd.Context(), s, f, args)
 				if err != nil {
 					return console.About(id), err
 				}
@@ -181,7 +190,10 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 				return done, &cli.UsageError{Message: args[0] + " is proposed already", Hint: "--to " + pullRequestTo + " makes a pull request of it"}
 			}
 			f.to = policy.Target(to)
-			return reviewChange(cmd.Context(), c, f)
+			if err := f.check(); err != nil {
+				return done, err
+			}
+			return reviewChange(cmd.Context(), s, f)
 		}),
 	}
 	f.Add(cmd)
@@ -192,29 +204,24 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 
 // becomesPull reports whether a change is to become a pull request: somebody says so, or
 // the Policy does and nobody says otherwise.
-func becomesPull(ctx context.Context, c *console.Console, f ReviewFlags, to string) (bool, error) {
+func becomesPull(ctx context.Context, s *session.Session, f ReviewFlags, to string) (bool, error) {
 	if to != "" || f.dryRun || f.pr > 0 || f.suggestion != "" {
 		return to == pullRequestTo && !f.dryRun, nil
-	}
-	s, err := session.Open(c)
-	if err != nil {
-		return false, err
 	}
 	return s.NewSettler().OpensPulls(ctx)
 }
 
 // openPull makes a pull request of a transaction, a new one for a patch, and returns
 // the transaction that people approve.
-func openPull(ctx context.Context, c *console.Console, f ReviewFlags, args []string) (s *session.Session, id string, err error) {
-	c.ShareLedger()
-	if s, err = session.Open(c); err != nil {
+func openPull(ctx context.Context, s *session.Session, f ReviewFlags, args []string) (_ *session.Session, id string, err error) {
+	if err := s.WorkShared(); err != nil {
 		return nil, "", err
 	}
 	if s.Client == nil {
-		return nil, "", c.NoClient("there is no token to open a pull request with")
+		return nil, "", s.NoClient("there is no token to open a pull request with")
 	}
-	if console.InWorkflow(c.Getenv) { // before anything is pushed
-		if _, err := session.TrustedEvent(c); err != nil {
+	if console.InWorkflow(s.Getenv) { // before anything is pushed
+		if _, err := session.TrustedEvent(s.Console); err != nil {
 			return nil, "", err
 		}
 	}
@@ -237,29 +244,30 @@ func openPull(ctx context.Context, c *console.Console, f ReviewFlags, args []str
 	if err != nil {
 		return nil, id, err
 	}
-	c.Say("it is pull request %d now", o.PullRequest)
+	s.Say("it is pull request %d now", o.PullRequest)
 	return s, o.ID, nil
 }
 
-func reviewChange(ctx context.Context, c *console.Console, f ReviewFlags) (done console.Outcome, err error) {
+// check refuses flags that do not go together.
+func (f *ReviewFlags) check() error {
 	if f.from != "" && f.as == "each" {
-		return done, &cli.UsageError{Message: "--from and --as each do not go together", Hint: "propose them one at a time"}
+		return &cli.UsageError{Message: "--from and --as each do not go together", Hint: "propose them one at a time"}
 	}
 	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
-		return done, &cli.UsageError{Message: "--as must be one or each, and a bundle holds one change", Hint: "--as one"}
-	}
-	if _, err := (&session.TargetFlags{To: string(f.to)}).Options(false); err != nil {
-		return done, err
+		return &cli.UsageError{Message: "--as must be one or each, and a bundle holds one change", Hint: "--as one"}
 	}
 	if f.pr < 0 || f.prDiff && f.pr == 0 {
-		return done, &cli.UsageError{Message: "no pull request was named", Hint: "--pr N"}
+		return &cli.UsageError{Message: "no pull request was named", Hint: "--pr N"}
 	}
+	_, err := (&session.TargetFlags{To: string(f.to)}).Options(false)
+	return err
+}
+
+func reviewChange(ctx context.Context, s *session.Session, f ReviewFlags) (console.Outcome, error) {
 	if f.pr > 0 || f.suggestion != "" {
-		c.ShareLedger()
-	}
-	s, err := session.OpenAs(c, session.Opening{HandsOver: f.bundleOut != ""})
-	if err != nil {
-		return done, err
+		if err := s.WorkShared(); err != nil {
+			return console.Outcome{}, err
+		}
 	}
 	if f.again != "" {
 		return reviewAgain(ctx, s, f)
@@ -272,7 +280,7 @@ func reviewChange(ctx context.Context, c *console.Console, f ReviewFlags) (done 
 		if err == nil {
 			return showReviewed(ctx, s, f, proposed)
 		}
-		if f.as = askSeveral(c, err, f, f.pr == 0 && f.trace == ""); f.as == "" {
+		if f.as = askSeveral(s.Console, err, f, f.pr == 0 && f.trace == ""); f.as == "" {
 			return console.About(proposed.ID), err
 		}
 	}

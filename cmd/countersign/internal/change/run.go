@@ -46,8 +46,12 @@ failure of one does not stop the others, and the exit code is that of the worst.
   countersign run --all --since 7d`,
 		Args: cli.UpToOne,
 		RunE: a.Does(func(cmd *cobra.Command, args []string) (done console.Outcome, err error) {
-			if args, err = takeFile(cmd.Context(), a, &f, args); err != nil {
-				return done, err
+			var s *session.Session
+			if !all.all {
+				if s, err = session.Open(a); err != nil {
+					return done, err
+				}
+				args = takeFile(cmd.Context(), s, &f, args)
 			}
 			file, err := f.patchOf(args)
 			if err != nil {
@@ -75,9 +79,14 @@ failure of one does not stop the others, and the exit code is that of the worst.
 				return done, runAll(cmd.Context(), a, all, c, o)
 			}
 			if f.suggestion != "" {
-				a.ShareLedger()
+				err = s.WorkShared()
 			}
-			s, err := c.Open(cmd.Context(), a, args, file)
+			if err == nil {
+				err = c.Apply(s)
+			}
+			if err == nil {
+				s, err = s.Give(cmd.Context(), args, file)
+			}
 			if err != nil {
 				return done, err
 			}
@@ -104,7 +113,7 @@ func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.Appl
 	}
 	id := ""
 	if opens {
-		if s, id, err = openPull(ctx, s.Console, f, args); err != nil {
+		if s, id, err = openPull(ctx, s, f, args); err != nil {
 			return console.About(id), err
 		}
 		f, args = ReviewFlags{}, []string{id}

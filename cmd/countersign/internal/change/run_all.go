@@ -62,13 +62,9 @@ func runAll(ctx context.Context, a *console.Console, f allFlags, c session.Check
 	if err != nil {
 		return err
 	}
-	if f.pr > 0 {
-		a.ShareLedger()
-	}
-	w, err := session.OpenWhole(ctx, a)
+	w, err := session.OpenWhole(ctx, a, f.pr > 0)
 	if err == nil && !a.Flags.Push && !a.Flags.NoPush && len(pull.Numbers(w.Open)) > 0 { // others look at these
-		a.ShareLedger()
-		w, err = session.OpenWhole(ctx, a)
+		w, err = session.OpenWhole(ctx, a, true)
 	}
 	if err == nil {
 		err = c.Apply(w.S)

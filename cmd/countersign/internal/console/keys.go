@@ -12,10 +12,6 @@ const DefaultRemote = "origin"
 // InCI reports whether no person waits.
 func (c *Console) InCI() bool { return c.Getenv("CI") == "true" || c.Getenv("CI") == "1" }
 
-// ShareLedger works on the remote's ledger unless that was declined: what is for
-// a pull request is for everybody who looks at it.
-func (c *Console) ShareLedger() { c.Flags.Push = !c.Flags.NoPush }
-
 // Signer returns what signs the ledger's commits, nil if nothing does. The key
 // is in a file, or itself in the environment.
 func (c *Console) Signer() (func([]byte) (string, error), error) {

@@ -112,10 +112,10 @@ Without a terminal nobody is asked, and the transaction must be named as for app
 
 // signFor signs a decision on what a pull request's transaction proposes.
 func signFor(ctx context.Context, c *console.Console, number int, args []string, ruling pipeline.Ruling, f signFlags, post bool) (done console.Outcome, err error) {
-	if number > 0 {
-		c.ShareLedger()
-	}
 	s, err := session.Open(c)
+	if err == nil && number > 0 {
+		err = s.WorkShared()
+	}
 	if err != nil {
 		return done, err
 	}

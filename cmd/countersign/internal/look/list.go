@@ -333,7 +333,7 @@ func (f matrixFlags) check() error {
 }
 
 func listMatrix(ctx context.Context, c *console.Console, f matrixFlags) (console.Outcome, error) {
-	w, err := session.OpenWhole(ctx, c)
+	w, err := session.OpenWhole(ctx, c, false)
 	if err != nil {
 		return console.Outcome{}, err
 	}

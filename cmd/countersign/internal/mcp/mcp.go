@@ -29,9 +29,9 @@ import (
 type Program interface {
 	// Fresh is a run of its own for one call, which knows no secret of another's.
 	Fresh() Program
-	// Open opens the repository and its ledger. A shared one is the remote's, unless the
-	// person declined that.
-	Open(shared bool) (Stages, error)
+	// Open opens the repository and its ledger, and Share in its place the remote's, unless the person declined that.
+	Open() (Stages, error)
+	Share() (Stages, error)
 	// Close gives back what Open took, and keeps the ledger's last tip seen, for --tip-file.
 	Close() error
 	// Root is the working tree's absolute path with slashes, "" of a bare repository.
@@ -104,7 +104,7 @@ const instructions = `countersign puts the exact bytes of a change before a pers
 // anybody is served.
 func newService(p Program, version string) (*service, error) {
 	first := p.Fresh()
-	_, err := first.Open(false)
+	_, err := first.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *service) do(ctx context.Context, places chan struct{}, work func(c *cal
 		err = errors.Join(err, c.Close())
 		<-places
 	}()
-	if c.Stages, err = c.Open(false); err != nil {
+	if c.Stages, err = c.Open(); err != nil {
 		return c, nil, err
 	}
 	doc, err := work(c, ctx)
@@ -171,7 +171,7 @@ func (s *service) do(ctx context.Context, places chan struct{}, work func(c *cal
 // share has the call work on the remote's ledger: what is for a pull request is for
 // everybody who looks at it.
 func (c *call) share() error {
-	stages, err := c.Open(true)
+	stages, err := c.Share()
 	if err == nil {
 		c.Stages, c.shared = stages, true
 	}

@@ -20,10 +20,10 @@ type program struct {
 	closed *int
 }
 
-func (p program) Fresh() Program            { return p }
-func (p program) Open(bool) (Stages, error) { return nil, nil }
-func (p program) Close() error              { *p.closed++; return nil }
-func (p program) Warn(err error)            { *p.warned = append(*p.warned, secret.Default().Text(err.Error())) }
+func (p program) Fresh() Program        { return p }
+func (p program) Open() (Stages, error) { return nil, nil }
+func (p program) Close() error          { *p.closed++; return nil }
+func (p program) Warn(err error)        { *p.warned = append(*p.warned, secret.Default().Text(err.Error())) }
 
 func (p program) Redacted(doc any) (json.RawMessage, error) {
 	raw, err := canon.Marshal(doc)

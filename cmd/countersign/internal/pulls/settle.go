@@ -93,8 +93,10 @@ func openSettler(ctx context.Context, c *console.Console, f settleFlags, args []
 	if err != nil {
 		return w, err
 	}
-	c.ShareLedger()
 	if w.Session, err = session.Open(c); err == nil {
+		err = w.WorkShared()
+	}
+	if err == nil {
 		err = f.checks.Apply(w.Session)
 	}
 	if err == nil && w.Client == nil {
@@ -171,8 +173,7 @@ func settleAll(ctx context.Context, c *console.Console, f settleFlags, args []st
 	if f.pr != 0 || f.bundle != "" || len(args) > 0 {
 		return console.Outcome{}, &cli.UsageError{Message: "--all stands alone", Hint: "leave out --pr, --bundle and the transaction"}
 	}
-	c.ShareLedger()
-	w, err := session.OpenWhole(ctx, c)
+	w, err := session.OpenWhole(ctx, c, true)
 	if err != nil {
 		return console.Outcome{}, err
 	}

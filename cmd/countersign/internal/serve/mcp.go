@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -146,8 +145,13 @@ func (p *proposing) Fresh() mcp.Program {
 	return &proposing{next}
 }
 
-func (p *proposing) Open(shared bool) (mcp.Stages, error) {
-	err := errors.Join(p.Close(), p.open(shared))
+func (p *proposing) Open() (mcp.Stages, error) {
+	err := p.open()
+	return stages{p.Runner}, err
+}
+
+func (p *proposing) Share() (mcp.Stages, error) {
+	err := p.WorkShared()
 	return stages{p.Runner}, err
 }
 

@@ -24,9 +24,9 @@ func fresh(c *console.Console) *run {
 	return &run{&session.Session{Console: c.Knowing(nil)}}
 }
 
-// open opens the repository and its ledger. One that shares works on the remote's, unless the person declined that.
-func (r *run) open(shares bool) error {
-	s, err := session.OpenAs(r.Console, session.Opening{Shares: shares})
+// open opens the repository and its ledger.
+func (r *run) open() error {
+	s, err := session.Open(r.Console)
 	if err == nil {
 		r.Session = s
 	}

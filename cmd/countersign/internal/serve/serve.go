@@ -90,7 +90,7 @@ type service struct {
 func newService(c *console.Console) (_ *service, err error) {
 	first := &run{&session.Session{Console: c}}
 	defer func() { err = errors.Join(err, first.Close()) }()
-	if err = first.open(false); err != nil {
+	if err = first.open(); err != nil {
 		return nil, err
 	}
 	root, err := first.Repo.Worktree()
@@ -166,7 +166,7 @@ func (c *call) do(notify rpc.Notify, work func() (any, error)) (result any, err 
 		defer c.tip.Unlock()
 		err = errors.Join(err, c.Close())
 	}()
-	if err = c.open(false); err != nil {
+	if err = c.open(); err != nil {
 		return nil, err
 	}
 	c.Runner.Store = &tellingStore{c.Runner.Store, c.told, func(event json.RawMessage) error {

@@ -125,38 +125,43 @@ type whole struct {
 	Damaged []*ledger.CorruptError // which keep nobody from the others
 }
 
-// OpenWhole opens it. The remote's ledger is first brought whole into a clone that
-// has none, where that one is meant: what is open is in every part of it, and to
-// ask for each transaction by itself takes a request for each.
-func OpenWhole(ctx context.Context, c *console.Console) (w whole, err error) {
-	first, err := OpenRepo(c)
+// OpenWhole opens it; shares is for the remote's ledger, unless that was declined. The remote's ledger is first brought whole
+// into a clone that has none, where that one is meant: what is open is in every part of it, and to ask for each transaction by
+// itself takes a request for each.
+func OpenWhole(ctx context.Context, c *console.Console, shares bool) (w whole, err error) {
+	c.Flags.Push = c.Flags.Push || shares && !c.Flags.NoPush
+	s, err := OpenLocal(c)
 	if err != nil {
 		return w, err
 	}
-	shared, err := first.shares()
+	shared, err := s.shares()
+	if err == nil && shared {
+		err = s.bringWhole(ctx)
+	}
+	if err == nil {
+		err = s.openStore()
+	}
+	if err == nil {
+		err = s.openRunner()
+	}
 	if err != nil {
 		return w, err
 	}
-	var o Opening
-	if shared {
-		tip, err := first.Repo.Ref(ctx, c.Flags.LedgerRef)
-		if err != nil {
-			return w, err
-		}
-		if tip == "" {
-			remote, err := OpenShared(c)
-			if err != nil {
-				return w, err
-			}
-			if _, err := remote.Shared.Sync(ctx, false, nil); err != nil {
-				return w, err
-			}
-			o.helpers = remote.helpers
-		}
-	}
-	if w.S, err = OpenAs(c, o); err != nil {
-		return w, err
-	}
-	w.Open, w.Damaged, err = w.S.Runner.Open(ctx)
+	w.S = s
+	w.Open, w.Damaged, err = s.Runner.Open(ctx)
 	return w, err
+}
+
+// bringWhole brings the remote's ledger into a clone that has none.
+func (s *Session) bringWhole(ctx context.Context) error {
+	tip, err := s.Repo.Ref(ctx, s.Flags.LedgerRef)
+	if err != nil || tip != "" {
+		return err
+	}
+	s.helpers = !console.InWorkflow(s.Getenv)
+	if err := s.share(); err != nil {
+		return err
+	}
+	_, err = s.Shared.Sync(ctx, false, nil)
+	return err
 }

@@ -39,12 +39,12 @@ func (s *Session) Opened() (rememberedStore, error) {
 	if s.Store != nil {
 		return s.Store, nil
 	}
-	err := s.openStore(false)
+	err := s.openStore()
 	return s.Store, err
 }
 
 // openStore opens the ledger that the flags mean: the clone's own, or the remote's.
-func (s *Session) openStore(handsOver bool) error {
+func (s *Session) openStore() error {
 	s.Store, s.Seen = s.Local, s.Local.Seen
 	shared, err := s.shares()
 	if err != nil || !shared {
@@ -53,7 +53,7 @@ func (s *Session) openStore(handsOver bool) error {
 	if err := s.share(); err != nil {
 		return err
 	}
-	if handsOver && s.Elsewhere {
+	if s.opening.HandsOver && s.Elsewhere {
 		s.Shared = nil
 		return nil
 	}

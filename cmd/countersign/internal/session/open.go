@@ -33,6 +33,7 @@ type Session struct {
 	Client ForgeClient      // nil where there is no token
 	Runner *pipeline.Runner
 
+	opening   Opening
 	Elsewhere bool          // whether the remote's ledger is kept in another repository
 	helpers   bool          // whether Git's credential helpers may be asked
 	Seen      func() string // the ledger's last tip that held, nil before any did
@@ -40,9 +41,7 @@ type Session struct {
 
 // An Opening says how a session differs from the usual one.
 type Opening struct {
-	Shares    bool // the remote's ledger is worked on unless that was declined: what is for a pull request is for everybody who looks at it
 	HandsOver bool // only a bundle is written, in a job that cannot reach the ledger where that is in another repository
-	helpers   bool // Git's credential helpers may be asked
 }
 
 // OpenRepo opens the repository that -C names, and nothing of it. Where flags are not given, Git's
@@ -105,22 +104,30 @@ func OpenShared(c *console.Console) (*Session, error) {
 // Open opens all that it takes to work on transactions.
 func Open(c *console.Console) (*Session, error) { return OpenAs(c, Opening{}) }
 
+// OpenAs is Open for a session that differs from the usual one.
 func OpenAs(c *console.Console, o Opening) (*Session, error) {
-	c.Flags.Push = c.Flags.Push || o.Shares && !c.Flags.NoPush // a hint is about the remote's ledger as well
 	s, err := OpenLocal(c)
+	if err == nil {
+		s.opening = o
+		err = s.openStore()
+	}
+	if err == nil {
+		err = s.openRunner()
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.helpers = o.helpers
-	if err := s.openStore(o.HandsOver); err != nil {
-		return nil, err
+	return s, nil
+}
+
+// openRunner opens the forge, and what works on transactions.
+func (s *Session) openRunner() (err error) {
+	c, repo, settings, clock := s.Console, s.Repo, s.Repo.Config, &rest.Clock{Now: s.Now}
+	if err := readSecretRules(c, repo); err != nil {
+		return err
 	}
-	if err := readSecretRules(c, s.Repo); err != nil {
-		return nil, err
-	}
-	repo, settings, clock := s.Repo, s.Repo.Config, &rest.Clock{Now: c.Now}
 	if s.Client, err = forgeBy(c, settings, clock); err != nil {
-		return nil, err
+		return err
 	}
 	pulls := &pullCode{s: s, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	login := cmp.Or(c.Getenv("USER"), c.Getenv("LOGNAME"), c.Getenv("USERNAME"), "unknown")
@@ -137,7 +144,7 @@ func OpenAs(c *console.Console, o Opening) (*Session, error) {
 		r.Decider = r.Actor
 	}
 	if r.Asked, err = startedBy(c.Getenv); err != nil {
-		return nil, err
+		return err
 	}
 	if s.Client != nil { // there is a token to read pull requests with
 		r.Forge = trustedForge(c, s.Client)
@@ -150,7 +157,23 @@ func OpenAs(c *console.Console, o Opening) (*Session, error) {
 		c.Say("repository %s, HEAD %s, ledger %s, acting as %s", repo.Dir(), cmp.Or(head, fmt.Sprint(err)), c.Flags.LedgerRef, r.Actor.Login)
 	}
 	s.Runner = r
-	return s, openWorktree(r, repo, settings)
+	return openWorktree(r, repo, settings)
+}
+
+// WorkShared has the session work on the remote's ledger from now on, unless that was declined: what is for a pull request
+// is for everybody who looks at it.
+func (s *Session) WorkShared() error {
+	if s.Flags.NoPush {
+		return nil
+	}
+	s.Flags.Push = true // a hint is about the remote's ledger as well
+	if s.Shared != nil {
+		return nil
+	}
+	err := s.openStore()
+	r := *s.Runner
+	r.Store, s.Runner = s.Store, &r
+	return err
 }
 
 // With is the session with another Runner, which has learnt something or was given it.
