@@ -70,7 +70,7 @@ func literals(t *testing.T) (all, hints map[string]string) {
 						switch of.Name {
 						case "note", "fails":
 							note(hints, n.Args[0])
-						case "unopened", "anewRefused":
+						case "unopened", "anewRefused", "unplaced":
 							note(hints, n.Args[2])
 						}
 					}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/batch"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/redact"
@@ -126,18 +127,8 @@ func (all *advancing) outcome() error {
 		}
 	}
 	code := console.CodeOf(worst)
-	return &cli.ExitError{Code: code, Err: &manyError{fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", "))}}
+	return &cli.ExitError{Code: code, Err: fault.Fail(fmt.Sprintf("of %s: %s", report.Counted(len(all.rows), "transaction"), strings.Join(parts, ", ")), "countersign list")}
 }
-
-// A manyError sums up what has a line of its own each.
-type manyError struct{ sum string }
-
-func (e *manyError) Error() string { return e.sum }
-
-// ExitCode is what the program then ends with.
-func (*manyError) ExitCode() int { return cli.ExitFailed }
-
-func (*manyError) Hint() string { return "countersign list" }
 
 // advancing is a run of many transactions, and what became of each.
 type advancing struct {

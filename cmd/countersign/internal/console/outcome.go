@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
@@ -69,7 +68,7 @@ var exitCodes = []struct {
 	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
 	{cli.ExitIO, []func(error) bool{ // whatever they wrap
 		is(fault.Away),
-		As[*rest.Error], As[*conversation.ReadingError], As[*gitstore.PushError], As[*scaffold.TagsError],
+		As[*rest.Error], As[*conversation.ReadingError], As[*gitstore.PushError],
 		As[*sigstore.FailedError],
 	}},
 	{cli.ExitFailed, []func(error) bool{
@@ -80,7 +79,7 @@ var exitCodes = []struct {
 	}},
 	{cli.ExitRefused, []func(error) bool{
 		is(fault.Refused),
-		As[*pull.ClosedError], As[*scaffold.RefusedError], As[*sigstore.MissingError], As[*attest.UnsettledError],
+		As[*pull.ClosedError], As[*sigstore.MissingError], As[*attest.UnsettledError],
 		As[*pipeline.GateOnlyError], As[*pipeline.SupersededError], As[*pipeline.LimitError],
 		As[*pipeline.ChangedError],
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -243,7 +244,10 @@ func (d audited) err(ledgerRef string) error {
 	case !d.OK:
 		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not verify: %s", ledgerRef, report.Counted(d.Count, "finding"))}
 	case d.Branch != nil && len(d.Branch.Unexplained) > 0:
-		return &BranchError{d.Branch.Name, len(d.Branch.Unexplained), d.Branch.Unexplained[0].Commit}
+		return &fault.Error{
+			Kind: fault.Failed, Message: fmt.Sprintf("%s has %s that nothing accounts for", d.Branch.Name, report.Counted(len(d.Branch.Unexplained), "commit")),
+			Try: "countersign audit --commit " + d.Branch.Unexplained[0].Commit, Cause: ErrBranch,
+		}
 	case !d.Pages.OK && (d.Online == nil || d.Online.Bad() == 0):
 		return cli.PagesDiffer(ledgerRef, report.Counted(d.Pages.Count, "finding"))
 	}
@@ -294,17 +298,10 @@ func RunAudit(ctx context.Context, s *session.Session, h *gitstore.History, o ve
 	return verdict.Of(h.History, o)
 }
 
-// An UnexplainedError is a commit that nothing accounts for.
-type UnexplainedError struct{ Commit, Reason string }
-
-func (e *UnexplainedError) Error() string {
-	return fmt.Sprintf("nothing accounts for commit %s: %s", e.Commit, e.Reason)
+// Unexplained is the error of a commit that nothing accounts for.
+func Unexplained(commit, reason string) error {
+	return fault.Fail(fmt.Sprintf("nothing accounts for commit %s: %s", commit, reason), "countersign sync")
 }
-
-// ExitCode is what the program then ends with.
-func (*UnexplainedError) ExitCode() int { return cli.ExitFailed }
-
-func (*UnexplainedError) Hint() string { return "countersign sync" }
 
 // auditCommit says what accounts for one change to the code.
 func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
@@ -342,7 +339,7 @@ func auditCommit(ctx context.Context, s *session.Session, f AuditFlags) error {
 	if err := s.Result(e, report.Explanation(e)); err != nil || e.Explained {
 		return err
 	}
-	return &UnexplainedError{e.Commit, e.Reason}
+	return Unexplained(e.Commit, e.Reason)
 }
 
 // commitRange reads "C", which stands for the commit before it and C, or "A..B".

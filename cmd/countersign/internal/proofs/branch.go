@@ -3,12 +3,10 @@ package proofs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
@@ -40,21 +38,8 @@ func (d audited) text(ref string, first, signatures bool, s report.Style) string
 	return text
 }
 
-// A BranchError is a branch with commits that nothing accounts for.
-type BranchError struct {
-	branch string
-	n      int
-	first  string // of the commits
-}
-
-func (e *BranchError) Error() string {
-	return fmt.Sprintf("%s has %s that nothing accounts for", e.branch, report.Counted(e.n, "commit"))
-}
-
-// ExitCode is what the program then ends with.
-func (*BranchError) ExitCode() int { return cli.ExitFailed }
-
-func (e *BranchError) Hint() string { return "countersign audit --commit " + e.first }
+// ErrBranch is the cause of the error of a branch with commits that nothing accounts for.
+var ErrBranch = errors.New("nothing accounts for commits of the branch")
 
 // explainBranch says of each commit of a branch what accounts for it, by the ledger's tip:
 // all that was judged, and what of it is listed. The audit read the ledger through the clock.

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -76,23 +77,6 @@ error; 3, that something cannot be read or written.`,
 	return cmd
 }
 
-// An evidenceError is a report with exceptions. Unread is of how many repositories nothing can be
-// told.
-type evidenceError struct{ rows, unread int }
-
-func (e *evidenceError) Error() string {
-	text := report.Counted(e.rows, "exception") + " in the report"
-	if e.unread > 0 {
-		text += fmt.Sprintf("; of %s it cannot be told what changed", ledger.Plural(e.unread, "repository", "repositories"))
-	}
-	return text
-}
-
-// ExitCode is what the program then ends with.
-func (*evidenceError) ExitCode() int { return cli.ExitFailed }
-
-func (*evidenceError) Hint() string { return "docs/evidence.md says what each reason means" }
-
 func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) error {
 	if f.from == "" && f.to == "" { // the month before
 		first := c.Now().UTC()
@@ -141,14 +125,18 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 	if err := c.Result(made, workpaper.Text(made)); err != nil || made.OK {
 		return err
 	}
-	failed := &evidenceError{}
+	rows, unread := 0, 0
 	for _, repo := range made.Repositories {
-		failed.rows += repo.Exceptions
+		rows += repo.Exceptions
 		if !repo.Read {
-			failed.unread++
+			unread++
 		}
 	}
-	return failed
+	text := report.Counted(rows, "exception") + " in the report"
+	if unread > 0 {
+		text += fmt.Sprintf("; of %s it cannot be told what changed", ledger.Plural(unread, "repository", "repositories"))
+	}
+	return fault.Fail(text, "docs/evidence.md says what each reason means")
 }
 
 // cleanEvidence takes secrets out of all of a report, before any form is made of it.

@@ -130,13 +130,6 @@ type collector struct {
 	mu          sync.Mutex // for what of app is not for several goroutines
 }
 
-// elsewhereError is a ledger that the Policy keeps in another repository.
-type elsewhereError struct{ repository string }
-
-func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("its ledger is kept in %+q, which is not followed here: run evidence in a clone of it after countersign sync", e.repository)
-}
-
 func (c *collector) part(ctx context.Context, l evidence.Listed) evidence.Part {
 	about := evidence.Repository{Name: l.Name, Branch: cmp.Or(l.Branch, "HEAD"), LedgerRef: c.app.Flags.LedgerRef}
 	part, err := c.collect(ctx, l, about.Branch)
@@ -194,7 +187,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 		return part, err
 	}
 	if rules.Ledger.Repository != "" {
-		return part, &elsewhereError{rules.Ledger.Repository}
+		return part, fmt.Errorf("its ledger is kept in %+q, which is not followed here: run evidence in a clone of it after countersign sync", rules.Ledger.Repository)
 	}
 	ledgerRef := c.app.Flags.LedgerRef
 	if _, err := fetch(ledgerRef, ledgerRef); err != nil {

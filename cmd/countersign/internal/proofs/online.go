@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -133,36 +134,18 @@ func compareLedger(ctx context.Context, s *session.Session, tip string, f *onlin
 	return nil
 }
 
-// An onlineError is of a forge that tells something else than the record, or not enough.
-type onlineError struct{ online.Result }
-
-func (e *onlineError) Error() string {
-	if n := e.Bad(); n > 0 {
-		return "the forge contradicts the record in " + report.Counted(n, "finding")
-	}
-	return fmt.Sprintf("the forge does not tell all: %d unknown, %d not asked yet", e.Counts[online.Unknown], e.Remaining)
-}
-
-// ExitCode is what the program then ends with.
-func (*onlineError) ExitCode() int { return cli.ExitFailed }
-
-func (e *onlineError) Hint() string {
-	switch {
-	case e.Bad() > 0:
-		return "find out who changed it: docs/online.md says what each finding means"
-	case e.Remaining > 0:
-		return "countersign audit --online"
-	}
-	return "docs/online.md says what is unknown when"
-}
-
 // onlineVerdict is nil where the forge tells all that is recorded.
 func onlineVerdict(r *online.Result) error {
 	switch {
 	case r == nil || r.Bad() == 0 && r.Open() == 0:
 		return nil
 	case r.Bad() > 0:
-		return &onlineError{*r}
+		return fault.Fail("the forge contradicts the record in "+report.Counted(r.Bad(), "finding"), "find out who changed it: docs/online.md says what each finding means")
 	}
-	return &cli.ExitError{Code: cli.ExitPending, Err: &onlineError{*r}}
+	text := fmt.Sprintf("the forge does not tell all: %d unknown, %d not asked yet", r.Counts[online.Unknown], r.Remaining)
+	err := fault.Fail(text, "docs/online.md says what is unknown when")
+	if r.Remaining > 0 {
+		err = fault.Fail(text, "countersign audit --online")
+	}
+	return &cli.ExitError{Code: cli.ExitPending, Err: err}
 }

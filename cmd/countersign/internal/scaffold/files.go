@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -415,11 +416,11 @@ func (f Planned) replace(root *os.Root) error {
 		}
 		now, err := readRegular(root.FS(), f.Path) // somebody may have worked on it while the change was shown
 		if absent := errors.Is(err, fs.ErrNotExist); absent != (f.Have == nil) || !absent && (err != nil || !bytes.Equal(now, f.Have)) {
-			return &RefusedError{f.Path + ": it was changed meanwhile, and is left as it is", "look at it, and run init again"}
+			return fault.Refuse(f.Path+": it was changed meanwhile, and is left as it is", "look at it, and run init again")
 		}
 		return nil
 	})
-	if err == nil || errors.As(err, new(*RefusedError)) {
+	if err == nil || errors.Is(err, fault.Refused) {
 		return err
 	}
 	return fileError(f.Path, err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
@@ -59,7 +60,7 @@ func PlanMCP(tree fs.FS) ([]Planned, error) {
 		}
 		want, state, err := f.join(have)
 		if err != nil {
-			return nil, &RefusedError{fmt.Sprintf("%s: %v: nothing was written", f.path, err), "mend that file, or move it away"}
+			return nil, fault.Refuse(fmt.Sprintf("%s: %v: nothing was written", f.path, err), "mend that file, or move it away")
 		}
 		files = append(files, Planned{File: File{Path: f.path}, State: state, Have: have, Want: want})
 	}
@@ -69,7 +70,7 @@ func PlanMCP(tree fs.FS) ([]Planned, error) {
 // Consent is an error if files of the owner's would be changed, and nobody is there to be asked.
 func Consent(files []Planned) error {
 	if changed := inStates(files, Joined, Differs); changed != "" {
-		return &RefusedError{"nothing was written: these are yours, and nobody is here to be asked: " + changed, "countersign init --mcp --dry-run"}
+		return fault.Refuse("nothing was written: these are yours, and nobody is here to be asked: "+changed, "countersign init --mcp --dry-run")
 	}
 	return nil
 }

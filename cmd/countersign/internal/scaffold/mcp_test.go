@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
@@ -163,7 +164,7 @@ func TestWriteChangedMeanwhile(t *testing.T) {
 			check(t, err)
 			check(t, change(root))
 			before, _ := root.ReadFile(AgentsFile)
-			if err := Write(root, files); !errors.As(err, new(*RefusedError)) {
+			if err := Write(root, files); !errors.Is(err, fault.Refused) {
 				t.Errorf("%v", err)
 			}
 			if after, _ := root.ReadFile(AgentsFile); string(after) != string(before) {
@@ -207,7 +208,7 @@ func TestWriteWhole(t *testing.T) {
 	files, err = PlanMCP(root.FS())
 	check(t, err)
 	check(t, root.WriteFile(AgentsFile, []byte("mine"), 0o644))
-	if err := Write(root, files); !errors.As(err, new(*RefusedError)) {
+	if err := Write(root, files); !errors.Is(err, fault.Refused) {
 		t.Errorf("%v", err)
 	}
 	if got, _ := root.ReadFile(AgentsFile); string(got) != "mine" {

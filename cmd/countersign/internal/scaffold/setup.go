@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -31,22 +32,10 @@ type Setup struct {
 	Say                func(format string, args ...any)
 }
 
-// A RefusedError is what init does not do, and what does it.
-type RefusedError struct{ Message, Try string }
-
-func (e *RefusedError) Error() string { return e.Message }
-func (e *RefusedError) Hint() string  { return e.Try }
-
-// A TagsError is that a server did not say what releases there are.
-type TagsError struct{ Err error }
-
-func (e *TagsError) Error() string { return e.Err.Error() }
-func (*TagsError) Hint() string {
-	return "name the commit yourself: --uses OWNER/countersign@COMMIT, with its 40 digits"
+// NoTags is the error of a server that did not say what releases there are.
+func NoTags(err error) error {
+	return &fault.Error{Kind: fault.Away, Message: err.Error(), Try: "name the commit yourself: --uses OWNER/countersign@COMMIT, with its 40 digits", Cause: err}
 }
-
-// Unwrap returns the cause.
-func (e *TagsError) Unwrap() error { return e.Err }
 
 // Plan finds out what the files are to say: as the flags and the person have it, else as
 // the present ones do.
@@ -94,13 +83,13 @@ func (s *Setup) nameLedger(files []Planned) error {
 	}
 	if name := s.LedgerRepository; name != "" && name != s.Answers.LedgerRepository {
 		if files[0].State == Theirs {
-			return &RefusedError{policy.Path + " is yours: init does not write over it", "put this line into it: ledger: {repository: " + name + "}"}
+			return fault.Refuse(policy.Path+" is yours: init does not write over it", "put this line into it: ledger: {repository: "+name+"}")
 		}
 		s.Answers.LedgerRepository = name
 	}
 	site := slices.ContainsFunc(files, func(f Planned) bool { return f.Path == PagesWorkflow })
 	if s.Answers.LedgerRepository != "" && site && s.Redact == "" {
-		return &RefusedError{"the ledger is in " + s.Answers.LedgerRepository + ", so that not everybody may read it, and pages are for everybody who may see the site", "countersign init --pages --redact"}
+		return fault.Refuse("the ledger is in "+s.Answers.LedgerRepository+", so that not everybody may read it, and pages are for everybody who may see the site", "countersign init --pages --redact")
 	}
 	return nil
 }
@@ -119,13 +108,13 @@ func (s Setup) refuseAttest(files []Planned) error {
 	if why == "" {
 		return nil
 	}
-	return &RefusedError{why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there"}
+	return fault.Refuse(why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there")
 }
 
 // unforced is an error if files that somebody changed would be written over without --force.
 func (s Setup) unforced(files []Planned) error {
 	if changed := inStates(files, Differs); changed != "" && !s.Force {
-		return &RefusedError{"nothing was written: these are not as init writes them: " + changed, "countersign init --force"}
+		return fault.Refuse("nothing was written: these are not as init writes them: "+changed, "countersign init --force")
 	}
 	return nil
 }
@@ -138,7 +127,7 @@ func (s Setup) release(ctx context.Context, repository, tag string) (string, err
 	}
 	pin, err := Released(repository, tag, tags)
 	if err != nil {
-		return "", &RefusedError{err.Error(), "--uses OWNER/countersign@COMMIT names the 40 digits of a commit"}
+		return "", fault.Refuse(err.Error(), "--uses OWNER/countersign@COMMIT names the 40 digits of a commit")
 	}
 	return pin.String(), nil
 }
@@ -146,16 +135,16 @@ func (s Setup) release(ctx context.Context, repository, tag string) (string, err
 // interview asks what the Policy is to say. What is no answer is asked again.
 func (s *Setup) interview(there Planned) error {
 	if there.State == Theirs {
-		return &RefusedError{policy.Path + " is yours: init does not write over it", "change it in an editor: init does that for no file of yours"}
+		return fault.Refuse(policy.Path+" is yours: init does not write over it", "change it in an editor: init does that for no file of yours")
 	}
 	if s.Ask == nil {
-		return &RefusedError{"--interactive asks questions, and there is no terminal to ask them in", "countersign init"}
+		return fault.Refuse("--interactive asks questions, and there is no terminal to ask them in", "countersign init")
 	}
 	for _, q := range Questions(&s.Settings) {
 		for taken := false; !taken; {
 			typed, err := s.Ask(q.Ask())
 			if err != nil {
-				return &RefusedError{"not all questions were answered, so nothing was written", ""}
+				return fault.Refuse("not all questions were answered, so nothing was written", "")
 			}
 			taken = q.Answer(typed)
 		}
@@ -353,12 +342,12 @@ func (p *Pull) Tree(ctx context.Context) (_ fs.FS, err error) {
 		return nil, err
 	}
 	if p.parent = cmp.Or(p.before, base); p.parent == "" {
-		return nil, &RefusedError{"the default branch has no commit", "git push origin HEAD"}
+		return nil, fault.Refuse("the default branch has no commit", "git push origin HEAD")
 	}
 	if why, err := p.taken(ctx, base); err != nil {
 		return nil, err
 	} else if why != "" {
-		return nil, &RefusedError{"the branch " + Branch + " " + why, "merge or delete that branch, then run it again"}
+		return nil, fault.Refuse("the branch "+Branch+" "+why, "merge or delete that branch, then run it again")
 	}
 	return p.Repo.Tree(ctx, p.parent)
 }
@@ -415,7 +404,7 @@ const pullTitle = "Have patches countersigned"
 // was not done before. The working tree and the index are left alone.
 func (p *Pull) Write(ctx context.Context, files []Planned, s Settings) (int, error) {
 	if s.Uses == Placeholder {
-		return 0, &RefusedError{"the workflows would name " + Placeholder + ", which runs nothing", "countersign init --pr --uses OWNER/countersign"}
+		return 0, fault.Refuse("the workflows would name "+Placeholder+", which runs nothing", "countersign init --pr --uses OWNER/countersign")
 	}
 	made := changes(files)
 	if p.before == "" && len(made) == 0 {

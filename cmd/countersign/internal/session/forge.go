@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
@@ -138,16 +139,10 @@ func IsHub(address string) bool {
 	return hosts[host] == console.ForgeGitHub || strings.HasSuffix(host, ".ghe.com")
 }
 
-// A GuessError is one of a server that was taken for GitHub Enterprise Server, as it does not say what it is.
-type GuessError struct{ Err error }
-
-func (e *GuessError) Error() string { return e.Err.Error() }
-
-func (*GuessError) Hint() string {
-	return "say what the server is, if it is another: --forge gitea, forgejo or github"
+// Guessed is an error of a server that was taken for GitHub Enterprise Server, as it does not say what it is.
+func Guessed(err error) error {
+	return &fault.Error{Message: err.Error(), Try: "say what the server is, if it is another: --forge gitea, forgejo or github", Cause: err}
 }
-
-func (e *GuessError) Unwrap() error { return e.Err }
 
 // Links are where people see the repository.
 func (s *Session) Links() forge.Links { return s.LinksOf(s.Repo.Config.RemoteURL(s.Flags.Remote)) }

@@ -8,33 +8,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// A placeError is a shared ledger of which it is not known where it is kept: nothing is
+// unplaced is the error of a shared ledger of which it is not known where it is kept: nothing is
 // read or written then.
-type placeError struct {
-	Remote string
-	Err    error
-	Try    string
+func unplaced(remote string, err error, try string) error {
+	return &fault.Error{Kind: fault.Away, Message: fmt.Sprintf("finding out where the ledger of %s is kept: %v", remote, err), Try: try, Cause: err}
 }
-
-func (e *placeError) Error() string {
-	return fmt.Sprintf("finding out where the ledger of %s is kept: %v", e.Remote, e.Err)
-}
-
-// ExitCode is what the program then ends with.
-func (*placeError) ExitCode() int { return cli.ExitIO }
-
-func (e *placeError) Hint() string { return e.Try }
-
-func (e *placeError) Unwrap() error { return e.Err }
 
 // Place is where the remote's ledger is kept: in the remote itself, or in the repository
 // that the Policy of its default branch names (docs/ledger.md, "A ledger in another
@@ -56,17 +43,13 @@ func (s *Session) Place(ctx context.Context) (place gitstore.Place, err error) {
 	}
 	there, err := wire.Sibling(address, p.Ledger.Repository)
 	if err != nil {
-		return gitstore.Place{}, &placeError{
-			Remote: remote.String(), Err: fmt.Errorf("the Policy names %s, on the server of the remote: %w", p.Ledger.Repository, err),
-			Try: "give the remote an address over https or ssh, with OWNER/NAME at its end",
-		}
+		return gitstore.Place{}, unplaced(remote.String(), fmt.Errorf("the Policy names %s, on the server of the remote: %w", p.Ledger.Repository, err),
+			"give the remote an address over https or ssh, with OWNER/NAME at its end")
 	}
 	name := repositoryName(remote.Remote())
 	if strings.EqualFold(name, p.Ledger.Repository) {
-		return gitstore.Place{}, &placeError{
-			Remote: remote.String(), Err: fmt.Errorf("the Policy names %s, which is the repository itself", p.Ledger.Repository),
-			Try: "leave ledger.repository out of the Policy, or name another repository",
-		}
+		return gitstore.Place{}, unplaced(remote.String(), fmt.Errorf("the Policy names %s, which is the repository itself", p.Ledger.Repository),
+			"leave ledger.repository out of the Policy, or name another repository")
 	}
 	number, err := s.repositoryNumber(ctx, name)
 	if err != nil {
@@ -85,10 +68,8 @@ func (s *Session) defaultPolicy(ctx context.Context, remote *wire.Server) (polic
 		branches, err := remote.Branches(ctx)
 		branches = slices.DeleteFunc(branches, func(ref string) bool { return ref == s.Flags.LedgerRef })
 		if err == nil && len(branches) > 0 {
-			return policy.Policy{}, &placeError{
-				Remote: remote.String(), Err: errors.New("its HEAD names no branch that is there, and so no Policy"),
-				Try: "let the default branch be one that is there",
-			}
+			return policy.Policy{}, unplaced(remote.String(), errors.New("its HEAD names no branch that is there, and so no Policy"),
+				"let the default branch be one that is there")
 		}
 		return policy.Default(), err
 	}
@@ -97,7 +78,7 @@ func (s *Session) defaultPolicy(ctx context.Context, remote *wire.Server) (polic
 	}
 	tree, err := s.Repo.Tree(ctx, commit)
 	if err != nil {
-		return policy.Policy{}, &placeError{Remote: remote.String(), Err: err, Try: ""}
+		return policy.Policy{}, unplaced(remote.String(), err, "")
 	}
 	p, _, err := policy.Read(tree)
 	if err != nil {
@@ -144,21 +125,16 @@ func (s *Session) repositoryNumber(ctx context.Context, name string) (string, er
 			number = s.Repo.Config.RepositoryNumber(s.Flags.Remote)
 		}
 		if number == "" {
-			return "", &placeError{
-				Remote: name, Err: fmt.Errorf("there is no token to ask for the repository's number with (COUNTERSIGN_TOKEN_HOST names its host, if that is not origin's), and no %s", key),
-				Try: "set COUNTERSIGN_TOKEN to a token that may read the repository",
-			}
+			return "", unplaced(name, fmt.Errorf("there is no token to ask for the repository's number with (COUNTERSIGN_TOKEN_HOST names its host, if that is not origin's), and no %s", key),
+				"set COUNTERSIGN_TOKEN to a token that may read the repository")
 		}
 		told = name
 	}
 	if !strings.EqualFold(told, name) {
-		return "", &placeError{
-			Remote: name, Err: fmt.Errorf("the repository that was told of is %+q", told),
-			Try: "the remote has to have the name that the repository has now",
-		}
+		return "", unplaced(name, fmt.Errorf("the repository that was told of is %+q", told), "the remote has to have the name that the repository has now")
 	}
 	if !repositoryNumbers().MatchString(number) {
-		return "", &placeError{Remote: name, Err: fmt.Errorf("%+q is no number of a repository", number), Try: ""}
+		return "", unplaced(name, fmt.Errorf("%+q is no number of a repository", number), "")
 	}
 	return number, nil
 }

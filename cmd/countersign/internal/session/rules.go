@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -54,25 +54,17 @@ func hasPolicy(c *console.Console, branch string) bool {
 	return err == nil && c.Flags.PolicyRef == "" && ref == "refs/remotes/"+console.DefaultRemote+"/"+branch
 }
 
-// A policyRefError is a Policy that cannot be found: nothing else takes its
-// place.
-type policyRefError struct{ ref string }
-
-func (e *policyRefError) Error() string {
-	if !isCodeRef(e.ref) {
-		return fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", report.ShellQuote(e.ref))
+// noPolicyAt is the error of a Policy that cannot be found: nothing else takes its place.
+func noPolicyAt(ref string) error {
+	e := &fault.Error{
+		Kind: fault.Away, Message: fmt.Sprintf("the Policy is read from %s, and there is no such ref", ref), Try: "--policy-ref takes a full name, such as refs/heads/main",
 	}
-	return fmt.Sprintf("the Policy is read from %s, and there is no such ref", e.ref)
-}
-
-// ExitCode is what the program then ends with.
-func (*policyRefError) ExitCode() int { return cli.ExitIO }
-
-func (e *policyRefError) Hint() string {
-	if branch, ok := strings.CutPrefix(e.ref, "refs/remotes/"+console.DefaultRemote+"/"); ok {
-		return fmt.Sprintf("git fetch %s +refs/heads/%s:%s", console.DefaultRemote, report.ShellQuote(branch), report.ShellQuote(e.ref))
+	if !isCodeRef(ref) {
+		e.Message = fmt.Sprintf("the Policy is read from a branch, a tag or a remote's branch by its full name, which %s is not", report.ShellQuote(ref))
+	} else if branch, ok := strings.CutPrefix(ref, "refs/remotes/"+console.DefaultRemote+"/"); ok {
+		e.Try = fmt.Sprintf("git fetch %s +refs/heads/%s:%s", console.DefaultRemote, report.ShellQuote(branch), report.ShellQuote(ref))
 	}
-	return "--policy-ref takes a full name, such as refs/heads/main"
+	return e
 }
 
 // isCodeRef reports whether a name is a full one of a ref that may have a Policy. A ledger has none, and must not
@@ -93,7 +85,7 @@ func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) 
 		return repo.Head(ctx)
 	}
 	if !isCodeRef(ref) {
-		return "", &policyRefError{ref}
+		return "", noPolicyAt(ref)
 	}
 	return RefCommit(ctx, repo, ref)
 }
@@ -102,7 +94,7 @@ func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) 
 func RefCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, error) {
 	commit, err := repo.Ref(ctx, ref)
 	if err == nil && commit == "" || errors.As(err, new(*gitstore.RefError)) {
-		err = &policyRefError{ref}
+		err = noPolicyAt(ref)
 	}
 	return commit, err
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -335,7 +336,7 @@ func initAttest(ctx context.Context, s *session.Session) error {
 	}
 	public, err := client.IsPublic(ctx)
 	if err == nil && !public {
-		err = &scaffold.RefusedError{Message: "--attest has a public log name the repository for ever, and not everybody may read it", Try: "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there"}
+		err = fault.Refuse("--attest has a public log name the repository for ever, and not everybody may read it", "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there")
 	}
 	return err
 }
@@ -497,7 +498,7 @@ func initCheck(ctx context.Context, c *console.Console, f initFlags) error {
 	unknown := remote != "" && session.ToldForge(c, wire.WebOf(remote)) == "" && !session.IsHub(remote)
 	if err := probe(ctx, c, client, settings, &facts); err != nil {
 		if _, hub := client.(*github.Client); hub && unknown {
-			return &session.GuessError{Err: err}
+			return session.Guessed(err)
 		}
 		return err
 	}

@@ -77,9 +77,9 @@ func tagsOf(ctx context.Context, s *session.Session, repository string) (map[str
 	defer server.Close()
 	tags, err := server.Tags(ctx)
 	if err != nil {
-		err = &scaffold.TagsError{Err: err}
+		return nil, scaffold.NoTags(err)
 	}
-	return tags, err
+	return tags, nil
 }
 
 func demoCommand(c *console.Console) *cobra.Command {

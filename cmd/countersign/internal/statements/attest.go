@@ -300,7 +300,7 @@ func (w attester) ofCommit(ctx context.Context, predicate, name string) (out att
 		return out, err
 	}
 	if !landed.Change.Explained {
-		return out, &proofs.UnexplainedError{Commit: id, Reason: landed.Change.Reason}
+		return out, proofs.Unexplained(id, landed.Change.Reason)
 	}
 	var unsettled *attest.UnsettledError
 	for _, claim := range landed.Change.Transactions {

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // keylessFlags are for statements that are signed with the identity of a workflow's job.
@@ -31,17 +32,10 @@ func (f *keylessFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.root, "trusted-root", "", "with --keyless: hold what was signed to the trusted_root.json in `FILE`")
 }
 
-// A publicError is a statement that must not be named in a public log.
-type publicError struct{ why string }
-
-func (e *publicError) Error() string {
-	return "--keyless names the repository in a public log for ever: " + e.why
+// notPublic refuses a statement that must not be named in a public log.
+func notPublic(format string, args ...any) error {
+	return fault.Refuse("--keyless names the repository in a public log for ever: "+fmt.Sprintf(format, args...), "sign with a key of your own: --sign-key FILE")
 }
-
-// ExitCode is what the program then ends with.
-func (*publicError) ExitCode() int { return cli.ExitRefused }
-
-func (*publicError) Hint() string { return "sign with a key of your own: --sign-key FILE" }
 
 // keylessSealer signs with the identity of this workflow's job. Whether everybody may read the
 // repository is asked of GitHub first, as the job's event could be of another time.
@@ -97,25 +91,25 @@ func signKeyless(ctx context.Context, program sigstore.Program, config sigstore.
 func isPublic(ctx context.Context, s *session.Session) error {
 	address := s.Repo.Config.RemoteURL(s.Flags.Remote)
 	if s.Elsewhere || s.Local.KeptElsewhere(address) {
-		return &publicError{"its ledger is in another repository, so that not everybody may read who decided what"}
+		return notPublic("its ledger is in another repository, so that not everybody may read who decided what")
 	}
 	remote := github.RepositoryOf(address)
 	if named := s.Getenv("GITHUB_REPOSITORY"); named == "" || !strings.EqualFold(remote, named) {
-		return &publicError{fmt.Sprintf("the clone is of %+q, and the workflow is of %+q", remote, named)}
+		return notPublic("the clone is of %+q, and the workflow is of %+q", remote, named)
 	}
 	client, err := session.GitHub(s.Console, s.Repo.Config)
 	switch {
 	case err != nil:
 		return err
 	case client == nil:
-		return &publicError{"there is no token to ask GitHub whether everybody may read it"}
+		return notPublic("there is no token to ask GitHub whether everybody may read it")
 	}
 	public, err := client.IsPublic(ctx)
 	switch {
 	case err != nil:
-		return &publicError{fmt.Sprintf("whether everybody may read it cannot be found out: %v", err)}
+		return notPublic("whether everybody may read it cannot be found out: %v", err)
 	case !public:
-		return &publicError{"not everybody may read it"}
+		return notPublic("not everybody may read it")
 	}
 	return nil
 }

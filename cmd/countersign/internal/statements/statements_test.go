@@ -18,6 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // TestT79HelperFails: only a program that says so makes a signature a bad one; one that was
@@ -25,7 +26,7 @@ import (
 func TestT79HelperFails(t *testing.T) {
 	t.Parallel()
 	for code, bad := range map[int]bool{-1: false, sigstore.Refused: true, 2: false, sigstore.Unreachable: false, 127: false} {
-		if err := unverified("bundle.json", &sigstore.FailedError{Code: code}); console.As[*unverifiedError](err) != bad {
+		if err := unverified("bundle.json", &sigstore.FailedError{Code: code}); errors.Is(err, fault.Failed) != bad {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -83,8 +84,7 @@ func TestT79PublicLog(t *testing.T) {
 		s, err := session.OpenLocal(a)
 		check(t, err)
 		err = isPublic(t.Context(), s)
-		var refused *publicError
-		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, fault.Refused) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		check(t, s.Close())

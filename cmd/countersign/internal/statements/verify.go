@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/report"
@@ -60,18 +61,9 @@ the statement does not verify; 2, that the command is incomplete; 3, that someth
 	return cmd
 }
 
-// An unverifiedError is a statement that does not hold.
-type unverifiedError struct{ file, what, why string }
-
-func (e *unverifiedError) Error() string {
-	return fmt.Sprintf("%s does not verify: %s: %s", e.file, e.what, e.why)
-}
-
-// ExitCode is what the program then ends with.
-func (*unverifiedError) ExitCode() int { return cli.ExitFailed }
-
-func (*unverifiedError) Hint() string {
-	return "do not rely on it: have it made anew where the ledger is"
+// doesNotHold is the error of a statement.
+func doesNotHold(file, what, why string) error {
+	return fault.Fail(fmt.Sprintf("%s does not verify: %s: %s", file, what, why), "do not rely on it: have it made anew where the ledger is")
 }
 
 func verifyStatement(ctx context.Context, c *console.Console, f verifyFlags, args []string) error {
@@ -122,7 +114,7 @@ func unverified(file string, err error) error {
 	if console.As[*unreadableError](err) {
 		what = "the file"
 	}
-	return &unverifiedError{file, what, err.Error()}
+	return doesNotHold(file, what, err.Error())
 }
 
 // unasked reports whether nobody could be asked about a signature, which then is neither good
@@ -151,7 +143,7 @@ func (v verified) bad() (attest.Check, bool) {
 
 func (v verified) err() error {
 	if c, bad := v.bad(); bad {
-		return &unverifiedError{v.file, c.What, c.Message}
+		return doesNotHold(v.file, c.What, c.Message)
 	}
 	return nil
 }

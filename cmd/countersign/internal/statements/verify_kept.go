@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -74,26 +74,12 @@ func (v verifier) kept(ctx context.Context, trust trust) error {
 		docs, text, failed = append(docs, doc), text+done.text(), append(failed, done.err())
 	}
 	if len(docs) == 0 {
-		failed = append(failed, &unkeptError{v.commit, len(ignored)})
+		why := "no statement of it is kept beside the ledger"
+		if len(ignored) > 0 {
+			why = report.Counted(len(ignored), "statement") + " kept beside the ledger, and none has a signature that counts"
+		}
+		failed = append(failed, fault.Fail(fmt.Sprintf("commit %.12s does not verify: %s", v.commit, why), "countersign sync"))
 	}
 	err = errors.Join(failed...)
 	return errors.Join(v.s.Result(console.Document{"ok": err == nil, "complete": complete && len(docs) > 0, "commit": v.commit, "statements": docs, "ignored": ignored}, text), err)
 }
-
-// An unkeptError is a commit of which nothing is kept that counts.
-type unkeptError struct {
-	commit  string
-	ignored int
-}
-
-func (e *unkeptError) Error() string {
-	if e.ignored > 0 {
-		return fmt.Sprintf("commit %.12s does not verify: %s kept beside the ledger, and none has a signature that counts", e.commit, report.Counted(e.ignored, "statement"))
-	}
-	return fmt.Sprintf("commit %.12s does not verify: no statement of it is kept beside the ledger", e.commit)
-}
-
-// ExitCode is what the program then ends with.
-func (*unkeptError) ExitCode() int { return cli.ExitFailed }
-
-func (*unkeptError) Hint() string { return "countersign sync" }

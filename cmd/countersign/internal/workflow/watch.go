@@ -123,9 +123,8 @@ func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name st
 		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
 		Clean: func(text string) string { return c.Redact(text).String() },
 	}
-	var unexplained *proofs.BranchError
-	var exit *cli.ExitError
-	if failure == nil || errors.As(failure, &unexplained) || errors.As(failure, &exit) && exit.Code == cli.ExitPages {
+	exit, _ := errors.AsType[*cli.ExitError](failure)
+	if failure == nil || errors.Is(failure, proofs.ErrBranch) || exit != nil && exit.Code == cli.ExitPages {
 		w.Found = branch.List
 	}
 	if w.Found == nil {
