@@ -138,16 +138,13 @@ func (a *auditor) entry(c history.Commit, ch history.Change) {
 // mayChange reports whether a path may be written again. How it is, is checked
 // later.
 func mayChange(name string) bool {
-	if _, ok := ledger.TransactionOf(name); !ok {
-		return name == ledger.LedgerEventsFile
-	}
-	base := path.Base(name)
-	return strings.Count(name, "/") == 6 && (base == ledger.TransactionFile || base == ledger.EventsFile)
+	_, inside, ok := ledger.Within(name)
+	return ok && (inside == ledger.TransactionFile || inside == ledger.EventsFile) || name == ledger.LedgerEventsFile
 }
 
 func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
-	if id, ok := ledger.TransactionOf(ch.Path); ok {
-		ch.Path = inside(ch.Path, id)
+	if id, inside, ok := ledger.Within(ch.Path); ok {
+		ch.Path = shared(inside)
 		p.transactions[id] = append(p.transactions[id], ch)
 		return
 	}
@@ -166,10 +163,9 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	}
 }
 
-// inside is a path in a transaction's directory. All of them are kept until the
+// shared is a path in a transaction's directory. All of them are kept until the
 // transaction is checked, so most share one text.
-func inside(name, id string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, ledger.Dir(id)), "/")
+func shared(name string) string {
 	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile}
 	if i := slices.Index(usual, name); i >= 0 {
 		return usual[i]

@@ -110,7 +110,7 @@ func (a *auditor) proposedBefore(d approvalAt) (out []proposalAt) {
 			if ledger.IsPage(name) {
 				continue
 			}
-			name = inside(name, id)
+			_, name, _ = ledger.Within(name)
 			dir.files[name], dir.content[e.ID] = e, a.Read(d.commit, name, e)
 		}
 		log, err := ledger.ReadLog(dir.content[dir.files[ledger.EventsFile].ID])

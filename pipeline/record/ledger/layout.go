@@ -53,7 +53,7 @@ func ArtifactFile(id string) string { return "artifacts/" + id + ".json" }
 // many transactions is many small directories. The id must be one that CheckID
 // accepts.
 func Dir(id string) string {
-	return path.Join(Day(idTime(id)), canon.Hex([]byte(id))[:2], id)
+	return Day(idTime(id)) + "/" + canon.Hex([]byte(id))[:2] + "/" + id
 }
 
 // ReadFile reads a file of a transaction's directory.
@@ -63,17 +63,30 @@ func ReadFile(tree fs.FS, id, name string) ([]byte, error) {
 
 // Day is the directory of the transactions that are made on a day (UTC).
 func Day(at time.Time) string {
-	return path.Join(TransactionsDir, at.UTC().Format("2006/01/02"))
+	return TransactionsDir + at.UTC().Format("/2006/01/02")
 }
 
 // TransactionOf returns the transaction that a path in the ledger is at, or
 // below the directory of; false for any other path.
 func TransactionOf(name string) (id string, ok bool) {
-	parts := strings.SplitN(name, "/", 7)
-	if len(parts) < 6 || CheckID(parts[5]) != nil || !strings.HasPrefix(name, Dir(parts[5])) {
-		return "", false
+	id, _, ok = Within(name)
+	return id, ok
+}
+
+// Within is TransactionOf with the path inside the directory, "" for the directory itself.
+func Within(name string) (id, inside string, ok bool) {
+	if !strings.HasPrefix(name, TransactionsDir+"/") {
+		return "", "", false
 	}
-	return parts[5], true
+	at := 0
+	for range 5 {
+		_, after, _ := strings.Cut(name[at:], "/")
+		at = len(name) - len(after)
+	}
+	if id, inside, _ = strings.Cut(name[at:], "/"); CheckID(id) != nil || name[:at]+id != Dir(id) {
+		return "", "", false
+	}
+	return id, inside, true
 }
 
 // IsArtifactFile reports whether a name is that of an artifact.
@@ -119,9 +132,11 @@ func PageAt(name string) (page string, ok bool) {
 	if !strings.Contains(name, ReadmeFile) {
 		return "", false
 	}
-	if id, ok := TransactionOf(name); ok {
-		page = path.Join(Dir(id), ReadmeFile)
-		return page, name == page || strings.HasPrefix(name, page+"/")
+	if _, inside, ok := Within(name); ok {
+		if first, _, _ := strings.Cut(inside, "/"); first != ReadmeFile {
+			return "", false
+		}
+		return name[:len(name)-len(inside)] + ReadmeFile, true
 	}
 	at := pageName().FindStringSubmatch(name)
 	if at == nil {
