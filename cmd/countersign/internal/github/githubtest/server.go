@@ -4,7 +4,7 @@
 //
 // What it promises: every REST request and answer is held against GitHub's own
 // description of its API, and every GraphQL query against GitHub's schema
-// (testdata, cut down by the program in the folder trim from the npm packages
+// (testdata, cut down by TestTrimDescriptions from the npm packages
 // @octokit/openapi and @octokit/graphql-schema). A request that GitHub would
 // not know, or an answer that GitHub would not give, is a violation and fails
 // the test. Permissions, paging, limits and what a missing right is answered

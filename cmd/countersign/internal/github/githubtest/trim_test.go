@@ -1,4 +1,4 @@
-package main
+package githubtest
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ type Left { a: Int }
 `
 
 func TestTrim(t *testing.T) {
-	var whole object
+	var whole jsonObject
 	if err := json.Unmarshal([]byte(wholeREST), &whole); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestTrim(t *testing.T) {
 	events, err := trimEvents(whole, []string{"e"})
 	same(t, events["components"], err, `{"schemas":{"e":{"properties":{"self":{"$ref":"#/components/schemas/e"}},"type":"object"}}}`)
 	graphql, err := trimGraphQL(wholeGraphQL, []string{"Q a c d e", "I"})
-	same(t, strings.Join(strings.Fields(graphql), " "), err, text("type Q implements I { a(n: ID, in: In): [Int]! c: S e: E } "+
+	same(t, strings.Join(strings.Fields(graphql), " "), err, compactJSON("type Q implements I { a(n: ID, in: In): [Int]! c: S e: E } "+
 		"interface I { b: Int } input In { more: More } input More { a: Int } enum E { X Y } scalar S"))
 	_, noType := trimGraphQL(wholeGraphQL, []string{"R"})
 	for name, err := range map[string]error{
@@ -57,39 +57,39 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-func second(_ object, err error) error { return err }
+func second(_ jsonObject, err error) error { return err }
 
 func same(t *testing.T, got any, err error, want string) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
-	} else if text(got) != want {
-		t.Errorf("got  %s\nwant %s", text(got), want)
+	} else if compactJSON(got) != want {
+		t.Errorf("got  %s\nwant %s", compactJSON(got), want)
 	}
 }
 
 // A schema that is written twice is shared, and stands for the same.
 func TestShare(t *testing.T) {
-	long := object{"type": "object", "properties": object{}}
+	long := jsonObject{"type": "object", "properties": jsonObject{}}
 	for _, name := range []string{"one", "two", "three", "four", "five", "six", "seven"} {
-		long["properties"].(object)[name] = object{"type": "string", "nullable": true}
+		long["properties"].(jsonObject)[name] = jsonObject{"type": "string", "nullable": true}
 	}
-	property := func() object { return object{"type": "object", "properties": object{"it": long}} }
-	doc := object{"components": object{"schemas": object{"a": property(), "b": property()}}}
+	property := func() jsonObject { return jsonObject{"type": "object", "properties": jsonObject{"it": long}} }
+	doc := jsonObject{"components": jsonObject{"schemas": jsonObject{"a": property(), "b": property()}}}
 	share(doc)
-	schemas := doc["components"].(object)["schemas"].(object)
-	if text(schemas["a"]) != text(schemas["b"]) || text(schemas["shared-1"]) != text(long) {
-		t.Error(text(doc))
+	schemas := doc["components"].(jsonObject)["schemas"].(jsonObject)
+	if compactJSON(schemas["a"]) != compactJSON(schemas["b"]) || compactJSON(schemas["shared-1"]) != compactJSON(long) {
+		t.Error(compactJSON(doc))
 	}
-	if got := schemas["a"].(object)["properties"].(object)["it"]; text(got) != `{"$ref":"#/components/schemas/shared-1"}` {
-		t.Error(text(got))
+	if got := schemas["a"].(jsonObject)["properties"].(jsonObject)["it"]; compactJSON(got) != `{"$ref":"#/components/schemas/shared-1"}` {
+		t.Error(compactJSON(got))
 	}
 }
 
 // Lines break between members, never inside of a string.
 func TestWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.json")
-	if err := write(file, object{"a": object{"b": `x,"y\\`, "c": 1}, "d": 2}); err != nil {
+	if err := write(file, jsonObject{"a": jsonObject{"b": `x,"y\\`, "c": 1}, "d": 2}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
