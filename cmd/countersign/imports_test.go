@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
 		"pipeline/replay", "pipeline/state",
 	},
-	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html"},
+	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/view"},
 	"pipeline/simulate": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay", "pipeline/writing",

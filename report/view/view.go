@@ -175,19 +175,19 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 		a.Proof = OwnProof(a.Proof)
 	}
 	if a.Asked {
-		a.Proof = askedFor + ", " + a.Proof
+		a.Proof = AskedFor + ", " + a.Proof
 	}
 	return a
 }
 
-// askedFor is what is said of an approval by somebody who asked for the change.
-const askedFor = "asked for by the approver"
+// AskedFor is what is said of an approval by somebody who asked for the change.
+const AskedFor = "asked for by the approver"
 
-// asked is askedFor behind a title, where a requirement was met by those alone who asked for the change or proposed it.
+// asked is AskedFor behind a title, where a requirement was met by those alone who asked for the change or proposed it.
 func (t Transaction) asked() string {
 	for _, r := range t.Requirements {
 		if slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Asked }) && !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Asked && !a.Own }) {
-			return "; " + askedFor
+			return "; " + AskedFor
 		}
 	}
 	return ""

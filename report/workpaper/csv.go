@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // Columns are the header of the CSV.
@@ -185,9 +186,9 @@ func decision(d evidence.Decision) string {
 		verb = ", " + string(d.Decision)
 	}
 	if d.Requester {
-		verb += ", asked for by the approver"
+		verb += ", " + view.AskedFor
 	}
-	return fmt.Sprintf("%s%s, %s, %s, %s", who(d.Author), verb, d.Kind, strings.Join(d.VerifiedBy, " and "), ledger.OneLine(d.DecidedAt, 40))
+	return fmt.Sprintf("%s%s, %s, %s, %s", who(d.Author), verb, view.What(d.Kind), strings.Join(d.VerifiedBy, " and "), ledger.OneLine(d.DecidedAt, 40))
 }
 
 func checks(all []evidence.Check) string {
@@ -210,5 +211,5 @@ func passed(c evidence.Check) string {
 }
 
 func needs(all []evidence.Need) string {
-	return joined(all, "; ", func(n evidence.Need) string { return fmt.Sprintf("%s: %d of %d", n.Kind, n.Approved, n.Required) })
+	return joined(all, "; ", func(n evidence.Need) string { return fmt.Sprintf("%s: %d of %d", view.What(n.Kind), n.Approved, n.Required) })
 }
