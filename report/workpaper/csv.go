@@ -211,5 +211,7 @@ func passed(c evidence.Check) string {
 }
 
 func needs(all []evidence.Need) string {
-	return joined(all, "; ", func(n evidence.Need) string { return fmt.Sprintf("%s: %d of %d", view.What(n.Kind), n.Approved, n.Required) })
+	return joined(all, "; ", func(n evidence.Need) string {
+		return fmt.Sprintf("%s: %d of %d", view.What(n.Kind), n.Approved, n.Required)
+	})
 }
