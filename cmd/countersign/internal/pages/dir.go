@@ -81,22 +81,23 @@ func failed(name string, err error) error {
 
 // begin marks the directory as one of site's.
 func (d *dir) begin() error {
-	err := d.write(markerFile, []byte(marker))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	clear(d.written)
-	return err
+	return d.place(markerFile, d.whole([]byte(marker)))
 }
 
 // write puts a page in place whole, or not at all.
 func (d *dir) write(address string, data []byte) error {
-	return d.stream(address, func(w io.Writer) error {
+	return d.stream(address, d.whole(data))
+}
+
+// whole writes all of it at once.
+func (d *dir) whole(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		if err != nil {
 			err = failed(d.name, err)
 		}
 		return err
-	})
+	}
 }
 
 // stream is write for a page that is written little by little.

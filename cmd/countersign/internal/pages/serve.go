@@ -153,9 +153,7 @@ func (s *server) prepare(ctx context.Context) error {
 
 // verdict is the error of a ledger that was found not to verify.
 func (s *server) verdict() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ready == nil {
+	if !s.isReady() {
 		return nil
 	}
 	return s.b.unverified()
