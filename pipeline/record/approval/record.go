@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -231,11 +230,7 @@ func (r *Record) Before(n int, ref ledger.PolicyRef) (c Case, err error) {
 // At is the case of the first n events, under a Policy and at a time, by what stands in these
 // events: without what the forge answered, and what has moved.
 func (r *Record) At(n int, at time.Time, p policy.Policy) (Case, error) {
-	lines := bytes.SplitAfterN(r.Log.Bytes(), []byte("\n"), n+1)
-	before, err := ledger.ReadLog(bytes.Join(lines[:n], nil))
-	if err != nil {
-		return Case{}, err
-	}
+	before := r.Log.First(n)
 	proposed := before.Transaction().Pointers.Proposal
 	if proposed == nil {
 		return Case{}, errors.New("nothing is proposed")

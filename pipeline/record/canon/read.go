@@ -100,9 +100,17 @@ func (r *reader) value(keep bool, depth int) (any, error) {
 		})
 		return out, err
 	case c == '"':
-		return r.string()
+		s, err := r.string()
+		if !keep { // to return it takes memory
+			return nil, err
+		}
+		return s, err
 	case c == '-' || '0' <= c && c <= '9':
-		return r.number()
+		n, err := r.number()
+		if !keep {
+			return nil, err
+		}
+		return n, err
 	case r.pos == len(r.text):
 		return nil, r.fail("unexpected end")
 	}

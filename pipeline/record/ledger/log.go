@@ -242,6 +242,22 @@ func (l *Log) Versions(ends []int64, at func(i int, tx Transaction) error) error
 	return nil
 }
 
+// First is the log of the first n events, of which nothing is parsed again.
+func (l *Log) First(n int) *Log {
+	first := &Log{}
+	for i, e := range l.events[:n] {
+		line, _, _ := bytes.Cut(l.raw[len(first.raw):], []byte("\n"))
+		sum := l.prev
+		if i+1 < len(l.events) {
+			sum = l.events[i+1].Prev
+		}
+		if err := first.add(e, l.payloads[i], line[:len(line)+1], *sum); err != nil {
+			panic("ledger: a log that does not fold: " + err.Error())
+		}
+	}
+	return first
+}
+
 // Clone is a copy that can go on otherwise.
 func (l *Log) Clone() *Log {
 	c := *l

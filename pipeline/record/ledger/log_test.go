@@ -43,6 +43,26 @@ func TestLogRoundTrip(t *testing.T) {
 	}
 }
 
+// TestFirst: the first events of a log are the log that was read when there were no others.
+func TestFirst(t *testing.T) {
+	raw := wholeLog(t)
+	log, err := ledger.ReadLog(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := 0
+	for n := range log.Events() {
+		end += bytes.IndexByte(raw[end:], '\n') + 1
+		want, err := ledger.ReadLog(raw[:end])
+		if err != nil || !reflect.DeepEqual(log.First(n+1), want) {
+			t.Errorf("the first %d events: %v", n+1, err)
+		}
+	}
+	if end != len(raw) || end == 0 {
+		t.Errorf("%d bytes of %d", end, len(raw))
+	}
+}
+
 // TestIsWrittenAs: it is exactly what canon.Line writes.
 func TestIsWrittenAs(t *testing.T) {
 	log, err := ledger.ReadLog(wholeLog(t))
