@@ -223,7 +223,7 @@ var mayImport = map[string][]string{
 		"gitstore", "pipeline/attest", "pipeline/lookup", "pipeline/record/ledger", "pipeline/state", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/action": {"pipeline/record/ledger", "report", "github.com/sethvargo/go-githubactions"},
-	"cmd/countersign/internal/rest":   {"pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
+	"cmd/countersign/internal/rest":   {"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"cmd/countersign/internal/github": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/signed", "github.com/google/go-github/v60",

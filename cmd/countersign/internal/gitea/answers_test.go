@@ -189,7 +189,7 @@ func TestSendsASCII(t *testing.T) {
 		if err := json.Unmarshal(raw, &got); err != nil || got.Body != text || strings.IndexFunc(string(raw), func(r rune) bool { return r > 0x7f }) >= 0 {
 			t.Errorf("%q, %v", raw, err)
 		}
-		fmt.Fprint(w, `{"id": 1}`)
+		fmt.Fprint(w, `{"id": 1, "body": ""}`)
 	}))
 	defer server.Close()
 	must(must(gitea.New(gitea.Options{Server: server.URL, Repository: "acme/site", Token: "t"})).UpsertComment(t.Context(), 1, "", text))
@@ -204,7 +204,7 @@ func TestT52CommentEditedAtOnce(t *testing.T) {
 			if asked++; asked == 1 {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
-			fmt.Fprint(w, `{"id": 7}`)
+			fmt.Fprint(w, `{"id": 7, "body": "text"}`)
 		}))
 		defer server.Close()
 		client := must(gitea.New(gitea.Options{

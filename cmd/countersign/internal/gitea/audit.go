@@ -25,7 +25,7 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 		OK   bool       `json:"ok"`
 		Data []*account `json:"data"`
 	}
-	_, err := c.get(ctx, &got, url.Values{"uid": {id}}, "users", "search")
+	_, err := c.Get(ctx, &got, url.Values{"uid": {id}}, "users", "search")
 	switch {
 	case err != nil:
 	case !got.OK || got.Data == nil:
@@ -56,7 +56,7 @@ func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 func (c *Client) Required(ctx context.Context, branch string) (forge.Required, error) {
 	op := fmt.Sprintf("asking what %s demands", ledger.OneLine(branch, 60))
 	var rules []protection
-	if _, err := c.get(ctx, &rules, nil, c.below("branch_protections")...); err != nil {
+	if _, err := c.GetBelow(ctx, &rules, nil, "branch_protections"); err != nil {
 		return forge.Required{}, failed(op, err)
 	}
 	rule, err := c.ruleOf(ctx, rules, branch)

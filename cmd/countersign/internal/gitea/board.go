@@ -12,8 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -38,7 +36,7 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.Chec
 		return nil, failed(op, err)
 	}
 	// "highestindex" has the oldest first, so that a new one moves no page.
-	all, err := list[status](ctx, c, false, url.Values{"sort": {"highestindex"}}, c.below("commits", head, "statuses")...)
+	all, err := list[status](ctx, c, false, url.Values{"sort": {"highestindex"}}, c.Below("commits", head, "statuses")...)
 	if err != nil {
 		return nil, failed(op, err)
 	}
@@ -103,7 +101,7 @@ func (c *Client) PublishCheckOver(ctx context.Context, head string, check forge.
 	}
 	body := map[string]string{"context": check.Name, "state": state, "description": line, "target_url": check.DetailsURL}
 	var got status
-	_, err := c.send(ctx, http.MethodPost, &got, body, nil, c.below("statuses", head)...)
+	_, err := c.send(ctx, http.MethodPost, &got, body, nil, c.Below("statuses", head)...)
 	if err == nil && (got.ID <= 0 || got.State != state || got.Context != check.Name) {
 		err = rest.Unusable("the server has another status than the one that was sent")
 	}
@@ -128,36 +126,6 @@ func (c *Client) PublishCheck(ctx context.Context, head string, check forge.Chec
 		return forge.CheckRun{}, err
 	}
 	return c.PublishCheckOver(ctx, head, check, known)
-}
-
-// UpsertComment is forge.Board's.
-func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (forge.Posted, error) {
-	op := fmt.Sprintf("commenting on pull request %d", number)
-	comment := map[string]string{"body": body}
-	var got said
-	create := id == ""
-	var err error
-	if !create {
-		if n, problem := strconv.ParseInt(id, 10, 64); problem != nil || n <= 0 {
-			return forge.Posted{}, failed(op, rest.Unusable("%+q is no number of a comment", id))
-		}
-		// Of two that edit a comment at once the server refuses one (500). The text is the whole
-		// one, so that sending it again does nothing twice.
-		_, err = c.send(rest.WithCall(ctx, rest.Call{Read: true}), http.MethodPatch, &got, comment, nil, c.below("issues", "comments", id)...)
-		create = rest.IsKind(err, rest.KindNotFound)
-	}
-	if create {
-		_, err = c.send(ctx, http.MethodPost, &got, comment, nil, c.below("issues", strconv.Itoa(number), "comments")...)
-	}
-	if err == nil && got.ID <= 0 {
-		err = rest.Unusable("the comment has no number")
-	}
-	if err != nil {
-		return forge.Posted{}, failed(op, err)
-	}
-	return forge.Posted{
-		Kind: approval.KindIssueComment, ID: strconv.FormatInt(got.ID, 10), URL: got.URL, BodySHA256: canon.Sum([]byte(got.Body)),
-	}, nil
 }
 
 // CreateReviewComment is refused: a comment is on a line here, not on a file, and one

@@ -45,13 +45,9 @@ type Options struct {
 type Client struct {
 	api, storage *http.Client // storage is for what lies outside of the API; without the token
 	base         *url.URL     // of the API
-	server       string
-	owner, name  string
 	wait         func(context.Context, time.Duration) error
 	known        *memory
-	rest.Pulls
-	*rest.People
-	rest.Artifacts
+	rest.Repository
 }
 
 var _ forge.Forge = (*Client)(nil)
@@ -66,22 +62,21 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &rest.Transport{
-		Base: http.DefaultTransport, Token: o.Token, Agent: cmp.Or(o.UserAgent, "countersign"),
-		Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second), Clock: o.Clock,
+	if o.Wait == nil {
+		o.Wait = rest.Sleep
 	}
-	if t.Wait == nil {
-		t.Wait = rest.Sleep
+	c := &Client{base: server.JoinPath("api", "v1"), known: &memory{}, wait: o.Wait}
+	c.api, c.storage = rest.Transport{Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock}.Clients()
+	c.Repository = rest.Repository{
+		Forge: forgeName, Server: server.String(), Owner: owner, Name: name, Send: c.send,
+		ReadPull: c.pullRequest, Protected: c.protected, Create: c.create, Doubles: true, SendMerge: c.merge,
+		// Of two that edit a comment at once the server refuses one (500). The text is the whole
+		// one, so that sending it again does nothing twice.
+		EditComment: rest.Call{Read: true},
+		Pulls:       rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
+		People:      &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member},
+		Artifacts:   rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
 	}
-	outside := *t
-	outside.Token, outside.Clock = "", nil
-	c := &Client{
-		api: &http.Client{Transport: t, CheckRedirect: rest.SameOrigin}, storage: &http.Client{Transport: &outside},
-		base: server.JoinPath("api", "v1"), server: server.String(), owner: owner, name: name, wait: t.Wait, known: &memory{},
-	}
-	c.Pulls = rest.Pulls{Forge: forgeName, List: c.pulls}
-	c.People = &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member}
-	c.Artifacts = rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download}
 	return c, nil
 }
 
@@ -105,7 +100,7 @@ func (c *Client) version(ctx context.Context) (string, error) {
 	var got struct {
 		Version string `json:"version"`
 	}
-	if _, err := c.get(ctx, &got, nil, "version"); err != nil {
+	if _, err := c.Get(ctx, &got, nil, "version"); err != nil {
 		return "", failed("reading the server's version", err)
 	}
 	number, of, forked := strings.Cut(got.Version, "+")
@@ -124,8 +119,9 @@ func (c *Client) RunsBaseWorkflows(ctx context.Context) (string, error) { return
 
 // IsPublic reports whether everybody may read the repository.
 func (c *Client) IsPublic(ctx context.Context) (bool, error) {
-	about, err := c.settings(ctx)
-	return err == nil && about.public, failed("reading the repository", err)
+	about, err := c.About(ctx)
+	public := about.Private != nil && !*about.Private && about.Internal != nil && !*about.Internal
+	return err == nil && public, failed("reading the repository", err)
 }
 
 // MergeBase is not to be had: the API compares commits and does not tell where they
@@ -196,15 +192,6 @@ func asciiJSON(raw []byte) []byte {
 	return out
 }
 
-// get reads what is at a path, which is given in parts.
-func (c *Client) get(ctx context.Context, into any, query url.Values, parts ...string) (http.Header, error) {
-	return c.send(ctx, http.MethodGet, into, nil, query, parts...)
-}
-
-func (c *Client) below(parts ...string) []string {
-	return append([]string{"repos", c.owner, c.name}, parts...)
-}
-
 // pageSize is the most entries that a server gives where nothing else is set, and
 // maxPages how many pages a list may have.
 var pageSize = 50
@@ -220,7 +207,7 @@ type part[T any] struct {
 // pageOf asks for a page. Of a list of plain entries the header tells how many there are.
 func pageOf[T any](ctx context.Context, c *Client, query url.Values, parts ...string) (part[T], error) {
 	var got []T
-	header, err := c.get(ctx, &got, query, parts...)
+	header, err := c.Get(ctx, &got, query, parts...)
 	if err != nil {
 		return part[T]{}, err
 	}

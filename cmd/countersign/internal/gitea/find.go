@@ -14,7 +14,7 @@ import (
 // has another head: it is not found.
 func (c *Client) pulls(ctx context.Context, _ string, open bool) ([]forge.Open, error) {
 	state := map[bool]string{true: "open", false: "closed"}[open]
-	all, err := list[pull](ctx, c, false, url.Values{"state": {state}, "sort": {"oldest"}}, c.below("pulls")...)
+	all, err := list[pull](ctx, c, false, url.Values{"state": {state}, "sort": {"oldest"}}, c.Below("pulls")...)
 	if err != nil {
 		return nil, err
 	}
@@ -35,28 +35,18 @@ func (c *Client) pulls(ctx context.Context, _ string, open bool) ([]forge.Open, 
 	return out, nil
 }
 
-// Merged is forge.Finder's.
-func (c *Client) Merged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
-	const op = "listing the merged pull requests"
-	all, err := list[pull](ctx, c, false, url.Values{"state": {"closed"}, "sort": {"oldest"}}, c.below("pulls")...)
-	if err != nil {
-		return nil, failed(op, err)
-	}
-	out := []forge.Merged{}
+// merged is rest.Pulls'.
+func (c *Client) merged(ctx context.Context) ([]forge.Merged, error) {
+	all, err := list[pull](ctx, c, false, url.Values{"state": {"closed"}, "sort": {"oldest"}}, c.Below("pulls")...)
+	var out []forge.Merged
 	for _, got := range all {
 		if got.Number <= 0 || got.Merged == nil {
-			return nil, failed(op, rest.Unusable("a pull request has no number, or it is not told whether it was merged"))
+			return nil, rest.Unusable("a pull request has no number, or it is not told whether it was merged")
 		}
-		if !*got.Merged {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339, got.MergedAt)
-		if err != nil {
-			return nil, failed(op, rest.Unusable("it is not told when a pull request was merged"))
-		}
-		if !at.Before(since) {
+		if *got.Merged {
+			at, _ := time.Parse(time.RFC3339, got.MergedAt) // one that cannot be read is none
 			out = append(out, forge.Merged{Number: got.Number, At: at})
 		}
 	}
-	return out, nil
+	return out, err
 }

@@ -63,7 +63,7 @@ func (c *Client) firstTextsOf(ctx context.Context, number, day string, comments 
 			return nil, rest.Unusable("there are more than %d pages of activities of a day", maxPages)
 		}
 		query := url.Values{"date": {day}, "limit": {strconv.Itoa(pageSize)}, "page": {strconv.Itoa(page)}}
-		got, err := pageOf[activity](ctx, c, query, c.below("activities", "feeds")...)
+		got, err := pageOf[activity](ctx, c, query, c.Below("activities", "feeds")...)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (a *account) actor() ledger.Actor {
 func (c *Client) Viewer(ctx context.Context) (ledger.Actor, error) {
 	who, err := c.known.viewer.Get(struct{}{}, func() (ledger.Actor, error) {
 		var got account
-		if _, err := c.get(ctx, &got, nil, "user"); err != nil {
+		if _, err := c.Get(ctx, &got, nil, "user"); err != nil {
 			return ledger.Actor{}, err
 		}
 		if got.actor().ID == "" {
@@ -72,7 +72,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 		Permission string   `json:"permission"`
 		User       *account `json:"user"`
 	}
-	_, err := c.get(ctx, &got, nil, c.below("collaborators", who.Login, "permission")...)
+	_, err := c.GetBelow(ctx, &got, nil, "collaborators", who.Login, "permission")
 	switch {
 	case rest.IsKind(err, rest.KindNotFound):
 		return approval.Access{Permission: rest.PermissionNone}, nil
@@ -114,29 +114,22 @@ func (c *Client) SigningKeys(_ context.Context, who ledger.Actor) ([]signed.Regi
 }
 
 func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
-	org, name, ok := strings.Cut(team, "/")
-	if !ok {
-		return false, rest.Unusable("a team is org/team")
+	org, name, err := rest.SplitTeam(team)
+	if err != nil {
+		return false, err
 	}
-	number, err := c.team(ctx, org, name)
-	if err == nil {
-		var got account
-		if _, err = c.get(ctx, &got, nil, "teams", number, "members", who.Login); err == nil {
-			return got.actor().ID == who.ID, nil
-		}
-		if rest.IsKind(err, rest.KindNotFound) { // somebody else, or a team that is not to be seen
-			if _, err = c.get(ctx, new(struct{}), nil, "teams", number); err == nil {
-				return false, nil
-			}
-		}
+	var got account
+	number, unseen := c.team(ctx, org, name)
+	if err = unseen; err == nil {
+		_, err = c.Get(ctx, &got, nil, "teams", number, "members", who.Login)
 	}
-	if rest.IsKind(err, rest.KindNotFound, rest.KindPermission) {
-		return false, &rest.Error{
-			Kind: rest.KindPermission, Err: err,
-			Message: "the team cannot be read with this token: that takes an account which is in the team or owns the organization, and the scope read:organization",
+	const needs = "an account which is in the team or owns the organization, and the scope read:organization"
+	return rest.InTeam(got.actor().ID == who.ID, err, needs, func() error {
+		if unseen == nil {
+			_, unseen = c.Get(ctx, new(struct{}), nil, "teams", number)
 		}
-	}
-	return false, err
+		return unseen
+	})
 }
 
 // team is one as the API tells it. Units are the parts of repositories, such as
@@ -167,7 +160,7 @@ func (c *Client) team(ctx context.Context, org, name string) (string, error) {
 // read adds nothing.
 func (c *Client) writesByTeam(ctx context.Context, who ledger.Actor) (bool, error) {
 	var teams []team
-	_, err := c.get(ctx, &teams, nil, c.below("teams")...)
+	_, err := c.GetBelow(ctx, &teams, nil, "teams")
 	if rest.IsKind(err, rest.KindRefused) { // the repository is not an organization's
 		return false, nil
 	}
@@ -176,7 +169,7 @@ func (c *Client) writesByTeam(ctx context.Context, who ledger.Actor) (bool, erro
 			continue
 		}
 		var got account
-		_, err := c.get(ctx, &got, nil, "teams", strconv.FormatInt(t.ID, 10), "members", who.Login)
+		_, err := c.Get(ctx, &got, nil, "teams", strconv.FormatInt(t.ID, 10), "members", who.Login)
 		if err == nil && got.actor() == who {
 			return true, nil
 		}

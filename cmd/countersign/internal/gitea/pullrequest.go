@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,24 +69,13 @@ type span struct {
 	base, head string
 }
 
-// PullRequest is forge.Reader's. Its paths are left out: there is no comment on a file
+// pullRequest is rest.Repository's. Its paths are left out: there is no comment on a file
 // as a whole, so that decisions are asked for in the conversation. Whether somebody or
 // an organization owns a repository is not told. The commits between two, and whether a
 // branch is protected, are remembered until Statements is called again.
-func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
-	pr, err := rest.Twice(func() (forge.PullRequest, error) { return c.pullRequest(ctx, number) })
-	if err == nil && !pr.Fork() {
-		pr.Head.Protected, err = c.known.protected.Get(pr.Head.Branch, func() (bool, error) { return c.protected(ctx, pr.Head.Branch) })
-	}
-	if err != nil {
-		return forge.PullRequest{}, failed(fmt.Sprintf("reading pull request %d", number), err)
-	}
-	return pr, nil
-}
-
 func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
 	var got pull
-	if _, err := c.get(ctx, &got, nil, c.below("pulls", strconv.Itoa(number))...); err != nil {
+	if _, err := c.GetBelow(ctx, &got, nil, "pulls", strconv.Itoa(number)); err != nil {
 		return forge.PullRequest{}, err
 	}
 	pr, err := c.pullOf(number, got)
@@ -183,7 +171,7 @@ var userName = lazyregexp.New(`^[A-Za-z0-9_][\w.-]{0,99}$`)
 func (c *Client) named(ctx context.Context, word string) ([]*account, error) {
 	if userName().MatchString(word) {
 		var one account
-		_, err := c.get(ctx, &one, nil, "users", word)
+		_, err := c.Get(ctx, &one, nil, "users", word)
 		if rest.IsKind(err, rest.KindNotFound) {
 			return nil, nil
 		}
@@ -202,7 +190,7 @@ func (c *Client) named(ctx context.Context, word string) ([]*account, error) {
 			Email string `json:"email"`
 		} `json:"data"`
 	}
-	_, err := c.get(ctx, &got, url.Values{"q": {word}}, "users", "search")
+	_, err := c.Get(ctx, &got, url.Values{"q": {word}}, "users", "search")
 	if err == nil && (!got.OK || got.Data == nil) {
 		err = rest.Unusable("the answer does not tell who was found")
 	}
@@ -220,7 +208,7 @@ func (c *Client) named(ctx context.Context, word string) ([]*account, error) {
 func (c *Client) commits(ctx context.Context, pr forge.PullRequest) ([]commit, error) {
 	ask := func() ([]commit, error) {
 		query := url.Values{"files": {"false"}, "stat": {"false"}, "verification": {"false"}}
-		all, err := list[commit](ctx, c, false, query, c.below("pulls", strconv.Itoa(pr.Number), "commits")...)
+		all, err := list[commit](ctx, c, false, query, c.Below("pulls", strconv.Itoa(pr.Number), "commits")...)
 		if err != nil || len(all) == 0 || all[0].SHA == pr.Head.Commit {
 			return all, err
 		}
@@ -279,8 +267,6 @@ func (p pull) state() (string, error) {
 	return "", rest.Unusable("the pull request is of no known state")
 }
 
-// side builds the address to clone from ourselves: what is pushed there goes with a
-// token.
 func (c *Client) side(b *branch) (forge.Side, error) {
 	side := forge.Side{Branch: b.Label, Commit: b.SHA}
 	if side.Branch == "" {
@@ -292,27 +278,9 @@ func (c *Client) side(b *branch) (forge.Side, error) {
 	if b.Repo == nil {
 		return side, nil
 	}
-	if _, _, ok := rest.SplitRepository(b.Repo.FullName); !ok || b.Repo.ID <= 0 {
-		return side, rest.Unusable("a repository of the pull request has no name or number")
-	}
-	side.Repository = &ledger.Repository{ID: strconv.FormatInt(b.Repo.ID, 10), Name: b.Repo.FullName}
-	side.CloneURL = c.server + "/" + b.Repo.FullName + ".git"
-	return side, nil
+	return side, c.SetRepository(&side, b.Repo.ID, b.Repo.FullName)
 }
 
-// protected asks whether a branch is; one that is not there is not.
 func (c *Client) protected(ctx context.Context, branch string) (bool, error) {
-	var got struct {
-		Protected *bool `json:"protected"`
-	}
-	_, err := c.get(ctx, &got, nil, c.below(append([]string{"branches"}, strings.Split(branch, "/")...)...)...)
-	switch {
-	case rest.IsKind(err, rest.KindNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	case got.Protected == nil:
-		return false, rest.Unusable("the answer does not tell whether the branch is protected")
-	}
-	return *got.Protected, nil
+	return c.known.protected.Get(branch, func() (bool, error) { return c.IsProtected(ctx, strings.Split(branch, "/")...) })
 }

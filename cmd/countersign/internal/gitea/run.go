@@ -3,7 +3,6 @@ package gitea
 import (
 	"cmp"
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -130,7 +129,7 @@ func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, ke
 			}
 		}
 		return more
-	}, c.below("actions", "runs")...)
+	}, c.Below("actions", "runs")...)
 	if rest.IsKind(err, rest.KindNotFound) {
 		err = &rest.Error{Kind: rest.KindPermission, Message: "this server does not list workflow runs to the token; Gitea does from 1.25 on", Err: err}
 	}
@@ -153,7 +152,7 @@ func (c *Client) pullRun(ctx context.Context, got workflowRun, heads map[int]pul
 	}
 	of, known := heads[number]
 	if !known {
-		if _, err := c.get(ctx, &of, nil, c.below("pulls", parts[2])...); err != nil {
+		if _, err := c.GetBelow(ctx, &of, nil, "pulls", parts[2]); err != nil {
 			return forge.Run{}, err
 		}
 		heads[number] = of
@@ -185,7 +184,7 @@ func (c *Client) counted(ctx context.Context, query url.Values, take func(counte
 		}
 		asked.Set("page", strconv.Itoa(page))
 		var got counted
-		if _, err := c.get(ctx, &got, asked, parts...); err != nil {
+		if _, err := c.Get(ctx, &got, asked, parts...); err != nil {
 			return err
 		}
 		if got.Total == nil {
@@ -207,43 +206,30 @@ func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all [
 	err = c.counted(ctx, url.Values{"name": {name}}, func(got counted) bool {
 		all = append(all, got.Artifacts...)
 		return true
-	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
+	}, c.Below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
 	return all, err
 }
 
-// download asks where the archive is and reads it there, without the token. The address
-// is a secret for as long as it holds.
+// download asks where the archive is and reads it there.
 func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	address, err := rest.Path(c.below("actions", "artifacts", strconv.FormatInt(id, 10), "zip")...)
+	address, err := rest.Path(c.Below("actions", "artifacts", strconv.FormatInt(id, 10), "zip")...)
 	if err != nil {
 		return nil, err
 	}
 	ask := *c.api
 	ask.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	first, err := fetch(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), &ask, c.base.String()+"/"+address)
+	req, err := http.NewRequestWithContext(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), http.MethodGet, c.base.String()+"/"+address, nil)
+	if err != nil {
+		return nil, err
+	}
+	first, err := ask.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	first.Body.Close()
 	where, err := c.base.Parse(first.Header.Get("Location"))
-	if err != nil || first.StatusCode != http.StatusFound || where.Scheme != c.base.Scheme && where.Scheme != "https" {
+	if err != nil || first.StatusCode != http.StatusFound {
 		return nil, rest.Unusable("the server does not tell where the artifact is")
 	}
-	resp, err := fetch(rest.WithCall(ctx, rest.Call{Read: true, Raw: true, Limit: limit}), c.storage, where.String())
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		return nil, rest.Unusable("the artifact is not where it should be")
-	}
-	return io.ReadAll(resp.Body)
-}
-
-func fetch(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, rest.Unusable("the artifact's address cannot be read")
-	}
-	return client.Do(req)
+	return rest.FetchArchive(ctx, c.storage, c.base, where, limit)
 }

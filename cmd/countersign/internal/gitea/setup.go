@@ -91,7 +91,7 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 		} `json:"permissions"`
 	}
 	const op = "reading the repository"
-	_, err := c.get(ctx, &about, nil, c.below()...)
+	_, err := c.GetBelow(ctx, &about, nil)
 	if err == nil && about.Branch == "" {
 		err = rest.Unusable("the repository does not tell its default branch")
 	}
@@ -121,8 +121,8 @@ func (c *Client) probeScopes(ctx context.Context, f *Facts) {
 		f.Account = who
 	}
 	nothing := map[string]string{}
-	_, branch := c.send(ctx, "POST", nil, nothing, nil, c.below("branches")...)                 // without a name
-	_, comment := c.send(ctx, "POST", nil, nothing, nil, c.below("issues", "0", "comments")...) // without a text
+	_, branch := c.send(ctx, "POST", nil, nothing, nil, c.Below("branches")...)                 // without a name
+	_, comment := c.send(ctx, "POST", nil, nothing, nil, c.Below("issues", "0", "comments")...) // without a text
 	for scope, err := range map[string]error{"read:user": user, "write:repository": branch, "write:issue": comment} {
 		switch {
 		case err == nil, rest.IsKind(err, rest.KindRefused):
@@ -137,7 +137,7 @@ func (c *Client) probeScopes(ctx context.Context, f *Facts) {
 func (c *Client) probeActions(ctx context.Context, f *Facts) {
 	secrets, err := list[struct {
 		Name string `json:"name"`
-	}](ctx, c, false, nil, c.below("actions", "secrets")...)
+	}](ctx, c, false, nil, c.Below("actions", "secrets")...)
 	f.SecretsUnread = err != nil
 	for _, secret := range secrets {
 		f.Secrets = append(f.Secrets, secret.Name)
@@ -145,7 +145,7 @@ func (c *Client) probeActions(ctx context.Context, f *Facts) {
 	var runners struct {
 		Total int `json:"total_count"`
 	}
-	if _, err := c.get(ctx, &runners, nil, c.below("actions", "runners")...); err == nil {
+	if _, err := c.GetBelow(ctx, &runners, nil, "actions", "runners"); err == nil {
 		f.Runners = runners.Total
 	}
 }
@@ -153,7 +153,7 @@ func (c *Client) probeActions(ctx context.Context, f *Facts) {
 // probeRules asks for the rules of the default branch and of the ledger's.
 func (c *Client) probeRules(ctx context.Context, f *Facts, ledgerBranch string) error {
 	var rules []protection
-	_, err := c.get(ctx, &rules, nil, c.below("branch_protections")...)
+	_, err := c.GetBelow(ctx, &rules, nil, "branch_protections")
 	if rest.IsKind(err, rest.KindPermission, rest.KindNotFound) {
 		f.RulesUnread = true
 		return nil
@@ -173,7 +173,7 @@ func (c *Client) ruleOf(ctx context.Context, rules []protection, branch string) 
 	var got struct {
 		Rule string `json:"effective_branch_protection_name"`
 	}
-	_, err := c.get(ctx, &got, nil, c.below(append([]string{"branches"}, strings.Split(branch, "/")...)...)...)
+	_, err := c.GetBelow(ctx, &got, nil, append([]string{"branches"}, strings.Split(branch, "/")...)...)
 	if rest.IsKind(err, rest.KindNotFound) {
 		got.Rule, err = branch, nil
 	}

@@ -85,7 +85,7 @@ func (c *Client) Statements(ctx context.Context, number int) ([]approval.Stateme
 func (c *Client) statements(ctx context.Context, number string) ([]approval.Statement, error) {
 	// Reviews that others have not submitted yet are counted, and kept back. They are read
 	// first: asked for the comments of what there is not, the server fails (500).
-	reviews, err := list[review](ctx, c, true, nil, c.below("pulls", number, "reviews")...)
+	reviews, err := list[review](ctx, c, true, nil, c.Below("pulls", number, "reviews")...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (r review) submitted() bool { return r.State != statePending && r.State != 
 
 // comments are those in the conversation.
 func (c *Client) comments(ctx context.Context, number string) ([]said, error) {
-	return list[said](ctx, c, false, nil, c.below("issues", number, "comments")...)
+	return list[said](ctx, c, false, nil, c.Below("issues", number, "comments")...)
 }
 
 // reviewTexts are the texts of reviews as they stand now, by the review's number. A
@@ -140,7 +140,7 @@ func (c *Client) comments(ctx context.Context, number string) ([]said, error) {
 func (c *Client) reviewTexts(ctx context.Context, number string) (map[int64]said, error) {
 	var raw json.RawMessage // a timeline without entries is null; one without a page is whole
 	ctx = rest.WithCall(ctx, rest.Call{Read: true, Raw: true})
-	if _, err := c.get(ctx, &raw, nil, c.below("issues", number, "timeline")...); err != nil {
+	if _, err := c.GetBelow(ctx, &raw, nil, "issues", number, "timeline"); err != nil {
 		return nil, err
 	}
 	var entries []said
@@ -166,7 +166,7 @@ func (c *Client) lineComments(ctx context.Context, number string, r review) ([]s
 		return nil, nil
 	}
 	var comments []said
-	if _, err := c.get(ctx, &comments, nil, c.below("pulls", number, "reviews", strconv.FormatInt(r.ID, 10), "comments")...); err != nil {
+	if _, err := c.GetBelow(ctx, &comments, nil, "pulls", number, "reviews", strconv.FormatInt(r.ID, 10), "comments"); err != nil {
 		return nil, err
 	}
 	if len(comments) < *r.Comments {

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 )
 
@@ -12,7 +11,7 @@ import (
 // takes a token with attestations:write.
 func (c *Client) StoreAttestation(ctx context.Context, bundle json.RawMessage) (id string, err error) {
 	var made struct{ ID int64 }
-	err = c.send(ctx, http.MethodPost, &made, map[string]json.RawMessage{"bundle": bundle}, c.below("attestations")...)
+	err = c.post(ctx, &made, map[string]json.RawMessage{"bundle": bundle}, c.Below("attestations")...)
 	if err == nil && made.ID <= 0 {
 		err = unusable("the attestation has no number")
 	}

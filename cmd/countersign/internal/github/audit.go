@@ -27,7 +27,7 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 		Login string `json:"login"`
 		Type  string `json:"type"`
 	}
-	_, err := c.get(ctx, &got, nil, "user", id)
+	_, err := c.Get(ctx, &got, nil, "user", id)
 	if err == nil && (strconv.FormatInt(got.ID, 10) != id || got.Login == "") {
 		err = unusable("the answer is of another account, or has no login")
 	}
@@ -59,7 +59,7 @@ func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 		}
 		query += fmt.Sprintf(" p%d: pullRequest(number: %[1]d) { number state headRefOid }", n)
 	}
-	got, err := ask[struct{ Repository map[string]json.RawMessage }](ctx, c, query+" } }", map[string]any{"owner": c.owner, "name": c.name})
+	got, err := ask[struct{ Repository map[string]json.RawMessage }](ctx, c, query+" } }", map[string]any{"owner": c.Owner, "name": c.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.R
 			} `json:"required_status_checks"`
 		} `json:"protection"`
 	}
-	if _, err := c.inRepository(ctx, &got, nil, "branches", branch); err != nil {
+	if _, err := c.GetBelow(ctx, &got, nil, "branches", branch); err != nil {
 		return nil, err
 	}
 	switch {
@@ -168,6 +168,6 @@ func (c *Client) rulesetChecks(ctx context.Context, branch string) ([]forge.Requ
 			}
 		}
 		return true, nil
-	}, c.below("rules", "branches", branch)...)
+	}, c.Below("rules", "branches", branch)...)
 	return out, err
 }

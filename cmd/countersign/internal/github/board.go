@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -42,7 +41,7 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.Chec
 			out = append(out, checkRun(run))
 		}
 		return true, nil
-	}, c.below("commits", head, "check-runs")...)
+	}, c.Below("commits", head, "check-runs")...)
 	if err == nil && len(out) != total {
 		err = unusable("%d check runs are counted, and %d are there", total, len(out))
 	}
@@ -110,7 +109,7 @@ func (c *Client) writeCheck(
 	ctx context.Context, head string, run forge.Check, known []forge.CheckRun, notes []forge.Annotation, mayCreate bool,
 ) (*github.CheckRun, error) {
 	if len(known) > 0 {
-		got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.owner, c.name, known[0].ID, github.UpdateCheckRunOptions{
+		got, _, err := c.api.Checks.UpdateCheckRun(ctx, c.Owner, c.Name, known[0].ID, github.UpdateCheckRunOptions{
 			Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
 			Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 		})
@@ -118,7 +117,7 @@ func (c *Client) writeCheck(
 			return got, err
 		}
 	}
-	got, _, err := c.api.Checks.CreateCheckRun(ctx, c.owner, c.name, github.CreateCheckRunOptions{
+	got, _, err := c.api.Checks.CreateCheckRun(ctx, c.Owner, c.Name, github.CreateCheckRunOptions{
 		Name: run.Name, HeadSHA: head, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
 		Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 	})
@@ -150,48 +149,14 @@ func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, pa
 	if err := checkCommit(commit); err != nil {
 		return forge.Posted{}, failed(op, err)
 	}
-	got, _, err := c.api.PullRequests.CreateComment(ctx, c.owner, c.name, number, &github.PullRequestComment{
+	got, _, err := c.api.PullRequests.CreateComment(ctx, c.Owner, c.Name, number, &github.PullRequestComment{
 		Body: &body, CommitID: &commit, Path: &path, SubjectType: github.String("file"),
 	})
 	if err != nil {
 		return forge.Posted{}, failed(op, err)
 	}
-	p, err := posted(approval.KindReviewComment, got.GetID(), got.GetHTMLURL(), got.Body)
+	p, err := rest.Posted(approval.KindReviewComment, got.GetID(), got.GetHTMLURL(), got.Body)
 	return p, failed(op, err)
-}
-
-// UpsertComment replaces the text of a conversation comment, or posts a new one
-// where the id is "" or the comment was deleted.
-func (c *Client) UpsertComment(ctx context.Context, number int, id, body string) (forge.Posted, error) {
-	op := fmt.Sprintf("commenting on pull request %d", number)
-	comment := &github.IssueComment{Body: &body}
-	var got *github.IssueComment
-	create := id == ""
-	var err error
-	if !create {
-		n, problem := strconv.ParseInt(id, 10, 64)
-		if problem != nil || n <= 0 {
-			return forge.Posted{}, failed(op, unusable("%+q is no number of a comment", id))
-		}
-		got, _, err = c.api.Issues.EditComment(ctx, c.owner, c.name, n, comment)
-		create = isKind(err, KindNotFound)
-	}
-	if create {
-		got, _, err = c.api.Issues.CreateComment(ctx, c.owner, c.name, number, comment)
-	}
-	if err != nil {
-		return forge.Posted{}, failed(op, err)
-	}
-	p, err := posted(approval.KindIssueComment, got.GetID(), got.GetHTMLURL(), got.Body)
-	return p, failed(op, err)
-}
-
-// posted takes the body as it was returned: GitHub may have changed it.
-func posted(kind string, id int64, url string, body *string) (forge.Posted, error) {
-	if id <= 0 || body == nil {
-		return forge.Posted{}, unusable("the comment has no number or no text")
-	}
-	return forge.Posted{Kind: kind, ID: strconv.FormatInt(id, 10), URL: url, BodySHA256: canon.Sum([]byte(*body))}, nil
 }
 
 type openThread struct {
@@ -231,7 +196,7 @@ func (c *Client) findThread(ctx context.Context, pull int, comment string) (*ope
 	}
 	var threads list[openThread]
 	for !threads.done {
-		got, err := ask[answer](ctx, c, queryThreads, map[string]any{"owner": c.owner, "name": c.name, "number": pull, "after": threads.cursor})
+		got, err := ask[answer](ctx, c, queryThreads, map[string]any{"owner": c.Owner, "name": c.Name, "number": pull, "after": threads.cursor})
 		if err != nil || got.Repository == nil || got.Repository.PullRequest == nil {
 			return nil, err
 		}

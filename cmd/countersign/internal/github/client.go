@@ -43,25 +43,21 @@ type Options struct {
 // A Client acts on one repository with one token. It may be used by several
 // goroutines.
 type Client struct {
-	api         *github.Client
-	storage     *http.Client // for what lies outside of the API; without the token
-	graphql     string
-	server      string
-	owner, name string
-	rest.Pulls
-	*rest.People
-	rest.Artifacts
+	api     *github.Client
+	storage *http.Client // for what lies outside of the API; without the token
+	graphql string
+	rest.Repository
 }
 
 var _ forge.Forge = (*Client)(nil)
 
 // New returns a client. It sends nothing.
 func New(o Options) (*Client, error) {
-	owner, name, ok := splitRepository(o.Repository)
+	owner, name, ok := rest.SplitRepository(o.Repository)
 	if !ok {
 		return nil, fmt.Errorf("%+q is not a repository such as owner/name", o.Repository)
 	}
-	base, err := address(o.APIURL)
+	base, err := rest.Address(o.APIURL)
 	if err != nil {
 		return nil, err
 	}
@@ -70,34 +66,29 @@ func New(o Options) (*Client, error) {
 	root, enterprise := strings.CutSuffix(strings.TrimSuffix(base.Path, "/"), "/api/v3")
 	beside := base.JoinPath("graphql").String()
 	if enterprise {
-		beside = origin(base) + root + "/api/graphql"
+		beside = rest.Origin(base) + root + "/api/graphql"
 	}
-	graphql, err := address(cmp.Or(o.GraphQLURL, beside))
+	graphql, err := rest.Address(cmp.Or(o.GraphQLURL, beside))
 	if err != nil {
 		return nil, err
 	}
-	server, err := address(cmp.Or(o.ServerURL, base.Scheme+"://"+strings.TrimPrefix(base.Host, "api.")+root))
+	server, err := rest.Address(cmp.Or(o.ServerURL, base.Scheme+"://"+strings.TrimPrefix(base.Host, "api.")+root))
 	if err != nil {
 		return nil, err
 	}
-	t := &rest.Transport{
-		Base: http.DefaultTransport, Token: o.Token, Agent: cmp.Or(o.UserAgent, "countersign"),
-		Hosts: []string{origin(base), origin(graphql)}, Wait: o.Wait, Timeout: cmp.Or(o.Timeout, 30*time.Second), Clock: o.Clock,
+	client, storage := rest.Transport{
+		Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(base), rest.Origin(graphql)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock,
+	}.Clients()
+	c := &Client{api: github.NewClient(client), storage: storage, graphql: graphql.String()}
+	c.api.BaseURL = base.JoinPath("/")
+	c.Repository = rest.Repository{
+		Forge: forgeName, Server: strings.TrimSuffix(server.String(), "/"), Owner: owner, Name: name, Send: c.request,
+		ReadPull: c.pullRequest, Protected: c.protected, Create: c.create, SendMerge: c.merge,
+		UntoldMethod: "merge", // GitHub tells the methods to those who may push, and decides
+		Pulls:        rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
+		People:       &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member},
+		Artifacts:    rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
 	}
-	if t.Wait == nil {
-		t.Wait = rest.Sleep
-	}
-	api := github.NewClient(&http.Client{Transport: t, CheckRedirect: rest.SameOrigin})
-	api.BaseURL = base.JoinPath("/")
-	outside := *t
-	outside.Token, outside.Clock = "", nil
-	c := &Client{
-		api: api, storage: &http.Client{Transport: &outside}, graphql: graphql.String(),
-		server: strings.TrimSuffix(server.String(), "/"), owner: owner, name: name,
-	}
-	c.Pulls = rest.Pulls{Forge: forgeName, List: c.pulls}
-	c.People = &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member}
-	c.Artifacts = rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download}
 	return c, nil
 }
 
@@ -113,11 +104,11 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	if c.api.BaseURL.Host == "api.github.com" {
 		return "", nil
 	}
-	resp, err := c.inRepository(ctx, nil, nil)
+	header, err := c.GetBelow(ctx, nil, nil)
 	if err != nil {
 		return "", failed("reading the server's version", err)
 	}
-	return resp.Header.Get("X-GitHub-Enterprise-Version"), nil
+	return header.Get("X-GitHub-Enterprise-Version"), nil
 }
 
 // RunsBaseWorkflows is forge.Forge's: GitHub Enterprise Server took the file of a
@@ -144,46 +135,34 @@ func atLeast(version string, major, minor int) bool {
 	return err1 == nil && err2 == nil && (have > major || have == major && less >= minor)
 }
 
-// get reads what is at a path, which is given in parts.
-func (c *Client) get(ctx context.Context, into any, query url.Values, parts ...string) (*github.Response, error) {
-	where, err := path(parts...)
+// request is rest.Repository's.
+func (c *Client) request(ctx context.Context, method string, into, body any, query url.Values, parts ...string) (http.Header, error) {
+	resp, err := c.ask(ctx, method, into, body, query, parts...)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Header, nil
+}
+
+// ask is request with what go-github reads out of the answer's header.
+func (c *Client) ask(ctx context.Context, method string, into, body any, query url.Values, parts ...string) (*github.Response, error) {
+	where, err := rest.Path(parts...)
 	if err != nil {
 		return nil, err
 	}
 	if len(query) > 0 {
 		where += "?" + query.Encode()
 	}
-	req, err := c.api.NewRequest(http.MethodGet, where, nil)
+	req, err := c.api.NewRequest(method, where, body)
 	if err != nil {
 		return nil, err
 	}
 	return c.api.Do(ctx, req, into)
 }
 
-// inRepository is get below the repository's own address.
-func (c *Client) inRepository(ctx context.Context, into any, query url.Values, parts ...string) (*github.Response, error) {
-	return c.get(ctx, into, query, c.below(parts...)...)
-}
-
-func (c *Client) below(parts ...string) []string {
-	return append([]string{"repos", c.owner, c.name}, parts...)
-}
-
-// post sends a body to a path and takes any answer that is no error.
-func (c *Client) post(ctx context.Context, body any, parts ...string) error {
-	return c.send(ctx, http.MethodPost, nil, body, parts...)
-}
-
-// send sends a body to a path and reads the answer into a value; nil reads none.
-func (c *Client) send(ctx context.Context, method string, into, body any, parts ...string) error {
-	where, err := path(parts...)
-	if err != nil {
-		return err
-	}
-	req, err := c.api.NewRequest(method, where, body)
-	if err == nil {
-		_, err = c.api.Do(ctx, req, into)
-	}
+// post sends a body to a path and reads the answer into a value; nil reads none.
+func (c *Client) post(ctx context.Context, into, body any, parts ...string) error {
+	_, err := c.Send(ctx, http.MethodPost, into, body, nil, parts...)
 	return err
 }
 
@@ -203,7 +182,7 @@ func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T)
 		}
 		var got T
 		asked.Set("page", strconv.Itoa(page))
-		resp, err := c.get(ctx, &got, asked, parts...)
+		resp, err := c.ask(ctx, http.MethodGet, &got, nil, asked, parts...)
 		if err != nil {
 			return err
 		}
@@ -251,7 +230,7 @@ func RepositoryOf(address string) string {
 // pagesOf is where people see a repository, nil for nowhere.
 func pagesOf(server, repository string) *url.URL {
 	at, err := url.Parse(server)
-	owner, name, ok := splitRepository(repository)
+	owner, name, ok := rest.SplitRepository(repository)
 	if err != nil || !ok || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
 		return nil
 	}

@@ -19,7 +19,7 @@ func TestNew(t *testing.T) {
 		{"https://api.test", "https://g.test/q", "https://s.test/", "o/n", "https://g.test/q", "https://s.test"},
 	} {
 		c, err := New(Options{APIURL: row.api, GraphQLURL: row.graphql, ServerURL: row.server, Repository: row.repository})
-		if err != nil || c.graphql != row.wantGraphQL || c.server != row.wantServer {
+		if err != nil || c.graphql != row.wantGraphQL || c.Server != row.wantServer {
 			t.Errorf("%+v: %+v, %v", row, c, err)
 		}
 	}

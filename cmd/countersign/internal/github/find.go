@@ -3,11 +3,13 @@ package github
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -20,43 +22,45 @@ type openNode struct {
 	HeadRepository      *place   `json:"headRepository"`
 }
 
-// pulls is rest.Pulls'. It goes through all: what the REST API tells of a
-// commit leaves out those from forks.
-func (c *Client) pulls(ctx context.Context, branch string, open bool) ([]forge.Open, error) {
-	states := []string{"OPEN"}
-	if !open {
-		states = []string{"CLOSED", "MERGED"}
-	}
-	return twice(func() ([]forge.Open, error) { return c.readPulls(ctx, branch, states) })
-}
-
-// readPulls lists the pull requests in some of the states, of one branch name or, for
-// "", of all.
-func (c *Client) readPulls(ctx context.Context, branch string, states []string) ([]forge.Open, error) {
+// readPulls reads a list of the repository's pull requests to its end, that query asks for.
+func readPulls[T any](ctx context.Context, c *Client, query string, narrowed map[string]any) ([]T, error) {
 	type answer struct {
 		Repository *struct {
-			PullRequests *page[openNode] `json:"pullRequests"`
+			PullRequests *page[T] `json:"pullRequests"`
 		} `json:"repository"`
 	}
-	nodes, err := readAll(func(after any) (*page[openNode], error) {
-		variables := map[string]any{"owner": c.owner, "name": c.name, "states": states, "after": after}
-		if branch != "" {
-			variables["branch"] = branch
-		}
-		got, err := ask[answer](ctx, c, queryPulls, variables)
-		if err == nil && got.Repository == nil {
-			err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return got.Repository.PullRequests, nil
+	return twice(func() ([]T, error) {
+		return readAll("the pull requests", func(after any) (*page[T], error) {
+			variables := map[string]any{"owner": c.Owner, "name": c.Name, "after": after}
+			maps.Copy(variables, narrowed)
+			got, err := ask[answer](ctx, c, query, variables)
+			if err == nil && got.Repository == nil {
+				err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
+			}
+			if err != nil {
+				return nil, err
+			}
+			return got.Repository.PullRequests, nil
+		})
 	})
+}
+
+// pulls is rest.Pulls'. It goes through all: what the REST API tells of a
+// commit leaves out those from forks.
+func (c *Client) pulls(ctx context.Context, branch string, isOpen bool) ([]forge.Open, error) {
+	narrowed := map[string]any{"states": []string{"OPEN"}}
+	if !isOpen {
+		narrowed["states"] = []string{"CLOSED", "MERGED"}
+	}
+	if branch != "" {
+		narrowed["branch"] = branch
+	}
+	nodes, err := readPulls[openNode](ctx, c, queryPulls, narrowed)
 	if err != nil {
 		return nil, err
 	}
 	var open []forge.Open
-	for _, n := range nodes.nodes {
+	for _, n := range nodes {
 		if n.Number <= 0 || n.BaseRefName == "" || checkCommit(n.HeadRefOid) != nil {
 			return nil, unusable("a pull request has no number, head or base")
 		}
@@ -66,55 +70,25 @@ func (c *Client) readPulls(ctx context.Context, branch string, states []string) 
 		}
 		open = append(open, pr)
 	}
-	if !nodes.whole() {
-		return nil, changed("the open pull requests")
-	}
 	return open, nil
 }
 
-// Merged is forge.Finder's. It goes through all that were ever merged: by the time of their
+// merged is rest.Pulls'. It goes through all that were ever merged: by the time of their
 // last change, some could move past a page while another one is read.
-func (c *Client) Merged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
-	merged, err := twice(func() ([]forge.Merged, error) { return c.readMerged(ctx, since) })
-	return merged, failed("listing the merged pull requests", err)
-}
-
-func (c *Client) readMerged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
+func (c *Client) merged(ctx context.Context) ([]forge.Merged, error) {
 	type node struct {
 		Number   int        `json:"number"`
 		MergedAt *time.Time `json:"mergedAt"`
 	}
-	type answer struct {
-		Repository *struct {
-			PullRequests *page[node] `json:"pullRequests"`
-		} `json:"repository"`
-	}
-	nodes, err := readAll(func(after any) (*page[node], error) {
-		got, err := ask[answer](ctx, c, queryMerged, map[string]any{"owner": c.owner, "name": c.name, "after": after})
-		if err == nil && got.Repository == nil {
-			err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
+	nodes, err := readPulls[node](ctx, c, queryMerged, nil)
+	var out []forge.Merged
+	for _, n := range nodes {
+		if n.MergedAt == nil {
+			n.MergedAt = new(time.Time)
 		}
-		if err != nil {
-			return nil, err
-		}
-		return got.Repository.PullRequests, nil
-	})
-	if err != nil {
-		return nil, err
+		out = append(out, forge.Merged{Number: n.Number, At: *n.MergedAt})
 	}
-	if !nodes.whole() {
-		return nil, changed("the merged pull requests")
-	}
-	out := []forge.Merged{}
-	for _, n := range nodes.nodes {
-		if n.Number <= 0 || n.MergedAt == nil || n.MergedAt.IsZero() {
-			return nil, unusable("a merged pull request has no number, or no time at which it was merged")
-		}
-		if !n.MergedAt.Before(since) {
-			out = append(out, forge.Merged{Number: n.Number, At: *n.MergedAt})
-		}
-	}
-	return out, nil
+	return out, err
 }
 
 // An Installed repository is one that an app's installation, whose token the
@@ -150,9 +124,9 @@ func (c *Client) Installed(ctx context.Context) ([]Installed, error) {
 // is of KindNotFound.
 func (c *Client) StartWorkflow(ctx context.Context, repository, file, branch string) error {
 	op := fmt.Sprintf("starting %s in %+q", file, repository)
-	owner, name, ok := splitRepository(repository)
+	owner, name, ok := rest.SplitRepository(repository)
 	if !ok {
 		return failed(op, unusable("it is not a repository"))
 	}
-	return failed(op, c.post(ctx, map[string]string{"ref": branch}, "repos", owner, name, "actions", "workflows", file, "dispatches"))
+	return failed(op, c.post(ctx, nil, map[string]string{"ref": branch}, "repos", owner, name, "actions", "workflows", file, "dispatches"))
 }

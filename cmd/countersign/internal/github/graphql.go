@@ -111,20 +111,23 @@ func (l *list[T]) add(p *page[T]) error {
 // whole reports whether there are as many nodes as the forge counts.
 func (l *list[T]) whole() bool { return l.done && len(l.nodes) == l.total }
 
-// readAll reads a connection to its end: next asks for the page after a cursor,
+// readAll reads a connection of what to its end: next asks for the page after a cursor,
 // nil for the first.
-func readAll[T any](next func(after any) (*page[T], error)) (list[T], error) {
+func readAll[T any](what string, next func(after any) (*page[T], error)) ([]T, error) {
 	var all list[T]
 	for !all.done {
 		p, err := next(all.cursor)
 		if err != nil {
-			return all, err
+			return nil, err
 		}
 		if err := all.add(p); err != nil {
-			return all, err
+			return nil, err
 		}
 	}
-	return all, nil
+	if !all.whole() {
+		return nil, changed(what)
+	}
+	return all.nodes, nil
 }
 
 // The queries. A connection that was read to its end is left out of the

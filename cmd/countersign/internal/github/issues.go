@@ -39,7 +39,7 @@ func (c *Client) issues(ctx context.Context, query url.Values, all bool) ([]forg
 			out = append(out, read)
 		}
 		return all, nil
-	}, c.below("issues")...)
+	}, c.Below("issues")...)
 	if err != nil {
 		return nil, failed("reading the "+query.Get("state")+" issues", err)
 	}
@@ -62,7 +62,7 @@ func issue(got *github.Issue) (forge.Issue, error) {
 // CreateIssue is forge.Issues's.
 func (c *Client) CreateIssue(ctx context.Context, title, body string) (forge.Issue, error) {
 	got := new(github.Issue)
-	err := c.send(ctx, http.MethodPost, got, map[string]string{"title": title, "body": body}, c.below("issues")...)
+	err := c.post(ctx, got, map[string]string{"title": title, "body": body}, c.Below("issues")...)
 	var made forge.Issue
 	if err == nil {
 		made, err = issue(got)
@@ -76,6 +76,7 @@ func (c *Client) UpdateIssue(ctx context.Context, i forge.Issue) error {
 	if i.Open {
 		state = "open"
 	}
-	err := c.send(ctx, http.MethodPatch, nil, map[string]string{"title": i.Title, "body": i.Body, "state": state}, c.below("issues", strconv.Itoa(i.Number))...)
+	body := map[string]string{"title": i.Title, "body": i.Body, "state": state}
+	_, err := c.Send(ctx, http.MethodPatch, nil, body, nil, c.Below("issues", strconv.Itoa(i.Number))...)
 	return failed(fmt.Sprintf("changing issue %d", i.Number), err)
 }

@@ -78,7 +78,7 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 			ID int64 `json:"id"`
 		} `json:"user"`
 	}
-	_, err := c.inRepository(ctx, &got, nil, "collaborators", who.Login, "permission")
+	_, err := c.GetBelow(ctx, &got, nil, "collaborators", who.Login, "permission")
 	switch {
 	case isKind(err, KindNotFound):
 		return approval.Access{Permission: rest.PermissionNone}, nil
@@ -132,29 +132,17 @@ func reduce(permission, role string) (string, error) {
 	return "", unusable("%+q is no permission", ledger.OneLine(permission, 40))
 }
 
-// member is rest.People's: GitHub tells a team that the token cannot see like somebody who is not in the team.
 func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {
-	org, slug, ok := strings.Cut(team, "/")
-	if !ok {
-		return false, unusable("a team is org/team")
+	org, slug, err := rest.SplitTeam(team)
+	if err != nil {
+		return false, err
 	}
 	var got struct {
 		State string `json:"state"`
 	}
-	_, err := c.get(ctx, &got, nil, "orgs", org, "teams", slug, "memberships", who.Login)
-	if err == nil {
-		return got.State == "active", nil
-	}
-	if isKind(err, KindNotFound) {
-		if _, err = c.get(ctx, new(struct{}), nil, "orgs", org, "teams", slug); err == nil {
-			return false, nil
-		}
-	}
-	if isKind(err, KindNotFound, KindPermission) {
-		return false, &Error{
-			Kind:    KindPermission,
-			Message: "the team cannot be read with this token: that takes the token of an App with the permission members: read", Err: err,
-		}
-	}
-	return false, err
+	_, err = c.Get(ctx, &got, nil, "orgs", org, "teams", slug, "memberships", who.Login)
+	return rest.InTeam(got.State == "active", err, "the token of an App with the permission members: read", func() error {
+		_, err := c.Get(ctx, new(struct{}), nil, "orgs", org, "teams", slug)
+		return err
+	})
 }

@@ -59,11 +59,11 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 		DefaultBranch string `json:"default_branch"`
 		Private       bool
 	}
-	resp, err := c.inRepository(ctx, &repository, nil)
+	header, err := c.GetBelow(ctx, &repository, nil)
 	if err != nil {
 		return f, failed("reading the repository", err)
 	}
-	f.DefaultBranch, f.Private, f.Version = repository.DefaultBranch, repository.Private, resp.Header.Get("X-GitHub-Enterprise-Version")
+	f.DefaultBranch, f.Private, f.Version = repository.DefaultBranch, repository.Private, header.Get("X-GitHub-Enterprise-Version")
 	if who, err := c.Viewer(ctx); err == nil {
 		f.Account = who
 	}
@@ -79,12 +79,9 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 // IsPublic reports whether everybody may read the repository. One of which GitHub does not tell
 // is not public.
 func (c *Client) IsPublic(ctx context.Context) (bool, error) {
-	var repository struct {
-		Private    *bool
-		Visibility string // older servers have none
-	}
-	_, err := c.inRepository(ctx, &repository, nil)
-	return err == nil && repository.Private != nil && !*repository.Private && (repository.Visibility == "" || repository.Visibility == "public"), failed("reading the repository", err)
+	about, err := c.About(ctx)
+	public := about.Private != nil && !*about.Private && (about.Visibility == "" || about.Visibility == "public") // older servers have no visibility
+	return err == nil && public, failed("reading the repository", err)
 }
 
 // ProbeNamed asks about what the files of the default branch name: of teams
@@ -96,17 +93,17 @@ func (c *Client) ProbeNamed(ctx context.Context, f *Facts, teams, workflows []st
 	f.Teams, f.Disabled = map[string]bool{}, map[string]bool{}
 	for _, team := range teams {
 		org, slug, _ := strings.Cut(team, "/")
-		_, err := c.get(ctx, new(struct{}), nil, "orgs", org, "teams", slug)
+		_, err := c.Get(ctx, new(struct{}), nil, "orgs", org, "teams", slug)
 		f.Teams[team] = err == nil
 	}
 	for _, file := range workflows {
 		var got struct{ State string }
-		_, err := c.inRepository(ctx, &got, nil, "actions", "workflows", file)
+		_, err := c.GetBelow(ctx, &got, nil, "actions", "workflows", file)
 		f.Disabled[file] = err == nil && strings.HasPrefix(got.State, "disabled")
 	}
 	if slices.Contains(workflows, PagesWorkflow) {
 		var got Pages
-		if _, err := c.inRepository(ctx, &got, nil, "pages"); err == nil || isKind(err, KindNotFound) {
+		if _, err := c.GetBelow(ctx, &got, nil, "pages"); err == nil || isKind(err, KindNotFound) {
 			f.Pages = &got
 		}
 	}
@@ -127,8 +124,8 @@ func (c *Client) probePulls(ctx context.Context, f *Facts) {
 			Required []struct{ Context string } `json:"required_status_checks"`
 		}
 	}
-	_, err1 := c.inRepository(ctx, &branch, nil, "branches", f.DefaultBranch)
-	_, err2 := c.inRepository(ctx, &rules, nil, "rules", "branches", f.DefaultBranch)
+	_, err1 := c.GetBelow(ctx, &branch, nil, "branches", f.DefaultBranch)
+	_, err2 := c.GetBelow(ctx, &rules, nil, "rules", "branches", f.DefaultBranch)
 	f.ChecksUnread = err1 != nil || err2 != nil
 	f.Checks = branch.Protection.Required.Contexts
 	for _, rule := range rules {
@@ -139,7 +136,7 @@ func (c *Client) probePulls(ctx context.Context, f *Facts) {
 	var setting struct {
 		May *bool `json:"can_approve_pull_request_reviews"`
 	}
-	if _, err := c.inRepository(ctx, &setting, nil, "actions", "permissions", "workflow"); err == nil {
+	if _, err := c.GetBelow(ctx, &setting, nil, "actions", "permissions", "workflow"); err == nil {
 		f.OpensPulls = setting.May
 	}
 }
@@ -148,13 +145,13 @@ func (c *Client) probePulls(ctx context.Context, f *Facts) {
 // cannot be carried out.
 func (c *Client) probeRights(ctx context.Context, f *Facts) {
 	const never = "0000000000000000000000000000000000000000"
-	_, runs := c.inRepository(ctx, new(struct{}), url.Values{"per_page": {"1"}}, "actions", "runs")
+	_, runs := c.GetBelow(ctx, new(struct{}), url.Values{"per_page": {"1"}}, "actions", "runs")
 	for right, err := range map[string]error{
-		"contents: write": c.post(ctx, map[string]string{"ref": "refs/countersign/probe", "sha": never}, c.below("git", "refs")...),
-		"checks: write":   c.post(ctx, map[string]string{"name": "countersign probe", "head_sha": never}, c.below("check-runs")...),
-		"pull-requests: write": c.post(ctx, map[string]string{
+		"contents: write": c.post(ctx, nil, map[string]string{"ref": "refs/countersign/probe", "sha": never}, c.Below("git", "refs")...),
+		"checks: write":   c.post(ctx, nil, map[string]string{"name": "countersign probe", "head_sha": never}, c.Below("check-runs")...),
+		"pull-requests: write": c.post(ctx, nil, map[string]string{
 			"title": "countersign probe", "head": f.DefaultBranch, "base": f.DefaultBranch,
-		}, c.below("pulls")...),
+		}, c.Below("pulls")...),
 		"actions: read": runs,
 	} {
 		switch {
@@ -176,7 +173,7 @@ func (c *Client) probeRules(ctx context.Context, f *Facts, branch string) error 
 		ID                        int64
 		Name, Target, Enforcement string
 	}
-	if _, err := c.inRepository(ctx, &all, url.Values{"includes_parents": {"true"}, "per_page": {"100"}}, "rulesets"); err != nil {
+	if _, err := c.GetBelow(ctx, &all, url.Values{"includes_parents": {"true"}, "per_page": {"100"}}, "rulesets"); err != nil {
 		return err
 	}
 	types := func(rules []rule) (out []string) {
@@ -190,7 +187,7 @@ func (c *Client) probeRules(ctx context.Context, f *Facts, branch string) error 
 			continue
 		}
 		var whole struct{ Rules []rule }
-		_, err := c.inRepository(ctx, &whole, nil, "rulesets", strconv.FormatInt(set.ID, 10))
+		_, err := c.GetBelow(ctx, &whole, nil, "rulesets", strconv.FormatInt(set.ID, 10))
 		if err != nil && !isKind(err, KindPermission, KindNotFound) {
 			return err
 		}
@@ -200,7 +197,7 @@ func (c *Client) probeRules(ctx context.Context, f *Facts, branch string) error 
 		return nil
 	}
 	var here []rule
-	_, err := c.inRepository(ctx, &here, nil, "rules", "branches", branch)
+	_, err := c.GetBelow(ctx, &here, nil, "rules", "branches", branch)
 	f.BranchRules = types(here)
 	return err
 }

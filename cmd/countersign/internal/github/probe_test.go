@@ -104,8 +104,9 @@ func TestProbePages(t *testing.T) {
 
 // IsPublic takes a repository of which GitHub does not say it for one that is not.
 func TestIsPublic(t *testing.T) {
-	for answer, want := range map[string]bool{`200 {"private":false}`: true, `200 {"private":true}`: false, `200 {}`: false,
-		`200 {"private":false,"visibility":"public"}`: true, `200 {"private":false,"visibility":"internal"}`: false, `200 {"private":null,"visibility":"public"}`: false, `200 {"visibility":"public"}`: false} {
+	for answer, want := range map[string]bool{`200 {"id":1,"private":false}`: true, `200 {"id":1,"private":true}`: false, `200 {"id":1}`: false,
+		`200 {"id":1,"private":false,"visibility":"public"}`: true, `200 {"id":1,"private":false,"visibility":"internal"}`: false,
+		`200 {"id":1,"private":null,"visibility":"public"}`: false, `200 {"id":1,"visibility":"public"}`: false} {
 		public, err := probed(t, map[string]string{"GET /repos/o/n": answer}).IsPublic(context.Background())
 		if err != nil || public != want {
 			t.Errorf("%s: %t, %v", answer, public, err)

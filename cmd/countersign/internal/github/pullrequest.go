@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,22 +61,10 @@ type changedFile struct {
 	Path string `json:"path"`
 }
 
-// PullRequest is forge.Reader's. Committers has the authors, those of its trailers
-// Co-authored-by as well, and the committer of each commit, without GitHub itself.
-// Strangers is also true where there are so many commits that
-// GitHub may not show them all.
-func (c *Client) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
-	pr, err := twice(func() (forge.PullRequest, error) { return c.pullRequest(ctx, number) })
-	if err == nil && !pr.Fork() {
-		pr.Head.Protected, err = c.protected(ctx, pr.Head.Branch)
-	}
-	if err != nil {
-		return forge.PullRequest{}, failed(fmt.Sprintf("reading pull request %d", number), err)
-	}
-	return pr, nil
-}
-
-// pullRequest reads all pages of one state of the pull request.
+// pullRequest is rest.Repository's, and reads all pages of one state of the pull request.
+// Committers has the authors, those of its trailers Co-authored-by as well, and the
+// committer of each commit, without GitHub itself. Strangers is also true where there are
+// so many commits that GitHub may not show them all.
 func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
 	var none forge.PullRequest
 	var in place
@@ -86,7 +73,7 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 	var files list[changedFile]
 	for !commits.done || !files.done {
 		got, err := ask[pullAnswer](ctx, c, queryPullRequest, map[string]any{
-			"owner": c.owner, "name": c.name, "number": number, "commits": !commits.done, "files": !files.done,
+			"owner": c.Owner, "name": c.Name, "number": number, "commits": !commits.done, "files": !files.done,
 			"afterCommit": commits.cursor, "afterFile": files.cursor,
 		})
 		if err != nil {
@@ -153,20 +140,13 @@ func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (forge.PullRe
 	return pr, err
 }
 
-// side builds the address to clone from ourselves: what is pushed there goes
-// with a token.
 func (c *Client) side(at *place, branch, commit string) (forge.Side, error) {
 	side := forge.Side{Branch: branch, Commit: commit}
 	if at == nil {
 		return side, nil
 	}
-	if _, _, ok := splitRepository(at.NameWithOwner); !ok || at.DatabaseID <= 0 {
-		return side, unusable("a repository of the pull request has no name or number")
-	}
-	side.Repository = &ledger.Repository{ID: strconv.FormatInt(at.DatabaseID, 10), Name: at.NameWithOwner}
 	side.Owner = at.Owner.Type
-	side.CloneURL = c.server + "/" + at.NameWithOwner + ".git"
-	return side, nil
+	return side, c.SetRepository(&side, at.DatabaseID, at.NameWithOwner)
 }
 
 // MergeBase is where the histories of two commits parted, by GitHub's word (REST
@@ -181,7 +161,7 @@ func (c *Client) MergeBase(ctx context.Context, one, other string) (string, erro
 		MergeBase struct{ SHA string } `json:"merge_base_commit"`
 	}
 	// Every page has the merge base; of the commits between, none is looked at.
-	_, err := c.inRepository(ctx, &got, url.Values{"per_page": {"1"}}, "compare", one+"..."+other)
+	_, err := c.GetBelow(ctx, &got, url.Values{"per_page": {"1"}}, "compare", one+"..."+other)
 	if err == nil && (got.Base.SHA != one || checkCommit(got.MergeBase.SHA) != nil) {
 		err = unusable("the answer is of other commits, or has no merge base")
 	}
@@ -191,21 +171,8 @@ func (c *Client) MergeBase(ctx context.Context, one, other string) (string, erro
 	return got.MergeBase.SHA, nil
 }
 
-// protected asks whether a branch is; one that is not there is not.
 func (c *Client) protected(ctx context.Context, branch string) (bool, error) {
-	var got struct {
-		Protected *bool `json:"protected"`
-	}
-	_, err := c.inRepository(ctx, &got, nil, "branches", branch)
-	switch {
-	case isKind(err, KindNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	case got.Protected == nil:
-		return false, unusable("the answer does not tell whether the branch is protected")
-	}
-	return *got.Protected, nil
+	return c.IsProtected(ctx, branch)
 }
 
 // webFlow is GitHub itself, the committer of what is made in the browser.

@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
@@ -34,9 +33,5 @@ func isKind(err error, kinds ...Kind) bool                      { return rest.Is
 func unusable(format string, args ...any) error                 { return rest.Unusable(format, args...) }
 func changed(what string) error                                 { return rest.Changed(what) }
 func withCall(ctx context.Context, c rest.Call) context.Context { return rest.WithCall(ctx, c) }
-func splitRepository(s string) (owner, name string, ok bool)    { return rest.SplitRepository(s) }
-func address(s string) (*url.URL, error)                        { return rest.Address(s) }
-func path(parts ...string) (string, error)                      { return rest.Path(parts...) }
 func checkCommit(id string) error                               { return rest.CheckCommit(id) }
-func origin(u *url.URL) string                                  { return rest.Origin(u) }
 func twice[T any](read func() (T, error)) (T, error)            { return rest.Twice(read) }

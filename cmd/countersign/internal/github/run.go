@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,7 +26,7 @@ type workflowRun struct {
 func (c *Client) Run(ctx context.Context, id int64) (forge.Run, error) {
 	op := fmt.Sprintf("reading workflow run %d", id)
 	var got workflowRun
-	if _, err := c.inRepository(ctx, &got, nil, "actions", "runs", strconv.FormatInt(id, 10)); err != nil {
+	if _, err := c.GetBelow(ctx, &got, nil, "actions", "runs", strconv.FormatInt(id, 10)); err != nil {
 		return forge.Run{}, failed(op, err)
 	}
 	if got.GetID() != id {
@@ -88,7 +86,7 @@ func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, ke
 			}
 		}
 		return more, nil
-	}, c.below("actions", "runs")...)
+	}, c.Below("actions", "runs")...)
 	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
 	return out, err
 }
@@ -134,32 +132,16 @@ func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all [
 	err = pages(ctx, c, url.Values{"name": {name}}, func(got answer) (bool, error) {
 		all = append(all, got.Artifacts...)
 		return true, nil
-	}, c.below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
+	}, c.Below("actions", "runs", strconv.FormatInt(runID, 10), "artifacts")...)
 	return all, err
 }
 
-// download asks where the archive is and reads it there, without the token. The
-// address is a secret for as long as it holds.
+// download asks where the archive is and reads it there.
 func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	where, _, err := c.api.Actions.DownloadArtifact(withCall(ctx, rest.Call{Read: true, Raw: true}), c.owner, c.name, id, 0)
+	where, _, err := c.api.Actions.DownloadArtifact(withCall(ctx, rest.Call{Read: true, Raw: true}), c.Owner, c.Name, id, 0)
 	if err != nil {
 		return nil, err
 	}
 	where = c.api.BaseURL.ResolveReference(where)
-	if where.Scheme != c.api.BaseURL.Scheme && where.Scheme != "https" {
-		return nil, unusable("the artifact is not at an https address")
-	}
-	req, err := http.NewRequestWithContext(withCall(ctx, rest.Call{Read: true, Raw: true, Limit: limit}), http.MethodGet, where.String(), nil)
-	if err != nil {
-		return nil, unusable("the artifact's address cannot be read")
-	}
-	resp, err := c.storage.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, unusable("the artifact is not where it should be")
-	}
-	return io.ReadAll(resp.Body)
+	return rest.FetchArchive(ctx, c.storage, c.api.BaseURL, where, limit)
 }

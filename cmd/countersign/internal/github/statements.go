@@ -86,7 +86,7 @@ func (c *Client) readSaid(ctx context.Context, number int) ([]said, error) {
 	var threads list[thread]
 	for !reviews.done || !threads.done || !comments.done {
 		got, err := ask[answer](ctx, c, queryStatements, map[string]any{
-			"owner": c.owner, "name": c.name, "number": number,
+			"owner": c.Owner, "name": c.Name, "number": number,
 			"reviews": !reviews.done, "threads": !threads.done, "comments": !comments.done,
 			"afterReview": reviews.cursor, "afterThread": threads.cursor, "afterComment": comments.cursor,
 		})
@@ -117,7 +117,7 @@ func (c *Client) readSaid(ctx context.Context, number int) ([]said, error) {
 
 // readThread reads the rest of a thread.
 func (c *Client) readThread(ctx context.Context, t thread) ([]said, error) {
-	comments, err := readAll(func(after any) (*page[said], error) {
+	comments, err := readAll("the threads", func(after any) (*page[said], error) {
 		if after == nil {
 			return t.Comments, nil
 		}
@@ -133,10 +133,7 @@ func (c *Client) readThread(ctx context.Context, t thread) ([]said, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !comments.whole() {
-		return nil, changed("the threads")
-	}
-	all := ofKind(comments.nodes, approval.KindReviewComment)
+	all := ofKind(comments, approval.KindReviewComment)
 	for i := range all {
 		if i > 0 {
 			all[i].replyTo = string(all[0].FullDatabaseID)
@@ -245,7 +242,7 @@ func (c *Client) postedComments(ctx context.Context, number int) (map[string]pos
 			out[strconv.FormatInt(p.ID, 10)] = *p
 		}
 		return true, nil
-	}, c.below("issues", strconv.Itoa(number), "comments")...)
+	}, c.Below("issues", strconv.Itoa(number), "comments")...)
 	return out, err
 }
 
@@ -430,7 +427,7 @@ func (c *Client) ReviewComment(ctx context.Context, id int64) (forge.ReviewComme
 		Subject   string `json:"subject_type"`
 	}
 	op := fmt.Sprintf("reading the review comment %d", id)
-	if _, err := c.inRepository(ctx, &got, nil, "pulls", "comments", strconv.FormatInt(id, 10)); err != nil {
+	if _, err := c.GetBelow(ctx, &got, nil, "pulls", "comments", strconv.FormatInt(id, 10)); err != nil {
 		return forge.ReviewComment{}, failed(op, err)
 	}
 	number, err := strconv.Atoi(got.PullURL[strings.LastIndex(got.PullURL, "/")+1:])

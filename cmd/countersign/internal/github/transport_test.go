@@ -266,7 +266,7 @@ func TestTooLarge(t *testing.T) {
 	c := newClient(t, server.URL, &pauses{})
 	for limit, kind := range map[int64]Kind{200: "", 118: "", 117: KindAnswer} {
 		var got struct{}
-		_, err := c.get(withCall(context.Background(), rest.Call{Read: true, Limit: limit}), &got, nil, "x")
+		_, err := c.Get(withCall(context.Background(), rest.Call{Read: true, Limit: limit}), &got, nil, "x")
 		checkKind(t, failed("asking", err), kind)
 	}
 }
@@ -282,7 +282,7 @@ func TestPath(t *testing.T) {
 		{[]string{"collaborators", "../../../user"}, "collaborators/..%2F..%2F..%2Fuser"},
 		{[]string{"branches", ".."}, ""}, {[]string{"branches", "."}, ""}, {[]string{"branches", ""}, ""},
 	} {
-		if got, err := path(row.parts...); got != row.want || (err == nil) != (row.want != "") {
+		if got, err := rest.Path(row.parts...); got != row.want || (err == nil) != (row.want != "") {
 			t.Errorf("%q: %s, %v", row.parts, got, err)
 		}
 	}

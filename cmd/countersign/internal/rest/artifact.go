@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -73,6 +76,27 @@ func newest(all []Artifact, name string) (int64, error) {
 		return 0, &Error{Kind: KindNotFound, Message: "it has expired"}
 	}
 	return last.ID, nil
+}
+
+// FetchArchive reads an artifact's archive at the address that a forge told, through a client
+// without the token. The address is a secret for as long as it holds.
+func FetchArchive(ctx context.Context, storage *http.Client, base, where *url.URL, limit int64) ([]byte, error) {
+	if where.Scheme != base.Scheme && where.Scheme != "https" {
+		return nil, Unusable("the artifact is not at an https address")
+	}
+	req, err := http.NewRequestWithContext(WithCall(ctx, Call{Read: true, Raw: true, Limit: limit}), http.MethodGet, where.String(), nil)
+	if err != nil {
+		return nil, Unusable("the artifact's address cannot be read")
+	}
+	resp, err := storage.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") { // a page to log in, say
+		return nil, Unusable("the artifact is not where it should be")
+	}
+	return io.ReadAll(resp.Body)
 }
 
 // bundleFile is the one file of an artifact that is read.

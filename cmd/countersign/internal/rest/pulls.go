@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -15,6 +17,26 @@ type Pulls struct {
 	// List lists the pull requests that are open, or those that are not: of them at least those whose head is a branch of this
 	// name, "" for any.
 	List func(ctx context.Context, branch string, open bool) ([]forge.Open, error)
+	// ListMerged lists those that were merged; At is the zero time where that is not told.
+	ListMerged func(ctx context.Context) ([]forge.Merged, error)
+}
+
+// Merged is forge.Finder's.
+func (p Pulls) Merged(ctx context.Context, since time.Time) ([]forge.Merged, error) {
+	all, err := p.ListMerged(ctx)
+	out := []forge.Merged{}
+	for _, pr := range all {
+		if pr.Number <= 0 || pr.At.IsZero() {
+			err = cmp.Or(err, Unusable("a merged pull request has no number, or no time at which it was merged"))
+		}
+		if !pr.At.Before(since) {
+			out = append(out, pr)
+		}
+	}
+	if err != nil {
+		return nil, Failed(p.Forge, "listing the merged pull requests", err)
+	}
+	return out, nil
 }
 
 // Open lists the open pull requests.

@@ -187,6 +187,18 @@ type Transport struct {
 	Clock   *Clock        // hears the time of each good answer; nil for none
 }
 
+// Clients are one for the API, with the token, and one for what lies outside of it, without.
+// What the transport leaves out is filled in.
+func (t Transport) Clients() (api, storage *http.Client) {
+	t.Base, t.Agent, t.Timeout = http.DefaultTransport, cmp.Or(t.Agent, "countersign"), cmp.Or(t.Timeout, 30*time.Second)
+	if t.Wait == nil {
+		t.Wait = Sleep
+	}
+	outside := t
+	outside.Token, outside.Clock = "", nil
+	return &http.Client{Transport: &t, CheckRedirect: SameOrigin}, &http.Client{Transport: &outside}
+}
+
 // RoundTrip is http.RoundTripper's. Its error is an *Error, or the context's.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
