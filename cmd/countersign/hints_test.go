@@ -63,7 +63,7 @@ func literals(t *testing.T) (all, hints map[string]string) {
 				case *ast.CallExpr:
 					switch of := n.Fun.(type) {
 					case *ast.SelectorExpr:
-						if of.Sel.Name == "With" && len(n.Args) == 1 || of.Sel.Name == "Bar" || of.Sel.Name == "Refuse" || of.Sel.Name == "Fail" {
+						if of.Sel.Name == "With" && len(n.Args) == 1 || of.Sel.Name == "RefuseIf" || of.Sel.Name == "Bar" || of.Sel.Name == "Refuse" || of.Sel.Name == "Fail" {
 							note(hints, n.Args[len(n.Args)-1])
 						}
 					case *ast.Ident:

@@ -250,17 +250,13 @@ func openPull(ctx context.Context, s *session.Session, f ReviewFlags, args []str
 
 // check refuses flags that do not go together.
 func (f *ReviewFlags) check() error {
-	if f.from != "" && f.as == "each" {
-		return &cli.UsageError{Message: "--from and --as each do not go together", Hint: "propose them one at a time"}
-	}
-	if !slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "" {
-		return &cli.UsageError{Message: "--as must be one or each, and a bundle holds one change", Hint: "--as one"}
-	}
-	if f.pr < 0 || f.prDiff && f.pr == 0 {
-		return &cli.UsageError{Message: "no pull request was named", Hint: "--pr N"}
-	}
 	_, err := (&session.TargetFlags{To: string(f.to)}).Options(false)
-	return err
+	return cmp.Or(
+		cli.RefuseIf(f.from != "" && f.as == "each", "--from and --as each do not go together", "propose them one at a time"),
+		cli.RefuseIf(!slices.Contains([]string{"", "one", "each"}, f.as) || f.as == "each" && f.bundleOut != "",
+			"--as must be one or each, and a bundle holds one change", "--as one"),
+		cli.RefuseIf(f.pr < 0 || f.prDiff && f.pr == 0, "no pull request was named", "--pr N"), err,
+	)
 }
 
 func reviewChange(ctx context.Context, s *session.Session, f ReviewFlags) (console.Outcome, error) {

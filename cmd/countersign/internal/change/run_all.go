@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,17 +45,12 @@ func (f *allFlags) add(cmd *cobra.Command) {
 
 // check refuses flags that do not go together; given are what else was named.
 func (f *allFlags) check(given []string) error {
-	switch {
-	case !f.all && (f.pr != 0 || f.since != ""):
-		return &cli.UsageError{Message: "--pr and --since choose among all transactions", Hint: "add --all"}
-	case f.all && len(given) > 0:
-		return &cli.UsageError{Message: "--all and " + given[0] + " were given", Hint: "give one of them"}
-	case f.concurrency < 1:
-		return &cli.UsageError{Message: "--concurrency must be 1 or more", Hint: ""}
-	case f.pr < 0:
-		return &cli.UsageError{Message: "--pr takes the number of a pull request", Hint: ""}
-	}
-	return nil
+	return cmp.Or(
+		cli.RefuseIf(!f.all && (f.pr != 0 || f.since != ""), "--pr and --since choose among all transactions", "add --all"),
+		cli.RefuseIf(f.all && len(given) > 0, "--all and "+strings.Join(given[:min(1, len(given))], "")+" were given", "give one of them"),
+		cli.RefuseIf(f.concurrency < 1, "--concurrency must be 1 or more", ""),
+		cli.RefuseIf(f.pr < 0, "--pr takes the number of a pull request", ""),
+	)
 }
 
 // runAll takes every open transaction as far as its approvals allow.

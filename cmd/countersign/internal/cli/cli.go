@@ -27,6 +27,14 @@ type UsageError struct{ Message, Hint string }
 
 func (e *UsageError) Error() string { return e.Message }
 
+// RefuseIf is the error of flags or arguments that cannot be obeyed, nil where that is not so.
+func RefuseIf(bad bool, message, hint string) error {
+	if !bad {
+		return nil
+	}
+	return &UsageError{message, hint}
+}
+
 // An ExitError ends the program with a code; Err nil says that everything there
 // is to say was printed.
 type ExitError struct {

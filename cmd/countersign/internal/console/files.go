@@ -70,6 +70,18 @@ func (c *Console) From(name string) string {
 	return c.Dir + string(filepath.Separator) + name
 }
 
+// Own is the person's own directory for files of a kind, that a variable of the XDG Base Directory Specification names, else
+// the usual one below their home; "" where neither is set.
+func (c *Console) Own(variable, usual string) string {
+	if dir := c.Getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "countersign")
+	}
+	if home := c.Getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, usual, "countersign")
+	}
+	return ""
+}
+
 // ReadInput reads a file, or stdin for "-", up to a limit.
 func (c *Console) ReadInput(name string, limit int64) ([]byte, error) {
 	in := c.Stdin

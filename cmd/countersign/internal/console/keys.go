@@ -25,15 +25,15 @@ func (c *Console) Signer() (func([]byte) (string, error), error) {
 	return key.Sign, nil
 }
 
-// errNoSignKey is a key to sign with that nobody gave.
-var errNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
+// ErrNoSignKey is a key to sign with that nobody gave.
+var ErrNoSignKey = &cli.UsageError{Message: "there is no key to sign with", Hint: "give the key: --sign-key FILE"}
 
 // LedgerKey is the key itself that signer signs with.
 func (c *Console) LedgerKey() (signing.Signer, error) {
 	if c.Flags.SignKey == "" {
 		raw := c.Getenv(SignKeyName)
 		if raw == "" {
-			return signing.Signer{}, errNoSignKey
+			return signing.Signer{}, ErrNoSignKey
 		}
 		return c.ParseKey(SignKeyName, []byte(raw))
 	}

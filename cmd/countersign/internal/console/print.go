@@ -320,6 +320,13 @@ func (c *Console) Answer(person io.Writer, question string) (string, error) {
 	return bufio.NewReader(c.Stdin).ReadString('\n')
 }
 
+// Agrees asks a question that y or yes agrees to, and nothing else does.
+func (c *Console) Agrees(person io.Writer, question string) bool {
+	typed, err := c.Answer(person, question)
+	word := strings.ToLower(strings.TrimSpace(typed))
+	return err == nil && (word == "y" || word == "yes")
+}
+
 // Teller says what a program says that works for this one.
 func (c *Console) Teller() io.Writer { return teller{c} }
 

@@ -364,10 +364,7 @@ func gateCommand(c *console.Console) *cobra.Command {
 }
 
 func showGate(ctx context.Context, s *session.Session, g pipeline.Gated, by string) (console.Outcome, error) {
-	rep, err := s.Report(ctx, g)
-	if err == nil {
-		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
-	}
+	rep, err := s.ReportResult(ctx, g)
 	if err != nil {
 		return console.About(g.Transaction().TransactionID), err
 	}

@@ -290,12 +290,8 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Gated, rulin
 	if err != nil {
 		return nil, err
 	}
-	defer a.Line.Hold()()
-	if s.Armored, err = with.Sign(ctx, signed.Namespace, s.Statement.Bytes(), a.Teller()); err != nil {
-		if errors.Is(err, sshkey.ErrNoProgram) {
-			return nil, &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
-		}
-		return nil, &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
+	if s.Armored, err = a.SignWith(ctx, with, signed.Namespace, s.Statement.Bytes()); err != nil {
+		return nil, err
 	}
 	return &s, nil
 }
@@ -317,16 +313,11 @@ func comment(c *console.Console, s signed.Signature, block bool) (string, error)
 // signatures by SSH, else the agent's: the first that the Policy's list has, or its only
 // one.
 func signingKey(ctx context.Context, s *session.Session, g pipeline.Gated, named string) (sshkey.Key, error) {
-	home := s.Getenv("HOME")
 	if named != "" {
-		key := sshkey.Named(named, home)
-		if key.File != "" {
-			key.File = s.Path(key.File)
-		}
-		return key, nil
+		return s.OwnKey(named), nil
 	}
 	if name := s.Repo.Config.SigningKey(); name != "" {
-		return sshkey.Named(name, home), nil
+		return sshkey.Named(name, s.Getenv("HOME")), nil
 	}
 	held, err := sshkey.InAgent(ctx)
 	if errors.Is(err, sshkey.ErrNoProgram) {

@@ -2,6 +2,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -196,10 +197,7 @@ func Shown(ctx context.Context, s *session.Session, snap writing.Snapshot, id st
 	if err != nil {
 		return report.Report{}, err
 	}
-	rep, err := s.Report(ctx, g)
-	if err == nil {
-		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
-	}
+	rep, err := s.ReportResult(ctx, g)
 	if err == nil {
 		rep.Next, rep.BaseBranch = rep.NextStep(s.Again), s.Repo.BranchWith(ctx, rep.BaseCommit)
 	}
@@ -321,15 +319,11 @@ func (f *matrixFlags) add(cmd *cobra.Command) {
 }
 
 func (f matrixFlags) check() error {
-	switch {
-	case !f.on && (f.pulls || f.max != action.MaxJobs || f.part != 0):
-		return &cli.UsageError{Message: "--pull-requests, --max and --part belong to --matrix", Hint: "add --matrix"}
-	case f.max < 1 || f.max > action.MaxJobs:
-		return &cli.UsageError{Message: fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), Hint: "GitHub allows no more jobs in one matrix"}
-	case f.part < 0:
-		return &cli.UsageError{Message: fmt.Sprintf("--part %d is no part", f.part), Hint: "the first part is 0"}
-	}
-	return nil
+	return cmp.Or(
+		cli.RefuseIf(!f.on && (f.pulls || f.max != action.MaxJobs || f.part != 0), "--pull-requests, --max and --part belong to --matrix", "add --matrix"),
+		cli.RefuseIf(f.max < 1 || f.max > action.MaxJobs, fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), "GitHub allows no more jobs in one matrix"),
+		cli.RefuseIf(f.part < 0, fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"),
+	)
 }
 
 func listMatrix(ctx context.Context, c *console.Console, f matrixFlags) (console.Outcome, error) {

@@ -54,10 +54,7 @@ func reportMarkdown(ctx context.Context, c *console.Console, args []string) (con
 	if err != nil {
 		return console.About(id), err
 	}
-	rep, err := s.Report(ctx, g)
-	if err == nil {
-		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
-	}
+	rep, err := s.ReportResult(ctx, g)
 	switch {
 	case err != nil:
 		return console.About(id), err

@@ -2,6 +2,7 @@
 package proofs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -215,16 +216,11 @@ func (f AuditFlags) check() error {
 	if err := checkStrength(f.atLeast); err != nil {
 		return err
 	}
-	if f.atLeast != "" && f.Branch == "" && f.commit == "" {
-		return &cli.UsageError{Message: "--at-least was given without --branch or --commit", Hint: "countersign audit --branch main --at-least " + f.atLeast}
-	}
-	if f.Since != "" && f.Branch == "" {
-		return &cli.UsageError{Message: "--since was given without --branch", Hint: "countersign audit --branch main --since " + f.Since}
-	}
-	if f.Witness.File == "" && (f.Witness.Quorum != 0 || f.Witness.ask) {
-		return &cli.UsageError{Message: "--quorum and --ask are about the witnesses of a file", Hint: "name their file: --witnesses FILE"}
-	}
-	return nil
+	return cmp.Or(
+		cli.RefuseIf(f.atLeast != "" && f.Branch == "" && f.commit == "", "--at-least was given without --branch or --commit", "countersign audit --branch main --at-least "+f.atLeast),
+		cli.RefuseIf(f.Since != "" && f.Branch == "", "--since was given without --branch", "countersign audit --branch main --since "+f.Since),
+		cli.RefuseIf(f.Witness.File == "" && (f.Witness.Quorum != 0 || f.Witness.ask), "--quorum and --ask are about the witnesses of a file", "name their file: --witnesses FILE"),
+	)
 }
 
 // checkStrength refuses what is no strength of decisions.

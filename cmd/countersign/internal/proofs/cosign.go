@@ -61,11 +61,7 @@ type WitnessFlags struct {
 // heldToWitnesses holds a ledger to what witnesses signed of it, as rule WITNESS.
 func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o WitnessFlags) (*audit.Witnessed, []history.Finding, error) {
 	if o.Names == nil {
-		raw, err := a.ReadFile(o.File)
-		if err != nil {
-			return nil, nil, err
-		}
-		names, err := witnessesIn(o.File, raw)
+		names, err := readWitnesses(a.Console, o.File)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -91,15 +91,13 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 		return err
 	}
 	many := f.repos != "" || f.installed
-	switch {
-	case f.repos != "" && f.installed:
-		return &cli.UsageError{Message: "--repos and --installed exclude each other", Hint: ""}
-	case !many && f.cache != "":
-		return &cli.UsageError{Message: "--cache is for repositories that are fetched", Hint: "name them: --repos FILE"}
-	case !many && f.branch == "":
-		return &cli.UsageError{Message: "there is no branch", Hint: "name the one whose changes are asked for: --branch main"}
-	case many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""):
-		return &cli.UsageError{Message: "--known-tip and --tip-file are of one ledger", Hint: "leave them out: --cache keeps the tip of each"}
+	if err := cmp.Or(
+		cli.RefuseIf(f.repos != "" && f.installed, "--repos and --installed exclude each other", ""),
+		cli.RefuseIf(!many && f.cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
+		cli.RefuseIf(!many && f.branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
+		cli.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
+	); err != nil {
+		return err
 	}
 	if f.out != "" {
 		if err := emptyDir(c, f.out); err != nil {

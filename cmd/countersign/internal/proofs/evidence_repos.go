@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -75,14 +74,7 @@ func listedRepositories(ctx context.Context, c *console.Console, f evidenceFlags
 		}
 		return listed, err
 	}
-	client, err := session.GitHub(c, gitstore.Settings{})
-	if err != nil {
-		return nil, err
-	}
-	if client == nil {
-		return nil, &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
-	}
-	repositories, err := client.Installed(ctx)
+	_, repositories, err := session.Installed(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +93,10 @@ func listedRepositories(ctx context.Context, c *console.Console, f evidenceFlags
 func evidenceCache(c *console.Console, name string) (string, error) {
 	dir := c.Path(name)
 	if name == "" {
-		cache := c.Getenv("XDG_CACHE_HOME")
-		if !filepath.IsAbs(cache) {
-			home := c.Getenv("HOME")
-			if !filepath.IsAbs(home) {
-				return "", &cli.UsageError{Message: "HOME is not set, and so there is no place to fetch to", Hint: "name one with --cache DIR"}
-			}
-			cache = filepath.Join(home, ".cache")
+		if dir = c.Own("XDG_CACHE_HOME", ".cache"); dir == "" {
+			return "", &cli.UsageError{Message: "HOME is not set, and so there is no place to fetch to", Hint: "name one with --cache DIR"}
 		}
-		dir = filepath.Join(cache, "countersign", "evidence")
+		dir = filepath.Join(dir, "evidence")
 	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -203,12 +190,9 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 		return part, err
 	}
 	clock := explain.NewClock(h)
-	found, err := verdict.Of(h.History, verdict.Options{
-		Found: h.Packs(func(int64, int64) {}), Over: clock, Rollback: h.Rollback, Progress: func(string, int, int) {},
-		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return repo.Tree(ctx, commit) }),
-	})
+	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, func(string, int, int) {})
 	if err == nil && found.OK {
-		err = local.Remember(h)
+		err = remember(s, h)
 	}
 	if err != nil {
 		return part, err

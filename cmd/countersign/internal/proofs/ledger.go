@@ -147,8 +147,7 @@ func publishes(ctx context.Context, s *session.Session, next gitstore.Joined, dr
 		return nil
 	}
 	defer person.Close()
-	typed, err := s.Answer(person, says+" Go on? [y/N] ")
-	if word := strings.ToLower(strings.TrimSpace(typed)); err != nil || word != "y" && word != "yes" {
+	if !s.Agrees(person, says+" Go on? [y/N] ") {
 		return &cli.UsageError{Message: "nothing was sent", Hint: ""}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package proofs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,13 +35,10 @@ func (f *onlineFlags) add(cmd *cobra.Command) {
 
 // check refuses values that mean nothing. changed reports whether a flag was given.
 func (f *onlineFlags) check(changed func(name string) bool) error {
-	if !f.ask && (changed("requests") || changed("max-age")) {
-		return &cli.UsageError{Message: "--requests and --max-age are about what the forge is asked", Hint: "ask it: --online"}
-	}
-	if f.requests < 1 || f.maxAge < 0 {
-		return &cli.UsageError{Message: "--requests takes a number from 1 on, --max-age an age from 0 on", Hint: "countersign audit --online --requests 500 --max-age 24h"}
-	}
-	return nil
+	return cmp.Or(
+		cli.RefuseIf(!f.ask && (changed("requests") || changed("max-age")), "--requests and --max-age are about what the forge is asked", "ask it: --online"),
+		cli.RefuseIf(f.requests < 1 || f.maxAge < 0, "--requests takes a number from 1 on, --max-age an age from 0 on", "countersign audit --online --requests 500 --max-age 24h"),
+	)
 }
 
 // keptOnline is the kind of file that has the answers of a former run.

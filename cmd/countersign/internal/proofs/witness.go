@@ -70,12 +70,7 @@ func cosignTip(ctx context.Context, c *console.Console, name string, quorum int)
 	}
 	var f witness.File
 	if name != "" {
-		raw, err := c.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		f, err = witnessesIn(name, raw)
-		if err != nil {
+		if f, err = readWitnesses(c, name); err != nil {
 			return err
 		}
 	} else {
@@ -101,6 +96,15 @@ func cosignTip(ctx context.Context, c *console.Console, name string, quorum int)
 	return done.enough(quorum)
 }
 
+// readWitnesses reads the file of witnesses that a flag names.
+func readWitnesses(c *console.Console, name string) (witness.File, error) {
+	raw, err := c.ReadFile(name)
+	if err != nil {
+		return witness.File{}, err
+	}
+	return witnessesIn(name, raw)
+}
+
 // witnessesIn reads a file of witnesses.
 func witnessesIn(name string, raw []byte) (witness.File, error) {
 	f, err := witness.ParseFile(raw)
@@ -119,36 +123,20 @@ func witnessesIn(name string, raw []byte) (witness.File, error) {
 // checkQuorum refuses a number that nobody can meet.
 func checkQuorum(f witness.File, quorum int) error {
 	if quorum < 0 || quorum > len(f.Witnesses) {
-		return &cli.UsageError{Message: fmt.Sprintf("a quorum of %d, and the file names %s", quorum, counted(len(f.Witnesses), "witness", "witnesses")), Hint: "--quorum takes how many of the file's witnesses are needed"}
+		return &cli.UsageError{Message: fmt.Sprintf("a quorum of %d, and the file names %s", quorum, ledger.Plural(len(f.Witnesses), "witness", "witnesses")), Hint: "--quorum takes how many of the file's witnesses are needed"}
 	}
 	return nil
 }
 
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // PolicyWitnesses are those that the Policy names, if it does.
 func PolicyWitnesses(ctx context.Context, s *session.Session) (policy.Witnesses, witness.File, error) {
-	var none witness.File
-	commit, err := session.PolicyCommit(ctx, s.Console, s.Repo)
-	if err != nil {
-		return policy.Witnesses{}, none, err
-	}
-	tree, err := s.Repo.Tree(ctx, commit)
-	if err != nil {
-		return policy.Witnesses{}, none, err
-	}
-	p, _, err := policy.Read(tree)
+	tree, p, err := s.Policy(ctx)
 	if err != nil || p.Witnesses.File == "" {
-		return p.Witnesses, none, err
+		return p.Witnesses, witness.File{}, err
 	}
 	raw, err := policy.ReadNamed(tree, "witnesses.file", p.Witnesses.File)
 	if err != nil {
-		return p.Witnesses, none, err
+		return p.Witnesses, witness.File{}, err
 	}
 	f, err := witnessesIn(p.Witnesses.File, raw)
 	return p.Witnesses, f, err
@@ -336,7 +324,7 @@ func (c cosigned) enough(quorum int) error {
 	if len(c.note.Seen) >= quorum {
 		return nil
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%d of the %s that are needed signed the ledger's checkpoint", len(c.note.Seen), counted(quorum, "witness", "witnesses"))}
+	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%d of the %s that are needed signed the ledger's checkpoint", len(c.note.Seen), ledger.Plural(quorum, "witness", "witnesses"))}
 }
 
 // lines says what became of each witness, in the file's order.
@@ -350,7 +338,7 @@ func (c cosigned) lines() (out []string) {
 }
 
 func (c cosigned) text(ref string) string {
-	text := fmt.Sprintf("%s %.12s  checkpoint of %s, signed by %d of %s\n", ref, c.commit, report.Counted(int(c.note.Size), "commit"), len(c.note.Seen), counted(len(c.file.Witnesses), "witness", "witnesses"))
+	text := fmt.Sprintf("%s %.12s  checkpoint of %s, signed by %d of %s\n", ref, c.commit, report.Counted(int(c.note.Size), "commit"), len(c.note.Seen), ledger.Plural(len(c.file.Witnesses), "witness", "witnesses"))
 	for _, line := range c.lines() {
 		text += "  " + line + "\n"
 	}

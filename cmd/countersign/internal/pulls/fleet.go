@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -46,14 +45,7 @@ const (
 )
 
 func startAll(ctx context.Context, c *console.Console, dryRun bool) error {
-	client, err := session.GitHub(c, gitstore.Settings{})
-	if err != nil {
-		return err
-	}
-	if client == nil {
-		return &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
-	}
-	repositories, err := client.Installed(ctx)
+	client, repositories, err := session.Installed(ctx, c)
 	if err != nil {
 		return err
 	}

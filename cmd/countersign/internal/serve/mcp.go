@@ -195,10 +195,7 @@ func (p *proposing) Warn(err error) {
 }
 
 func (p *proposing) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
-	rep, err := p.run.Report(ctx, g)
-	if err == nil {
-		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
-	}
+	rep, err := p.ReportResult(ctx, g)
 	rep.Next = rep.NextStep(p.Again)
 	return rep, err
 }

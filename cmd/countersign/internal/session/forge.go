@@ -92,6 +92,19 @@ func GitHub(c *console.Console, settings gitstore.Settings) (*github.Client, err
 	return nil, &cli.UsageError{Message: "this asks GitHub, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 }
 
+// Installed are the repositories of the installation of the app whose token this is, with the client that lists them.
+func Installed(ctx context.Context, c *console.Console) (*github.Client, []github.Installed, error) {
+	client, err := GitHub(c, gitstore.Settings{})
+	if err == nil && client == nil {
+		err = &cli.UsageError{Message: "there is no token to list an app's repositories with, or no GITHUB_REPOSITORY and GITHUB_API_URL", Hint: "countersign init --organization"}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := client.Installed(ctx)
+	return client, all, err
+}
+
 // hosts are the forges that need not be asked what they are.
 var hosts = map[string]string{"github.com": console.ForgeGitHub, "codeberg.org": console.ForgeForgejo, "gitea.com": console.ForgeGitea}
 
@@ -245,10 +258,7 @@ func trustedForge(c *console.Console, client ForgeClient) forge.Reader {
 	if !console.InWorkflow(c.Getenv) {
 		return client
 	}
-	e, err := ReadEvent(c.Getenv)
-	if err == nil {
-		err = e.Trusted()
-	}
+	_, err := TrustedEvent(c)
 	if err != nil {
 		return pull.Distrusted(err)
 	}

@@ -238,15 +238,11 @@ func readTip(c *console.Console) (string, error) {
 // TipFileFor is the file in the person's own directory for state (XDG_STATE_HOME) that
 // keeps the tip of the ledger at an address, as a clone would.
 func TipFileFor(c *console.Console, address string) (string, error) {
-	state := c.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := c.Getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("HOME is not set")
-		}
-		state = filepath.Join(home, ".local", "state")
+	dir := c.Own("XDG_STATE_HOME", ".local/state")
+	if dir == "" {
+		return "", errors.New("HOME is not set")
 	}
-	dir := filepath.Join(state, "countersign", "tips")
+	dir = filepath.Join(dir, "tips")
 	return filepath.Join(dir, canon.Hex([]byte(address+" "+c.Flags.LedgerRef))), os.MkdirAll(dir, 0o700)
 }
 

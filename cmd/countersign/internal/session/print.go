@@ -85,6 +85,15 @@ func (s *Session) Report(ctx context.Context, g pipeline.Gated) (report.Report, 
 	return rep, nil
 }
 
+// ReportResult is Report with what an earlier apply came to.
+func (s *Session) ReportResult(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+	rep, err := s.Report(ctx, g)
+	if err == nil {
+		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
+	}
+	return rep, err
+}
+
 // KeptAt is the address of the repository that is known to have a commit of the remote's ledger, "" for none, and
 // whether that is another than the remote.
 func (s *Session) KeptAt(tip string) (address string, elsewhere bool) {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -88,6 +89,20 @@ func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) 
 		return "", noPolicyAt(ref)
 	}
 	return RefCommit(ctx, repo, ref)
+}
+
+// Policy is the tree that has the Policy, and the Policy.
+func (s *Session) Policy(ctx context.Context) (fs.FS, policy.Policy, error) {
+	commit, err := PolicyCommit(ctx, s.Console, s.Repo)
+	if err != nil {
+		return nil, policy.Policy{}, err
+	}
+	tree, err := s.Repo.Tree(ctx, commit)
+	if err != nil {
+		return nil, policy.Policy{}, err
+	}
+	p, _, err := policy.Read(tree)
+	return tree, p, err
 }
 
 // RefCommit is the commit that a ref with the Policy is on.

@@ -174,21 +174,14 @@ func initLedger(c *console.Console, f *initFlags) error {
 
 // refused says which flags make no sense together, or by themselves.
 func (f initFlags) refused() error {
-	switch {
-	case f.check && f.harden:
-		return &cli.UsageError{Message: "--check and --harden were both given", Hint: "give one of them"}
-	case f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses):
-		return &cli.UsageError{Message: fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), Hint: "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"}
-	case f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository):
-		return &cli.UsageError{Message: fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), Hint: "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"}
-	case f.Given("redact") && !f.pages:
-		return &cli.UsageError{Message: "--redact was given without --pages", Hint: "--redact is about the pages that init --pages publishes"}
-	case f.mcp && f.notMCP() != "":
-		return &cli.UsageError{Message: "--mcp and --" + f.notMCP() + " were given", Hint: "give --dry-run or --force with --mcp, and run init once more for the others"}
-	case f.pr && (f.dryRun || f.check || f.harden):
-		return &cli.UsageError{Message: "--pr was given with a flag that writes nothing", Hint: "--dry-run, --check and --harden go by themselves"}
-	}
-	return nil
+	return cmp.Or(
+		cli.RefuseIf(f.check && f.harden, "--check and --harden were both given", "give one of them"),
+		cli.RefuseIf(f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses), fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"),
+		cli.RefuseIf(f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository), fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"),
+		cli.RefuseIf(f.Given("redact") && !f.pages, "--redact was given without --pages", "--redact is about the pages that init --pages publishes"),
+		cli.RefuseIf(f.mcp && f.notMCP() != "", "--mcp and --"+f.notMCP()+" were given", "give --dry-run or --force with --mcp, and run init once more for the others"),
+		cli.RefuseIf(f.pr && (f.dryRun || f.check || f.harden), "--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"),
+	)
 }
 
 func doctorCommand(c *console.Console) *cobra.Command {
@@ -451,8 +444,7 @@ func confirm(c *console.Console, person io.Writer, diff []byte) (shown bool, err
 	if _, err := c.Page(gitstore.Settings{}, person, c.Redact(report.Diff(diff, s))); err != nil {
 		return false, err
 	}
-	typed, err := c.Answer(person, s.Bold("Write these changes?")+" [y/N] ")
-	if word := strings.ToLower(strings.TrimSpace(typed)); err != nil || word != "y" && word != "yes" {
+	if !c.Agrees(person, s.Bold("Write these changes?")+" [y/N] ") {
 		return false, &cli.UsageError{Message: "nothing was written", Hint: ""}
 	}
 	return true, nil
@@ -496,7 +488,7 @@ func initCheck(ctx context.Context, c *console.Console, f initFlags) error {
 	}
 	remote := settings.RemoteURL(c.Flags.Remote)
 	unknown := remote != "" && session.ToldForge(c, wire.WebOf(remote)) == "" && !session.IsHub(remote)
-	if err := probe(ctx, c, client, settings, &facts); err != nil {
+	if err := probeFirst(ctx, s, client, &facts); err != nil {
 		if _, hub := client.(*github.Client); hub && unknown {
 			return session.Guessed(err)
 		}
@@ -557,24 +549,18 @@ func readLedger(ctx context.Context, s *session.Session, client session.ForgeCli
 	to.DeniedErr = err
 }
 
-// probe asks the forge what there is to know before the files are read. Of Gitea and Forgejo it is
+// probeFirst asks the forge what there is to know before the files are read. Of Gitea and Forgejo it is
 // known without a client that the repository is there.
-func probe(ctx context.Context, c *console.Console, client session.ForgeClient, settings gitstore.Settings, f *scaffold.Facts) (err error) {
-	branch, isBranch := strings.CutPrefix(f.LedgerRef, "refs/heads/")
-	if !isBranch {
-		branch = ""
-	}
-	switch client := client.(type) {
-	case *github.Client:
-		f.GitHub, err = client.Probe(ctx, branch)
-		f.Branch = f.GitHub.DefaultBranch
-	case *gitea.Client:
-		var facts gitea.Facts
-		facts, err = client.Probe(ctx, branch)
-		f.Gitea, f.Branch = &facts, facts.DefaultBranch
+func probeFirst(ctx context.Context, s *session.Session, client session.ForgeClient, f *scaffold.Facts) error {
+	hub, tea, err := probe(ctx, client, f.LedgerRef)
+	switch {
+	case hub != nil:
+		f.GitHub, f.Branch = *hub, hub.DefaultBranch
+	case tea != nil:
+		f.Gitea, f.Branch = tea, tea.DefaultBranch
 	default:
 		var is bool
-		if is, err = session.OnGitea(c, settings); is {
+		if is, err = session.OnGitea(s.Console, s.Repo.Config); is {
 			f.Gitea = &gitea.Facts{}
 		}
 	}

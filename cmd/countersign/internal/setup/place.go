@@ -33,21 +33,25 @@ func lookElsewhere(ctx context.Context, s *session.Session, name string) *scaffo
 		found.Err = err
 		return found
 	}
-	branch, isBranch := strings.CutPrefix(place.Ref, "refs/heads/")
+	found.GitHub, found.Gitea, found.Err = probe(ctx, client, place.Ref)
+	return found
+}
+
+// probe asks a forge what there is to know of a repository, and of the branch that has a ledger.
+func probe(ctx context.Context, client session.ForgeClient, ref string) (*github.Facts, *gitea.Facts, error) {
+	branch, isBranch := strings.CutPrefix(ref, "refs/heads/")
 	if !isBranch {
 		branch = ""
 	}
 	switch client := client.(type) {
 	case *github.Client:
-		var facts github.Facts
-		facts, found.Err = client.Probe(ctx, branch)
-		found.GitHub = &facts
+		facts, err := client.Probe(ctx, branch)
+		return &facts, nil, err
 	case *gitea.Client:
-		var facts gitea.Facts
-		facts, found.Err = client.Probe(ctx, branch)
-		found.Gitea = &facts
+		facts, err := client.Probe(ctx, branch)
+		return nil, &facts, err
 	}
-	return found
+	return nil, nil, nil
 }
 
 // asLedgers is this program where it asks the forge about the repository that keeps the ledger, with the token for that.

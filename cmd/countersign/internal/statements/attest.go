@@ -2,6 +2,7 @@
 package statements
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -100,27 +100,19 @@ func makeStatements(ctx context.Context, c *console.Console, f attestFlags, args
 		}
 	}
 	predicate := attest.TypeOf(f.predicate)
-	switch {
-	case asked != 1:
-		return &cli.UsageError{Message: "name a transaction, a commit or all", Hint: "countersign attest --all"}
-	case predicate == "":
-		return &cli.UsageError{Message: fmt.Sprintf("--predicate %+q is not known", f.predicate), Hint: "--predicate is one of: " + strings.Join(attest.Names, ", ")}
-	case f.ref != "" && !strings.HasPrefix(f.ref, "refs/"):
-		return &cli.UsageError{Message: fmt.Sprintf("--ref %+q is no full name", f.ref), Hint: "--ref takes a full name, such as refs/heads/main"}
-	case f.link && (f.bundle || f.keyless.asked || f.keeps(c.Flags.Push) || f.key != "" || f.predicate != attest.Names[0]):
-		return &cli.UsageError{Message: "--link takes a key of --sign-key, a directory of --out, and no other form", Hint: "--link --sign-key FILE --out DIR"}
-	case f.link && f.out == "":
-		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
-	case f.bundle && f.key != "":
-		return &cli.UsageError{Message: "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", Hint: "--sign-key FILE names the key of a bundle"}
-	case f.keyless.asked && f.key != "":
-		return &cli.UsageError{Message: "--keyless cannot be combined with --key", Hint: "leave out one of the two"}
-	case !f.keyless.asked && f.keyless != keylessFlags{}:
-		return &cli.UsageError{Message: "--github, --signing-config and --trusted-root are for --keyless", Hint: "--keyless signs with the identity of a workflow's job"}
-	case (f.bundle || f.keyless.asked) && strings.HasPrefix(f.predicate, "gittuf-"):
-		return &cli.UsageError{Message: "gittuf reads no Sigstore bundles", Hint: "leave out --bundle"}
-	case f.all && f.out == "" && !f.keeps(c.Flags.Push):
-		return &cli.UsageError{Message: "no directory given", Hint: "name one with --out DIR"}
+	if err := cmp.Or(
+		cli.RefuseIf(asked != 1, "name a transaction, a commit or all", "countersign attest --all"),
+		cli.RefuseIf(predicate == "", fmt.Sprintf("--predicate %+q is not known", f.predicate), "--predicate is one of: "+strings.Join(attest.Names, ", ")),
+		cli.RefuseIf(f.ref != "" && !strings.HasPrefix(f.ref, "refs/"), fmt.Sprintf("--ref %+q is no full name", f.ref), "--ref takes a full name, such as refs/heads/main"),
+		cli.RefuseIf(f.link && (f.bundle || f.keyless.asked || f.keeps(c.Flags.Push) || f.key != "" || f.predicate != attest.Names[0]), "--link takes a key of --sign-key, a directory of --out, and no other form", "--link --sign-key FILE --out DIR"),
+		cli.RefuseIf(f.link && f.out == "", "no directory given", "name one with --out DIR"),
+		cli.RefuseIf(f.bundle && f.key != "", "--bundle cannot be combined with --key: ssh-keygen makes SSH signatures alone", "--sign-key FILE names the key of a bundle"),
+		cli.RefuseIf(f.keyless.asked && f.key != "", "--keyless cannot be combined with --key", "leave out one of the two"),
+		cli.RefuseIf(!f.keyless.asked && f.keyless != keylessFlags{}, "--github, --signing-config and --trusted-root are for --keyless", "--keyless signs with the identity of a workflow's job"),
+		cli.RefuseIf((f.bundle || f.keyless.asked) && strings.HasPrefix(f.predicate, "gittuf-"), "gittuf reads no Sigstore bundles", "leave out --bundle"),
+		cli.RefuseIf(f.all && f.out == "" && !f.keeps(c.Flags.Push), "no directory given", "name one with --out DIR"),
+	); err != nil {
+		return err
 	}
 	s, w, err := openAttester(ctx, c, f)
 	if err != nil {
@@ -160,34 +152,15 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 		return keylessSealer(ctx, a, f.keyless)
 	}
 	if f.key != "" {
-		key := sshkey.Named(f.key, a.Getenv("HOME"))
-		if key.File != "" {
-			key.File = a.Path(key.File)
-		}
-		sign := func(namespace string, message []byte) (string, error) {
-			defer a.Line.Hold()()
-			armored, err := key.Sign(ctx, namespace, message, a.Teller())
-			if errors.Is(err, sshkey.ErrNoProgram) {
-				return "", &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
-			} else if err != nil {
-				return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
-			}
-			return armored, nil
-		}
-		return signedEnvelope(sign), nil
+		key := a.OwnKey(f.key)
+		return signedEnvelope(func(namespace string, message []byte) (string, error) {
+			return a.SignWith(ctx, key, namespace, message)
+		}), nil
 	}
-	name, raw := console.SignKeyName, []byte(a.Getenv(console.SignKeyName))
-	if a.Flags.SignKey != "" {
-		var err error
-		name = a.Flags.SignKey
-		if raw, err = a.ReadFile(name); err != nil {
-			return nil, err
-		}
-	}
-	if len(raw) == 0 {
+	key, err := a.LedgerKey()
+	if errors.Is(err, console.ErrNoSignKey) {
 		return nil, &cli.UsageError{Message: "there is no key to sign with", Hint: "--sign-key FILE, or --key FILE for a key of your own"}
 	}
-	key, err := a.ParseKey(name, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +174,7 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 			raw, err = attest.Bundle(s, key.SignPlain)
 		}
 		if errors.Is(err, signing.ErrKey) {
-			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: "ssh-keygen -t ed25519"}
+			err = &cli.UsageError{Message: fmt.Sprintf("%s: %v", cmp.Or(a.Flags.SignKey, console.SignKeyName), err), Hint: "ssh-keygen -t ed25519"}
 		}
 		return raw, file, err
 	}, nil

@@ -57,19 +57,11 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 		return err
 	}
 	if signers != "" {
-		commit, err := session.PolicyCommit(ctx, c, s.Repo)
-		if err != nil {
-			return err
-		}
-		tree, err := s.Repo.Tree(ctx, commit)
+		tree, p, err := s.Policy(ctx)
 		if err != nil {
 			return err
 		}
 		raw, err := policy.ReadNamed(tree, "allowed-signers", signers)
-		if err != nil {
-			return err
-		}
-		p, _, err := policy.Read(tree)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+)
+
+// OwnKey is the person's own key that a flag names.
+func (s *Session) OwnKey(named string) sshkey.Key {
+	key := sshkey.Named(named, s.Getenv("HOME"))
+	if key.File != "" {
+		key.File = s.Path(key.File)
+	}
+	return key
+}
+
+// SignWith signs with a person's own key. What their key asks for is asked on their terminal.
+func (s *Session) SignWith(ctx context.Context, key sshkey.Key, namespace string, message []byte) (string, error) {
+	defer s.Line.Hold()()
+	armored, err := key.Sign(ctx, namespace, message, s.Teller())
+	switch {
+	case errors.Is(err, sshkey.ErrNoProgram):
+		return "", &cli.UsageError{Message: err.Error(), Hint: "install OpenSSH's client programs"}
+	case err != nil:
+		return "", &cli.UsageError{Message: err.Error(), Hint: "--key names another key"}
+	}
+	return armored, nil
+}
