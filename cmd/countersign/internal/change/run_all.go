@@ -174,8 +174,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 	}
 	if err != nil {
 		row.ExitCode = console.CodeOf(err)
-		var pending *pipeline.PendingError
-		if errors.As(err, &pending) { // of a later look than the gate's
+		if pending, is := errors.AsType[*pipeline.PendingError](err); is { // of a later look than the gate's
 			row.Verdict, row.Reason = pending.Verdict.State, pending.Verdict.Reason
 		}
 		if row.ExitCode != cli.ExitPending {

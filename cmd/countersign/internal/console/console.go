@@ -220,8 +220,7 @@ func (c *Console) finish(err error) int {
 	if err == nil {
 		return 0
 	}
-	var quiet *cli.ExitError
-	if errors.As(err, &quiet) && quiet.Err == nil {
+	if quiet, is := errors.AsType[*cli.ExitError](err); is && quiet.Err == nil {
 		return quiet.Code
 	}
 	code, hint := CodeOf(err), c.Typed(HintOf(err), c.done.Transaction)

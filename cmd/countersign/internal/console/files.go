@@ -184,14 +184,12 @@ func (c *Console) IsDir(name string) bool {
 
 // InFile puts an input's name before an error that is about the input itself.
 func InFile(name string, err error) error {
-	var limit *pipeline.LimitError
-	var invalid *input.InvalidError
-	var unfit *patch.Error
-	var several *input.SeveralError
-	if errors.As(err, &several) {
+	several, holds := errors.AsType[*input.SeveralError](err)
+	if holds {
 		several.File = name
 	}
-	if name == "" || several == nil && !As[*gitstore.BundleError](err) && !errors.As(err, &limit) && !errors.As(err, &invalid) && !errors.As(err, &unfit) {
+	of := holds || As[*gitstore.BundleError](err) || As[*pipeline.LimitError](err) || As[*input.InvalidError](err) || As[*patch.Error](err)
+	if name == "" || !of {
 		return err
 	}
 	return fmt.Errorf("%s: %w", InputName(name), err)

@@ -93,8 +93,7 @@ var exitCodes = []struct {
 
 // CodeOf is the exit code of an error.
 func CodeOf(err error) int {
-	var exit *cli.ExitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*cli.ExitError](err); is {
 		return exit.Code
 	}
 	for _, e := range exitCodes {

@@ -114,16 +114,12 @@ func failed(p Program, err error) (*sdk.CallToolResult, error) {
 // about puts into doc which rule an error is of, and the path and the line that it is
 // about, as far as it has them.
 func about(err error, doc map[string]any) {
-	var arguments *ArgumentError
-	var format *input.FormatError
 	var limit *pipeline.LimitError
 	var found *redact.FoundError
 	var denied *pipeline.DeniedError
 	var dirty *effect.DirtyError
-	var problems policy.Problems
 	var corrupt *ledger.CorruptError
 	var unfit *patch.Error
-	var bug *PanicError
 	put := func(rule, path string, line int) {
 		doc["rule"] = rule
 		if path != "" {
@@ -134,7 +130,7 @@ func about(err error, doc map[string]any) {
 		}
 	}
 	switch {
-	case errors.As(err, &arguments), errors.As(err, &format):
+	case errors.As(err, new(*ArgumentError)), errors.As(err, new(*input.FormatError)):
 		put("arguments", "", 0)
 	case errors.As(err, &limit):
 		put("limits."+limit.What, "", 0)
@@ -147,7 +143,7 @@ func about(err error, doc map[string]any) {
 		}
 	case errors.As(err, &dirty):
 		put("uncommitted", dirty.Files[0], 0)
-	case errors.As(err, &problems):
+	case errors.As(err, new(policy.Problems)):
 		put("policy", policy.Path, 0)
 	case errors.As(err, &corrupt):
 		put("record", "", 0)
@@ -156,7 +152,7 @@ func about(err error, doc map[string]any) {
 		put("unchanged", "", 0)
 	case errors.As(err, &unfit):
 		put("patch", unfit.Path, unfit.Line)
-	case errors.As(err, &bug):
+	case errors.As(err, new(*PanicError)):
 		put("bug", "", 0)
 	}
 }

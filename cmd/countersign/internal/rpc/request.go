@@ -148,8 +148,7 @@ func Decode(at string, raw json.RawMessage, into any) error {
 		return err
 	}
 	err := json.Unmarshal(raw, into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
 		return fmt.Errorf("%s.%s is of the wrong type: %s", at, wrong.Field, wrong.Value)
 	}
 	return err

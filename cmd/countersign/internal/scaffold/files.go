@@ -297,15 +297,11 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 	there := map[string][]byte{}
 	var called error // of the called workflow, which is init's in one repository alone
 	for _, file := range List {
-		have, err := readRegular(tree, file.Path)
-		switch {
-		case err == nil:
-			there[file.Path] = have
-		case errors.Is(err, fs.ErrNotExist):
-		case file.Path == calledWorkflow:
-			called = fileError(file.Path, err)
-		default:
-			return nil, s, fileError(file.Path, err)
+		have, err := readThere(tree, file.Path)
+		if there[file.Path] = have; err != nil && file.Path == calledWorkflow {
+			called = err
+		} else if err != nil {
+			return nil, s, err
 		}
 	}
 	s = s.after(there, given)
@@ -314,11 +310,11 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 	}
 	var files []Planned
 	for _, file := range List {
-		have, found := there[file.Path]
+		have := there[file.Path]
 		switch {
 		case file.Path == calledWorkflow && s.Uses != "./": // somebody else's, should there be one
 			continue
-		case !found && file.Asked != "" && file.Asked != askCalled && !asked[file.Asked]:
+		case have == nil && file.Asked != "" && file.Asked != askCalled && !asked[file.Asked]:
 			continue
 		}
 		files = append(files, Planned{File: file, Have: have})
@@ -337,28 +333,46 @@ func Replan(files []Planned, s Settings) {
 // after are the settings, with what no flag gives as the workflows that are there
 // have it.
 func (s Settings) after(there map[string][]byte, given func(flag string) bool) Settings {
-	have, found := there[Caller]
-	was := SettingsOf(have)
-	s.Uses, s.LedgerRef = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.LedgerRef, was.LedgerRef)
-	s.Redact = cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
+	was := SettingsOf(there[Caller])
+	s = s.afterLedger(there, Caller)
+	s.Uses, s.Redact = cmp.Or(s.Uses, was.Uses, Placeholder), cmp.Or(s.Redact, SettingsOf(there[PagesWorkflow]).Redact)
 	watch := SettingsOf(there[watchWorkflow])
 	s.Since, s.Signers = watch.Since, watch.Signers
-	if !found {
-		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
-	}
 	if !given("gate") {
 		s.Gate = was.Gate
 	}
 	if !given("inline") {
 		s.Inline = s.Inline || was.Inline
 	}
+	return s
+}
+
+// afterLedger are the settings with the place of the ledger, and the answers, as the files that are there have them; caller
+// is the workflow with rights.
+func (s Settings) afterLedger(there map[string][]byte, caller string) Settings {
+	s.LedgerRef = cmp.Or(s.LedgerRef, SettingsOf(there[caller]).LedgerRef)
+	if there[caller] == nil {
+		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
+	}
 	if s.LedgerRef == gitstore.LedgerRef {
 		s.LedgerRef = ""
 	}
-	if raw, found := there[policy.Path]; found && s.Answers == nil {
+	if raw := there[policy.Path]; raw != nil && s.Answers == nil {
 		s.Answers = answersIn(raw)
 	}
 	return s
+}
+
+// readThere reads a file that is no link, nil for none.
+func readThere(tree fs.FS, name string) ([]byte, error) {
+	have, err := readRegular(tree, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fileError(name, err)
+	}
+	return have, nil
 }
 
 // readRegular reads a file that is no link; it is never nil where there is one.

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -52,45 +51,23 @@ func giteaFiles(folder string) []File {
 
 // planGitea is Plan for Gitea and Forgejo: the Policy and two workflows, which run the
 // program that the runner has.
-func (s Setup) planGitea(tree fs.FS) ([]Planned, Settings, error) {
+func (s *Setup) planGitea(tree fs.FS) (files []Planned, err error) {
 	folder, err := giteaFolder(tree, s.Forgejo)
 	if err != nil {
-		return nil, s.Settings, err
+		return nil, err
 	}
-	var files []Planned
 	there := map[string][]byte{}
 	for _, file := range giteaFiles(folder) {
-		have, err := readRegular(tree, file.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, s.Settings, fileError(file.Path, err)
+		have, err := readThere(tree, file.Path)
+		if err != nil {
+			return nil, err
 		}
-		if err == nil {
-			there[file.Path] = have
-		}
-		files = append(files, Planned{File: file, Have: there[file.Path]})
+		there[file.Path] = have
+		files = append(files, Planned{File: file, Have: have})
 	}
-	settle, found := there[files[1].Path]
-	s.LedgerRef = cmp.Or(s.LedgerRef, SettingsOf(settle).LedgerRef)
-	if !found {
-		s.LedgerRef = cmp.Or(s.LedgerRef, s.Usual)
-	}
-	if s.LedgerRef == gitstore.LedgerRef {
-		s.LedgerRef = ""
-	}
-	if raw, found := there[policy.Path]; found {
-		s.Answers = answersIn(raw)
-	}
+	s.Settings = s.afterLedger(there, files[1].Path)
 	Replan(files, s.Settings) // which says whose the Policy is
-	if s.Interactive {
-		if err := s.interview(files[0]); err != nil {
-			return nil, s.Settings, err
-		}
-	}
-	if err := s.nameLedger(files); err != nil {
-		return nil, s.Settings, err
-	}
-	Replan(files, s.Settings)
-	return files, s.Settings, s.unforced(files)
+	return files, nil
 }
 
 // nextGitea are the next steps on Gitea and Forgejo (docs/forges.md).

@@ -54,9 +54,9 @@ func PlanMCP(tree fs.FS) ([]Planned, error) {
 			return joinAgents(have, strings.ReplaceAll(string(section), "\r\n", "\n"))
 		}},
 	} {
-		have, err := readRegular(tree, f.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fileError(f.path, err)
+		have, err := readThere(tree, f.path)
+		if err != nil {
+			return nil, err
 		}
 		want, state, err := f.join(have)
 		if err != nil {

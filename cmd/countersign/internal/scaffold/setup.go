@@ -41,16 +41,35 @@ func NoTags(err error) error {
 // the present ones do.
 func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Settings, err error) {
 	if s.Guarded != "" {
-		return s.planGitea(tree)
+		files, err = s.planGitea(tree)
+	} else {
+		files, err = s.planGitHub(ctx, tree)
 	}
+	if err == nil && s.Interactive {
+		err = s.interview(files[0])
+	}
+	if err == nil {
+		err = s.nameLedger(files)
+	}
+	if err == nil {
+		err = s.refuseAttest(files)
+	}
+	if err != nil {
+		return nil, s.Settings, err
+	}
+	Replan(files, s.Settings)
+	return files, s.Settings, s.unforced(files)
+}
+
+func (s *Setup) planGitHub(ctx context.Context, tree fs.FS) (files []Planned, err error) {
 	if s.Uses != "" && !UsesForm().MatchString(s.Uses) {
 		if s.Uses, err = s.release(ctx, s.Uses, ""); err != nil {
-			return nil, s.Settings, err
+			return nil, err
 		}
 	}
 	s.Inline = s.Inline || !s.Given("inline") && !s.Forge.calls()
 	if files, s.Settings, err = Plan(tree, s.Settings, s.Given, s.Asked); err != nil {
-		return nil, s.Settings, err
+		return nil, err
 	}
 	info, _ := debug.ReadBuildInfo()
 	if repository, tag := ReleaseOf(Published, info); s.Uses == Placeholder && repository != "" {
@@ -60,19 +79,7 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 			s.Say("the commit of %s %s is not known: %s", repository, tag, err)
 		}
 	}
-	if s.Interactive {
-		if err := s.interview(files[0]); err != nil {
-			return nil, s.Settings, err
-		}
-	}
-	if err := s.nameLedger(files); err != nil {
-		return nil, s.Settings, err
-	}
-	if err := s.refuseAttest(files); err != nil {
-		return nil, s.Settings, err
-	}
-	Replan(files, s.Settings)
-	return files, s.Settings, s.unforced(files)
+	return files, nil
 }
 
 // nameLedger has the Policy, the first of the files, name the repository that keeps the ledger. A site would publish

@@ -462,7 +462,11 @@ func initHarden(c *console.Console, f initFlags) error {
 		c.Say("hint: --app NUMBER also keeps everybody but that app from adding to the ledger")
 	}
 	c.Say("hint: after these requests, put the secrets COUNTERSIGN_SIGN_KEY and COUNTERSIGN_APP_KEY into the environment %q, and that name into the variable COUNTERSIGN_ENVIRONMENT", scaffold.SignEnvironment)
-	return c.PrintJSON(scaffold.Harden(c.Flags.LedgerRef, cmp.Or(f.branch, "main"), f.Gate, f.app))
+	requests, err := scaffold.Harden(c.Flags.LedgerRef, cmp.Or(f.branch, "main"), f.Gate, f.app)
+	if err != nil {
+		return err
+	}
+	return c.PrintJSON(requests)
 }
 
 // initCheck says what will not work, and exits with 1 if anything will not. The

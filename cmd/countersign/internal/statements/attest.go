@@ -318,8 +318,7 @@ func (w attester) all(ctx context.Context, predicate string) (out attested, err 
 		if err == nil {
 			one, err = w.ofTransaction(ctx, predicate, id)
 		}
-		var unsettled *attest.UnsettledError
-		if errors.As(err, &unsettled) {
+		if unsettled, is := errors.AsType[*attest.UnsettledError](err); is {
 			out.skipped = append(out.skipped, skippedStatement{id, unsettled.Why})
 			continue
 		}
