@@ -97,15 +97,6 @@ func (t *Tree) Consistency(old, n int64) ([]Hash, error) {
 	return tlog.ProveTree(n, old, t)
 }
 
-// Inclusion is the proof that the leaf with an index, counted from 0, is in the tree over the first n
-// (RFC 6962, section 2.1.1).
-func (t *Tree) Inclusion(index, n int64) ([]Hash, error) {
-	if index < 0 || index >= n || n > t.size {
-		return nil, fmt.Errorf("the tree has %d leaves, and there is no proof of leaf %d in %d", t.size, index, n)
-	}
-	return tlog.ProveRecord(n, index, t)
-}
-
 // A Checkpoint is what a log says of itself: that its tree of Size leaves has this Root.
 type Checkpoint struct {
 	Origin string

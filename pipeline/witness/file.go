@@ -40,21 +40,13 @@ type group struct {
 	members []string
 }
 
-// A LineError is a line of a file that cannot be read; Line counts from 1.
-type LineError struct {
-	Line    int
-	Message string
-}
-
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
-
 // The bounds of a file.
 const (
 	mostFile  = 256 << 10
 	mostLines = 1000
 )
 
-// ParseFile reads a file. The error is a *LineError where it is about one line.
+// ParseFile reads a file. An error about one line begins with its number, counted from 1.
 func ParseFile(raw []byte) (File, error) {
 	f := File{groups: map[string]group{}}
 	lines := strings.Split(string(raw), "\n")
@@ -63,7 +55,7 @@ func ParseFile(raw []byte) (File, error) {
 	}
 	for i, line := range lines {
 		if err := f.line(line); err != nil {
-			return File{}, &LineError{i + 1, err.Error()}
+			return File{}, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
 	return f, nil

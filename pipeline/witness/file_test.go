@@ -1,7 +1,6 @@
 package witness_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -73,8 +72,7 @@ func TestT82FileRefused(t *testing.T) {
 		}
 	}
 	_, err := witness.ParseFile([]byte("\n\nlog x\n"))
-	var line *witness.LineError
-	if !errors.As(err, &line) || line.Line != 3 {
+	if err == nil || !strings.HasPrefix(err.Error(), "line 3: ") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"", fmt.Sprintf("log %s\nlog %s\n", log, newParty("github.com/acme/other", false, 5))} {
