@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 )
 
@@ -30,8 +31,8 @@ func TestExitCodeBesideOthers(t *testing.T) {
 		{queue, cli.ExitFailed, ""},
 		{errors.Join(queue, forge), cli.ExitFailed, authHint},
 		{errors.Join(queue, push), cli.ExitFailed, pushHint},
-		{&pull.BundleError{Err: errors.New("no JSON")}, cli.ExitRefused, ""},
-		{&pull.BundleError{Err: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
+		{&fault.Error{Kind: fault.Barred, Message: "no JSON"}, cli.ExitRefused, ""},
+		{&fault.Error{Kind: fault.Barred, Message: "no bundle", Cause: os.ErrPermission}, cli.ExitRefused, "check who owns the file and its directory"},
 		{&cli.ExitError{Code: cli.ExitIO, Err: errors.Join(forge, queue)}, cli.ExitIO, authHint},
 		{&effect.UncommittedError{Err: os.ErrExist, Unstaged: []string{"*", "a.txt"}}, cli.ExitFailed, "git restore --staged -- ':(top,literal)*' :/a.txt"},
 	} {

@@ -23,12 +23,10 @@ const (
 	eventsWorkflow = ".github/workflows/" + eventsFile
 )
 
-// A BundleError is a bundle that is not proposed.
-type BundleError struct{ Err error }
-
-func (e *BundleError) Error() string { return e.Err.Error() }
-
-func (e *BundleError) Unwrap() error { return e.Err }
+// notProposed bars a bundle, whatever is wrong with what it holds.
+func notProposed(err error) error {
+	return &fault.Error{Kind: fault.Barred, Message: err.Error(), Cause: err}
+}
 
 // takeBundles proposes what bundles hold: the one that was named, else those of
 // runs that nobody has read, and last that of the run which this event is about.
@@ -135,7 +133,7 @@ func (s *settlement) takeRun(ctx context.Context, run forge.Run, p policy.Policy
 func (s *settlement) takeBundle(ctx context.Context, raw []byte, asked []ledger.Requester, p policy.Policy) error {
 	in, err := readBundle(raw, p)
 	if err != nil {
-		return &BundleError{err}
+		return notProposed(err)
 	}
 	in.RequestedBy = append(in.RequestedBy, asked...)
 	if in, err = ChangeFor(ctx, s.Runner, in, s.number); err != nil {
@@ -215,7 +213,7 @@ func (s Settler) takeNew(ctx context.Context, run forge.Run) (int, error) {
 	}
 	in, err := readBundle(raw, rules.Policy)
 	if err != nil {
-		return 0, &BundleError{err}
+		return 0, notProposed(err)
 	}
 	in.Base, in.RequestedBy = run.HeadCommit, append(in.RequestedBy, run.RequestedBy...)
 	try, err := review.Run(ctx, s.Runner, in, true)

@@ -58,9 +58,8 @@ var exitCodes = []struct {
 	code int
 	of   []func(error) bool
 }{
-	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},   // whatever else went wrong
-	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}},  // whatever that kept from
-	{cli.ExitRefused, []func(error) bool{As[*pull.BundleError]}}, // whatever is wrong with what it holds
+	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},  // whatever else went wrong
+	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}}, // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
 	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
 	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},
