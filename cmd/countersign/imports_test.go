@@ -29,7 +29,6 @@ var mayImport = map[string][]string{
 	"pipeline/record/patch/linediff": {},
 	"pipeline/record/patch/casefold": {"golang.org/x/text"},
 	"pipeline/record/patch/regular":  {},
-	"pipeline/threeway":              {"pipeline/record/patch", "pipeline/record/patch/linediff"},
 	"pipeline/record/patch": {
 		"pipeline/record/canon", "pipeline/record/patch/casefold", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
 		"golang.org/x/text",
@@ -152,7 +151,6 @@ var mayImport = map[string][]string{
 		"pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
 		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
-		"pipeline/threeway",
 	},
 	"pipeline/attest": {
 		"pipeline/artifact", "pipeline/explain", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // Whether approved patches account for a change is told by making it again: each patch is put
@@ -233,7 +232,7 @@ func (s *state) fits(p patch.Patchset) (map[string]*patch.File, bool) {
 		if !known {
 			return nil, false
 		}
-		after, ok := threeway.Merge(c.Before, here, c.After)
+		after, ok := mergeFile(c.Before, here, c.After)
 		if !ok || !makes(c, here, after) {
 			return nil, false
 		}
@@ -278,7 +277,7 @@ func (s *state) missing() []Lines {
 		if now.Equal(want) {
 			continue
 		}
-		if now == nil || want == nil || now.Mode != want.Mode || threeway.IsBinary(now) || threeway.IsBinary(want) {
+		if now == nil || want == nil || now.Mode != want.Mode || isBinary(now) || isBinary(want) {
 			out = append(out, Lines{Path: path})
 			continue
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // A change is in which paths the files of one commit differ from another's. unfit says why no
@@ -266,7 +265,7 @@ func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from stri
 		if err != nil {
 			return nil, err
 		}
-		back, ok := threeway.Merge(c.After, after, c.Before)
+		back, ok := mergeFile(c.After, after, c.Before)
 		if !fits || !ok {
 			return none, nil
 		}
@@ -290,11 +289,11 @@ func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from stri
 // makes reports whether a patch makes one file of another: put onto the one it gives the other,
 // and taken out of that it gives the one.
 func makes(c patch.Change, before, after *patch.File) bool {
-	forth, ok := threeway.Merge(c.Before, before, c.After)
+	forth, ok := mergeFile(c.Before, before, c.After)
 	if !ok || !forth.Equal(after) || before.Equal(after) {
 		return false
 	}
-	back, ok := threeway.Merge(c.After, after, c.Before)
+	back, ok := mergeFile(c.After, after, c.Before)
 	return ok && back.Equal(before)
 }
 
@@ -338,7 +337,7 @@ func isBetween(before, after, here *patch.File) bool {
 		return false
 	}
 	for _, f := range []*patch.File{before, after, here} {
-		if f != nil && threeway.IsBinary(f) {
+		if f != nil && isBinary(f) {
 			return false
 		}
 	}

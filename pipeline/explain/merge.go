@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 // merged judges a merge and what it brings.
@@ -188,16 +187,13 @@ func (j *judge) remergeFile(ctx context.Context, path, base, ours, theirs, merge
 		return false, nil, err
 	}
 	if fits && fit {
-		want, ok := threeway.Merge(before, mine, their)
+		want, ok := mergeFile(before, mine, their)
 		if ok && is.Equal(want) {
 			return true, nil, nil
 		}
 		clean = ok
 	}
-	for _, r := range threeway.Foreign(mine, their, is) {
-		lines = append(lines, Lines{path, r.From, r.To})
-	}
-	return clean, lines, nil
+	return clean, foreignLines(path, mine, their, is), nil
 }
 
 // older says which commit a merge brings that was not judged, as it is from before the ledger

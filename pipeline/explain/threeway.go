@@ -1,6 +1,4 @@
-// Package threeway makes a merge of one file again, and says which lines of a merge
-// come from neither side. It resolves no conflict: where the sides meet, there is no merge.
-package threeway
+package explain
 
 import (
 	"bytes"
@@ -10,11 +8,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
-// Merge returns what two sides make of a file together; nil is no file. It is false
+// mergeFile returns what two sides make of a file together; nil is no file. It is false
 // where they meet: both change the same line or lines with none between them, and not
 // alike; one removes what the other changes; or a file that is no text changes on both.
-// It follows no rename. The lines are compared by package linediff.
-func Merge(base, ours, theirs *patch.File) (*patch.File, bool) {
+// It follows no rename and resolves no conflict. The lines are compared by package linediff.
+func mergeFile(base, ours, theirs *patch.File) (*patch.File, bool) {
 	switch {
 	case theirs.Equal(base), ours.Equal(theirs):
 		return ours, true
@@ -27,7 +25,7 @@ func Merge(base, ours, theirs *patch.File) (*patch.File, bool) {
 	if ours.Mode == base.Mode {
 		mode = theirs.Mode
 	}
-	if slices.ContainsFunc([]*patch.File{base, ours, theirs}, IsBinary) {
+	if slices.ContainsFunc([]*patch.File{base, ours, theirs}, isBinary) {
 		switch {
 		case bytes.Equal(theirs.Data, base.Data):
 			return &patch.File{Mode: mode, Data: ours.Data}, true
@@ -40,8 +38,8 @@ func Merge(base, ours, theirs *patch.File) (*patch.File, bool) {
 	return &patch.File{Mode: mode, Data: data}, ok
 }
 
-// IsBinary reports whether a file holds a NUL byte, and so is not merged by lines.
-func IsBinary(f *patch.File) bool { return bytes.IndexByte(f.Data, 0) >= 0 }
+// isBinary reports whether a file holds a NUL byte, and so is not merged by lines.
+func isBinary(f *patch.File) bool { return bytes.IndexByte(f.Data, 0) >= 0 }
 
 // A side is a text, and what is left of the edits that made it.
 type side struct {
@@ -90,15 +88,11 @@ func appendLines(out []byte, lines [][]byte) []byte {
 	return out
 }
 
-// A Range is lines of a file, counted from 1. Where lines are missing there, To is
-// From-1. From 0 is the file as a whole: it is no text, or not there.
-type Range struct{ From, To int }
-
-// Foreign returns the lines of a merged file that neither side has as they stand there,
+// foreignLines returns the lines of a merged file that neither side has as they stand there,
 // or, where each is one side's, those that differ from ours.
-func Foreign(ours, theirs, merged *patch.File) []Range {
-	if ours == nil || merged == nil || IsBinary(ours) || IsBinary(merged) || theirs != nil && IsBinary(theirs) {
-		return []Range{{}}
+func foreignLines(path string, ours, theirs, merged *patch.File) []Lines {
+	if ours == nil || merged == nil || isBinary(ours) || isBinary(merged) || theirs != nil && isBinary(theirs) {
+		return []Lines{{Path: path}}
 	}
 	lines := linediff.Lines(merged.Data)
 	mine := linediff.Diff(linediff.Lines(ours.Data), lines)
@@ -106,12 +100,12 @@ func Foreign(ours, theirs, merged *patch.File) []Range {
 	if theirs != nil {
 		their = linediff.Diff(linediff.Lines(theirs.Data), lines)
 	}
-	var out, all []Range
+	var out, all []Lines
 	for _, x := range mine {
-		all = append(all, Range{x.NewStart + 1, x.NewEnd})
+		all = append(all, Lines{path, x.NewStart + 1, x.NewEnd})
 		for _, y := range their {
 			if from, to := max(x.NewStart, y.NewStart), min(x.NewEnd, y.NewEnd); from < to || from == to && x.NewStart == x.NewEnd && y.NewStart == y.NewEnd {
-				out = append(out, Range{from + 1, to})
+				out = append(out, Lines{path, from + 1, to})
 			}
 		}
 	}
@@ -121,5 +115,5 @@ func Foreign(ours, theirs, merged *patch.File) []Range {
 	case len(all) > 0:
 		return all
 	}
-	return []Range{{}}
+	return []Lines{{Path: path}}
 }

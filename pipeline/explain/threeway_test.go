@@ -1,4 +1,4 @@
-package threeway_test
+package explain
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/threeway"
 )
 
 func text(s string) *patch.File { return &patch.File{Mode: patch.Regular, Data: []byte(s)} }
@@ -41,7 +40,7 @@ func TestMerge(t *testing.T) {
 		"binary, both":           {text("\x00"), text("\x00a"), text("\x00b"), nil, false},
 		"binary, mode beside":    {text("\x00"), run("\x00"), text("\x00b"), run("\x00b"), true},
 	} {
-		got, clean := threeway.Merge(c.base, c.ours, c.theirs)
+		got, clean := mergeFile(c.base, c.ours, c.theirs)
 		if clean != c.clean || clean && !got.Equal(c.want) {
 			t.Errorf("%s: %+v %v", name, got, clean)
 		}
@@ -51,18 +50,18 @@ func TestMerge(t *testing.T) {
 func TestForeign(t *testing.T) {
 	for name, c := range map[string]struct {
 		ours, theirs, merged *patch.File
-		want                 []threeway.Range
+		want                 []Lines
 	}{
-		"a line of nobody's":  {text("1\n2\n3\n"), text("1\nx\n3\n"), text("1\ny\n3\n"), []threeway.Range{{2, 2}}},
-		"one more":            {text("1\n2\n"), text("1\n2\n"), text("1\n2\n3\n"), []threeway.Range{{3, 3}}},
-		"one less":            {text("1\n2\n3\n"), text("1\n2\n3\n"), text("1\n3\n"), []threeway.Range{{2, 1}}},
-		"theirs, not ours":    {text("1\n"), text("2\n"), text("2\n"), []threeway.Range{{1, 1}}},
-		"gone":                {text("1\n"), text("1\n"), nil, []threeway.Range{{}}},
-		"another mode":        {text("1\n"), text("1\n"), &patch.File{Mode: patch.Executable, Data: []byte("1\n")}, []threeway.Range{{}}},
-		"no text":             {text("1\n"), text("1\n"), text("\x00"), []threeway.Range{{}}},
-		"theirs is not there": {text("1\n"), nil, text("2\n"), []threeway.Range{{1, 1}}},
+		"a line of nobody's":  {text("1\n2\n3\n"), text("1\nx\n3\n"), text("1\ny\n3\n"), []Lines{{"f", 2, 2}}},
+		"one more":            {text("1\n2\n"), text("1\n2\n"), text("1\n2\n3\n"), []Lines{{"f", 3, 3}}},
+		"one less":            {text("1\n2\n3\n"), text("1\n2\n3\n"), text("1\n3\n"), []Lines{{"f", 2, 1}}},
+		"theirs, not ours":    {text("1\n"), text("2\n"), text("2\n"), []Lines{{"f", 1, 1}}},
+		"gone":                {text("1\n"), text("1\n"), nil, []Lines{{Path: "f"}}},
+		"another mode":        {text("1\n"), text("1\n"), &patch.File{Mode: patch.Executable, Data: []byte("1\n")}, []Lines{{Path: "f"}}},
+		"no text":             {text("1\n"), text("1\n"), text("\x00"), []Lines{{Path: "f"}}},
+		"theirs is not there": {text("1\n"), nil, text("2\n"), []Lines{{"f", 1, 1}}},
 	} {
-		if got := threeway.Foreign(c.ours, c.theirs, c.merged); !reflect.DeepEqual(got, c.want) {
+		if got := foreignLines("f", c.ours, c.theirs, c.merged); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -113,7 +112,7 @@ func TestMergeAsGit(t *testing.T) {
 			args = append(args, name)
 		}
 		want, err := exec.Command("git", args...).Output()
-		got, clean := threeway.Merge(text(string(files[1])), text(string(files[0])), text(string(files[2])))
+		got, clean := mergeFile(text(string(files[1])), text(string(files[0])), text(string(files[2])))
 		if err == nil {
 			git++
 		}
@@ -137,12 +136,12 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte(""), []byte("\x00"), []byte("a"))
 	f.Fuzz(func(t *testing.T, base, ours, theirs []byte) {
 		b, o, th := text(string(base)), text(string(ours)), text(string(theirs))
-		got, clean := threeway.Merge(b, o, th)
-		back, cleanBack := threeway.Merge(b, th, o)
+		got, clean := mergeFile(b, o, th)
+		back, cleanBack := mergeFile(b, th, o)
 		if clean != cleanBack || clean && !got.Equal(back) {
 			t.Errorf("%q %q %q: %v %v, the other way %v %v", base, ours, theirs, got, clean, back, cleanBack)
 		}
-		for _, r := range threeway.Foreign(o, th, text(string(theirs)+"x")) {
+		for _, r := range foreignLines("f", o, th, text(string(theirs)+"x")) {
 			if r.From < 0 || r.To < r.From-1 {
 				t.Errorf("%v", r)
 			}
