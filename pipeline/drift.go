@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // driftTo tells how far what a change goes onto has moved, up to a commit, since
@@ -67,13 +66,6 @@ func (r *Runner) onto(ctx context.Context, g Gated, to effect.Effect, base strin
 	}
 	g.drift, g.driftsTo = r.driftTo(ctx, tx, base), base
 	return g
-}
-
-// noteDrift records how far the base has moved, where the Policy bounds that.
-func (g Gated) noteDrift(s *writing.Stage) {
-	if g.rules.Policy.Approvals.Drift != nil {
-		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
-	}
 }
 
 // driftAsItWas takes from the record how far the base had moved before an event;

@@ -323,7 +323,9 @@ func (g Gated) openRequest(s *writing.Stage, about approval.Request) string {
 //
 // How far the base had moved is recorded too, where the Policy bounds that.
 func (g Gated) onRecord(ctx context.Context, s *writing.Stage) approval.Verdict {
-	g.noteDrift(s)
+	if g.rules.Policy.Approvals.Drift != nil {
+		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
+	}
 	if g.talk == nil {
 		return g.verdict(ctx, g.at)
 	}

@@ -206,7 +206,7 @@ func commitOf(c Change, host string) (code.Commit, error) {
 	}
 	p := tx.Pointers.Proposal
 	own := []string{"Countersign-Transaction: " + tx.TransactionID, "Countersign-Patch: " + tx.PatchID()}
-	commit := code.Commit{Author: tx.Proposer.Login, Email: email(tx.Proposer), When: when}
+	commit := code.Commit{Author: tx.Proposer.Login, Email: cmp.Or(localAddress(tx.Proposer), "proposer@localhost"), When: when}
 	if login, address := account(tx.Proposer, host); address != "" {
 		commit.Author, commit.Email, commit.Committer = login, address, address
 	}
@@ -268,9 +268,6 @@ func account(a ledger.Actor, host string) (login, address string) {
 	}
 	return login, ledger.OneLine(a.ID+"+"+login+"@users.noreply."+host, 200)
 }
-
-// email is the proposer's address, where the id holds one.
-func email(a ledger.Actor) string { return cmp.Or(localAddress(a), "proposer@localhost") }
 
 // localAddress is the address of a Git identity, "" where its id holds none.
 func localAddress(a ledger.Actor) string {

@@ -220,11 +220,6 @@ func (r Row) Independent() (is Independence) {
 	return is
 }
 
-// hasChecks reports whether a check of some transaction of a change is on record.
-func (r Row) hasChecks() bool {
-	return slices.ContainsFunc(r.Records, func(rec Record) bool { return len(rec.Checks) > 0 })
-}
-
 // A Part is what one repository came to: its Repository and rows.
 type Part struct {
 	Repository Repository
@@ -301,7 +296,9 @@ func (r *Report) count() {
 	for _, is := range []Independence{Yes, No, Untold} {
 		total("independent_"+string(is), func(row Row) bool { return row.Independent() == is })
 	}
-	total("without_checks", func(row Row) bool { return len(row.Records) > 0 && !row.hasChecks() })
+	total("without_checks", func(row Row) bool {
+		return len(row.Records) > 0 && !slices.ContainsFunc(row.Records, func(rec Record) bool { return len(rec.Checks) > 0 })
+	})
 	for _, code := range Codes {
 		total("exception_"+string(code), func(row Row) bool { return row.Of(code) })
 	}

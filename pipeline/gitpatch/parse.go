@@ -25,7 +25,7 @@ type Diff struct {
 // named twice, hunks whose counts are wrong, a diff that is cut off, modes other
 // than a regular file's, unsafe paths (CheckPath), and a diff without files.
 func Parse(raw []byte) (Diff, error) {
-	s := newScanner(raw)
+	s := &scanner{rest: raw, tail: len(raw) - len(bytes.TrimRight(raw, " \t\r\n"))}
 	if err := s.preamble(); err != nil {
 		return Diff{}, err
 	}
@@ -129,10 +129,6 @@ type scanner struct {
 	cut  bool // that line had no LF
 	mail bool
 	tail int // bytes of white space that the input ends with
-}
-
-func newScanner(raw []byte) *scanner {
-	return &scanner{rest: raw, tail: len(raw) - len(bytes.TrimRight(raw, " \t\r\n"))}
 }
 
 const (

@@ -99,11 +99,7 @@ func Diff(raw []byte, summary string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve, Expands: expands(diff)}, nil
-}
-
-func expands(diffs ...gitpatch.Diff) func(base fs.FS) int64 {
-	return func(base fs.FS) int64 { return gitpatch.Expands(base, diffs...) }
+	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve, Expands: func(base fs.FS) int64 { return gitpatch.Expands(base, diff) }}, nil
 }
 
 // An InvalidError is a document that breaks the rules of its format.

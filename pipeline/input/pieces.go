@@ -272,7 +272,7 @@ func Each(raw []byte, summary string) ([]Change, error) {
 	return out, nil
 }
 
-// expandsLater is expands of diffs that can be read only beside the files. What cannot is told when it is
+// expandsLater is Expands of diffs that can be read only beside the files. What cannot is told when it is
 // resolved.
 func expandsLater(diffs []reader) func(base fs.FS) int64 {
 	return func(base fs.FS) int64 {

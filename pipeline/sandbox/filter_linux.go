@@ -54,7 +54,7 @@ func filter(namespaces, network bool) []unix.SockFilter {
 	// The flags of clone3 are in memory, out of sight; without it libraries use clone.
 	f = append(f, on(unix.SYS_CLONE3, fail(unix.ENOSYS))...)
 	f = append(f, on(unix.SYS_CLONE, load(offArg0), jump(unix.BPF_JSET, newNamespaces, 0, 1), fail(unix.EPERM), allow())...)
-	f = append(f, on(unix.SYS_IOCTL, argNot(1, unix.EPERM, unix.TIOCSTI, tiocLinux)...)...)
+	f = append(f, on(unix.SYS_IOCTL, compareArg(1, []uint32{unix.TIOCSTI, tiocLinux}, fail(unix.EPERM), allow())...)...)
 	f = append(f, on(unix.SYS_PERSONALITY, argOnly(0, unix.EPERM, 0, 0xffffffff)...)...)
 	f = append(f, sockets(namespaces, network)...)
 	if !namespaces {
@@ -126,11 +126,6 @@ func on(nr uint32, body ...unix.SockFilter) []unix.SockFilter {
 // argOnly permits the call when the argument is one of values.
 func argOnly(arg uint32, e unix.Errno, values ...uint32) []unix.SockFilter {
 	return compareArg(arg, values, allow(), fail(e))
-}
-
-// argNot permits the call unless the argument is one of values.
-func argNot(arg uint32, e unix.Errno, values ...uint32) []unix.SockFilter {
-	return compareArg(arg, values, fail(e), allow())
 }
 
 // compareArg looks at the low half of an argument: all those compared here are ints to the kernel.

@@ -143,7 +143,7 @@ func (d *diffText) views(hidden []span) []*view {
 		}))
 	}
 	for i, s := range d.sections {
-		if d.data[i] != nil && !covered(hidden, s.from) {
+		if d.data[i] != nil && len(within(hidden, s.from, s.from+1)) == 0 {
 			v := &view{}
 			v.stands(d.data[i], s.from, s.to)
 			out = append(out, v)
@@ -183,9 +183,6 @@ func (d *diffText) side(hidden []span, wanted func(diffLine) bool) *view {
 	}
 	return v
 }
-
-// covered reports whether a hidden span covers the byte at.
-func covered(hidden []span, at int) bool { return len(within(hidden, at, at+1)) > 0 }
 
 // within returns the spans that touch [from, to).
 func within(hidden []span, from, to int) []span {

@@ -106,7 +106,8 @@ func (f *file) change(data []byte, w *work) ([]byte, error) {
 	if len(ends) > 0 {
 		style = cmp.Or(ends[0], style)
 	}
-	s := newSeeker(texts, w)
+	*w += work(len(texts) * perLine)
+	s := &seeker{texts: texts, work: w}
 	var edits []edit
 	next := 0
 	for _, c := range f.chunks {
@@ -311,11 +312,6 @@ var alike = [...]func(string) string{
 	func(s string) string { return strings.TrimRightFunc(s, isSpace) },
 	strings.TrimSpace,
 	plain,
-}
-
-func newSeeker(texts []string, w *work) *seeker {
-	*w += work(len(texts) * perLine)
-	return &seeker{texts: texts, work: w}
 }
 
 // number numbers the file's lines for a way of being alike, once.
