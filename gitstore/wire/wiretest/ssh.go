@@ -136,13 +136,6 @@ func (s *SSH) SetAnswer(answer []byte) {
 	s.answer = answer
 }
 
-// Connections is how many there were.
-func (s *SSH) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
 // Commands are what the server was asked to run.
 func (s *SSH) Commands() []string {
 	s.mu.Lock()

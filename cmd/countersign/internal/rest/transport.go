@@ -1,4 +1,6 @@
-// Package rest speaks to the REST API of a forge, over http, and knows none.
+// Package rest speaks to the REST API of a forge, over http, and is what the packages of
+// forges have in common: how requests are sent and fail, and in Repository what is asked at
+// the same addresses.
 //
 // Reading fails closed: an answer that was cut is an error, never a shorter one.
 // Reads are tried again when the network or the forge fails, writes only when the
