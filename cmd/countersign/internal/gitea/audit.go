@@ -13,14 +13,10 @@ import (
 
 var _ forge.Auditor = (*Client)(nil)
 
-// Account is forge.Auditor's: the API looks for users, also by their number. That none is
+// account is rest.People's: the API looks for users, also by their number. That none is
 // found does not tell whether there is one: whoever makes a profile private is shown to
 // administrators alone, and the accounts of jobs to nobody.
-func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
-	op := "asking for the account " + ledger.OneLine(id, 30)
-	if err := rest.CheckAccount(id); err != nil {
-		return ledger.Actor{}, failed(op, err)
-	}
+func (c *Client) account(ctx context.Context, id string) (ledger.Actor, error) {
 	var got struct {
 		OK   bool       `json:"ok"`
 		Data []*account `json:"data"`
@@ -32,13 +28,12 @@ func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
 		err = rest.Unusable("the answer does not tell who was found")
 	case len(got.Data) == 0:
 		err = &rest.Error{Kind: rest.KindPermission, Message: "there is no such account, or one that the token is not shown"}
-	case len(got.Data) > 1 || got.Data[0].actor().ID != id:
-		err = rest.Unusable("the answer is of another account")
+	case len(got.Data) > 1:
+		err = rest.Unusable("the answer is of several accounts")
+	default:
+		return got.Data[0].actor(), nil
 	}
-	if err != nil {
-		return ledger.Actor{}, failed(op, err)
-	}
-	return got.Data[0].actor(), nil
+	return ledger.Actor{}, err
 }
 
 // Ends is forge.Auditor's, of one pull request at a time.

@@ -74,7 +74,7 @@ func New(o Options) (*Client, error) {
 		// one, so that sending it again does nothing twice.
 		EditComment: rest.Call{Read: true},
 		Pulls:       rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
-		People:      &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member},
+		People:      &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member, AskAccount: c.account},
 		Artifacts:   rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
 	}
 	return c, nil

@@ -1,11 +1,9 @@
 package gitea
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +77,7 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 			out = append(out, run)
 		}
 	}
-	slices.SortFunc(out, inOrder)
+	rest.SortRuns(out)
 	return out, nil
 }
 
@@ -107,13 +105,8 @@ func (c *Client) EndedRuns(ctx context.Context, branch, conclusion string, since
 			out = append(out, run)
 		}
 	}
-	slices.SortFunc(out, inOrder)
+	rest.SortRuns(out)
 	return out, nil
-}
-
-// inOrder compares runs by when they ended.
-func inOrder(a, b forge.Run) int {
-	return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID))
 }
 
 // runs lists those that ended after since and are to be kept, the newest first.

@@ -9,32 +9,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 var _ forge.Auditor = (*Client)(nil)
 
-// Account is forge.Auditor's (REST API, "Get a user using their ID").
-func (c *Client) Account(ctx context.Context, id string) (ledger.Actor, error) {
-	op := "asking for the account " + ledger.OneLine(id, 30)
-	if err := rest.CheckAccount(id); err != nil {
-		return ledger.Actor{}, failed(op, err)
-	}
+// account is rest.People's (REST API, "Get a user using their ID").
+func (c *Client) account(ctx context.Context, id string) (ledger.Actor, error) {
 	var got struct {
 		ID    int64  `json:"id"`
 		Login string `json:"login"`
 		Type  string `json:"type"`
 	}
 	_, err := c.Get(ctx, &got, nil, "user", id)
-	if err == nil && (strconv.FormatInt(got.ID, 10) != id || got.Login == "") {
-		err = unusable("the answer is of another account, or has no login")
-	}
-	if err != nil {
-		return ledger.Actor{}, failed(op, err)
-	}
-	return (&account{Type: got.Type, Login: got.Login, DatabaseID: got.ID}).actor(), nil
+	return (&account{Type: got.Type, Login: got.Login, DatabaseID: got.ID}).actor(), err
 }
 
 // mostEnds is how many pull requests one query tells of.

@@ -86,7 +86,7 @@ func New(o Options) (*Client, error) {
 		ReadPull: c.pullRequest, Protected: c.protected, Create: c.create, SendMerge: c.merge,
 		UntoldMethod: "merge", // GitHub tells the methods to those who may push, and decides
 		Pulls:        rest.Pulls{Forge: forgeName, List: c.pulls, ListMerged: c.merged},
-		People:       &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member},
+		People:       &rest.People{Forge: forgeName, AskAccess: c.access, AskMember: c.member, AskAccount: c.account},
 		Artifacts:    rest.Artifacts{Forge: forgeName, List: c.artifacts, Download: c.download},
 	}
 	return c, nil

@@ -1,11 +1,9 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +85,7 @@ func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, ke
 		}
 		return more, nil
 	}, c.Below("actions", "runs")...)
-	slices.SortFunc(out, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
+	rest.SortRuns(out)
 	return out, err
 }
 

@@ -1,12 +1,15 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
@@ -59,6 +62,11 @@ func CheckCommit(id string) error {
 		return Unusable("%+q is not a commit id", id)
 	}
 	return nil
+}
+
+// SortRuns sorts runs by when they ended.
+func SortRuns(runs []forge.Run) {
+	slices.SortFunc(runs, func(a, b forge.Run) int { return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ID, b.ID)) })
 }
 
 // Twice reads once more if something changed meanwhile.

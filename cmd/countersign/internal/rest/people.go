@@ -17,6 +17,8 @@ type People struct {
 	Forge     string // as errors name it
 	AskAccess func(ctx context.Context, who ledger.Actor) (approval.Access, error)
 	AskMember func(ctx context.Context, team string, who ledger.Actor) (bool, error)
+	// AskAccount tells who has the number of an account.
+	AskAccount func(ctx context.Context, id string) (ledger.Actor, error)
 
 	access  Memory[ledger.Actor, approval.Access]
 	members Memory[membership, bool]
@@ -29,7 +31,7 @@ type membership struct {
 
 // Unasked is the same without what was told.
 func (p *People) Unasked() *People {
-	return &People{Forge: p.Forge, AskAccess: p.AskAccess, AskMember: p.AskMember}
+	return &People{Forge: p.Forge, AskAccess: p.AskAccess, AskMember: p.AskMember, AskAccount: p.AskAccount}
 }
 
 // Forget begins another reading.
@@ -56,10 +58,15 @@ func (p *People) Member(ctx context.Context, team string, who ledger.Actor) (boo
 	return is, Failed(p.Forge, fmt.Sprintf("asking whether %s is in %s", ledger.OneLine(who.Login, 60), ledger.OneLine(team, 120)), err)
 }
 
-// CheckAccount takes numbers of accounts only.
-func CheckAccount(id string) error {
-	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
-		return Unusable("that is no number of an account")
+// Account is forge.Auditor's.
+func (p *People) Account(ctx context.Context, id string) (who ledger.Actor, err error) {
+	if n, problem := strconv.ParseInt(id, 10, 64); problem != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
+		err = Unusable("that is no number of an account")
+	} else if who, err = p.AskAccount(ctx, id); err == nil && (who.ID != id || who.Login == "") {
+		err = Unusable("the answer is of another account, or has no login")
 	}
-	return nil
+	if err != nil {
+		return ledger.Actor{}, Failed(p.Forge, "asking for the account "+ledger.OneLine(id, 30), err)
+	}
+	return who, nil
 }

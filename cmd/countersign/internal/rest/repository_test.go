@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 var (
@@ -70,6 +71,11 @@ func TestAnswersLack(t *testing.T) {
 		}},
 		"a pull request without a number": {map[string]string{"POST " + at + "/pulls": `{}`}, func(r *rest.Repository) error {
 			_, err := r.SendNew(t.Context(), forge.NewPull{})
+			return err
+		}},
+		"another account": {nil, func(r *rest.Repository) error {
+			r.People = &rest.People{AskAccount: func(context.Context, string) (ledger.Actor, error) { return ledger.Actor{ID: "8", Login: "eve"}, nil }}
+			_, err := r.Account(t.Context(), "7")
 			return err
 		}},
 		"a merged pull request without a number": {nil, func(r *rest.Repository) error {
