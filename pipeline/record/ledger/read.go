@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,11 +124,7 @@ func Read(tree fs.FS, id string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, err := canon.Line(l.Transaction())
-	if err != nil {
-		return nil, err
-	}
-	if l.Transaction().TransactionID != id || !bytes.Equal(state, want) {
+	if tx := l.Transaction(); tx.TransactionID != id || !tx.IsWrittenAs(state) {
 		return nil, &CorruptError{id, errors.New("transaction.json is not what its events say")}
 	}
 	return l, nil
