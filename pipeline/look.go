@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -47,8 +49,40 @@ func (r *Runner) Open(ctx context.Context) (open []ledger.Transaction, damaged [
 	return slices.DeleteFunc(all, func(tx ledger.Transaction) bool { return tx.Closed }), damaged, err
 }
 
-// A Judge is History, of one Runner or another.
-type Judge func(ctx context.Context, snap writing.Snapshot, id string) (Gated, error)
+// Still is the Runner for the History of several transactions as they stand at one moment: HEAD, and the Policy of each
+// branch, are read once.
+func (r *Runner) Still() *Runner {
+	still := *r
+	head := once(func(ctx context.Context, _ struct{}) (string, error) { return r.Repo.Head(ctx) })
+	still.Repo, still.Rules = stillHead{r.Repo, head}, once(r.Rules)
+	return &still
+}
+
+type stillHead struct {
+	code.Repository
+	head func(context.Context, struct{}) (string, error)
+}
+
+func (s stillHead) Head(ctx context.Context) (string, error) { return s.head(ctx, struct{}{}) }
+
+// once asks for each key once, and again only after an error.
+func once[K comparable, V any](ask func(context.Context, K) (V, error)) func(context.Context, K) (V, error) {
+	var mu sync.Mutex
+	known := map[K]V{}
+	return func(ctx context.Context, key K) (V, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		v, there := known[key]
+		if there {
+			return v, nil
+		}
+		v, err := ask(ctx, key)
+		if err == nil {
+			known[key] = v
+		}
+		return v, err
+	}
+}
 
 // History returns the verdict on a transaction as a ledger has it, asking nobody
 // and recording nothing.

@@ -320,7 +320,7 @@ func unnamed(ctx context.Context, s *session.Session, short string, ruling pipel
 	if err != nil {
 		return err
 	}
-	rows, err := s.Listing(ctx, snap, open, s.Runner.History)
+	rows, err := s.Listing(ctx, snap, open)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func list(ctx context.Context, c *console.Console, f listFlags) error {
 	if f.fits {
 		latest, older = judgeable(latest)
 	}
-	list, err := s.Listing(ctx, snap, latest, r.History)
+	list, err := s.Listing(ctx, snap, latest)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Listing(ctx, snap, open, r.History)
+	rows, err := s.Listing(ctx, snap, open)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (r *run) Newest(ctx context.Context, limit int, keep func(ledger.Transactio
 	if err != nil {
 		return nil, false, err
 	}
-	list, err := r.Listing(ctx, snap, latest, r.Runner.History)
+	list, err := r.Listing(ctx, snap, latest)
 	return report.Documents(list), more, err
 }
 

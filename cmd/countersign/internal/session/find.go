@@ -80,26 +80,26 @@ func Since(c *console.Console, text string) (time.Time, error) {
 	return at, err
 }
 
-// Listing are transactions as lists have them.
-func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction, judge pipeline.Judge) ([]report.Listed, error) {
-	list := make([]report.Listed, len(of))
+// Listing are transactions as lists have them, all at one moment.
+func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction) ([]report.Listed, error) {
+	list, still := make([]report.Listed, len(of)), s.Runner.Still()
 	for i, t := range of {
 		var err error
-		if list[i], err = s.Listed(ctx, snap, t, judge); err != nil {
+		if list[i], err = listed(ctx, still, snap, t); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// Listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
-func (s *Session) Listed(ctx context.Context, snap writing.Snapshot, t ledger.Transaction, judge pipeline.Judge) (report.Listed, error) {
+// listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
+func listed(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, t ledger.Transaction) (report.Listed, error) {
 	one := report.Listed{Transaction: t}
 	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
 		one.State = state.Of(t.Status, "", t.GateOnly(), false)
 		return one, nil
 	}
-	g, err := judge(ctx, snap, t.TransactionID)
+	g, err := r.History(ctx, snap, t.TransactionID)
 	switch {
 	case console.As[*ledger.CorruptError](err):
 		one.State = state.Damaged
