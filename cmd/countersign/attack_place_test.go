@@ -216,7 +216,7 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 	old := strings.TrimPrefix(a.fingerprint, "patchset:")
 	bundle := a.bundle(greetFix)
 	a.proposes("goodbye")
-	if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "superseded") || check.Conclusion != "neutral" || !strings.Contains(a.comment(), "superseded by") {
+	if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "Superseded by tx_") || check.Conclusion != "neutral" || !strings.Contains(a.comment(), "Superseded by") {
 		t.Errorf("the check is %+v, the comment\n%s", check, a.comment())
 	}
 	denial := a.answersTo(first, "ada", "/deny never")
@@ -226,7 +226,7 @@ func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
 	}
 	a.s.Delete(denial)
 	for range 2 { // and once it was told, it is not told again
-		if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "denied") {
+		if check := a.check("countersign/"+old[:12], a.tip); !strings.HasPrefix(check.Title, "Denied") {
 			t.Errorf("the check is %+v", check)
 		}
 		a.settle(cli.ExitPending, "--no-gate")

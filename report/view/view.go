@@ -326,8 +326,11 @@ func (t Transaction) ended(f Facts, did string) string {
 		over = "; closed without being " + did
 	}
 	otherwise := Upper(string(f.State))
-	if f.Written {
+	switch {
+	case f.Written:
 		otherwise = Upper(did) + "; " + string(f.State)
+	case strings.HasPrefix(why, string(f.State)): // as in "superseded by tx_…"
+		otherwise, why = Upper(why), ""
 	}
 	return strings.TrimSuffix(t.approved(f.Verdict, over, otherwise)+": "+why, ": ")
 }

@@ -52,7 +52,7 @@ func TestT79PublicLog(t *testing.T) {
 		_, _ = w.Write([]byte(body))
 	}))
 	defer server.Close()
-	const public = `200 {"private":false,"visibility":"public"}`
+	const public = `200 {"id":1,"private":false,"visibility":"public"}`
 	for name, c := range map[string]struct {
 		answer string
 		env    map[string]string
@@ -60,9 +60,10 @@ func TestT79PublicLog(t *testing.T) {
 		want   string
 	}{
 		"public":             {public, nil, "", ""},
-		"private":            {`200 {"private":true,"visibility":"private"}`, nil, "", "not everybody may read it"},
-		"internal":           {`200 {"private":true,"visibility":"internal"}`, nil, "", "not everybody may read it"},
-		"half an answer":     {`200 {"visibility":"public"}`, nil, "", "not everybody may read it"},
+		"private":            {`200 {"id":1,"private":true,"visibility":"private"}`, nil, "", "not everybody may read it"},
+		"internal":           {`200 {"id":1,"private":true,"visibility":"internal"}`, nil, "", "not everybody may read it"},
+		"half an answer":     {`200 {"id":1,"visibility":"public"}`, nil, "", "not everybody may read it"},
+		"of no repository":   {`200 {"private":false,"visibility":"public"}`, nil, "", "cannot be found out"},
 		"no answer":          {"200 ", nil, "", "cannot be found out"},
 		"half a document":    {`200 {"private":false`, nil, "", "cannot be found out"},
 		"an error":           {"403 {}", nil, "", "cannot be found out"},
