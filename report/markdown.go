@@ -144,8 +144,11 @@ func (r Report) headline(to Links) string {
 	if len(to.before) > 0 && r.needed() != "" && r.View().Lapsed == nil {
 		text = words(view.List(to.before)) + noMore + "this patch took the place of that one"
 	}
-	if r.GateOnly {
+	switch {
+	case r.GateOnly:
 		return "Countersign (the pull request itself): " + text
+	case r.isStory() && r.View().Banner.Tone == state.Good:
+		return text
 	}
 	return "Countersign: " + text
 }
@@ -158,6 +161,9 @@ func (r Report) says(show func(string) string, commit string) string {
 	v, needed := r.View(), r.needed()
 	switch {
 	case needed == "" && commit != "" && r.Stands().Tone() == state.Good:
+		if by := view.List(v.Approvers(false)); by != "" && v.Banner.Tone == state.Good {
+			return view.Upper(string(r.Stands())) + ": " + commit + ", approved by " + show(by+v.Asked())
+		}
 		return show(v.Banner.Title) + ": " + commit
 	case needed == "":
 		return show(v.Banner.Title)
@@ -309,7 +315,7 @@ func (r Report) asks(to Links, shown bool) string {
 	head += "\n\n"
 	for _, n := range r.missing() {
 		if !n.Signed {
-			head += "To approve " + view.What(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
+			head += "To approve " + view.One(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
 		}
 	}
 	if r.signs(r.missing()) {

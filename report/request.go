@@ -91,7 +91,7 @@ func (q Request) waits() string {
 	var about []string
 	answers := 0
 	for _, n := range q.Needs {
-		text := view.What(n.Kind)
+		text := view.One(n.Kind)
 		if len(n.Paths) > 0 {
 			text += " (" + codes(n.Paths, 3) + ")"
 		}
@@ -149,7 +149,7 @@ func needRow(n policy.Need) string {
 	if n.Names() {
 		who += ", each " + people(n)
 	}
-	row := "- " + view.What(n.Kind) + ": " + who
+	row := "- " + view.One(n.Kind) + ": " + who
 	if len(n.Paths) > 0 {
 		row += ", for " + codes(n.Paths, maxNames)
 	}

@@ -138,12 +138,12 @@ func TestFirstLine(t *testing.T) {
 		r                  report.Report
 	}{
 		{"nobody answered", waits, "waiting: the change (0 of 1)", proposal()},
-		{"half", "Countersign: waits for approval: protected paths (1 of 2)", "waiting: protected paths (1 of 2)", half},
+		{"half", "Countersign: waits for approval: protected path (1 of 2)", "waiting: protected path (1 of 2)", half},
 		{"drifted", "Countersign: ada did approve, which counts no more: 2 other files in the same directory changed", "waiting: the change (0 of 1)", drifted()},
 		{"it never counted", waits, "waiting: the change (0 of 1)", never},
 		{"approved again", waits, "waiting: the change (0 of 1)", renewed},
 		{"superseded", "Countersign: Approved by ada; never applied: main.go changed meanwhile", "Approved by ada; never applied: main.go changed meanwhile", gone},
-		{"applied", "Countersign: Approved by ada, and applied: [`eeeeeeeeeeee`](https://github.example/acme/app/commit/" + strings.Repeat("e", 40) + ")", "Approved by ada, and applied: eeeeeeeeeeee", applied()},
+		{"applied", "Applied: [`eeeeeeeeeeee`](https://github.example/acme/app/commit/" + strings.Repeat("e", 40) + "), approved by ada", "Applied: eeeeeeeeeeee, approved by ada", applied()},
 		{"denied", "Countersign: Denied by bob: “it breaks the build”", "Denied by bob: “it breaks the build”", denied()},
 		{"failed", "Countersign: Apply failed", "Apply failed", failed()},
 		{"merged", "Countersign (the pull request itself): Approved by ada, and merged", "Approved by ada, and merged", merged},

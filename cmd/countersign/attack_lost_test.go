@@ -173,7 +173,7 @@ func TestSettleAgain(t *testing.T) {
 			if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
 				t.Errorf("%s commits", commits)
 			}
-			if text := a.comment(); !strings.Contains(text, ", and applied: [") || !strings.Contains(text, report.NoteNoCI) {
+			if text := a.comment(); !strings.Contains(text, "### Applied: [") || !strings.Contains(text, report.NoteNoCI) {
 				t.Errorf("the comment says %q", text)
 			}
 			a.audits()

@@ -24,7 +24,7 @@ func TestT97ShortAnswers(t *testing.T) {
 	forged := a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: request.Body, Path: "feature.txt"}).ID
 	a.answersTo(forged, "ada", "/approve protected")
 	a.waits("is not in the thread of the request", "is not an exact command", "is not asked for")
-	if title := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.tip).Title; title != "waiting: protected paths (0 of 1)" {
+	if title := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.tip).Title; title != "waiting: protected path (0 of 1)" {
 		t.Errorf("the check's title is %q", title)
 	}
 	a.answers("eve", "/approve protected")

@@ -59,7 +59,7 @@ func TestGiteaBrowser(t *testing.T) {
 	o.r.Review(o.ada, o.pr, "APPROVED", "", o.r.Ref("refs/heads/topic"))
 	whole := o.settles(0).Transactions[0]
 	p = o.pullRequest()
-	o.shows(p, "Countersign (the pull request itself): Approved by ada, not merged yet", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "Approved by ada, and applied")
+	o.shows(p, "Countersign (the pull request itself): Approved by ada, not merged yet", "ada commented", line, "ada approved these changes", "All checks were successful", "countersign approved", "approved by ada")
 	o.picture(p, "gitea-approved", ".commit-status-panel")
 
 	// The record that the comment leads to, and that of the bot's change, on the ledger's branch.

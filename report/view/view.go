@@ -168,7 +168,7 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 		a.Why = plain.Why(d)
 	}
 	a.Proof, a.Weak = Proof(d.Source, d.SignedBy != "", d.Author)
-	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // asked for again before it was carried out
+	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // Asked for again before it was carried out
 		a.Proof += ", asked twice"
 	}
 	if a.Own {
@@ -183,8 +183,8 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 // AskedFor is what is said of an approval by somebody who asked for the change.
 const AskedFor = "asked for by the approver"
 
-// asked is AskedFor behind a title, where a requirement was met by those alone who asked for the change or proposed it.
-func (t Transaction) asked() string {
+// Asked is AskedFor behind a title, where a requirement was met by those alone who asked for the change or proposed it.
+func (t Transaction) Asked() string {
 	for _, r := range t.Requirements {
 		if slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Asked }) && !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Asked && !a.Own }) {
 			return "; " + AskedFor
@@ -220,7 +220,7 @@ func (t Transaction) Missing() (missing, all int) {
 func (t Transaction) Needs() string {
 	var out []string
 	for _, r := range t.Open() {
-		out = append(out, fmt.Sprintf("%s (%d of %d)", r.What, r.Approved, r.Required))
+		out = append(out, fmt.Sprintf("%s (%d of %d)", strings.TrimPrefix(One(r.Kind), "a "), r.Approved, r.Required))
 	}
 	return strings.Join(out, ", ")
 }
@@ -279,7 +279,7 @@ func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) strin
 	case v.BreakGlass:
 		return "The glass was broken by " + who + rest
 	default:
-		return "Approved by " + who + rest + t.asked()
+		return "Approved by " + who + rest + t.Asked()
 	}
 }
 

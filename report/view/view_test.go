@@ -114,7 +114,7 @@ protected paths: ada, signed by a key`
 	if len(got.Others) != 1 || got.Others[0].Number != 3 || got.Others[0].Why != "it was edited" {
 		t.Errorf("others: %+v", got.Others)
 	}
-	if open := got.Open(); len(open) != 1 || open[0].From == "" || strings.Join(open[0].Flags(), " ") != "--fingerprint protected --sign" || got.Needs() != "protected paths (0 of 1)" {
+	if open := got.Open(); len(open) != 1 || open[0].From == "" || strings.Join(open[0].Flags(), " ") != "--fingerprint protected --sign" || got.Needs() != "protected path (0 of 1)" {
 		t.Errorf("open: %+v, %s", open, got.Needs())
 	}
 	if got.ByProposer() {

@@ -15,6 +15,17 @@ var whats = map[string]string{"fileChange": "the change", "secrets_override": "s
 // What names what an approval of a kind is of: "protected paths".
 func What(kind string) string { return cmp.Or(whats[kind], kind) }
 
+// One names what one approval of a kind is of, in a sentence: "a protected path".
+func One(kind string) string {
+	switch kind {
+	case policy.KindProtected:
+		return "a protected path"
+	case policy.KindSecret:
+		return "what looks like a secret"
+	}
+	return What(kind)
+}
+
 // wheres say where a decision was made, by the kind of its source.
 var wheres = map[string]string{
 	"local": "in a shell", "rpc": "over JSON-RPC", "review": "in a review", "review_comment": "in a review comment", "issue_comment": "in a comment",
