@@ -79,7 +79,7 @@ func TestGiteaBrowser(t *testing.T) {
 	o.r.Comment(o.ada, o.pr, "/deny "+idea.Fingerprint+" "+hostileReason)
 	o.settles(cli.ExitDenied)
 	p = o.pullRequest()
-	o.shows(p, "Countersign (the pull request itself): denied", hostileReason, hostileName)
+	o.shows(p, "Countersign (the pull request itself): Denied by ada", hostileReason, hostileName)
 	said := append(strings.Split(strings.TrimSpace(hostileText), "\n"), hostileTitle, hostileReason, hostileName, "Denied")
 	o.follows(p, "Full record and how to check it", idea.ID)
 	o.shows(p, said...)
