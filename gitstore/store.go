@@ -161,9 +161,8 @@ func (l *Ledger) hold() (at standing, err error) {
 	return at, err
 }
 
-// held is hold for who only reads: a ledger of which nothing was known may be
-// looked at although it does not verify. It is not remembered, and nothing is
-// added to it.
+// held is like hold, for readers: a ledger that was never seen before is returned even if it
+// does not verify. Its tip is not remembered, and nothing is added to it.
 func (l *Ledger) held() (standing, error) {
 	at, err := l.hold()
 	var unverified *UnverifiedError

@@ -20,9 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// An ApplyOutcome is what Apply did. Already says that an earlier apply had
-// done it, and Result is that one's; Resumed that one was cut off, and this one
-// has finished it. Commit is the commit that was made, "" for files that were not
+// An ApplyOutcome is what Apply did. Already: an earlier run applied this change, and Result is
+// that run's. Resumed: an earlier run was cut off, and this one has finished it. Commit is the commit that was made, "" for files that were not
 // committed; Branch has those that were.
 type ApplyOutcome struct {
 	Result  result.Result

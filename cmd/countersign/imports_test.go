@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger",
 	},
 	"pipeline/risk": {
-		"pipeline/alike", "pipeline/difflook", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
+		"pipeline/alike", "pipeline/difflook", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/patch/casefold", "pipeline/record/policy", "pipeline/redact", "golang.org/x/text",
 	},
 	"pipeline/message": {"pipeline/alike", "pipeline/record/lazyregexp", "pipeline/record/ledger"},

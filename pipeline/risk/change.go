@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -294,16 +294,16 @@ func textLines(data []byte) [][]byte {
 }
 
 var (
-	generatedLine = regexp.MustCompile(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
-	minifiedName  = regexp.MustCompile(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
-	foldedName    = regexp.MustCompile(`(?i)(^|/)(vendor|node_modules|third_party|bower_components|Godeps|__generated__|dist)/|` +
+	generatedLine = lazyregexp.New(`(?m)^.{0,8}Code generated .{0,200} DO NOT EDIT\.|@generated\b`)
+	minifiedName  = lazyregexp.New(`(?i)[.-]min\.(js|mjs|cjs|css)$|\.(js|css)\.map$|\.bundle\.js$`)
+	foldedName    = lazyregexp.New(`(?i)(^|/)(vendor|node_modules|third_party|bower_components|Godeps|__generated__|dist)/|` +
 		`\.pb(\.gw)?\.(go|cc|h|js|ts|rb|py)$|_pb2(_grpc)?\.pyi?$|[._]generated\.\w+$|(^|/)zz_generated\.|\.designer\.(cs|vb)$|\.snap$`)
 )
 
 // generated says why nobody would read a file.
 func generated(data []byte) string {
 	switch {
-	case generatedLine.Match(data[:min(len(data), 4096)]):
+	case generatedLine().Match(data[:min(len(data), 4096)]):
 		return "it says that it is generated"
 	case len(data) > 2000 && bytes.Count(data, []byte("\n"))*500 < len(data):
 		return "lines of more than 500 bytes on average"
@@ -315,9 +315,9 @@ func generated(data []byte) string {
 // which they do not show unasked.
 func generatedName(name string) string {
 	switch {
-	case minifiedName.MatchString(path.Base(name)):
+	case minifiedName().MatchString(path.Base(name)):
 		return "minified, by its name"
-	case foldedName.MatchString(name):
+	case foldedName().MatchString(name):
 		return "generated or copied, by its name"
 	}
 	return ""

@@ -3,7 +3,6 @@ package risk
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -41,7 +41,7 @@ func inLines(path string, lines []difflook.Line, secrets []int) []Risk {
 			hidden(detail, l.After)
 		}
 		if l.After <= 2 {
-			if m := coding.FindSubmatch(l.Text); m != nil && !plainCoding.Match(m[1]) {
+			if m := coding().FindSubmatch(l.Text); m != nil && !plainCoding().Match(m[1]) {
 				hidden("it is read as "+named(string(m[1]), slices.Contains(secrets, l.After)), l.After)
 			}
 		}
@@ -124,8 +124,8 @@ func (b *blankLines) before(l difflook.Line) bool {
 // An interpreter reads a file in the encoding that its first lines name (PEP 263), in which
 // what looks like a comment may be code.
 var (
-	coding      = regexp.MustCompile(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
-	plainCoding = regexp.MustCompile(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
+	coding      = lazyregexp.New(`^[ \t\f]*(?:#|//|--|;|/\*).*?coding[:=][ \t]*([-_.a-zA-Z0-9]{1,40})`)
+	plainCoding = lazyregexp.New(`(?i)^(utf-?8(-unix|-sig)?|(us-)?ascii|binary)$`)
 )
 
 // longest keeps the greatest length that was told.

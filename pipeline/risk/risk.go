@@ -27,7 +27,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +34,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -140,7 +140,7 @@ func OfDiff(d patch.Diff, f redact.Finder) []Risk {
 // DiffAlone begins the reason of an Unlisted risk beside those of OfDiff.
 const DiffAlone = "only the diff was seen: "
 
-var redacted = regexp.MustCompile(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
+var redacted = lazyregexp.New(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
 
 // secretLines are the lines in which a secret among them begins.
 func secretLines(added []difflook.Line, f redact.Finder) []redact.Finding {
@@ -160,7 +160,7 @@ func secretLines(added []difflook.Line, f redact.Finder) []redact.Finding {
 	for _, one := range f.Find(text.String()) {
 		add(one.Start, one.Kind)
 	}
-	for _, m := range redacted.FindAllSubmatchIndex(text.Bytes(), -1) {
+	for _, m := range redacted().FindAllSubmatchIndex(text.Bytes(), -1) {
 		add(m[0], f.Text(string(text.Bytes()[m[2]:m[3]])))
 	}
 	return out

@@ -86,8 +86,8 @@ func entry(r ruleFile) ruleEntry {
 	return ruleEntry{id: r.ID, read: func() (ruleFile, error) { return r, nil }}
 }
 
-// wakes are for the rules that find something also where none of their keywords
-// is: what all of their matches begin with.
+// wakes lists, for rules whose matches need none of their keywords, the literals that all of their
+// matches begin with.
 var wakes = map[string][]string{
 	"airtable-personnal-access-token": {"pat"}, "lob-api-key": {"lob"}, "lob-pub-api-key": {"lob"},
 	"microsoft-teams-webhook": {"https://"}, "new-relic-browser-api-token": newRelic, "new-relic-insert-key": newRelic, "new-relic-user-api-key": newRelic,
@@ -149,9 +149,9 @@ func outline(section string) ruleEntry {
 	return e
 }
 
-// meant has the allowlist expressions that excuse more than is meant: what has
-// "false" in it, and longer tokens in which a short one can be read.
-var meant = map[string]string{
+// fixedAllowlists replaces upstream expressions that excuse too much: whatever has "false" in it,
+// and longer tokens in which a short one can be read.
+var fixedAllowlists = map[string]string{
 	`(?i)^true|false|null$`: `(?i)^(?:true|false|null)$`,
 	`s\.[A-Za-z]{24}`:       `^s\.[A-Za-z]{24}$`,
 }
@@ -165,7 +165,7 @@ func strictly(list []allowFile) []allowFile {
 		}
 		a.Paths = nil
 		for i, expr := range a.Regexes {
-			a.Regexes[i] = cmp.Or(meant[expr], expr)
+			a.Regexes[i] = cmp.Or(fixedAllowlists[expr], expr)
 		}
 		out = append(out, a)
 	}

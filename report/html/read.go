@@ -226,7 +226,7 @@ func (t *Transaction) finding(ruleID, path, message string) {
 	t.Findings = append(t.Findings, history.Finding{RuleID: ruleID, Path: path, Message: message})
 }
 
-// salvage reads what can be read of a log that is none.
+// salvage reads the readable events of a damaged log.
 func (t *Transaction) salvage(dir fs.FS) {
 	raw, err := fs.ReadFile(dir, ledger.EventsFile)
 	if err != nil && t.Sound() {

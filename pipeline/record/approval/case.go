@@ -156,8 +156,8 @@ func (v Verdict) Missing() []Request {
 // logins, e-mail addresses and keys of one person, who has one vote. Nil means that
 // there is no list.
 //
-// Drift tells how far what the change goes onto has moved since a commit. Nil means
-// that nobody looked: where the Policy bounds that, no approval counts then.
+// Drift says how far the base has moved since a commit. If it is nil, nobody looked, and no
+// approval counts where the Policy bounds drift.
 //
 // Passes says why an approval is passed over, "" if it is not. Nil passes over none.
 type Case struct {

@@ -18,8 +18,8 @@ type thread struct {
 	Comments *page[said] `json:"comments"`
 }
 
-// Statements is forge.Reader's. What is hidden or outdated is among them;
-// what its author has not submitted is not. Of reviews and review comments
+// Statements is forge.Reader's. Hidden and outdated comments are included; pending reviews
+// are not. Of reviews and review comments
 // GitHub does not tell whether an app posted them for their author, so App is
 // of conversation comments only. Earlier texts are read for accounts of people;
 // where the history's versions were deleted, or are from before GitHub kept

@@ -1,6 +1,6 @@
 // Package verifier holds cmd/verify, compiled to WebAssembly, for the page that verifies a ledger
-// in a browser. A plain checkout does not have it: what builds a release puts it into the directory
-// program before the program itself is built.
+// in a browser. A plain checkout has no such program: the release build puts it into the directory
+// program before it builds countersign itself.
 package verifier
 
 import (

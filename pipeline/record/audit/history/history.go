@@ -35,7 +35,7 @@ type Change struct {
 // A Signature says how a commit is signed.
 type Signature int
 
-// Signed commits are not known to be good where no keys were given.
+// Signed means: has a signature, which nobody verified because no keys were given.
 const (
 	Unsigned Signature = iota
 	Signed
