@@ -38,6 +38,31 @@ func TestT58Packs(t *testing.T) {
 	w.sound(121)
 }
 
+// TestT80AloneWithGC: nothing is repacked beside a "git gc" that is at work, and none works beside a repack.
+func TestT80AloneWithGC(t *testing.T) {
+	w := newWork(t, map[string]string{"a": "1\n"})
+	w.write(".git/gc.pid", fmt.Sprint(os.Getpid(), " elsewhere"))
+	for i := range 60 {
+		w.add(fmt.Sprint("line", i))
+	}
+	if n := len(w.packs()); n < 60 {
+		t.Errorf("%d packs are left beside a collection", n)
+	}
+	if err := os.Remove(w.path(".git/gc.pid")); err != nil {
+		t.Fatal(err)
+	}
+	w.add("last")
+	if n := len(w.packs()); n > 51 {
+		t.Errorf("%d packs", n)
+	}
+	for _, left := range []string{"gc.pid", "gc.pid.lock"} {
+		if _, err := os.Lstat(w.path(".git/" + left)); err == nil {
+			t.Errorf("%s is left", left)
+		}
+	}
+	w.sound(61)
+}
+
 type packSet map[string]bool
 
 func (p packSet) only(t *testing.T) string {

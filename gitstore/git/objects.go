@@ -147,12 +147,16 @@ type question struct {
 // errUnasked is a question that a process did not come to.
 var errUnasked = errors.New("git cat-file ended")
 
+// timesMissing is how often git must say that an object is missing. It lists the packs anew each time, and beside a
+// `git gc`, which makes a pack and removes others, one listing may have none of them (T80).
+const timesMissing = 3
+
 // ask asks for an object. A process that died, or that complains and then finds nothing, is
 // replaced once: `git gc` may have moved the packs that it knew. What still complains then is
 // an error and not absence.
 func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
 	q := &question{command: command, id: id}
-	for tries := 0; tries < 2; {
+	for tries, missed := 0, 0; tries < 2; {
 		run, err := o.running()
 		if err != nil {
 			q.err = err
@@ -168,11 +172,14 @@ func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
 			return q, nil
 		}
 		if errors.Is(q.err, packfile.ErrMissing) {
-			if hidden := o.readable(id); hidden == nil {
-				break
-			} else {
-				q.err = hidden
+			if missed++; missed < timesMissing {
+				continue
 			}
+			hidden := o.readable(id)
+			if hidden == nil {
+				break
+			}
+			q.err = hidden
 		}
 		if errors.Is(q.err, os.ErrDeadlineExceeded) {
 			break

@@ -504,3 +504,18 @@ func TestIndex(t *testing.T) {
 		}
 	}
 }
+
+// T80 An object that git does not find while it lists packs that another collects is asked for again.
+func TestT80MissedOnce(t *testing.T) {
+	s := newStored(t)
+	id := s.write("there")
+	bin := t.TempDir()
+	script := "#!/bin/sh\nn=0\nwhile read word id; do n=$((n+1)); if [ $n -lt 3 ]; then echo \"$id missing\"; else printf '%s blob 5\\nthere\\n' \"$id\"; fi; done\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if o, err := s.open().View(id); err != nil || string(o.Data) != "there" {
+		t.Errorf("%q, %v", o.Data, err)
+	}
+}
