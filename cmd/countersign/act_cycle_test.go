@@ -159,7 +159,7 @@ func actPushSame(r *runner) {
 	if got := r.s.File(site, "topic", "feature.txt"); r.tip() != head || got != "now another\n" {
 		r.Errorf("feature.txt is %q at %s", got, r.tip())
 	}
-	if report := r.report(); !strings.Contains(report, "superseded") || !strings.Contains(report, "feature.txt") {
+	if report := r.report(); !strings.Contains(report, "uperseded") || !strings.Contains(report, "feature.txt") {
 		r.Errorf("the report does not say what happened:\n%s", report)
 	}
 	r.wantAudit()
