@@ -194,9 +194,9 @@ func TestSharedHostSize(t *testing.T) {
 	t.Logf("%d requests, %d bytes sent, %d received", len(requests), in, out)
 }
 
-// TestSharedWithoutPrograms: a server that gives neither filtered packs nor
+// TestSharedWithoutFilters: a server that gives neither filtered packs nor
 // objects by hash.
-func TestSharedWithoutPrograms(t *testing.T) {
+func TestSharedWithoutFilters(t *testing.T) {
 	server := wiretest.NewServer(t, wiretest.Options{NoFilter: true, NoAnyWant: true})
 	r := remote{t, server.Bare("r"), server.URL("r"), false}
 	for i := range 4 {

@@ -21,8 +21,8 @@ import (
 )
 
 // An ApplyOutcome is what Apply did. Already: an earlier run applied this change, and Result is
-// that run's. Resumed: an earlier run was cut off, and this one has finished it. Commit is the commit that was made, "" for files that were not
-// committed; Branch has those that were.
+// that run's. Resumed: an earlier run was cut off, and this one has finished it. Commit is the
+// commit that was made, "" for files that were not committed; Branch has those that were.
 type ApplyOutcome struct {
 	Result  result.Result
 	Ledger  writing.Snapshot // as the apply left it

@@ -103,75 +103,91 @@ func (j *Join) Add(other *ledger.Log, from, to int) (added bool, err error) {
 
 // add adds a payload with what a later version added to its event.
 func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
-	tx := j.log.Transaction()
-	switch p := p.(type) {
-	case *ledger.ApprovalRequest:
-		return j.request(at, *p, e)
-	case *ledger.ArtifactStored:
-		stored := func(a *ledger.ArtifactStored) bool { return a.Path == p.Path }
-		if tx.Closed || slices.ContainsFunc(ledger.Of[*ledger.ArtifactStored](j.log), stored) {
-			return nil // of a closed one it is a note of what nobody needs any more
-		}
-		if p.Kind == ledger.KindAgain && len(j.log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // left out, its proposer could approve
-			return fmt.Errorf("%d further proposals are recorded already", ledger.MaxAgain)
-		}
-		if again := p.Kind == ledger.KindAgain || p.Kind == ledger.KindTrace; again && !TakesProposals(j.log) { // a trace comes with one
-			j.untold = j.untold || p.Kind == ledger.KindAgain
-			return nil
-		}
-	case *ledger.ApprovalDecision:
-		if tx.Status == ledger.Denied { // the other's denial is as final, and an approval changes nothing
-			j.overruled = j.overruled || p.Decision != ledger.Deny
-			return nil
-		}
-		if j.untold && p.Decision == ledger.Approve {
-			return errors.New("an approval after a further proposal that is not recorded here")
-		}
-	case *ledger.StatusChange:
-		if p.To == tx.Status || commutes(p) && p.From != tx.Status {
-			return nil
-		}
-		if p.To == ledger.Awaiting && len(OpenRequests(j.log)) == 0 {
-			return nil // what was asked is answered
-		}
-	case *ledger.CommandItem, *ledger.ValidateStart, *ledger.ValidateComplete:
-		if tx.Closed && commutes(p) {
-			return nil // the other side has found all as approved since, and nothing follows an end
-		}
-	case *ledger.Close:
-		if tx.Closed && p.Status == tx.Status && tx.Status == ledger.Denied {
-			return nil
-		}
+	if q, is := p.(*ledger.ApprovalRequest); is {
+		return j.request(at, *q, e)
+	}
+	if left, err := j.leaveOut(p); left || err != nil {
+		return err
 	}
 	if j.hard && !commutes(p) {
 		return fmt.Errorf("%s, and the other side went on as well", p.Type())
 	}
+	p, err := j.adapt(at, p)
+	if err != nil {
+		return err
+	}
+	return j.log.AppendGrown(at, p, e)
+}
+
+// leaveOut reports whether a payload says nothing new here; one that the other side's contradicts is an error.
+func (j *Join) leaveOut(p ledger.Payload) (bool, error) {
+	tx := j.log.Transaction()
+	switch p := p.(type) {
+	case *ledger.ArtifactStored:
+		stored := func(a *ledger.ArtifactStored) bool { return a.Path == p.Path }
+		if tx.Closed || slices.ContainsFunc(ledger.Of[*ledger.ArtifactStored](j.log), stored) {
+			return true, nil // of a closed one it is a note of what nobody needs any more
+		}
+		if p.Kind == ledger.KindAgain && len(j.log.Artifacts(ledger.KindAgain)) >= ledger.MaxAgain { // left out, its proposer could approve
+			return false, fmt.Errorf("%d further proposals are recorded already", ledger.MaxAgain)
+		}
+		if again := p.Kind == ledger.KindAgain || p.Kind == ledger.KindTrace; again && !TakesProposals(j.log) { // a trace comes with one
+			j.untold = j.untold || p.Kind == ledger.KindAgain
+			return true, nil
+		}
+	case *ledger.ApprovalDecision:
+		if tx.Status == ledger.Denied { // the other's denial is as final, and an approval changes nothing
+			j.overruled = j.overruled || p.Decision != ledger.Deny
+			return true, nil
+		}
+		if j.untold && p.Decision == ledger.Approve {
+			return false, errors.New("an approval after a further proposal that is not recorded here")
+		}
+	case *ledger.StatusChange:
+		if p.To == tx.Status || commutes(p) && p.From != tx.Status {
+			return true, nil
+		}
+		if p.To == ledger.Awaiting && len(OpenRequests(j.log)) == 0 {
+			return true, nil // what was asked is answered
+		}
+	case *ledger.CommandItem, *ledger.ValidateStart, *ledger.ValidateComplete:
+		if tx.Closed && commutes(p) {
+			return true, nil // the other side has found all as approved since, and nothing follows an end
+		}
+	case *ledger.Close:
+		if tx.Closed && p.Status == tx.Status && tx.Status == ledger.Denied {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// adapt is a payload as it stands behind the other side's: it names the request, the item and the validation that it has here.
+func (j *Join) adapt(at time.Time, p ledger.Payload) (ledger.Payload, error) {
 	switch q := p.(type) {
 	case *ledger.ApprovalDecision:
 		d := *q
-		if err := j.answers(at, &d); err != nil {
-			return err
-		}
-		p = &d
+		return &d, j.answers(at, &d)
 	case *ledger.CommandItem:
 		c := *q
-		c.Item.ID, p = NextItem(j.log), &c
+		c.Item.ID = NextItem(j.log)
+		return &c, nil
 	case *ledger.ValidateStart:
-		p = NextValidate(j.log)
+		return NextValidate(j.log), nil
 	case *ledger.ValidateComplete:
 		c := *q
 		if begun := ledger.Last[*ledger.ValidateStart](j.log); begun != nil {
 			c.ValidateID = begun.ValidateID
 		}
-		p = &c
+		return &c, nil
 	case *ledger.StatusChange:
-		s, between := *q, []ledger.Status{ledger.Proposed, ledger.Awaiting} // a request moves between these two
-		if slices.Contains(between, s.From) && slices.Contains(between, tx.Status) {
-			s.From = tx.Status
+		s, between, now := *q, []ledger.Status{ledger.Proposed, ledger.Awaiting}, j.log.Transaction().Status // a request moves between these two
+		if slices.Contains(between, s.From) && slices.Contains(between, now) {
+			s.From = now
 		}
-		p = &s
+		return &s, nil
 	}
-	return j.log.AppendGrown(at, p, e)
+	return p, nil
 }
 
 // answers finds the request that a decision answers. One that is answered
