@@ -22,7 +22,7 @@ func TestCountersign(t *testing.T) {
 	}
 	a := newAuthority(t)
 	var stored []byte
-	visibility := `{"private":false,"visibility":"public"}`
+	visibility := `{"id":1,"private":false,"visibility":"public"}`
 	forge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /repos/acme/app":
@@ -121,7 +121,7 @@ func TestCountersign(t *testing.T) {
 
 	// T79 What is not known to be public is not named, and no log is asked.
 	a.server.Close()
-	for _, visibility = range []string{`{"private":true,"visibility":"private"}`, `{"private":false,"visibility":"internal"}`, `{}`, "", "[]"} {
+	for _, visibility = range []string{`{"id":1,"private":true,"visibility":"private"}`, `{"private":false,"visibility":"internal"}`, `{}`, "", "[]"} {
 		if out := run(2, job, program, attest...); !strings.Contains(out, "names the repository in a public log for ever") {
 			t.Errorf("%s: %s", visibility, out)
 		}
