@@ -121,12 +121,12 @@ func TestCountersign(t *testing.T) {
 
 	// T79 What is not known to be public is not named, and no log is asked.
 	a.server.Close()
-	for _, visibility = range []string{`{"id":1,"private":true,"visibility":"private"}`, `{"private":false,"visibility":"internal"}`, `{}`, "", "[]"} {
+	for _, visibility = range []string{`{"id":1,"private":true,"visibility":"private"}`, `{"id":1,"private":false,"visibility":"internal"}`, `{}`, "", "[]"} {
 		if out := run(2, job, program, attest...); !strings.Contains(out, "names the repository in a public log for ever") {
 			t.Errorf("%s: %s", visibility, out)
 		}
 	}
-	visibility = `{"private":false}`
+	visibility = `{"id":1,"private":false}`
 	if out := run(3, job, program, attest...); !strings.Contains(out, "countersign-sigstore: asking for the job's identity") {
 		t.Errorf("%s", out)
 	}
