@@ -38,7 +38,7 @@ func (e *CutOffError) Error() string {
 func (*CutOffError) Hint() string { return "git fetch --unshallow" }
 
 // missingCommit is how git names one that it needed; in a partial clone it would fetch that.
-var missingCommit = lazyregexp.New(`(?:Could not read|Not a valid commit name|bad object|could not fetch) ([0-9a-f]{40})`)
+var missingCommit = lazyregexp.New(`(?:Could not read|Not a valid commit name|bad object|could not fetch) ([0-9a-f]{40,64})`)
 
 // history asks git about commits as they are: neither a graft or replacement, nor a commit-graph or the list
 // of a shallow clone says what their parents are. What only Fetch has brought counts. Where a commit that it
@@ -81,7 +81,7 @@ func (r *Repo) MergeBase(ctx context.Context, a, b string) (string, error) {
 // MergeBases returns all best common ancestors of two commits, as "git merge-base --all"
 // does; none is no error. A history that does not tell is a *CutOffError.
 func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
-	a, b = plumbing.NewHash(a).String(), plumbing.NewHash(b).String()
+	a, b = object.ParseID(a).String(), object.ParseID(b).String()
 	out, cut, err := r.history(ctx, "merge-base", "--all", a, b)
 	found := strings.Fields(out)
 	switch {
@@ -111,7 +111,7 @@ func (r *Repo) notCut(ctx context.Context, cut string, commits ...string) error 
 	}
 	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	for id := range strings.FieldsSeq(out) {
-		if shallow[plumbing.NewHash(id)] {
+		if shallow[object.ParseID(id)] {
 			err = &CutOffError{cut}
 		}
 	}
@@ -153,7 +153,7 @@ func committedAt(raw []byte) int64 {
 // Root returns the commit that a commit's history began with, by first parents.
 // A history that is cut off before is a *CutOffError.
 func (r *Repo) Root(ctx context.Context, commit string) (string, error) {
-	root, cut, err := r.history(ctx, "rev-list", "--first-parent", "--max-parents=0", plumbing.NewHash(commit).String())
+	root, cut, err := r.history(ctx, "rev-list", "--first-parent", "--max-parents=0", object.ParseID(commit).String())
 	if err == nil && cut != "" {
 		err = &CutOffError{cut}
 	}
@@ -166,7 +166,7 @@ func (r *Repo) Descends(ctx context.Context, commit, ancestor string) (bool, err
 	if commit == ancestor {
 		return true, nil
 	}
-	from, to := plumbing.NewHash(commit), plumbing.NewHash(ancestor)
+	from, to := object.ParseID(commit), object.ParseID(ancestor)
 	if _, err := readCommit(r.objects, from); err != nil {
 		return false, err
 	}
@@ -202,7 +202,7 @@ func (r *Repo) hold(ctx context.Context, commits ...string) error {
 	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	for id := range strings.FieldsSeq(out) {
 		if err == nil {
-			_, err = readCommit(r.objects, plumbing.NewHash(id))
+			_, err = readCommit(r.objects, object.ParseID(id))
 		}
 	}
 	return err
@@ -216,8 +216,8 @@ var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git
 // commit itself, if it is one of them. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
 func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]history.BranchCommit, error) {
-	commits := []string{plumbing.NewHash(commit).String()}
-	if from := plumbing.NewHash(since); r.has(from) {
+	commits := []string{object.ParseID(commit).String()}
+	if from := object.ParseID(since); r.has(from) {
 		commits = append(commits, "^"+from.String())
 	}
 	ids, err := r.listed(ctx, commits...)
@@ -244,13 +244,13 @@ func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]hist
 }
 
 // listed are the commits of a range. One of which a parent is not here is a *CutOffError.
-func (r *Repo) listed(ctx context.Context, commits ...string) (ids []plumbing.Hash, err error) {
+func (r *Repo) listed(ctx context.Context, commits ...string) (ids []object.ID, err error) {
 	out, cut, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	if err == nil && cut != "" {
 		err = r.notCut(ctx, cut, commits...)
 	}
 	for id := range strings.FieldsSeq(out) {
-		ids = append(ids, plumbing.NewHash(id))
+		ids = append(ids, object.ParseID(id))
 	}
 	return ids, err
 }
@@ -263,10 +263,10 @@ func (r *Repo) BranchTip(_ context.Context, name string) (string, error) {
 
 // RawCommit returns a commit as Git stores it.
 func (r *Repo) RawCommit(_ context.Context, commit string) ([]byte, error) {
-	return readObject(r.objects, plumbing.CommitObject, plumbing.NewHash(commit))
+	return readObject(r.objects, plumbing.CommitObject, object.ParseID(commit))
 }
 
-func (r *Repo) branchTip(name string) (plumbing.Hash, error) {
+func (r *Repo) branchTip(name string) (object.ID, error) {
 	_, tip, err := r.firstRef(name, "refs/heads/", "refs/remotes/", "")
 	if err == nil && tip.IsZero() {
 		err = fmt.Errorf("%w: %+q", ErrNoBranch, name)
@@ -276,7 +276,7 @@ func (r *Repo) branchTip(name string) (plumbing.Hash, error) {
 
 // firstRef returns the first ref that is there of those that one of the prefixes
 // makes of a name, and what it is at; zero for none.
-func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip plumbing.Hash, err error) {
+func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip object.ID, err error) {
 	var names []string
 	for _, prefix := range prefixes {
 		if ref, err := refName(prefix + name); err == nil {
@@ -289,5 +289,5 @@ func (r *Repo) firstRef(name string, prefixes ...string) (full string, tip plumb
 			return full, at.id, at.err
 		}
 	}
-	return "", plumbing.ZeroHash, err
+	return "", object.None, err
 }

@@ -57,7 +57,7 @@ const MaxAttestation = 1 << 20
 
 var (
 	checkpointName  = lazyregexp.New(`^[0-9]{1,18}-[0-9a-f]{12}$`)
-	attestationName = lazyregexp.New(`^[a-z-]{1,40}\.[0-9a-f]{40}\.[0-9a-f]{64}\.json$`)
+	attestationName = lazyregexp.New(`^[a-z-]{1,40}\.([0-9a-f]{40}|[0-9a-f]{64})\.[0-9a-f]{64}\.json$`)
 )
 
 // Ref is the name of the ref beside a ledger's.
@@ -80,8 +80,8 @@ type Kept struct {
 }
 
 // list finds the files of a commit, by name; what is no such file is passed over.
-func (b Beside) list(s source, tip plumbing.Hash) (map[string]plumbing.Hash, error) {
-	found := map[string]plumbing.Hash{}
+func (b Beside) list(s source, tip object.ID) (map[string]object.ID, error) {
+	found := map[string]object.ID{}
 	if tip.IsZero() {
 		return found, nil
 	}
@@ -90,8 +90,8 @@ func (b Beside) list(s source, tip plumbing.Hash) (map[string]plumbing.Hash, err
 		return nil, err
 	}
 	left := b.entries
-	var walk func(dir string, depth int, id plumbing.Hash) error
-	walk = func(dir string, depth int, id plumbing.Hash) error {
+	var walk func(dir string, depth int, id object.ID) error
+	walk = func(dir string, depth int, id object.ID) error {
 		entries, err := readTree(s, id)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (b Beside) list(s source, tip plumbing.Hash) (map[string]plumbing.Hash, err
 
 // read reads files of a commit that are wanted, all if want is nil; what is no such file, is
 // too large, or comes after as many as are read at once is passed over.
-func (b Beside) read(s source, tip plumbing.Hash, want func(name string) bool) (Kept, error) {
+func (b Beside) read(s source, tip object.ID, want func(name string) bool) (Kept, error) {
 	k := Kept{Tip: hexOf(tip), Files: map[string][]byte{}}
 	found, err := b.list(s, tip)
 	if err != nil {
@@ -152,15 +152,15 @@ func (l *Ledger) Kept(_ context.Context, b Beside, want func(name string) bool) 
 // commit on the one that had them. If another commit has taken its place, it returns
 // writing.ErrMoved.
 func (l *Ledger) Keep(_ context.Context, b Beside, before Kept, files map[string][]byte, when time.Time) error {
-	batch := &packfile.Batch{}
-	made, err := b.commit(l.repo.objects, batch, files, when, plumbing.NewHash(before.Tip))
+	batch := l.repo.batch()
+	made, err := b.commit(l.repo.objects, batch, files, when, object.ParseID(before.Tip))
 	if errors.Is(err, errUnchanged) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return l.keep(b, plumbing.NewHash(before.Tip), made, batch)
+	return l.keep(b, object.ParseID(before.Tip), made, batch)
 }
 
 // besideRef is where the clone keeps them.
@@ -173,13 +173,13 @@ var errUnchanged = errors.New("nothing is new")
 
 // commit makes the commit with these files, beside those of its first parent where the ref
 // grows.
-func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, when time.Time, parents ...plumbing.Hash) (plumbing.Hash, error) {
+func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, when time.Time, parents ...object.ID) (object.ID, error) {
 	var c commit
-	c.Parents = slices.DeleteFunc(parents, plumbing.Hash.IsZero)
+	c.Parents = slices.DeleteFunc(parents, object.ID.IsZero)
 	if b.grows && len(c.Parents) > 0 {
 		first, err := readCommit(s, c.Parents[0])
 		if err != nil {
-			return plumbing.ZeroHash, err
+			return object.None, err
 		}
 		c.Tree = first.Tree
 	}
@@ -193,7 +193,7 @@ func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, wh
 }
 
 // keep writes objects and moves the clone's ref to a commit.
-func (l *Ledger) keep(b Beside, old, next plumbing.Hash, batch *packfile.Batch) error {
+func (l *Ledger) keep(b Beside, old, next object.ID, batch *packfile.Batch) error {
 	if batch.Len() > 0 {
 		pack, err := packfile.Write(l.repo.objects.Dir, batch)
 		if err != nil {
@@ -210,7 +210,7 @@ func (l *Ledger) keep(b Beside, old, next plumbing.Hash, batch *packfile.Batch) 
 }
 
 // with are files and, where the ref grows, those that ours has and theirs has not.
-func (b Beside) with(s source, files map[string][]byte, ours, theirs plumbing.Hash) (map[string][]byte, error) {
+func (b Beside) with(s source, files map[string][]byte, ours, theirs object.ID) (map[string][]byte, error) {
 	if !b.grows || ours.IsZero() || ours == theirs {
 		return files, nil
 	}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -23,7 +22,7 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 	if s.partial != nil {
 		s.partial.ctx = ctx
 		if !theirs.IsZero() && !s.partial.has(theirs) {
-			if err := s.partial.fetch(wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Depth: 1, Limit: b.fetch}); err != nil {
+			if err := s.partial.fetch(wire.FetchRequest{Wants: []object.ID{theirs}, Depth: 1, Limit: b.fetch}); err != nil {
 				return Kept{}, err
 			}
 		}
@@ -48,18 +47,18 @@ func (s *Shared) Kept(ctx context.Context, b Beside, want func(name string) bool
 }
 
 // fetchBeside brings the remote's to the clone, whole, and returns the pack that is held.
-func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs plumbing.Hash) (held packfile.Held, err error) {
+func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs object.ID) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() || repo.has(theirs) {
 		return "", nil
 	}
-	req := wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Limit: b.fetch}
+	req := wire.FetchRequest{Wants: []object.ID{theirs}, Limit: b.fetch}
 	ours, err := repo.tip(s.local.besideRef(b))
 	if err != nil {
 		return "", err
 	}
 	if !ours.IsZero() {
-		req.Haves = []plumbing.Hash{ours}
+		req.Haves = []object.ID{ours}
 	}
 	batch, err := fetchBatch(ctx, s.server, req, repo.objects)
 	if err == nil {
@@ -79,7 +78,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 		s.partial.ctx = ctx
 		objects = s.partial.own
 	}
-	ours, theirs := plumbing.ZeroHash, plumbing.NewHash(before.Tip)
+	ours, theirs := object.None, object.ParseID(before.Tip)
 	if s.partial == nil {
 		var err error
 		if ours, err = s.local.repo.tip(s.local.besideRef(b)); err != nil {
@@ -89,7 +88,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 			return err
 		}
 	}
-	batch := &packfile.Batch{}
+	batch := s.local.repo.batch()
 	made, err := b.commit(objects, batch, files, when, theirs)
 	switch {
 	case errors.Is(err, errUnchanged): // the clone may not have it yet
@@ -128,7 +127,7 @@ func (s *Shared) SyncBeside(ctx context.Context, b Beside, when time.Time) (bool
 	if err != nil {
 		return true, err
 	}
-	next, batch := theirs, &packfile.Batch{}
+	next, batch := theirs, s.local.repo.batch()
 	if !ours.IsZero() {
 		newer, err := descends(repo.objects, ours, theirs)
 		if newer || err != nil {

@@ -22,7 +22,7 @@ func (l *Ledger) WriteBundle(_ context.Context, tip string, w io.Writer) error {
 }
 
 func (l *Ledger) refAt(tip string) bundle.Ref {
-	return bundle.Ref{Name: l.ref.String(), ID: plumbing.NewHash(tip)}
+	return bundle.Ref{Name: l.ref.String(), ID: object.ParseID(tip)}
 }
 
 // WriteAuditedBundle is WriteBundle of a ledger all of which has been read: what is there is not read again to see whether
@@ -35,7 +35,7 @@ func writeBundle(w io.Writer, s source, ref bundle.Ref, read bool) error {
 	if _, err := readCommit(s, ref.ID); err != nil {
 		return fmt.Errorf("writing a bundle: %w", err)
 	}
-	v := &versions{source: s, read: read, listed: map[plumbing.Hash]bool{}}
+	v := &versions{source: s, read: read, listed: map[object.ID]bool{}}
 	v.history(ref.ID)
 	v.listed = nil // as large as a half of the list
 	return bundle.Write(w, []bundle.Ref{ref}, v.order, s.View)
@@ -45,15 +45,15 @@ func writeBundle(w io.Writer, s source, ref bundle.Ref, read bool) error {
 type versions struct {
 	source
 	read   bool // whether all was read before
-	listed map[plumbing.Hash]bool
+	listed map[object.ID]bool
 	order  []packfile.Version
 }
 
 // history lists all that a commit leads to, the oldest commit first.
-func (v *versions) history(tip plumbing.Hash) {
-	seen := map[plumbing.Hash]bool{tip: true}
-	var commits []plumbing.Hash
-	for queue := []plumbing.Hash{tip}; len(queue) > 0; queue = queue[1:] {
+func (v *versions) history(tip object.ID) {
+	seen := map[object.ID]bool{tip: true}
+	var commits []object.ID
+	for queue := []object.ID{tip}; len(queue) > 0; queue = queue[1:] {
 		c, err := readCommit(v, queue[0])
 		commits = append(commits, queue[0])
 		for _, parent := range c.Parents {
@@ -65,12 +65,12 @@ func (v *versions) history(tip plumbing.Hash) {
 	}
 	v.order = make([]packfile.Version, 0, 16*len(commits)) // a stage has about as many: to grow takes a half more
 	for _, id := range slices.Backward(commits) {
-		v.add(id, plumbing.ZeroHash)
+		v.add(id, object.None)
 		c, err := readCommit(v, id)
 		if err != nil {
 			continue
 		}
-		former := plumbing.ZeroHash
+		former := object.None
 		if len(c.Parents) > 0 {
 			former, _ = treeOf(v, c.Parents[0])
 		}
@@ -80,8 +80,8 @@ func (v *versions) history(tip plumbing.Hash) {
 
 // tree lists an object and, whatever it is said to be, what is in it if it is a tree. A crafted one may be deeper than
 // the stack of a program.
-func (v *versions) tree(id, former plumbing.Hash) {
-	type pair struct{ id, former plumbing.Hash }
+func (v *versions) tree(id, former object.ID) {
+	type pair struct{ id, former object.ID }
 	for todo := []pair{{id, former}}; len(todo) > 0; {
 		n := len(todo) - 1
 		p := todo[n]
@@ -91,14 +91,14 @@ func (v *versions) tree(id, former plumbing.Hash) {
 		if len(raw) > 0 && !p.former.IsZero() { // to look for what is nowhere lists the packs again
 			old, _ = readObject(v, plumbing.TreeObject, p.former)
 		}
-		was, old, more := object.CutEntry(old)
-		for e, rest, ok := object.CutEntry(raw); ok; e, rest, ok = object.CutEntry(rest) {
+		was, old, more := object.FormatOf(id).CutEntry(old)
+		for e, rest, ok := object.FormatOf(id).CutEntry(raw); ok; e, rest, ok = object.FormatOf(id).CutEntry(rest) {
 			for more && object.Compare(was, e) < 0 {
-				was, old, more = object.CutEntry(old)
+				was, old, more = object.FormatOf(id).CutEntry(old)
 			}
 			switch same := more && bytes.Equal(was.Name, e.Name); {
 			case !same:
-				todo = append(todo, pair{e.ID(), plumbing.ZeroHash})
+				todo = append(todo, pair{e.ID(), object.None})
 			case was.ID() != e.ID():
 				todo = append(todo, pair{e.ID(), was.ID()})
 			}
@@ -109,7 +109,7 @@ func (v *versions) tree(id, former plumbing.Hash) {
 
 // add lists an object that is there and not listed yet, and returns the content of a
 // tree.
-func (v *versions) add(id, base plumbing.Hash) (tree []byte) {
+func (v *versions) add(id, base object.ID) (tree []byte) {
 	if id.IsZero() || v.listed[id] {
 		return nil
 	}

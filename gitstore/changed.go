@@ -60,12 +60,15 @@ func (r *Repo) Index(ctx context.Context, files []patch.Change) (code.IndexState
 		if e.tag == "S" {
 			state.Sparse = append(state.Sparse, f.Path)
 		}
-		if found != (f.Before != nil) || found && e.is != fmt.Sprintf("%06o %s 0", uint32(f.Before.Mode), f.Before.BlobID()) {
+		if found != (f.Before != nil) || found && e.is != fmt.Sprintf("%06o %s 0", uint32(f.Before.Mode), r.blobID(f.Before)) {
 			state.Staged = append(state.Staged, f.Path)
 		}
 	}
 	return state, nil
 }
+
+// blobID is a file's id in the repository.
+func (r *Repo) blobID(f *patch.File) string { return patch.BlobID(f.Data, 2*r.objects.Format.Size()) }
 
 // An entry is one of the index: "S" for what need not be checked out; its mode, id and stage,
 // which is not 0 where a merge is not resolved.

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -69,9 +68,9 @@ func (r *Repo) Stage(ctx context.Context, files []patch.Change) error {
 	var info strings.Builder
 	for _, f := range files {
 		if f.After == nil {
-			fmt.Fprintf(&info, "0 %s 0\t%s\x00", plumbing.ZeroHash, f.Path)
+			fmt.Fprintf(&info, "0 %s 0\t%s\x00", r.objects.Format.Hex(object.None), f.Path)
 		} else {
-			fmt.Fprintf(&info, "%06o %s 0\t%s\x00", uint32(f.After.Mode), f.After.BlobID(), f.Path)
+			fmt.Fprintf(&info, "%06o %s 0\t%s\x00", uint32(f.After.Mode), r.blobID(f.After), f.Path)
 		}
 	}
 	c, err := git.Command{Dir: r.worktree, Args: []string{"update-index", "-z", "--index-info"}, Stdin: strings.NewReader(info.String())}.WithoutPrograms(ctx)

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -116,9 +115,9 @@ func TestT31T33DiffRefuses(t *testing.T) {
 	raw := func(entries ...string) string { // whatever order and names
 		var b strings.Builder
 		for _, e := range entries {
-			id := plumbing.NewHash(blob)
+			id := object.ParseID(blob)
 			if strings.HasPrefix(e, "40000 ") {
-				id = plumbing.NewHash(tree)
+				id = object.ParseID(tree)
 			}
 			b.WriteString(e + "\x00" + string(id[:]))
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
@@ -15,9 +14,9 @@ import (
 // of a history, a *CutOffError. Where clocks were wrong, commits of both may be
 // counted as well, and none is left out.
 func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []string, err error) {
-	from, to := plumbing.NewHash(a).String(), plumbing.NewHash(b).String()
+	from, to := object.ParseID(a).String(), object.ParseID(b).String()
 	for _, id := range []string{a, b} {
-		if !r.has(plumbing.NewHash(id)) {
+		if !r.has(object.ParseID(id)) {
 			return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, &CutOffError{id})
 		}
 	}

@@ -53,18 +53,18 @@ func (r *Repo) Fetch(ctx context.Context, s *wire.Server, ref string, history bo
 
 // fetch is Fetch, with zero for a ref that is not there. A ref may move between
 // two questions, and a server then has nothing under the old name.
-func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (plumbing.Hash, error) {
+func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bool) (object.ID, error) {
 	if _, err := refName(ref); err != nil && ref != "HEAD" {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	r.fetching.Lock()
 	defer r.fetching.Unlock()
-	var before plumbing.Hash
+	var before object.ID
 	var failed error
 	for range 3 {
 		tip, err := s.Tip(ctx, ref)
 		if err != nil || tip.IsZero() {
-			return plumbing.ZeroHash, err
+			return object.None, err
 		}
 		if tip == before {
 			break
@@ -77,11 +77,11 @@ func (r *Repo) fetch(ctx context.Context, s *wire.Server, ref string, history bo
 		}
 		before = tip
 	}
-	return plumbing.ZeroHash, failed
+	return object.None, failed
 }
 
 // bring gets what a commit needs, and keeps it.
-func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash, history bool) error {
+func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip object.ID, history bool) error {
 	if slices.Contains(r.brought, tip) {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *Repo) bring(ctx context.Context, s *wire.Server, ref string, tip plumbi
 
 // bringWhole is for a clone of which git says that all is there that a ref
 // leads to.
-func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip plumbing.Hash) error {
+func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip object.ID) error {
 	ours := keptRef(s, ref)
 	now, err := r.tip(ours)
 	if err != nil || now == tip {
@@ -134,8 +134,8 @@ func (r *Repo) fetchLimit() int64 {
 
 // bringPack gets a pack with a commit, and writes it if nothing lacks in it. It
 // is held until a ref keeps the commit.
-func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip plumbing.Hash, haves []plumbing.Hash) (held packfile.Held, err error) {
-	batch, err := fetchBatch(ctx, s, wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: haves, Limit: r.fetchLimit()}, r.objects)
+func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip object.ID, haves []object.ID) (held packfile.Held, err error) {
+	batch, err := fetchBatch(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: haves, Limit: r.fetchLimit()}, r.objects)
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +151,7 @@ func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here
 	if err != nil {
 		return nil, err
 	}
-	batch, err := packfile.Decode(pack, here.View)
+	batch, err := packfile.Decode(pack, object.FormatOf(req.Wants[0]), here.View)
 	if err != nil {
 		err = fmt.Errorf("fetching from %s: %w", s, err)
 	}
@@ -160,13 +160,13 @@ func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here
 
 // closed refuses a pack with objects that need others which are neither in it
 // nor here.
-func (r *Repo) closed(batch *packfile.Batch, tip plumbing.Hash) error {
+func (r *Repo) closed(batch *packfile.Batch, tip object.ID) error {
 	if _, err := readCommit(overlay{batch, r.objects}, tip); err != nil {
 		return err
 	}
 	for _, id := range batch.IDs() {
 		o, _ := batch.Get(id)
-		needs, err := needed(o)
+		needs, err := needed(o, batch.Format)
 		if err != nil {
 			return fmt.Errorf("object %s: %w", id, err)
 		}
@@ -179,19 +179,19 @@ func (r *Repo) closed(batch *packfile.Batch, tip plumbing.Hash) error {
 	return nil
 }
 
-func (r *Repo) has(id plumbing.Hash) bool {
+func (r *Repo) has(id object.ID) bool {
 	_, _, err := r.objects.Size(id)
 	return err == nil
 }
 
 // needed are the objects that one names, but for the commits of submodules.
-func needed(o packfile.Object) (out []plumbing.Hash, err error) {
+func needed(o packfile.Object, f object.Format) (out []object.ID, err error) {
 	switch o.Type {
 	case plumbing.CommitObject:
 		c, err := object.ParseCommit(o.Data)
 		return append(c.Parents, c.Tree), err
 	case plumbing.TreeObject:
-		entries, err := parseTree(o.Data)
+		entries, err := parseTree(o.Data, f)
 		for _, e := range entries {
 			if e.mode != submodule {
 				out = append(out, e.id)
@@ -203,7 +203,7 @@ func needed(o packfile.Object) (out []plumbing.Hash, err error) {
 		if !ok {
 			err = errors.New("the tag is malformed")
 		}
-		return []plumbing.Hash{tagged}, err
+		return []object.ID{tagged}, err
 	}
 	return nil, nil
 }
@@ -222,7 +222,7 @@ func keptRef(s *wire.Server, ref string) plumbing.ReferenceName {
 }
 
 // keep makes a ref of ours name a commit, whatever it named before.
-func (r *Repo) keep(name plumbing.ReferenceName, commit plumbing.Hash) error {
+func (r *Repo) keep(name plumbing.ReferenceName, commit object.ID) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
@@ -245,10 +245,10 @@ const maxHaves = 256
 
 // tips are commits that refs lead to, HEAD first with those before it: a
 // server knows some of them, and sends what these do not lead to.
-func (r *Repo) tips() ([]plumbing.Hash, error) {
-	var out []plumbing.Hash
+func (r *Repo) tips() ([]object.ID, error) {
+	var out []object.ID
 	if head, err := r.ask("rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
-		if out, err = haves(r.objects, plumbing.NewHash(head)); err != nil {
+		if out, err = haves(r.objects, object.ParseID(head)); err != nil {
 			return nil, err
 		}
 	}
@@ -274,32 +274,32 @@ const (
 
 // within reports whether a commit is one of tips or before one, as far as commits
 // that are not older tell. If so, git sees to it that all of it is here.
-func (r *Repo) within(tips []plumbing.Hash, commit plumbing.Hash) (bool, error) {
+func (r *Repo) within(tips []object.ID, commit object.ID) (bool, error) {
 	o, err := r.objects.View(commit)
 	if err != nil {
 		return false, missingIsNil(err)
 	}
-	since, seen := committedAt(o.Data)-slack, map[plumbing.Hash]bool{}
-	return lineage.Walk(objectsOf{r.objects}, tips, commit, seen, func(_ plumbing.Hash, raw []byte) bool {
+	since, seen := committedAt(o.Data)-slack, map[object.ID]bool{}
+	return lineage.Walk(objectsOf{r.objects}, tips, commit, seen, func(_ object.ID, raw []byte) bool {
 		return len(seen) < maxWithin && committedAt(raw) >= since
 	})
 }
 
 // wholeHistory reports whether a commit and all before it are here.
-func (r *Repo) wholeHistory(commit plumbing.Hash) (bool, error) {
-	_, err := lineage.Walk(objectsOf{r.objects}, []plumbing.Hash{commit}, plumbing.ZeroHash, map[plumbing.Hash]bool{}, nil)
+func (r *Repo) wholeHistory(commit object.ID) (bool, error) {
+	_, err := lineage.Walk(objectsOf{r.objects}, []object.ID{commit}, object.None, map[object.ID]bool{}, nil)
 	return err == nil, missingIsNil(err)
 }
 
 // absentFiles returns the files of a commit that are not here; a directory that
 // is not is packfile.ErrMissing. What is in known, the tree of a commit that is
 // all here, is not looked at again.
-func (r *Repo) absentFiles(commit, known plumbing.Hash) (files []plumbing.Hash, err error) {
+func (r *Repo) absentFiles(commit, known object.ID) (files []object.ID, err error) {
 	c, err := readCommit(r.objects, commit)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[plumbing.Hash]bool{}
+	seen := map[object.ID]bool{}
 	err = diffTrees(r.objects, known, c.Tree, func(d treeChange) error {
 		if d.new.id.IsZero() || d.new.mode == submodule || seen[d.new.id] {
 			return fs.SkipDir
@@ -318,7 +318,7 @@ func (r *Repo) absentFiles(commit, known plumbing.Hash) (files []plumbing.Hash, 
 }
 
 // wholeTree reports whether all files of a commit are here.
-func (r *Repo) wholeTree(commit, known plumbing.Hash) (bool, error) {
+func (r *Repo) wholeTree(commit, known object.ID) (bool, error) {
 	files, err := r.absentFiles(commit, known)
 	return err == nil && len(files) == 0, missingIsNil(err)
 }

@@ -9,10 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -25,8 +23,8 @@ func (r *Repo) ownObjects() string { return filepath.Join(r.stateDir(), "objects
 
 // lacking is how a clone has less than its refs lead to.
 type lacking struct {
-	before  []plumbing.Hash // commits whose parents are not here (.git/shallow)
-	partial bool            // files that were not needed are not here
+	before  []object.ID // commits whose parents are not here (.git/shallow)
+	partial bool        // files that were not needed are not here
 }
 
 func (l lacking) nothing() bool { return len(l.before) == 0 && !l.partial }
@@ -48,7 +46,7 @@ func (r *Repo) lacks() (lacking, error) {
 
 // bringApart is for a shallow or partial clone: the files of one commit and, where
 // history is asked for, all commits before it.
-func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip plumbing.Hash, history bool) error {
+func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, tip object.ID, history bool) error {
 	own, err := r.openOwn()
 	if err != nil {
 		return err
@@ -67,7 +65,7 @@ func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, ti
 
 // openOwn opens our own objects, and has git look whether they are there.
 func (r *Repo) openOwn() (*git.Objects, error) {
-	own, err := openObjects(r.ownObjects())
+	own, err := openObjects(r.ownObjects(), r.objects.Format)
 	if err != nil {
 		return nil, fmt.Errorf("opening the fetched objects: %w", err)
 	}
@@ -76,10 +74,10 @@ func (r *Repo) openOwn() (*git.Objects, error) {
 }
 
 // bringHistory gets the commits alone where the server can do that.
-func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Objects, tip plumbing.Hash) error {
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: r.brought}
+func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Objects, tip object.ID) error {
+	req := wire.FetchRequest{Wants: []object.ID{tip}, Haves: r.brought}
 	if s.CanFilter() {
-		req.Filter = packp.FilterTreeDepth(0)
+		req.Filter = "tree:0"
 	}
 	if err := r.bringTo(ctx, s, own, req); err != nil {
 		return err
@@ -94,7 +92,7 @@ func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Object
 // bringFiles gets all files of a commit that tip descends from: those that are
 // not here, or all of them, or, from a server that gives nothing by its hash,
 // all that tip leads to.
-func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects, clone lacking, commit, tip plumbing.Hash) error {
+func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects, clone lacking, commit, tip object.ID) error {
 	known, err := r.knownTree(clone)
 	if err != nil {
 		return err
@@ -103,7 +101,7 @@ func (r *Repo) bringFiles(ctx context.Context, s *wire.Server, own *git.Objects,
 		return err
 	}
 	err = r.bringChanged(ctx, s, own, commit, known)
-	for _, req := range []wire.FetchRequest{{Wants: []plumbing.Hash{commit}, Depth: 1}, {Wants: []plumbing.Hash{tip}}} {
+	for _, req := range []wire.FetchRequest{{Wants: []object.ID{commit}, Depth: 1}, {Wants: []object.ID{tip}}} {
 		if err != nil && !unreachable(err) && !errors.Is(err, wire.ErrTooLarge) {
 			err = r.bringTo(ctx, s, own, req)
 		}
@@ -123,8 +121,8 @@ const maxFiles = 5000
 
 // bringChanged gets the directories of a commit, and then those files that are
 // not here.
-func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Objects, commit, known plumbing.Hash) error {
-	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1, Filter: packp.FilterBlobNone()})
+func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Objects, commit, known object.ID) error {
+	err := r.bringTo(ctx, s, own, wire.FetchRequest{Wants: []object.ID{commit}, Depth: 1, Filter: "blob:none"})
 	if err != nil {
 		return err
 	}
@@ -139,9 +137,9 @@ func (r *Repo) bringChanged(ctx context.Context, s *wire.Server, own *git.Object
 }
 
 // knownTree is a tree of which git has all, zero if none is known.
-func (r *Repo) knownTree(clone lacking) (plumbing.Hash, error) {
+func (r *Repo) knownTree(clone lacking) (object.ID, error) {
 	if clone.partial || len(clone.before) == 0 {
-		return plumbing.ZeroHash, nil
+		return object.None, nil
 	}
 	c, err := readCommit(r.objects, clone.before[0])
 	return c.Tree, missingIsNil(err)
@@ -187,5 +185,5 @@ func (r *Repo) FetchFiles(ctx context.Context, s *wire.Server, commit, tip strin
 	if err != nil {
 		return err
 	}
-	return r.bringFiles(ctx, s, own, clone, plumbing.NewHash(commit), plumbing.NewHash(tip))
+	return r.bringFiles(ctx, s, own, clone, object.ParseID(commit), object.ParseID(tip))
 }

@@ -38,8 +38,8 @@ type History struct {
 	First bool
 
 	objects   *git.Objects
-	tip, from plumbing.Hash
-	seen      plumbing.Hash // what was remembered
+	tip, from object.ID
+	seen      object.ID // what was remembered
 }
 
 // A NotInHistoryError is lineage's.
@@ -49,7 +49,7 @@ type NotInHistoryError = lineage.NotInHistoryError
 type objectsOf struct{ source }
 
 // Object returns an object's type and content.
-func (s objectsOf) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+func (s objectsOf) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	o, err := s.View(id)
 	return o.Type, o.Data, err
 }
@@ -94,7 +94,7 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 func (l *Ledger) Remember(h *History) error {
 	c := l.checkOf(h.tip)
 	if h.from.IsZero() {
-		c.verify = func(plumbing.Hash) error { return nil }
+		c.verify = func(object.ID) error { return nil }
 	}
 	err := l.seen.hold(h.seen, h.tip, c)
 	if err == nil {
@@ -104,12 +104,12 @@ func (l *Ledger) Remember(h *History) error {
 }
 
 // commitNamed reads a whole commit id or a ref's full name; "" is none.
-func (r *Repo) commitNamed(name string) (plumbing.Hash, error) {
-	if name == "" || plumbing.IsHash(name) {
-		return plumbing.NewHash(name), nil
+func (r *Repo) commitNamed(name string) (object.ID, error) {
+	if name == "" || object.IsID(name) {
+		return object.ParseID(name), nil
 	}
 	if !strings.HasPrefix(name, "refs/") {
-		return plumbing.ZeroHash, &NotInHistoryError{Name: name, Why: ": give all 40 digits of an id, or the full name of a ref"}
+		return object.None, &NotInHistoryError{Name: name, Why: ": give all 40 digits of an id, or the full name of a ref"}
 	}
 	id, err := r.tip(plumbing.ReferenceName(name))
 	if err == nil && id.IsZero() {
@@ -136,18 +136,18 @@ func (r *Repo) distortions() (d lineage.Distortions, err error) {
 	if d.Grafted, err = idsIn(filepath.Join(r.gitDir, "info", "grafts")); err != nil {
 		return d, err
 	}
-	d.Replaced = map[plumbing.Hash]bool{}
+	d.Replaced = map[object.ID]bool{}
 	refs, err := r.refs("refs/replace")
 	for name := range refs {
-		if id := strings.TrimPrefix(name, "refs/replace/"); plumbing.IsHash(id) {
-			d.Replaced[plumbing.NewHash(id)] = true
+		if id := strings.TrimPrefix(name, "refs/replace/"); object.IsID(id) {
+			d.Replaced[object.ParseID(id)] = true
 		}
 	}
 	return d, err
 }
 
 // idsIn reads the first word of each line.
-func idsIn(file string) (map[plumbing.Hash]bool, error) {
+func idsIn(file string) (map[object.ID]bool, error) {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -155,10 +155,10 @@ func idsIn(file string) (map[plumbing.Hash]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := map[plumbing.Hash]bool{}
+	ids := map[object.ID]bool{}
 	for line := range strings.Lines(string(raw)) {
-		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); plumbing.IsHash(word) {
-			ids[plumbing.NewHash(word)] = true
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); object.IsID(word) {
+			ids[object.ParseID(word)] = true
 		}
 	}
 	return ids, nil

@@ -20,7 +20,7 @@ type Leaf struct {
 
 // Leaves returns the commits of the ledger that ends with a tip, the first one first.
 func (l *Ledger) Leaves(_ context.Context, tip string, hash func(commit []byte) [32]byte) ([]Leaf, error) {
-	return leaves(l.repo.objects, plumbing.NewHash(tip), hash)
+	return leaves(l.repo.objects, object.ParseID(tip), hash)
 }
 
 // Leaves is the same. In a partial copy it takes all commits, without their trees and files where the
@@ -30,7 +30,7 @@ func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte
 		return s.local.Leaves(ctx, tip, hash)
 	}
 	s.partial.ctx = ctx
-	at := plumbing.NewHash(tip)
+	at := object.ParseID(tip)
 	all, err := leaves(s.partial.own, at, hash)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return all, err
@@ -42,7 +42,7 @@ func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte
 }
 
 // leaves follows first parents: no ledger has others, and the audit says so.
-func leaves(s source, tip plumbing.Hash, hash func([]byte) [32]byte) (all []Leaf, err error) {
+func leaves(s source, tip object.ID, hash func([]byte) [32]byte) (all []Leaf, err error) {
 	for at := tip; !at.IsZero(); {
 		raw, err := readObject(s, plumbing.CommitObject, at)
 		if err != nil {
@@ -53,7 +53,7 @@ func leaves(s source, tip plumbing.Hash, hash func([]byte) [32]byte) (all []Leaf
 			return nil, fmt.Errorf("reading commit %s: %w", at, err)
 		}
 		all = append(all, Leaf{at.String(), hash(raw)})
-		at = plumbing.ZeroHash
+		at = object.None
 		if len(c.Parents) > 0 {
 			at = c.Parents[0]
 		}

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -29,10 +28,10 @@ type memory struct {
 	file string
 	at   string // the address of the repository that keeps it, if that is another; "" else
 	// known is a tip that the caller knows of from elsewhere, or zero.
-	known plumbing.Hash
+	known object.ID
 }
 
-func (r *Repo) memory(name string, known plumbing.Hash) memory {
+func (r *Repo) memory(name string, known object.ID) memory {
 	return memory{repo: r, name: name, file: filepath.Join(r.stateDir(), "tips", shortName(name)+".json"), known: known}
 }
 
@@ -45,9 +44,9 @@ type remembered struct {
 
 // read returns the last tip, zero if none was seen yet. A file that cannot be
 // read is an error: it must not read as no memory.
-func (m memory) read() (plumbing.Hash, error) {
+func (m memory) read() (object.ID, error) {
 	doc, err := m.document()
-	return plumbing.NewHash(doc.Tip), err
+	return object.ParseID(doc.Tip), err
 }
 
 // document is all that the file holds, and nothing if there is none.
@@ -59,7 +58,7 @@ func (m memory) document() (doc remembered, err error) {
 	if err == nil {
 		err = canon.Unmarshal(raw, &doc)
 	}
-	if err == nil && (doc.Ledger != m.name || !plumbing.IsHash(doc.Tip)) {
+	if err == nil && (doc.Ledger != m.name || !object.IsID(doc.Tip)) {
 		err = errors.New("it is damaged")
 	}
 	if err != nil {
@@ -69,7 +68,7 @@ func (m memory) document() (doc remembered, err error) {
 }
 
 // write replaces the memory. The caller holds the repository's lock.
-func (m memory) write(tip plumbing.Hash) error {
+func (m memory) write(tip object.ID) error {
 	line, err := canon.Line(remembered{m.name, tip.String(), m.at})
 	if err == nil {
 		err = writeState(m.file, line)
@@ -83,8 +82,8 @@ func (m memory) write(tip plumbing.Hash) error {
 // A tipCheck says of one tip whether a commit is it or an ancestor of it, and
 // what is wrong with the commits after one; after zero, with all.
 type tipCheck struct {
-	descends func(ancestor plumbing.Hash) (bool, error)
-	verify   func(from plumbing.Hash) error
+	descends func(ancestor object.ID) (bool, error)
+	verify   func(from object.ID) error
 }
 
 // hold refuses a tip that does not descend from what is known and from seen,
@@ -92,7 +91,7 @@ type tipCheck struct {
 // read later, it may be another process's, and newer. Where nothing can be
 // written (an auditor's read-only copy), the tip is held to the memory all the
 // same.
-func (m memory) hold(seen, tip plumbing.Hash, c tipCheck) error {
+func (m memory) hold(seen, tip object.ID, c tipCheck) error {
 	if err := m.follows(seen, tip, c.descends); err != nil || tip == seen {
 		return err
 	}
@@ -107,8 +106,8 @@ func (m memory) hold(seen, tip plumbing.Hash, c tipCheck) error {
 }
 
 // follows refuses a tip that does not descend from what is known and from seen.
-func (m memory) follows(seen, tip plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
-	for _, must := range []plumbing.Hash{m.known, seen} {
+func (m memory) follows(seen, tip object.ID, descends func(ancestor object.ID) (bool, error)) error {
+	for _, must := range []object.ID{m.known, seen} {
 		if err := lineage.Held(m.name, tip, must, descends); err != nil {
 			return err
 		}
@@ -117,7 +116,7 @@ func (m memory) follows(seen, tip plumbing.Hash, descends func(ancestor plumbing
 }
 
 // remember is advance where the memory can be written.
-func (m memory) remember(seen, tip plumbing.Hash) error {
+func (m memory) remember(seen, tip object.ID) error {
 	err := m.advance(seen, tip)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
@@ -127,7 +126,7 @@ func (m memory) remember(seen, tip plumbing.Hash) error {
 
 // advance remembers a tip that descends from seen. If another process has
 // remembered something else meanwhile, that stays: it saw at least as much.
-func (m memory) advance(seen, tip plumbing.Hash) error {
+func (m memory) advance(seen, tip object.ID) error {
 	unlock, err := m.repo.lock()
 	if err != nil {
 		return err
@@ -140,7 +139,7 @@ func (m memory) advance(seen, tip plumbing.Hash) error {
 }
 
 // descends is lineage.Descends over a source.
-func descends(s source, tip, ancestor plumbing.Hash) (bool, error) {
+func descends(s source, tip, ancestor object.ID) (bool, error) {
 	return lineage.Descends(objectsOf{s}, tip, ancestor)
 }
 
@@ -172,7 +171,7 @@ func (e *UnverifiedError) Hint() string {
 // verifyNew audits what is after from, all of it for zero, if the ledger is to
 // be verified at all. A history that is not here to its root, of which nothing
 // was known, is taken as it is: there is nothing to hold it to.
-func (l *Ledger) verifyNew(name string, objects source, from, tip plumbing.Hash) error {
+func (l *Ledger) verifyNew(name string, objects source, from, tip object.ID) error {
 	if l.verify == nil || tip.IsZero() || from == tip {
 		return nil
 	}
@@ -199,7 +198,7 @@ func (e *AcceptError) Error() string { return e.Message }
 type Record func(tree fs.FS, remembered string) (writing.Entry, error)
 
 // acceptable holds a tip to what a person looked at and accepts.
-func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plumbing.Hash, err error) {
+func (m memory) acceptable(now object.ID, tip string, c tipCheck) (seen object.ID, err error) {
 	if seen, err = m.read(); err != nil {
 		return seen, err
 	}
@@ -207,7 +206,7 @@ func (m memory) acceptable(now plumbing.Hash, tip string, c tipCheck) (seen plum
 		return seen, &AcceptError{fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip)}
 	}
 	var rollback *RollbackError
-	for _, must := range []plumbing.Hash{seen, m.known} {
+	for _, must := range []object.ID{seen, m.known} {
 		err := lineage.Held(m.name, now, must, c.descends)
 		if errors.As(err, &rollback) {
 			return must, nil
@@ -239,7 +238,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	if err != nil {
 		return "", err
 	}
-	batch := &packfile.Batch{}
+	batch := l.repo.batch()
 	made, err := l.acceptance(objects, batch, now, seen, record)
 	if err != nil {
 		return "", err
@@ -252,14 +251,14 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	return made.String(), l.move(now, made)
 }
 
-func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen plumbing.Hash, record Record) (plumbing.Hash, error) {
+func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen object.ID, record Record) (object.ID, error) {
 	tree, err := commitTree(s, now)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	entry, err := record(tree, seen.String())
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	return chain(s, to, now, []writing.Entry{entry}, l.pages, l.sign)
 }
@@ -282,18 +281,18 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	m := s.seen
 	m.known = s.known
 	seen, err := m.acceptable(now, tip, tipCheck{
-		func(a plumbing.Hash) (bool, error) { return descends(objects, now, a) },
-		func(from plumbing.Hash) error {
+		func(a object.ID) (bool, error) { return descends(objects, now, a) },
+		func(from object.ID) error {
 			if s.partial != nil {
 				return s.verifyPartial(from, now)
 			}
-			return s.verifyWhole(from, plumbing.ZeroHash, now)
+			return s.verifyWhole(from, object.None, now)
 		},
 	})
 	if err != nil {
 		return "", err
 	}
-	batch := &packfile.Batch{}
+	batch := s.local.repo.batch()
 	made, err := s.local.acceptance(objects, batch, now, seen, record)
 	if err != nil {
 		return "", err
@@ -315,10 +314,10 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 
 // fetchAccepted gets what is needed of a tip that the memory would refuse, and
 // returns where its objects go, and the pack that is held until a ref leads to it.
-func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from source, dir string, held packfile.Held, err error) {
+func (s *Shared) fetchAccepted(ctx context.Context, now object.ID) (from source, dir string, held packfile.Held, err error) {
 	if s.partial != nil {
 		s.partial.ctx = ctx
-		return s.partial, s.partial.own.Dir, "", s.partial.fetchTip(now, plumbing.ZeroHash)
+		return s.partial, s.partial.own.Dir, "", s.partial.fetchTip(now, object.None)
 	}
 	ours, err := s.local.tip()
 	if err == nil {
@@ -328,7 +327,7 @@ func (s *Shared) fetchAccepted(ctx context.Context, now plumbing.Hash) (from sou
 }
 
 // accepted moves the memory, and the clone's own ref if it has one.
-func (s *Shared) accepted(made plumbing.Hash) error {
+func (s *Shared) accepted(made object.ID) error {
 	seen, err := s.seen.read()
 	if err == nil {
 		err = s.seen.advance(seen, made)
@@ -350,4 +349,4 @@ func (s *Shared) accepted(made plumbing.Hash) error {
 }
 
 // setAside is the ref that keeps what a clone had.
-func setAside(tip plumbing.Hash) string { return "refs/agent/set-aside/" + tip.String()[:12] }
+func setAside(tip object.ID) string { return "refs/agent/set-aside/" + tip.String()[:12] }

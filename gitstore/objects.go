@@ -15,13 +15,14 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // source is where objects are read from, whose content is shared and must not be
 // modified. Several goroutines may use it.
 type source interface {
-	View(id plumbing.Hash) (packfile.Object, error)
-	Size(id plumbing.Hash) (plumbing.ObjectType, int64, error)
+	View(id object.ID) (packfile.Object, error)
+	Size(id object.ID) (plumbing.ObjectType, int64, error)
 }
 
 // overlay serves what is not written yet before what is there.
@@ -30,14 +31,14 @@ type overlay struct {
 	source
 }
 
-func (o overlay) View(id plumbing.Hash) (packfile.Object, error) {
+func (o overlay) View(id object.ID) (packfile.Object, error) {
 	if object, ok := o.new.Get(id); ok {
 		return object, nil
 	}
 	return o.source.View(id)
 }
 
-func (o overlay) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	if object, ok := o.new.Get(id); ok {
 		return object.Type, int64(len(object.Data)), nil
 	}
@@ -46,7 +47,7 @@ func (o overlay) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
 
 // readObject returns the content of an object, which must have this type. It is
 // shared.
-func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
+func readObject(s source, kind plumbing.ObjectType, id object.ID) ([]byte, error) {
 	o, err := s.View(id)
 	if err == nil && o.Type != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, o.Type, kind)
@@ -57,7 +58,7 @@ func readObject(s source, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, e
 // commit is short for what an object has of one.
 type commit = object.Commit
 
-func readCommit(s source, id plumbing.Hash) (commit, error) {
+func readCommit(s source, id object.ID) (commit, error) {
 	raw, err := readObject(s, plumbing.CommitObject, id)
 	if err == nil {
 		var c commit
@@ -69,9 +70,9 @@ func readCommit(s source, id plumbing.Hash) (commit, error) {
 }
 
 // treeOf returns the tree of a commit, zero for no commit.
-func treeOf(s source, commit plumbing.Hash) (plumbing.Hash, error) {
+func treeOf(s source, commit object.ID) (object.ID, error) {
 	if commit.IsZero() {
-		return plumbing.ZeroHash, nil
+		return object.None, nil
 	}
 	c, err := readCommit(s, commit)
 	return c.Tree, err
@@ -88,34 +89,33 @@ func identity(name, email string) string {
 type treeEntry struct {
 	name string
 	mode filemode.FileMode
-	id   plumbing.Hash
+	id   object.ID
 }
 
-func readTree(s source, id plumbing.Hash) ([]treeEntry, error) {
+func readTree(s source, id object.ID) ([]treeEntry, error) {
 	raw, err := readObject(s, plumbing.TreeObject, id)
 	if err == nil {
 		var entries []treeEntry
-		if entries, err = parseTree(raw); err == nil {
+		if entries, err = parseTree(raw, object.FormatOf(id)); err == nil {
 			return entries, nil
 		}
 	}
 	return nil, fmt.Errorf("reading tree %s: %w", id, err)
 }
 
-// parseTree reads a tree object: entries of "<octal mode> <name>\0" and the 20
+// parseTree reads a tree object: entries of "<octal mode> <name>\0" and the
 // bytes of an id, as many as there are.
-func parseTree(raw []byte) ([]treeEntry, error) {
+func parseTree(raw []byte, f object.Format) ([]treeEntry, error) {
 	entries := make([]treeEntry, 0, bytes.Count(raw, []byte{0})) // an id may hold some as well
 	for rest := string(raw); rest != ""; {
 		mode, after, ok1 := strings.Cut(rest, " ")
 		name, after, ok2 := strings.Cut(after, "\x00")
 		bits, err := strconv.ParseUint(mode, 8, 24)
-		if !ok1 || !ok2 || err != nil || len(after) < len(plumbing.ZeroHash) {
+		if !ok1 || !ok2 || err != nil || len(after) < f.Size() {
 			return nil, errors.New("the tree is malformed")
 		}
-		e := treeEntry{name: name, mode: filemode.FileMode(bits)}
-		copy(e.id[:], after)
-		entries, rest = append(entries, e), after[len(plumbing.ZeroHash):]
+		entries = append(entries, treeEntry{name, filemode.FileMode(bits), history.NewID([]byte(after[:f.Size()]))})
+		rest = after[f.Size():]
 	}
 	return entries, nil
 }
@@ -129,19 +129,19 @@ func compareEntries(a, b treeEntry) int {
 func encodeTree(entries []treeEntry) []byte {
 	size := 0
 	for _, e := range entries {
-		size += len("100644 ") + len(e.name) + 1 + len(e.id)
+		size += len("100644 ") + len(e.name) + 1 + e.id.Size()
 	}
 	out := make([]byte, 0, size)
 	for _, e := range entries {
 		out = strconv.AppendUint(out, uint64(e.mode), 8)
 		out = append(append(append(out, ' '), e.name...), 0)
-		out = append(out, e.id[:]...)
+		out = e.id.Append(out)
 	}
 	return out
 }
 
 // entryAt returns what a path is in a tree; a zero entry means nothing.
-func entryAt(s source, root plumbing.Hash, name string) (treeEntry, error) {
+func entryAt(s source, root object.ID, name string) (treeEntry, error) {
 	e := treeEntry{mode: filemode.Dir, id: root}
 	for _, part := range strings.Split(name, "/") {
 		entries, err := directoryEntries(s, e)
@@ -163,7 +163,7 @@ type treeChange struct {
 // diffTrees calls visit for every path that differs, directories before what is
 // in them; the whole tree is the path "". Equal directories are not read, nor what is
 // below where visit returns fs.SkipDir.
-func diffTrees(s source, old, new plumbing.Hash, visit func(treeChange) error) error {
+func diffTrees(s source, old, new object.ID, visit func(treeChange) error) error {
 	if old == new {
 		return nil
 	}
@@ -227,13 +227,13 @@ func directoryEntries(s source, e treeEntry) ([]treeEntry, error) {
 
 // A link is one commit of a linear history.
 type link struct {
-	id, parent plumbing.Hash
-	tree       plumbing.Hash
+	id, parent object.ID
+	tree       object.ID
 }
 
 // between returns the commits after ancestor up to tip, oldest first; all of
 // them for a zero ancestor.
-func between(s source, ancestor, tip plumbing.Hash) ([]link, error) {
+func between(s source, ancestor, tip object.ID) ([]link, error) {
 	var out []link
 	for at := tip; at != ancestor; {
 		c, err := readCommit(s, at)

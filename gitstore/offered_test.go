@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -203,7 +202,7 @@ func thin(t *testing.T, deltas map[string][]byte) []byte {
 		for size >>= 4; size > 0; size >>= 7 {
 			pack, b = append(pack, b|0x80), byte(size&0x7f)
 		}
-		id := plumbing.NewHash(on)
+		id := object.ParseID(on)
 		pack = append(append(append(pack, b), id[:]...), zipped(t, delta)...)
 	}
 	return sealed(pack)

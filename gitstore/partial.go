@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -31,14 +31,14 @@ type partialCopy struct {
 	own    *git.Objects
 
 	mu    sync.Mutex
-	tip   plumbing.Hash // what to ask for again where the server gives no objects by hash
-	depth int           // how many commits are needed, from the tip on back
-	whole bool          // all of them were fetched
-	base  plumbing.Hash // the last commit of which all was fetched at once
+	tip   object.ID // what to ask for again where the server gives no objects by hash
+	depth int       // how many commits are needed, from the tip on back
+	whole bool      // all of them were fetched
+	base  object.ID // the last commit of which all was fetched at once
 }
 
 func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
-	own, err := openObjects(filepath.Join(dir, "objects"))
+	own, err := openObjects(filepath.Join(dir, "objects"), server.Format())
 	if err != nil {
 		return nil, fmt.Errorf("opening the copy of the ledger: %w", err)
 	}
@@ -49,8 +49,8 @@ func openPartial(dir string, server *wire.Server) (*partialCopy, error) {
 var maxCachePacks = 200
 
 // openObjects opens an objects directory of ours, which it makes if need be.
-func openObjects(dir string) (*git.Objects, error) {
-	own := &git.Objects{Dir: dir}
+func openObjects(dir string, format object.Format) (*git.Objects, error) {
+	own := &git.Objects{Dir: dir, Format: format}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -62,19 +62,19 @@ func openObjects(dir string) (*git.Objects, error) {
 }
 
 // View returns an object, which it fetches if it is not here.
-func (p *partialCopy) View(id plumbing.Hash) (packfile.Object, error) {
+func (p *partialCopy) View(id object.ID) (packfile.Object, error) {
 	o, err := p.own.View(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return o, err
 	}
-	if err := p.fetchObjects([]plumbing.Hash{id}, shallow); err != nil {
+	if err := p.fetchObjects([]object.ID{id}, shallow); err != nil {
 		return packfile.Object{}, err
 	}
 	return p.own.View(id)
 }
 
 // Size returns an object's type and size, likewise.
-func (p *partialCopy) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+func (p *partialCopy) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	kind, size, err := p.own.Size(id)
 	if !errors.Is(err, packfile.ErrMissing) {
 		return kind, size, err
@@ -85,7 +85,7 @@ func (p *partialCopy) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error)
 	return p.own.Size(id)
 }
 
-func (p *partialCopy) has(id plumbing.Hash) bool {
+func (p *partialCopy) has(id object.ID) bool {
 	_, _, err := p.own.Size(id)
 	return err == nil
 }
@@ -95,13 +95,13 @@ func (p *partialCopy) has(id plumbing.Hash) bool {
 // what came after seen, the commit that was remembered, where all before that is here
 // anyway, and else the whole commit. The commit alone says nothing there, as a history
 // that was fetched has commits without all that they lead to (T80).
-func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
+func (p *partialCopy) fetchTip(tip, seen object.ID) error {
 	p.tip, p.depth, p.whole = tip, 1, false
 	if p.server.CanFilter() {
 		if p.has(tip) {
 			return nil
 		}
-		return p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1, Filter: packp.FilterTreeDepth(2)})
+		return p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: "tree:2"})
 	}
 	p.whole = true
 	if p.isWhole(tip) {
@@ -112,7 +112,7 @@ func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
 		base = seen
 	}
 	if !base.IsZero() && !seen.IsZero() && seen != tip {
-		if err := p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{seen}, Shallow: []plumbing.Hash{seen}}); err != nil {
+		if err := p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{seen}, Shallow: []object.ID{seen}}); err != nil {
 			return err
 		}
 		after, err := descends(p.own, tip, base)
@@ -122,7 +122,7 @@ func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
 			}
 		}
 	}
-	if err := p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}); err != nil {
+	if err := p.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}); err != nil {
 		return err
 	}
 	p.base = tip
@@ -131,12 +131,12 @@ func (p *partialCopy) fetchTip(tip, seen plumbing.Hash) error {
 
 // isWhole reports whether all that a commit leads to, but for its parents, is known to
 // be here.
-func (p *partialCopy) isWhole(commit plumbing.Hash) bool {
+func (p *partialCopy) isWhole(commit object.ID) bool {
 	_, err := os.Stat(filepath.Join(p.own.Dir, "whole", commit.String()))
 	return err == nil && p.has(commit)
 }
 
-func (p *partialCopy) noteWhole(commit plumbing.Hash) error {
+func (p *partialCopy) noteWhole(commit object.ID) error {
 	dir := filepath.Join(p.own.Dir, "whole")
 	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
@@ -150,16 +150,16 @@ func (p *partialCopy) noteWhole(commit plumbing.Hash) error {
 
 // What comes with a tree that is wanted by its hash.
 var (
-	shallow = packp.FilterTreeDepth(1) // what is directly in it
-	deep    = packp.Filter("")         // everything below
+	shallow = "tree:1" // what is directly in it
+	deep    = ""       // everything below
 	// what is directly in it with its files, and in the directories below
-	withTable = packp.FilterTreeDepth(2)
+	withTable = "tree:2"
 )
 
 // fetchObjects gets objects, and of trees what the filter leaves. A server that
 // gives nothing by hash is asked for the whole tip, and for as many whole commits
 // before it as are needed.
-func (p *partialCopy) fetchObjects(ids []plumbing.Hash, filter packp.Filter) error {
+func (p *partialCopy) fetchObjects(ids []object.ID, filter string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.whole {
@@ -172,7 +172,7 @@ func (p *partialCopy) fetchObjects(ids []plumbing.Hash, filter packp.Filter) err
 		}
 	}
 	p.whole = true
-	return p.fetch(wire.FetchRequest{Wants: []plumbing.Hash{p.tip}, Depth: p.depth})
+	return p.fetch(wire.FetchRequest{Wants: []object.ID{p.tip}, Depth: p.depth})
 }
 
 // unreachable tells an answer that never came from one that says no.
@@ -185,14 +185,14 @@ func unreachable(err error) bool {
 
 // fetchHistory gets the commits after ancestors, to show that tip descends from
 // one of them.
-func (p *partialCopy) fetchHistory(tip plumbing.Hash, ancestors ...plumbing.Hash) error {
-	ancestors = slices.DeleteFunc(ancestors, plumbing.Hash.IsZero)
+func (p *partialCopy) fetchHistory(tip object.ID, ancestors ...object.ID) error {
+	ancestors = slices.DeleteFunc(ancestors, object.ID.IsZero)
 	if slices.Contains(ancestors, tip) {
 		return nil
 	}
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: ancestors, Shallow: ancestors}
+	req := wire.FetchRequest{Wants: []object.ID{tip}, Haves: ancestors, Shallow: ancestors}
 	if p.server.CanFilter() {
-		req.Filter = packp.FilterTreeDepth(0)
+		req.Filter = "tree:0"
 	}
 	return p.fetch(req)
 }
@@ -217,7 +217,7 @@ func writeOwn(own *git.Objects, batch *packfile.Batch) error {
 
 // prefetch gets what is needed to read these paths of a tree, one request a
 // level.
-func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
+func (p *partialCopy) prefetch(root object.ID, paths []string) error {
 	for range 12 { // a server that sends something else is found out when it is read
 		trees, whole, err := p.missing(root, paths)
 		if err != nil || len(trees)+len(whole) == 0 {
@@ -241,7 +241,7 @@ func (p *partialCopy) prefetch(root plumbing.Hash, paths []string) error {
 
 // tables are those tables beside these paths that are not here, as far as the directories are: who adds a
 // row needs them, and they come with what is fetched anyway.
-func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing.Hash, err error) {
+func (p *partialCopy) tables(root object.ID, paths []string) (out []object.ID, err error) {
 	for _, name := range paths {
 		at := treeEntry{mode: filemode.Dir, id: root}
 		parts := strings.Split(name, "/")
@@ -265,7 +265,7 @@ func (p *partialCopy) tables(root plumbing.Hash, paths []string) (out []plumbing
 
 // prefetchRows gets what entries' pages are made of and is not here yet: tables, and the directories that
 // these are in.
-func (p *partialCopy) prefetchRows(root plumbing.Hash, pages writing.Pages, entries []writing.Entry) error {
+func (p *partialCopy) prefetchRows(root object.ID, pages writing.Pages, entries []writing.Entry) error {
 	var dirs []string
 	for _, e := range entries {
 		for _, file := range pages.TablesOf(e) {
@@ -301,7 +301,7 @@ func (p *partialCopy) hasAll(entries []treeEntry) bool {
 
 // missing returns the first tree on each path that is not here; those of which everything is wanted, transactions'
 // own directories and lists of transactions, apart from the others.
-func (p *partialCopy) missing(root plumbing.Hash, paths []string) (trees, whole []plumbing.Hash, err error) {
+func (p *partialCopy) missing(root object.ID, paths []string) (trees, whole []object.ID, err error) {
 	for _, name := range paths {
 		id, all, err := p.firstMissing(root, name)
 		if err != nil {
@@ -320,7 +320,7 @@ func (p *partialCopy) missing(root plumbing.Hash, paths []string) (trees, whole 
 
 // firstMissing walks down a path to a tree that is not here, or, where everything in it is
 // wanted, is not here with all its files; zero if there is none.
-func (p *partialCopy) firstMissing(root plumbing.Hash, name string) (id plumbing.Hash, whole bool, err error) {
+func (p *partialCopy) firstMissing(root object.ID, name string) (id object.ID, whole bool, err error) {
 	at := treeEntry{mode: filemode.Dir, id: root}
 	for depth, part := range append(strings.Split(name, "/"), "") {
 		if at.mode != filemode.Dir {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 )
@@ -22,7 +22,7 @@ const maxPast = 2000
 func (r *Repo) Past(ctx context.Context, commit string, paths []string) (runs []code.Run, err error) {
 	known := map[string]string{} // the file's id, by its path below a tree's
 	for back := 0; ; back++ {
-		c, err := readCommit(r.objects, plumbing.NewHash(commit))
+		c, err := readCommit(r.objects, object.ParseID(commit))
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -52,7 +52,7 @@ func (r *Repo) Past(ctx context.Context, commit string, paths []string) (runs []
 }
 
 // blobAt is the id of the file at a path below a tree, "" for none.
-func (r *Repo) blobAt(tree plumbing.Hash, path string, known map[string]string) (id string, err error) {
+func (r *Repo) blobAt(tree object.ID, path string, known map[string]string) (id string, err error) {
 	key := tree.String() + "/" + path
 	if id, ok := known[key]; ok {
 		return id, nil

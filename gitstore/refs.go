@@ -75,13 +75,13 @@ func refName(name string) (plumbing.ReferenceName, error) {
 // trees on the way to a changed file are read and written; no ref moves, and
 // until one does, or Close, `git gc` leaves the commit alone.
 func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
-	id := plumbing.NewHash(parent)
+	id := object.ParseID(parent)
 	base, err := readCommit(r.objects, id)
 	if err != nil {
 		return "", err
 	}
-	next := commit{Tree: base.Tree, Parents: []plumbing.Hash{id}}
-	b := builder{r.objects, &packfile.Batch{}}
+	next := commit{Tree: base.Tree, Parents: []object.ID{id}}
+	b := builder{r.objects, r.batch()}
 	made, err := b.commit(next, files, func(next commit) ([]byte, error) {
 		committer, authored := identity(object.OurName, cmp.Or(c.Committer, object.OurEmail)), c.Authored
 		if authored.IsZero() {
@@ -104,7 +104,7 @@ func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Chang
 }
 
 // placed lets go of a commit that was built: a ref leads to it now.
-func (r *Repo) placed(commit plumbing.Hash) {
+func (r *Repo) placed(commit object.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.built[commit].Release()
@@ -155,7 +155,7 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 }
 
 func (r *Repo) moveTo(name, old, next string) error {
-	if err := r.gitCounts(plumbing.NewHash(next)); err != nil {
+	if err := r.gitCounts(object.ParseID(next)); err != nil {
 		return err
 	}
 	unlock, err := r.lock()
@@ -163,8 +163,8 @@ func (r *Repo) moveTo(name, old, next string) error {
 		return err
 	}
 	defer unlock()
-	commit := plumbing.NewHash(next)
-	if err := r.moveRef(plumbing.ReferenceName(name), plumbing.NewHash(old), commit); err != nil {
+	commit := object.ParseID(next)
+	if err := r.moveRef(plumbing.ReferenceName(name), object.ParseID(old), commit); err != nil {
 		return err
 	}
 	r.placed(commit)
@@ -173,7 +173,7 @@ func (r *Repo) moveTo(name, old, next string) error {
 
 // gitCounts refuses a commit on one that only Fetch has brought to a shallow or
 // partial clone: git would find the ref broken.
-func (r *Repo) gitCounts(commit plumbing.Hash) error {
+func (r *Repo) gitCounts(commit object.ID) error {
 	if _, err := os.Stat(r.ownObjects()); err != nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (r *Repo) gitCounts(commit plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	known := git.Objects{Dir: r.gitObjects()}
+	known := git.Objects{Dir: r.gitObjects(), Format: r.objects.Format}
 	for _, parent := range c.Parents {
 		if _, _, err = known.Size(parent); errors.Is(err, packfile.ErrMissing) {
 			err = &UnsupportedError{fmt.Errorf("the clone is shallow or partial, and git has no commit %s in it; \"git fetch --unshallow\" brings all", parent)}
@@ -227,10 +227,10 @@ var lockWait = 5 * time.Second // tests that leave a lock behind do not wait
 var lockedBy = lazyregexp.New(`Unable to create '(.*\.lock)': File exists`)
 
 // tip returns the commit that a ref names, zero where there is no such ref. A ledger with a damaged ref must not look empty, or old.
-func (r *Repo) tip(name plumbing.ReferenceName) (plumbing.Hash, error) {
+func (r *Repo) tip(name plumbing.ReferenceName) (object.ID, error) {
 	refs, err := r.refs(name.String())
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	at := r.among(refs, name)
 	return at.id, at.err
@@ -255,9 +255,9 @@ func symbolic(name string) error {
 
 // A refValue is what a ref is.
 type refValue struct {
-	id       plumbing.Hash // zero for a symbolic one and a damaged one
-	worktree string        // where it is checked out, "" for nowhere
-	err      error         // that it is one of these
+	id       object.ID // zero for a symbolic one and a damaged one
+	worktree string    // where it is checked out, "" for nowhere
+	err      error     // that it is one of these
 }
 
 // refs returns the refs that have one of these names, or are below it.
@@ -272,7 +272,7 @@ func (r *Repo) refs(names ...string) (map[string]refValue, error) {
 	}
 	refs := map[string]refValue{}
 	for fields := strings.Split(out, "\x00"); len(fields) > 4; fields = fields[4:] {
-		name, at := strings.TrimPrefix(fields[0], "\n"), refValue{id: plumbing.NewHash(fields[1]), worktree: fields[3]}
+		name, at := strings.TrimPrefix(fields[0], "\n"), refValue{id: object.ParseID(fields[1]), worktree: fields[3]}
 		if fields[2] != "" {
 			at = refValue{worktree: at.worktree, err: symbolic(name)}
 		}
@@ -322,10 +322,10 @@ func (r *Repo) RefNames() ([]string, error) {
 
 // moveRef sets a ref to next if it still is old (zero: absent). ErrMoved says that the ref
 // was not old; nothing was changed then. The caller holds r.lock.
-func (r *Repo) moveRef(name plumbing.ReferenceName, old, next plumbing.Hash) error {
+func (r *Repo) moveRef(name plumbing.ReferenceName, old, next object.ID) error {
 	wait := strconv.FormatInt(lockWait.Milliseconds(), 10)
 	c := r.command("-c", "core.filesRefLockTimeout="+wait, "-c", "reftable.lockTimeout="+wait, "update-ref", "--no-deref", "-m", "countersign", "--stdin")
-	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, old))
+	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, r.objects.Format.Hex(old)))
 	c.Env = append(c.Env, "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost") // of the reflog
 	c, err := c.WithoutPrograms(context.Background())
 	if err == nil {

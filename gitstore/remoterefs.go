@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -85,23 +84,23 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 	if err := m.CheckRef(ctx, name); err != nil {
 		return err
 	}
-	batch, err := m.Repo.step(plumbing.NewHash(old), plumbing.NewHash(next))
+	batch, err := m.Repo.step(object.ParseID(old), object.ParseID(next))
 	if err != nil {
 		return err
 	}
-	err = push(ctx, m.Server, name, plumbing.NewHash(old), plumbing.NewHash(next), batch, 2, m.Pause)
+	err = push(ctx, m.Server, name, object.ParseID(old), object.ParseID(next), batch, 2, m.Pause)
 	if errors.Is(err, writing.ErrMoved) {
-		err = m.overtaken(ctx, name, plumbing.NewHash(next))
+		err = m.overtaken(ctx, name, object.ParseID(next))
 	}
 	if err != nil {
 		return m.explain(name, err)
 	}
-	m.Repo.placed(plumbing.NewHash(next))
+	m.Repo.placed(object.ParseID(next))
 	return nil
 }
 
 // overtaken: somebody else has moved the ref, before us or after us.
-func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours plumbing.Hash) error {
+func (m *RemoteRefs) overtaken(ctx context.Context, name string, ours object.ID) error {
 	tip, err := m.Repo.fetch(ctx, m.Server, name, true)
 	if err != nil {
 		return err
@@ -138,7 +137,7 @@ func (m *RemoteRefs) explain(name string, err error) error {
 
 // step is what a commit has that its one parent, which is old unless that is
 // zero, has not.
-func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
+func (r *Repo) step(old, next object.ID) (*packfile.Batch, error) {
 	c, err := readCommit(r.objects, next)
 	if err != nil {
 		return nil, err
@@ -146,6 +145,6 @@ func (r *Repo) step(old, next plumbing.Hash) (*packfile.Batch, error) {
 	if len(c.Parents) != 1 || !old.IsZero() && c.Parents[0] != old {
 		return nil, fmt.Errorf("commit %s is not exactly one commit after %s", next, old)
 	}
-	batch := &packfile.Batch{}
+	batch := r.batch()
 	return batch, collect(r.objects, batch, []link{{next, c.Parents[0], c.Tree}})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -26,8 +27,8 @@ import (
 // replay makes the commits that only the clone has again on the remote's tip.
 type replay struct {
 	source
-	base, theirs plumbing.Hash
-	former, now  plumbing.Hash // their trees
+	base, theirs object.ID
+	former, now  object.ID // their trees
 	mine         []link
 	sign         func([]byte) (string, error)
 	pages        writing.Pages
@@ -270,7 +271,7 @@ func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
 		return false, err
 	}
 	done := 0 // events that the remote has
-	for _, tree := range []plumbing.Hash{r.former, r.now} {
+	for _, tree := range []object.ID{r.former, r.now} {
 		known, err := r.logAt(tree, place)
 		if err != nil {
 			return false, err
@@ -306,7 +307,7 @@ func (r *replay) approvesOwn(steps []ourStep, place string) (bool, error) {
 	}), err
 }
 
-func (r *replay) treeFS(tree plumbing.Hash) (*treeFS, error) {
+func (r *replay) treeFS(tree object.ID) (*treeFS, error) {
 	root, err := readTree(r.source, tree)
 	if err != nil {
 		return nil, err
@@ -316,7 +317,7 @@ func (r *replay) treeFS(tree plumbing.Hash) (*treeFS, error) {
 
 // logAt reads a transaction's events, nil if there are none or they do not
 // fold.
-func (r *replay) logAt(tree plumbing.Hash, place string) (*ledger.Log, error) {
+func (r *replay) logAt(tree object.ID, place string) (*ledger.Log, error) {
 	e, err := entryAt(r.source, tree, path.Join(place, ledger.EventsFile))
 	if err != nil || e.id.IsZero() {
 		return nil, err
@@ -345,7 +346,7 @@ func (r *replay) steps() (steps []ourStep, err error) {
 
 // step reads what a commit brought. What the remote has at the root, or in an
 // index, is written once, and left as it is.
-func (r *replay) step(c link, former plumbing.Hash) (ourStep, error) {
+func (r *replay) step(c link, former object.ID) (ourStep, error) {
 	s := ourStep{link: c, files: map[string][]byte{}, place: ledger.LedgerEventsFile}
 	err := diffTrees(r.source, former, c.tree, func(d treeChange) error {
 		if ledger.IsPage(d.path) {
@@ -420,7 +421,7 @@ func commitWords(commit string) (when time.Time, message string, err error) {
 }
 
 // run makes the entries on the remote's tip.
-func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip plumbing.Hash, err error) {
+func (r *replay) run(entries []madeAgain, to *packfile.Batch) (tip object.ID, err error) {
 	tip = r.theirs
 	for _, e := range entries {
 		sign := r.sign

@@ -19,6 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 )
@@ -61,11 +62,11 @@ type Repo struct {
 
 	worktree string // root of the working tree, "" for a bare repository
 
-	fetching sync.Mutex      // held by who fetches: the next one finds what was brought
-	brought  []plumbing.Hash // tips that Fetch has brought
+	fetching sync.Mutex  // held by who fetches: the next one finds what was brought
+	brought  []object.ID // tips that Fetch has brought
 
-	mu    sync.Mutex                      // for built
-	built map[plumbing.Hash]packfile.Held // what BuildCommit made that no ref leads to
+	mu    sync.Mutex                  // for built
+	built map[object.ID]packfile.Held // what BuildCommit made that no ref leads to
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -74,10 +75,16 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[plumbing.Hash]packfile.Held{}}
-	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects()}
+	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
+	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects(), Format: at.format}
 	return r, nil
 }
+
+// batch is an empty one, of objects that are named as those of the repository.
+func (r *Repo) batch() *packfile.Batch { return &packfile.Batch{Format: r.objects.Format} }
+
+// Format is how the repository names its objects.
+func (r *Repo) Format() object.Format { return r.objects.Format }
 
 // Close ends the git process that reads objects, and lets `git gc` have the commits that were
 // built and that no ref leads to.
@@ -192,7 +199,7 @@ func (r *Repo) BranchWith(ctx context.Context, commit string) string {
 
 // Tree serves a commit's tree.
 func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
-	tree, err := commitTree(r.objects, plumbing.NewHash(commit))
+	tree, err := commitTree(r.objects, object.ParseID(commit))
 	if err != nil {
 		return nil, err
 	}
@@ -201,14 +208,14 @@ func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 
 // TreeID returns the id of a commit's tree.
 func (r *Repo) TreeID(_ context.Context, commit string) (string, error) {
-	c, err := readCommit(r.objects, plumbing.NewHash(commit))
+	c, err := readCommit(r.objects, object.ParseID(commit))
 	if err != nil {
 		return "", err
 	}
 	return c.Tree.String(), nil
 }
 
-func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
+func commitTree(s source, commit object.ID) (*treeFS, error) {
 	c, err := readCommit(s, commit)
 	if err != nil {
 		return nil, err
@@ -222,7 +229,10 @@ func commitTree(s source, commit plumbing.Hash) (*treeFS, error) {
 
 // A place is where a repository is: its working tree ("" for a bare one), that
 // working tree's own Git directory, and the one that all working trees share.
-type place struct{ worktree, own, common string }
+type place struct {
+	worktree, own, common string
+	format                object.Format
+}
 
 // locate asks git for the repository that dir is in, or a bare one that dir is.
 func locate(dir string) (place, error) {
@@ -236,10 +246,11 @@ func locate(dir string) (place, error) {
 	if len(lines) < 4 || len(lines) > 5 || lines[0] == "true" && err != nil {
 		return place{}, fmt.Errorf("opening the repository: git rev-parse answered %q", said)
 	}
-	if format := lines[1]; format != "sha1" {
-		return place{}, &UnsupportedError{&wire.HashError{Format: format}}
+	format, known := object.ParseFormat(lines[1])
+	if !known {
+		return place{}, &UnsupportedError{&wire.HashError{Format: lines[1]}}
 	}
-	at := place{own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
+	at := place{format: format, own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
 	if lines[0] != "true" {
 		return at, nil
 	}

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // Shared is a ledger on a remote repository. Where the clone has the ledger's
@@ -27,9 +27,9 @@ type Shared struct {
 	ref     string       // there
 	seen    memory       // of the remote
 	partial *partialCopy // nil where the clone has the ledger itself
-	known   plumbing.Hash
-	demand  []Tip         // of the remote's history alone
-	passed  plumbing.Hash // the last tip that was held, or made
+	known   object.ID
+	demand  []Tip     // of the remote's history alone
+	passed  object.ID // the last tip that was held, or made
 	// pause waits before the same push is tried again; attempt counts from 1.
 	pause func(ctx context.Context, attempt int)
 }
@@ -58,14 +58,14 @@ func (l *Ledger) Share(at Place, pause func(ctx context.Context, attempt int)) (
 		return nil, err
 	}
 	server := at.Server
-	seen := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), plumbing.ZeroHash)
+	seen := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, at.Of), object.None)
 	if at.Elsewhere() {
 		seen.at = server.String()
 	}
 	// What is known from elsewhere may be in the remote's history, or in what
 	// the clone has not pushed yet: it is not demanded of each.
 	known := l.seen.known
-	l.seen.known = plumbing.ZeroHash
+	l.seen.known = object.None
 	s := &Shared{local: l, server: server, ref: at.Ref, seen: seen, known: known, pause: pause}
 	tip, err := l.tip()
 	if err == nil && tip.IsZero() {
@@ -100,7 +100,7 @@ func (l *Ledger) rememberedOf(address string) remembered {
 	if err != nil {
 		return remembered{}
 	}
-	doc, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), plumbing.ZeroHash).document()
+	doc, err := l.repo.memory(fmt.Sprintf("%s of %s", l.ref, remote), object.None).document()
 	if err != nil {
 		return remembered{}
 	}
@@ -124,11 +124,11 @@ type Tip struct{ Commit, Source string }
 // not verify. What was read before may have been another ledger: Seen begins anew.
 func (s *Shared) Demand(tips ...Tip) error {
 	for _, t := range tips {
-		if !plumbing.IsHash(t.Commit) {
+		if !object.IsID(t.Commit) {
 			return fmt.Errorf("%s names %q, which is not a commit id of 40 hex digits", t.Source, t.Commit)
 		}
 	}
-	s.demand, s.passed = append(s.demand, tips...), plumbing.ZeroHash
+	s.demand, s.passed = append(s.demand, tips...), object.None
 	return nil
 }
 
@@ -136,13 +136,13 @@ func (s *Shared) Demand(tips ...Tip) error {
 // not enough, as a commit on top can have a tree that has lost what came before: what
 // is after the last tip that is known has to verify, whatever this clone had
 // remembered before that tip was demanded.
-func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) error {
+func (s *Shared) holdDemanded(tip object.ID, objects source, c tipCheck) error {
 	if len(s.demand) == 0 {
 		return nil
 	}
-	known := map[plumbing.Hash]bool{}
+	known := map[object.ID]bool{}
 	for _, t := range s.demand {
-		must := plumbing.NewHash(t.Commit)
+		must := object.ParseID(t.Commit)
 		err := lineage.Held(s.seen.name, tip, must, c.descends)
 		var rollback *RollbackError
 		if errors.As(err, &rollback) {
@@ -167,7 +167,7 @@ func (s *Shared) holdDemanded(tip plumbing.Hash, objects source, c tipCheck) err
 			return err
 		}
 		if len(commit.Parents) != 1 { // no ledger has such a commit: the audit says so
-			from = plumbing.NewHash(s.demand[0].Commit)
+			from = object.ParseID(s.demand[0].Commit)
 			break
 		}
 		at = commit.Parents[0]
@@ -209,7 +209,7 @@ func (s *Shared) At(ctx context.Context, tip string) (writing.Snapshot, error) {
 		return s.local.At(ctx, tip)
 	}
 	s.partial.ctx = ctx
-	return snapshot(s.partial, plumbing.NewHash(tip))
+	return snapshot(s.partial, object.ParseID(tip))
 }
 
 // Seen returns the last tip that was held to the memory, or made, by this
@@ -219,7 +219,7 @@ func (s *Shared) Seen() string { return hexOf(s.passed) }
 // fetchTip asks for the tip, and holds it to the memory. Many servers give only
 // what a ref names: where the ledger has moved on before all was fetched that this
 // takes, the new tip is asked for.
-func (s *Shared) fetchTip(ctx context.Context) (tip plumbing.Hash, err error) {
+func (s *Shared) fetchTip(ctx context.Context) (tip object.ID, err error) {
 	for attempt := 1; attempt <= maxJoins; attempt++ {
 		tip, err = s.holdTip(ctx)
 		if err == nil {
@@ -235,26 +235,26 @@ func (s *Shared) fetchTip(ctx context.Context) (tip plumbing.Hash, err error) {
 }
 
 // hasMoved reports whether tip is the remote's no more.
-func (s *Shared) hasMoved(ctx context.Context, tip plumbing.Hash) bool {
+func (s *Shared) hasMoved(ctx context.Context, tip object.ID) bool {
 	now, err := s.server.Tip(ctx, s.ref)
 	return err == nil && now != tip
 }
 
 // holdTip is one try of fetchTip.
-func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
+func (s *Shared) holdTip(ctx context.Context) (object.ID, error) {
 	seen, err := s.seen.read()
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	tip, err := s.server.Tip(ctx, s.ref)
 	if err == nil && !tip.IsZero() {
 		err = s.partial.fetchTip(tip, seen)
 	}
-	back := func(ancestor plumbing.Hash) (bool, error) { return s.descends(tip, ancestor) }
+	back := func(ancestor object.ID) (bool, error) { return s.descends(tip, ancestor) }
 	if err == nil {
 		err = lineage.Held(s.seen.name, tip, s.known, back)
 	}
-	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyPartial(from, tip) }}
+	check := tipCheck{back, func(from object.ID) error { return s.verifyPartial(from, tip) }}
 	if err == nil {
 		err = s.holdDemanded(tip, s.partial.own, check)
 	}
@@ -267,7 +267,7 @@ func (s *Shared) holdTip(ctx context.Context) (plumbing.Hash, error) {
 // verifyPartial gets all that the commits after one brought, and audits it. Where
 // nothing was known before, that would be the whole ledger: the first tip is
 // taken as it is.
-func (s *Shared) verifyPartial(from, tip plumbing.Hash) error {
+func (s *Shared) verifyPartial(from, tip object.ID) error {
 	if from.IsZero() {
 		from = s.known
 	}
@@ -276,7 +276,7 @@ func (s *Shared) verifyPartial(from, tip plumbing.Hash) error {
 	}
 	links, err := between(s.partial.own, from, tip)
 	if err != nil || s.server.CanFilter() || !s.partial.isWhole(tip) { // else fetchTip has brought all
-		if err := s.partial.fetch(wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{from}, Shallow: []plumbing.Hash{from}}); err != nil {
+		if err := s.partial.fetch(wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{from}, Shallow: []object.ID{from}}); err != nil {
 			return err
 		}
 		links, err = between(s.partial.own, from, tip)
@@ -290,7 +290,7 @@ func (s *Shared) verifyPartial(from, tip plumbing.Hash) error {
 }
 
 // descends asks for as much history as it takes.
-func (s *Shared) descends(tip, ancestor plumbing.Hash) (bool, error) {
+func (s *Shared) descends(tip, ancestor object.ID) (bool, error) {
 	if ok, err := descends(s.partial.own, tip, ancestor); ok || err == nil {
 		return ok, err
 	}
@@ -309,7 +309,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 		s.partial.ctx = ctx
 		objects, own = s.partial, s.partial.own
 	}
-	parent := plumbing.NewHash(tip)
+	parent := object.ParseID(tip)
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
 		return "", writing.ErrMoved // no tip that was ever seen here
 	}
@@ -322,7 +322,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 			return "", err
 		}
 	}
-	batch := &packfile.Batch{}
+	batch := s.local.repo.batch()
 	made, err := chain(objects, batch, parent, entries, s.local.pages, s.local.sign)
 	if err != nil {
 		return "", err
@@ -355,7 +355,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 }
 
 // push sends the objects; one that somebody else overtook may be done all the same.
-func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packfile.Batch) error {
+func (s *Shared) push(ctx context.Context, old, next object.ID, batch *packfile.Batch) error {
 	err := push(ctx, s.server, s.ref, old, next, batch, maxPushes, s.pause)
 	if errors.Is(err, writing.ErrMoved) {
 		return s.overtaken(ctx, old, next)
@@ -367,7 +367,7 @@ func (s *Shared) push(ctx context.Context, old, next plumbing.Hash, batch *packf
 // afterwards decides: next, and it is done; old, and the same bytes are sent again;
 // anything else is ErrMoved, though next may be below it. What the server refuses
 // is sent no more than refusals times: another push may have held the ref.
-func push(ctx context.Context, server *wire.Server, ref string, old, next plumbing.Hash, batch *packfile.Batch, refusals int, pause func(context.Context, int)) error {
+func push(ctx context.Context, server *wire.Server, ref string, old, next object.ID, batch *packfile.Batch, refusals int, pause func(context.Context, int)) error {
 	encoded, err := batch.Encode()
 	if err != nil {
 		return err
@@ -409,7 +409,7 @@ func explained(err error) error {
 
 // overtaken: somebody else has moved the ref, before us or after us. Over ssh a
 // tip that has moved again cannot be asked for, so that is tried a few times.
-func (s *Shared) overtaken(ctx context.Context, old, ours plumbing.Hash) error {
+func (s *Shared) overtaken(ctx context.Context, old, ours object.ID) error {
 	t := s.partial
 	if t == nil {
 		var err error

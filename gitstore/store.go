@@ -57,7 +57,7 @@ type Ledger struct {
 	check  func(fs.FS) error
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
 	pages  writing.Pages
-	passed plumbing.Hash // the last tip that was held, or made
+	passed object.ID // the last tip that was held, or made
 }
 
 var _ writing.Store = (*Ledger)(nil)
@@ -71,7 +71,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 	if err := name.Validate(); err != nil || !strings.HasPrefix(ref, "refs/") || strings.Count(ref, "/") < 2 {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
-	if o.KnownTip != "" && (!plumbing.IsHash(o.KnownTip) || plumbing.NewHash(o.KnownTip).IsZero()) { // nothing would be held to zeros
+	if o.KnownTip != "" && (!object.IsID(o.KnownTip) || object.ParseID(o.KnownTip).IsZero()) { // nothing would be held to zeros
 		return nil, fmt.Errorf("%q is not a commit id of 40 hex digits", o.KnownTip)
 	}
 	if o.Pages == nil {
@@ -86,7 +86,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 			return nil, errCheckedOut(name)
 		}
 	}
-	return &Ledger{repo: r, ref: name, seen: r.memory(ref, plumbing.NewHash(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
+	return &Ledger{repo: r, ref: name, seen: r.memory(ref, object.ParseID(o.KnownTip)), sign: o.Sign, check: o.Check, verify: o.Verify, pages: o.Pages}, nil
 }
 
 func errCheckedOut(ref plumbing.ReferenceName) error {
@@ -95,9 +95,9 @@ func errCheckedOut(ref plumbing.ReferenceName) error {
 
 // A standing is what the clone's refs say of a ledger at one time.
 type standing struct {
-	tip      plumbing.Hash            // zero where there is no such ref
-	unjoined map[string]plumbing.Hash // what the refs in unjoinedDir name
-	first    bool                     // nothing was known of it
+	tip      object.ID            // zero where there is no such ref
+	unjoined map[string]object.ID // what the refs in unjoinedDir name
+	first    bool                 // nothing was known of it
 }
 
 func (l *Ledger) stand() (at standing, err error) {
@@ -109,7 +109,7 @@ func (l *Ledger) stand() (at standing, err error) {
 	if err = own.err; err == nil && own.worktree != "" {
 		err = errCheckedOut(l.ref)
 	}
-	at.tip, at.unjoined = own.id, map[string]plumbing.Hash{}
+	at.tip, at.unjoined = own.id, map[string]object.ID{}
 	for name, one := range refs {
 		if strings.HasPrefix(name, l.unjoinedDir()+"/") {
 			at.unjoined[name] = one.id
@@ -118,7 +118,7 @@ func (l *Ledger) stand() (at standing, err error) {
 	return at, err
 }
 
-func (l *Ledger) tip() (plumbing.Hash, error) {
+func (l *Ledger) tip() (object.ID, error) {
 	at, err := l.stand()
 	return at.tip, err
 }
@@ -173,11 +173,11 @@ func (l *Ledger) held() (standing, error) {
 }
 
 // checkOf checks a tip whose history is in the clone.
-func (l *Ledger) checkOf(tip plumbing.Hash) tipCheck {
+func (l *Ledger) checkOf(tip object.ID) tipCheck {
 	objects := l.repo.objects
 	return tipCheck{
-		func(ancestor plumbing.Hash) (bool, error) { return descends(objects, tip, ancestor) },
-		func(from plumbing.Hash) error { return l.verifyNew(l.seen.name, objects, from, tip) },
+		func(ancestor object.ID) (bool, error) { return descends(objects, tip, ancestor) },
+		func(from object.ID) error { return l.verifyNew(l.seen.name, objects, from, tip) },
 	}
 }
 
@@ -187,11 +187,11 @@ func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
 	if err != nil {
 		return writing.Snapshot{}, err
 	}
-	return l.at(plumbing.NewHash(tip), now.unjoined)
+	return l.at(object.ParseID(tip), now.unjoined)
 }
 
 // at is At with what the refs in unjoinedDir name. What cannot be read of that is an error: it may hold a denial.
-func (l *Ledger) at(tip plumbing.Hash, unjoined map[string]plumbing.Hash) (writing.Snapshot, error) {
+func (l *Ledger) at(tip object.ID, unjoined map[string]object.ID) (writing.Snapshot, error) {
 	snap, err := snapshot(l.repo.objects, tip)
 	for _, name := range slices.Sorted(maps.Keys(unjoined)) {
 		tree, readErr := commitTree(l.repo.objects, unjoined[name])
@@ -206,7 +206,7 @@ func (l *Ledger) at(tip plumbing.Hash, unjoined map[string]plumbing.Hash) (writi
 	return snap, err
 }
 
-func snapshot(s source, tip plumbing.Hash) (writing.Snapshot, error) {
+func snapshot(s source, tip object.ID) (writing.Snapshot, error) {
 	if tip.IsZero() {
 		empty, err := newTreeFS(s, nil)
 		return writing.Snapshot{Tree: empty}, err
@@ -222,7 +222,7 @@ func snapshot(s source, tip plumbing.Hash) (writing.Snapshot, error) {
 // pack, which is held until the ref has moved by Git's own lock protocol: a
 // crash leaves the ledger as it was, and `git gc` takes nothing away.
 func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
-	parent := plumbing.NewHash(tip)
+	parent := object.ParseID(tip)
 	now, err := l.tip()
 	if err != nil {
 		return "", err
@@ -235,12 +235,12 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 			return "", cmp.Or(err, error(writing.ErrMoved))
 		}
 	}
-	var batch packfile.Batch
-	made, err := chain(l.repo.objects, &batch, parent, entries, l.pages, l.sign)
+	batch := l.repo.batch()
+	made, err := chain(l.repo.objects, batch, parent, entries, l.pages, l.sign)
 	if err != nil {
 		return "", err
 	}
-	pack, err := packfile.Write(l.repo.objects.Dir, &batch)
+	pack, err := packfile.Write(l.repo.objects.Dir, batch)
 	if err != nil {
 		return "", err
 	}
@@ -253,7 +253,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 }
 
 // move makes the ref name a commit, and remembers that.
-func (l *Ledger) move(old, next plumbing.Hash) error {
+func (l *Ledger) move(old, next object.ID) error {
 	unlock, err := l.repo.lock()
 	if err != nil {
 		return err
@@ -272,26 +272,26 @@ func (l *Ledger) move(old, next plumbing.Hash) error {
 }
 
 // chain makes one commit an entry, with its pages, each on the one before, and returns the last.
-func chain(s source, to *packfile.Batch, parent plumbing.Hash, entries []writing.Entry, pages writing.Pages, sign func([]byte) (string, error)) (plumbing.Hash, error) {
+func chain(s source, to *packfile.Batch, parent object.ID, entries []writing.Entry, pages writing.Pages, sign func([]byte) (string, error)) (object.ID, error) {
 	b := builder{store: overlay{to, s}, batch: to}
 	for _, e := range entries {
 		before, err := snapshot(b.store, parent)
 		if err != nil {
-			return plumbing.ZeroHash, err
+			return object.None, err
 		}
 		next := commit{}
 		if !parent.IsZero() {
 			old, err := readCommit(b.store, parent)
 			if err != nil {
-				return plumbing.ZeroHash, err
+				return object.None, err
 			}
-			next = commit{Tree: old.Tree, Parents: []plumbing.Hash{parent}}
+			next = commit{Tree: old.Tree, Parents: []object.ID{parent}}
 		}
 		made, err := b.commit(next, slices.Concat(changes(e.Files), changes(pages.Of(before.Tree, e))), func(c commit) ([]byte, error) {
 			return signed(object.EncodeCommit(c, object.Us, object.Us, e.When, e.Message), sign)
 		})
 		if err != nil {
-			return plumbing.ZeroHash, err
+			return object.None, err
 		}
 		parent = made
 	}
@@ -320,7 +320,7 @@ func signed(commit []byte, sign func([]byte) (string, error)) ([]byte, error) {
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.
 func (l *Ledger) StartAt(tip string) error {
-	return l.move(plumbing.ZeroHash, plumbing.NewHash(tip))
+	return l.move(object.None, object.ParseID(tip))
 }
 
 // stateDir is the program's own directory inside the Git directory that all

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -87,7 +88,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 	if err != nil {
 		return Joined{}, err
 	}
-	done, batch := Joined{Former: hexOf(ours), Begins: theirs.IsZero(), Fetched: len(fetched), Sent: len(mine)}, &packfile.Batch{}
+	done, batch := Joined{Former: hexOf(ours), Begins: theirs.IsZero(), Fetched: len(fetched), Sent: len(mine)}, s.local.repo.batch()
 	next := ours
 	switch {
 	case len(mine) == 0:
@@ -123,7 +124,7 @@ func (s *Shared) unjoinedRef() plumbing.ReferenceName {
 }
 
 // forgetUnjoined has that ref, if there is one, name what the clone's ledger is from now on.
-func (s *Shared) forgetUnjoined(next plumbing.Hash) error {
+func (s *Shared) forgetUnjoined(next object.ID) error {
 	was, err := s.local.repo.tip(s.unjoinedRef())
 	if err != nil || was.IsZero() {
 		return err
@@ -134,7 +135,7 @@ func (s *Shared) forgetUnjoined(next plumbing.Hash) error {
 // fetchBoth returns the clone's tip and the remote's, whose whole history is
 // here then, both held to the memory; and the pack that came, which is held
 // until a ref leads to it.
-func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, theirs plumbing.Hash, pack packfile.Held, err error) {
+func (s *Shared) fetchBoth(ctx context.Context, seen object.ID) (ours, theirs object.ID, pack packfile.Held, err error) {
 	if theirs, err = s.server.Tip(ctx, s.ref); err != nil {
 		return ours, theirs, "", err
 	}
@@ -149,12 +150,12 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 		return ours, theirs, pack, err
 	}
 	// What is refused is not remembered: the memory comes last.
-	back := func(ancestor plumbing.Hash) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
-	check := tipCheck{back, func(from plumbing.Hash) error { return s.verifyWhole(from, ours, theirs) }}
+	back := func(ancestor object.ID) (bool, error) { return descends(s.local.repo.objects, theirs, ancestor) }
+	check := tipCheck{back, func(from object.ID) error { return s.verifyWhole(from, ours, theirs) }}
 	if err = s.holdKnown(ours, theirs); err == nil {
 		err = s.holdDemanded(theirs, s.local.repo.objects, check)
 	}
-	for _, tip := range []plumbing.Hash{ours, theirs} {
+	for _, tip := range []object.ID{ours, theirs} {
 		if err == nil {
 			err = s.isLedger(tip)
 		}
@@ -173,8 +174,8 @@ func (s *Shared) fetchBoth(ctx context.Context, seen plumbing.Hash) (ours, their
 
 // verifyWhole audits what is new to this clone. If nothing was remembered of the
 // remote, that may be what is after the clone's own tip, or after what is known.
-func (s *Shared) verifyWhole(from, ours, theirs plumbing.Hash) error {
-	for _, known := range []plumbing.Hash{ours, s.known} {
+func (s *Shared) verifyWhole(from, ours, theirs object.ID) error {
+	for _, known := range []object.ID{ours, s.known} {
 		if !from.IsZero() || known.IsZero() {
 			continue
 		}
@@ -190,11 +191,11 @@ func (s *Shared) verifyWhole(from, ours, theirs plumbing.Hash) error {
 }
 
 // holdKnown demands what is known from elsewhere of either history.
-func (s *Shared) holdKnown(ours, theirs plumbing.Hash) error {
+func (s *Shared) holdKnown(ours, theirs object.ID) error {
 	if s.known.IsZero() {
 		return nil
 	}
-	for _, tip := range []plumbing.Hash{theirs, ours} {
+	for _, tip := range []object.ID{theirs, ours} {
 		if tip.IsZero() {
 			continue
 		}
@@ -206,7 +207,7 @@ func (s *Shared) holdKnown(ours, theirs plumbing.Hash) error {
 }
 
 // isLedger refuses to join what is no ledger, or none that is understood here.
-func (s *Shared) isLedger(tip plumbing.Hash) error {
+func (s *Shared) isLedger(tip object.ID) error {
 	if tip.IsZero() || s.local.check == nil {
 		return nil
 	}
@@ -218,7 +219,7 @@ func (s *Shared) isLedger(tip plumbing.Hash) error {
 }
 
 // replay makes what of ours the remote lacks again on its tip.
-func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut bool) (plumbing.Hash, error) {
+func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut bool) (object.ID, error) {
 	p, err := r.plan()
 	if err == nil && len(p.conflicts) > 0 && (!leaveOut || len(p.denied) > 0) {
 		err = &ConflictError{s.server.String(), p.conflicts, p.denied}
@@ -238,7 +239,7 @@ func (s *Shared) replay(r *replay, batch *packfile.Batch, done *Joined, leaveOut
 	return next, err
 }
 
-func hexOf(id plumbing.Hash) string {
+func hexOf(id object.ID) string {
 	if id.IsZero() {
 		return ""
 	}
@@ -246,7 +247,7 @@ func hexOf(id plumbing.Hash) string {
 }
 
 // advanceClone moves the clone's own ref after the remote has everything.
-func (s *Shared) advanceClone(ours, theirs, next plumbing.Hash, batch *packfile.Batch, done Joined) (aside string, err error) {
+func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batch, done Joined) (aside string, err error) {
 	if done.Replayed > 0 {
 		pack, err := packfile.Write(s.local.repo.objects.Dir, batch)
 		if err != nil {
@@ -271,13 +272,13 @@ func (s *Shared) advanceClone(ours, theirs, next plumbing.Hash, batch *packfile.
 }
 
 // keepRef makes a ref that keeps a commit from being lost.
-func (r *Repo) keepRef(name string, commit plumbing.Hash) error {
+func (r *Repo) keepRef(name string, commit object.ID) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	err = r.moveRef(plumbing.ReferenceName(name), plumbing.ZeroHash, commit)
+	err = r.moveRef(plumbing.ReferenceName(name), object.None, commit)
 	if errors.Is(err, writing.ErrMoved) {
 		return nil // it keeps that commit already: its name says which
 	}
@@ -286,7 +287,7 @@ func (r *Repo) keepRef(name string, commit plumbing.Hash) error {
 
 // fetchWhole gets the remote's ledger, as far as it is not here. The pack that
 // came is held until a ref leads to it.
-func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (held packfile.Held, err error) {
+func (s *Shared) fetchWhole(ctx context.Context, theirs, ours object.ID) (held packfile.Held, err error) {
 	repo := s.local.repo
 	if theirs.IsZero() {
 		return "", nil
@@ -302,7 +303,7 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (he
 	if err != nil {
 		return "", err
 	}
-	batch, err := fetchBatch(ctx, s.server, wire.FetchRequest{Wants: []plumbing.Hash{theirs}, Haves: have}, repo.objects)
+	batch, err := fetchBatch(ctx, s.server, wire.FetchRequest{Wants: []object.ID{theirs}, Haves: have}, repo.objects)
 	if err != nil {
 		return "", err
 	}
@@ -310,11 +311,11 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours plumbing.Hash) (he
 }
 
 // fetchAll gets a whole ledger, which may be larger than memory: git writes it as it comes.
-func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) (packfile.Held, error) {
+func (s *Shared) fetchAll(ctx context.Context, tip object.ID) (packfile.Held, error) {
 	read, write := io.Pipe()
 	fetched := make(chan error, 1)
 	go func() {
-		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []plumbing.Hash{tip}}, write)
+		err := s.server.FetchTo(ctx, wire.FetchRequest{Wants: []object.ID{tip}}, write)
 		fetched <- err
 		_ = write.CloseWithError(err)
 	}()
@@ -325,7 +326,7 @@ func (s *Shared) fetchAll(ctx context.Context, tip plumbing.Hash) (packfile.Held
 
 // haves are the newest commits of a history: the remote has one of them, or the
 // two have little in common.
-func haves(s source, tip plumbing.Hash) (out []plumbing.Hash, err error) {
+func haves(s source, tip object.ID) (out []object.ID, err error) {
 	const most = 64
 	for at := tip; !at.IsZero() && len(out) < most; {
 		c, err := readCommit(s, at)
@@ -344,10 +345,10 @@ func haves(s source, tip plumbing.Hash) (out []plumbing.Hash, err error) {
 // fork returns the newest commit that two histories have in common, zero if
 // there is none, and what each has after it, oldest first. seen is where to
 // look first.
-func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, afterB []link, err error) {
-	for _, tip := range []plumbing.Hash{a, b} {
+func fork(s source, seen, a, b object.ID) (base object.ID, afterA, afterB []link, err error) {
+	for _, tip := range []object.ID{a, b} {
 		if seen.IsZero() || tip.IsZero() {
-			seen = plumbing.ZeroHash
+			seen = object.None
 			break
 		}
 		ok, err := descends(s, tip, seen)
@@ -355,7 +356,7 @@ func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, after
 			return base, nil, nil, err
 		}
 		if !ok {
-			seen = plumbing.ZeroHash
+			seen = object.None
 		}
 	}
 	base = seen
@@ -371,7 +372,7 @@ func fork(s source, seen, a, b plumbing.Hash) (base plumbing.Hash, afterA, after
 // collect puts into a batch what commits have that the one before each has not:
 // the commit, and the trees and files on changed paths.
 func collect(s source, to *packfile.Batch, commits []link) error {
-	add := func(id, base plumbing.Hash) error {
+	add := func(id, base object.ID) error {
 		o, err := s.View(id)
 		if err == nil {
 			_, err = to.AddOn(o, base)
@@ -379,7 +380,7 @@ func collect(s source, to *packfile.Batch, commits []link) error {
 		return err
 	}
 	for _, c := range commits {
-		if err := add(c.id, plumbing.ZeroHash); err != nil {
+		if err := add(c.id, object.None); err != nil {
 			return err
 		}
 		former, err := treeOf(s, c.parent)
@@ -387,7 +388,7 @@ func collect(s source, to *packfile.Batch, commits []link) error {
 			return err
 		}
 		var changes []treeChange
-		there := map[plumbing.Hash]bool{plumbing.ZeroHash: true}
+		there := map[object.ID]bool{object.None: true}
 		err = diffTrees(s, former, c.tree, func(d treeChange) error {
 			changes, there[d.old.id] = append(changes, d), true
 			return nil

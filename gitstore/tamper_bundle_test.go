@@ -44,7 +44,7 @@ func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
 // forger's own list of shallow commits, grafts and replacements is not in a bundle.
 func (f *forge) asRepository(tip string) (audit.Result, error) {
 	o := audit.Options{Tip: f.tip.String(), Signatures: true}
-	err := lineage.Held(LedgerRef, f.tip, plumbing.NewHash(tip), func(known plumbing.Hash) (bool, error) { return descends(f, f.tip, known) })
+	err := lineage.Held(LedgerRef, f.tip, object.ParseID(tip), func(known object.ID) (bool, error) { return descends(f, f.tip, known) })
 	var rollback *RollbackError
 	if errors.As(err, &rollback) {
 		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}
@@ -142,21 +142,21 @@ func text(t *testing.T, r audit.Result) string {
 }
 
 // nest is a source of a tree in a tree, and so on, that a commit has.
-type nest map[plumbing.Hash]packfile.Object
+type nest map[object.ID]packfile.Object
 
-func (d nest) View(id plumbing.Hash) (packfile.Object, error) {
+func (d nest) View(id object.ID) (packfile.Object, error) {
 	if o, ok := d[id]; ok {
 		return o, nil
 	}
 	return packfile.Object{}, packfile.ErrMissing
 }
 
-func (d nest) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+func (d nest) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	o, err := d.View(id)
 	return o.Type, int64(len(o.Data)), err
 }
 
-func (d nest) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+func (d nest) put(kind plumbing.ObjectType, data []byte) object.ID {
 	id := plumbing.ComputeHash(kind, data)
 	d[id] = packfile.Object{Type: kind, Data: data}
 	return id

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,7 +25,7 @@ type tamper struct {
 	steps   []step
 	from    int // the first step that is changed
 	distort func(*lineage.Distortions)
-	hide    func(*forge) plumbing.Hash
+	hide    func(*forge) object.ID
 	cutAt   int // the tip is this step; 0: the last
 	what    string
 }

@@ -35,7 +35,7 @@ type file struct {
 	data []byte
 	mode filemode.FileMode // zero: a regular file
 	gone bool
-	id   plumbing.Hash // an object to name instead of the data
+	id   object.ID // an object to name instead of the data
 }
 
 // step is one commit of the history, as a tamperer sees it.
@@ -44,17 +44,17 @@ type step struct {
 	message string
 	when    time.Time
 
-	parents func(made []plumbing.Hash) []plumbing.Hash // of the steps before; nil: the last
+	parents func(made []object.ID) []object.ID // of the steps before; nil: the last
 	header  func(raw string) string
-	tree    func(f *forge, root plumbing.Hash) plumbing.Hash // the commit's, not that of the later ones
+	tree    func(f *forge, root object.ID) object.ID // the commit's, not that of the later ones
 }
 
 // memoryObjects is the sound ledger's objects.
-type memoryObjects map[plumbing.Hash]packfile.Object
+type memoryObjects map[object.ID]packfile.Object
 
-func (m memoryObjects) View(id plumbing.Hash) (packfile.Object, error) { return m.Read(id) }
+func (m memoryObjects) View(id object.ID) (packfile.Object, error) { return m.Read(id) }
 
-func (m memoryObjects) Read(id plumbing.Hash) (packfile.Object, error) {
+func (m memoryObjects) Read(id object.ID) (packfile.Object, error) {
 	o, ok := m[id]
 	if !ok {
 		return o, packfile.ErrMissing
@@ -62,7 +62,7 @@ func (m memoryObjects) Read(id plumbing.Hash) (packfile.Object, error) {
 	return o, nil
 }
 
-func (m memoryObjects) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+func (m memoryObjects) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	o, err := m.Read(id)
 	return o.Type, int64(len(o.Data)), err
 }
@@ -71,10 +71,10 @@ func (m memoryObjects) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error
 type soundLedger struct {
 	objects     memoryObjects
 	steps       []step
-	commits     []plumbing.Hash
-	trees       []plumbing.Hash
-	audited     map[plumbing.Hash]history.Commit
-	unsigned    map[string]plumbing.Hash // the commits by their content without the signature
+	commits     []object.ID
+	trees       []object.ID
+	audited     map[object.ID]history.Commit
+	unsigned    map[string]object.ID // the commits by their content without the signature
 	signers     sshsig.Allowed
 	signersText string
 	sign        func([]byte) (string, error)
@@ -111,7 +111,7 @@ func signingKey(t testing.TB) (sign func([]byte) (string, error), allowed sshsig
 // newSoundLedgerOf has so many lives, of which one in nine is two transactions.
 func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	t.Helper()
-	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]plumbing.Hash{}, of: map[string][]int{}}
+	s := &soundLedger{objects: memoryObjects{}, unsigned: map[string]object.ID{}, of: map[string][]int{}}
 	s.sign, s.signers, s.signersText = signingKey(t)
 	entries, err := storetest.Lives(storetest.Mixed(lives)...)
 	if err != nil {
@@ -141,13 +141,13 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 		s.objects[id], _ = f.batch.Get(id)
 	}
 	s.commits, s.trees = f.commits, f.trees
-	s.audited = map[plumbing.Hash]history.Commit{}
+	s.audited = map[object.ID]history.Commit{}
 	var mu sync.Mutex
 	h := lineage.New(objectsOf{f}, f.options())
 	err = h.Commits(func(c history.Commit) {
 		mu.Lock()
 		defer mu.Unlock()
-		s.audited[plumbing.Hash(c.ID)] = c
+		s.audited[object.ID(c.ID)] = c
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,18 +159,18 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 type forge struct {
 	*soundLedger
 	batch   *packfile.Batch
-	commits []plumbing.Hash
-	trees   []plumbing.Hash
-	tip     plumbing.Hash
+	commits []object.ID
+	trees   []object.ID
+	tip     object.ID
 	distort func(*lineage.Distortions)
-	hidden  plumbing.Hash // an object that is not there
+	hidden  object.ID // an object that is not there
 }
 
 // forge makes the commits of steps, of which those before from are the sound
 // ledger's own.
 func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, error)) (*forge, error) {
 	f := &forge{soundLedger: s, batch: &packfile.Batch{}}
-	var tree plumbing.Hash
+	var tree object.ID
 	f.commits, f.trees = slices.Clone(s.commits[:from]), slices.Clone(s.trees[:from])
 	if from > 0 {
 		tree = s.trees[from-1]
@@ -212,7 +212,7 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 }
 
 // grow makes the next tree.
-func (f *forge) grow(b *builder, tree plumbing.Hash, files map[string]file) (plumbing.Hash, error) {
+func (f *forge) grow(b *builder, tree object.ID, files map[string]file) (object.ID, error) {
 	var edits []edit
 	for name, one := range files {
 		e := edit{path: name, gone: one.gone}
@@ -235,7 +235,7 @@ func (f *forge) grow(b *builder, tree plumbing.Hash, files map[string]file) (plu
 	return next, err
 }
 
-func (f *forge) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+func (f *forge) put(kind plumbing.ObjectType, data []byte) object.ID {
 	ids, err := f.batch.Add(packfile.Object{Type: kind, Data: data})
 	if err != nil {
 		panic(err)
@@ -244,7 +244,7 @@ func (f *forge) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 }
 
 // View serves the forger's objects before the sound ones.
-func (f *forge) View(id plumbing.Hash) (packfile.Object, error) {
+func (f *forge) View(id object.ID) (packfile.Object, error) {
 	if id == f.hidden {
 		return packfile.Object{}, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
 	}
@@ -254,9 +254,9 @@ func (f *forge) View(id plumbing.Hash) (packfile.Object, error) {
 	return f.objects.View(id)
 }
 
-func (f *forge) Read(id plumbing.Hash) (packfile.Object, error) { return f.View(id) }
+func (f *forge) Read(id object.ID) (packfile.Object, error) { return f.View(id) }
 
-func (f *forge) Size(id plumbing.Hash) (plumbing.ObjectType, int64, error) {
+func (f *forge) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	o, err := f.View(id)
 	return o.Type, int64(len(o.Data)), err
 }
@@ -291,9 +291,9 @@ func (r remembering) Commits(visit func(history.Commit)) error {
 		}
 		c.Age = age
 		visit(c)
-		at = plumbing.ZeroHash
+		at = object.None
 		if len(c.Parents) > 0 {
-			at = plumbing.Hash(c.Parents[0])
+			at = object.ID(c.Parents[0])
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -66,20 +67,20 @@ var modes = map[patch.Mode]filemode.FileMode{patch.Regular: filemode.Regular, pa
 // tree makes the tree that old becomes with these edits, which are sorted, and
 // returns its id; the zero id for a tree that is left empty. Only directories
 // on the way to an edited path are read and made.
-func (b *builder) tree(old plumbing.Hash, edits []edit) (plumbing.Hash, error) {
+func (b *builder) tree(old object.ID, edits []edit) (object.ID, error) {
 	var entries []treeEntry
 	if !old.IsZero() {
 		var err error
 		if entries, err = readTree(b.store, old); err != nil {
-			return plumbing.ZeroHash, err
+			return object.None, err
 		}
 		if !slices.IsSortedFunc(entries, compareEntries) {
-			return plumbing.ZeroHash, fmt.Errorf("tree %s is malformed: it is not sorted", old)
+			return object.None, fmt.Errorf("tree %s is malformed: it is not sorted", old)
 		}
 	}
 	entries, err := b.change(entries, edits)
 	if err != nil || len(entries) == 0 {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	return b.batch.AddOn(packfile.Object{Type: plumbing.TreeObject, Data: encodeTree(entries)}, old)
 }
@@ -134,10 +135,10 @@ func named(entries []treeEntry, name string) (treeEntry, bool) {
 // directory is a directory with edits below it.
 type directory struct {
 	name     string
-	old      plumbing.Hash // zero: it is new
-	inTheWay bool          // something else has its name
+	old      object.ID // zero: it is new
+	inTheWay bool      // something else has its name
 	edits    []edit
-	id       plumbing.Hash // what it becomes; zero: it is left empty
+	id       object.ID // what it becomes; zero: it is left empty
 }
 
 // directories are those that edits are below, in order.
@@ -171,7 +172,7 @@ func directories(entries []treeEntry, edits []edit) (out []directory) {
 func (b *builder) below(dirs []directory) error {
 	builders, errs := make([]builder, len(dirs)), make([]error, len(dirs))
 	packfile.Parallel(len(dirs), 1, func(i int) {
-		builders[i] = builder{b.store, &packfile.Batch{}}
+		builders[i] = builder{b.store, &packfile.Batch{Format: b.batch.Format}}
 		dirs[i].id, errs[i] = builders[i].tree(dirs[i].old, dirs[i].edits)
 	})
 	for i := range dirs {
@@ -207,29 +208,29 @@ func merge(entries []treeEntry, changed map[string]treeEntry) []treeEntry {
 
 // commit makes a commit and all that is new in it. c has its parent's tree,
 // which the files change.
-func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]byte, error)) (plumbing.Hash, error) {
+func (b *builder) commit(c commit, files []patch.Change, encode func(commit) ([]byte, error)) (object.ID, error) {
 	edits, err := b.edits(files)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	c.Tree, err = b.tree(c.Tree, edits)
 	if err == nil && c.Tree.IsZero() {
 		c.Tree, err = b.put(plumbing.TreeObject, nil) // every file is gone
 	}
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	raw, err := encode(c)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	return b.put(plumbing.CommitObject, raw)
 }
 
-func (b *builder) put(kind plumbing.ObjectType, data []byte) (plumbing.Hash, error) {
+func (b *builder) put(kind plumbing.ObjectType, data []byte) (object.ID, error) {
 	ids, err := b.batch.Add(packfile.Object{Type: kind, Data: bytes.Clone(data)})
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return object.None, err
 	}
 	return ids[0], nil
 }
@@ -246,10 +247,10 @@ const (
 // submodule in it, one with a path that patch.CheckPath refuses, one that is
 // too large and one that is nothing are a *patch.Error.
 func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
-	return diff(r.objects, plumbing.NewHash(from), plumbing.NewHash(to))
+	return diff(r.objects, object.ParseID(from), object.ParseID(to))
 }
 
-func diff(s source, from, to plumbing.Hash) (patch.Patchset, error) {
+func diff(s source, from, to object.ID) (patch.Patchset, error) {
 	old, err := readCommit(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
@@ -272,7 +273,7 @@ func diff(s source, from, to plumbing.Hash) (patch.Patchset, error) {
 // FirstParent returns the commit that another was made on; of a merge, the one
 // that it was merged into. One that is not here is a *CutOffError, none at all a *NoParentError.
 func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
-	c, err := readCommit(r.objects, plumbing.NewHash(of))
+	c, err := readCommit(r.objects, object.ParseID(of))
 	switch {
 	case err != nil:
 		return "", err
@@ -286,7 +287,7 @@ func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 
 // Parents returns the parents of a commit, in the order in which it has them.
 func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
-	c, err := readCommit(r.objects, plumbing.NewHash(of))
+	c, err := readCommit(r.objects, object.ParseID(of))
 	if err != nil {
 		return nil, err
 	}
@@ -317,13 +318,13 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 	switch {
 	case name == "HEAD":
 		return r.Head(ctx)
-	case !plumbing.IsHash(name):
+	case !object.IsID(name):
 		id, err = r.named(name)
 	}
 	if err != nil {
 		return "", err
 	}
-	if _, err := readCommit(r.objects, plumbing.NewHash(id)); errors.Is(err, packfile.ErrMissing) {
+	if _, err := readCommit(r.objects, object.ParseID(id)); errors.Is(err, packfile.ErrMissing) {
 		return "", &NoCommitError{name}
 	} else if err != nil {
 		return "", err
@@ -393,7 +394,7 @@ func (d *differences) check(path string, e treeEntry) error {
 	return &patch.Error{Path: path, Message: fmt.Sprintf("unknown file mode %o", uint32(e.mode))}
 }
 
-func (d *differences) checkDir(id plumbing.Hash) error {
+func (d *differences) checkDir(id object.ID) error {
 	entries, err := readTree(d.store, id)
 	if err != nil {
 		return err
@@ -416,18 +417,18 @@ func fileMode(m filemode.FileMode) patch.Mode {
 
 // Blob is the content of a file.
 func (r *Repo) Blob(_ context.Context, id string) ([]byte, error) {
-	return readObject(r.objects, plumbing.BlobObject, plumbing.NewHash(id))
+	return readObject(r.objects, plumbing.BlobObject, object.ParseID(id))
 }
 
 // Paths tells in which paths the files of two commits differ, in byte order, without reading any
 // content. A directory that is not as git writes it, and one without files, is told as
 // a path of its own with its mode: no patch is that.
 func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, error) {
-	old, err := readCommit(r.objects, plumbing.NewHash(from))
+	old, err := readCommit(r.objects, object.ParseID(from))
 	if err != nil {
 		return nil, err
 	}
-	next, err := readCommit(r.objects, plumbing.NewHash(to))
+	next, err := readCommit(r.objects, object.ParseID(to))
 	if err != nil {
 		return nil, err
 	}
@@ -464,7 +465,7 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 
 // isOdd reports whether a directory is not as git writes it: two readers could differ in
 // what is in it.
-func isOdd(s source, id plumbing.Hash, root bool) (bool, error) {
+func isOdd(s source, id object.ID, root bool) (bool, error) {
 	entries, err := readTree(s, id)
 	if err != nil {
 		return false, err

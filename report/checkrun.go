@@ -171,7 +171,7 @@ func markOf(ref string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-var commitID = lazyregexp.New(`^[0-9a-f]{40}$`)
+var commitID = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // TipIn returns the tip of a ledger that a check run's summary ends with, "" for
 // none. A last line that begins as one with a tip does and has none is an error.

@@ -39,7 +39,8 @@ type Config struct {
 	Filters map[string]Filter
 	Run     func(command, path string, in []byte) ([]byte, error)
 
-	file string // core.attributesFile, where that is relative
+	file   string // core.attributesFile, where that is relative
+	digits int    // of the id of an object; 0 is 40
 }
 
 // A Filter is a driver of the attribute "filter": what a shell runs when a file is added
@@ -66,6 +67,10 @@ func New(said []git.Setting, gitDir, worktree, path string, inWorkflow bool) Con
 		case "core.attributesfile":
 			if c.file = ""; s.Value != "" && !filepath.IsAbs(s.Value) && !strings.ContainsAny(s.Value[:1], "~%") {
 				c.file = filepath.Join(worktree, s.Value)
+			}
+		case "extensions.objectformat":
+			if s.Value == "sha256" {
+				c.digits = 64
 			}
 		case "countersign.filters":
 			inside = s.IsUsers() && s.Value == "worktree" || inside && !s.IsUsers()

@@ -4,21 +4,21 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha1"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Form is how a file is checked out. The zero value is as the commit has it.
 type Form struct {
 	eol      lineEnd
-	guess    bool // only what looks like text is converted, and no file with CRLF in the commit
-	ident    bool
+	guess    bool   // only what looks like text is converted, and no file with CRLF in the commit
+	ident    int    // how many digits the id in $Id$ has; 0 for none
 	encoding string // "" or a key of encodings
 	program  *program
 }
@@ -100,7 +100,9 @@ func (r *Rules) Form(ctx context.Context, name string) (Form, error) {
 		return Form{}, err
 	}
 	f := r.config.lineEnds(said)
-	f.ident = said["ident"] == "set"
+	if said["ident"] == "set" {
+		f.ident = cmp.Or(r.config.digits, 40)
+	}
 	driver := said["filter"]
 	if filter, found := r.config.Filters[driver]; found {
 		if r.config.Run == nil {
@@ -176,8 +178,8 @@ func (f Form) Checkout(blob []byte) ([]byte, error) {
 
 func (f Form) convert(blob []byte) ([]byte, error) {
 	out := blob
-	if f.ident {
-		out = expandIdent(out, blob)
+	if f.ident > 0 {
+		out = expandIdent(out, patch.BlobID(blob, f.ident))
 	}
 	if s := count(out); f.eol == crlf && s.lf > 0 && !(f.guess && (s.crlf > 0 || s.binary())) {
 		out = toCRLF(out)
@@ -210,7 +212,7 @@ func (f Form) Add(data, blob []byte) ([]byte, error) {
 			data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 		}
 	}
-	if f.ident {
+	if f.ident > 0 {
 		data = shrinkIdent(data)
 	}
 	return data, nil
@@ -272,9 +274,8 @@ func toCRLF(data []byte) []byte {
 
 // expandIdent puts the blob's id into $Id$, and into $Id:…$ unless it looks like
 // another system's.
-func expandIdent(data, blob []byte) []byte {
-	h := sha1.Sum(append(strconv.AppendInt([]byte("blob "), int64(len(blob)), 10), append([]byte{0}, blob...)...))
-	id := "Id: " + hex.EncodeToString(h[:]) + " $"
+func expandIdent(data []byte, blob string) []byte {
+	id := "Id: " + blob + " $"
 	return eachIdent(data, func(word []byte) string {
 		if inner, ok := bytes.CutPrefix(word, []byte("Id:")); ok {
 			inner = inner[:len(inner)-1]
@@ -293,15 +294,11 @@ func expandIdent(data, blob []byte) []byte {
 // the approved one.
 func shrinkIdent(data []byte) []byte {
 	return eachIdent(data, func(word []byte) string {
-		if id, ok := bytes.CutPrefix(word, []byte("Id: ")); ok && len(id) == 42 && string(id[40:]) == " $" && isHex(id[:40]) {
+		if id, ok := bytes.CutPrefix(word, []byte("Id: ")); ok && canon.IsGitID(strings.TrimSuffix(string(id), " $")) && bytes.HasSuffix(id, []byte(" $")) {
 			return "Id$"
 		}
 		return ""
 	})
-}
-
-func isHex(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') })
 }
 
 // eachIdent replaces each "Id$" and "Id:…$" after a "$", of one line, with what do

@@ -2,7 +2,7 @@
 // (gitformat-bundle(5)), which anybody can make with "git bundle create":
 //
 //	# v2 git bundle                                        or: # v3 git bundle
-//	                                                       v3: @object-format=sha1
+//	                                                       v3: @object-format=sha1, or sha256
 //	-0123456789012345678901234567890123456789 a comment    a commit that is needed and not in it
 //	0123456789012345678901234567890123456789 refs/agent/ledger
 //
@@ -35,7 +35,7 @@ const (
 // A Ref is a name and the object that it stands for.
 type Ref struct {
 	Name string
-	ID   plumbing.Hash
+	ID   object.ID
 }
 
 // An Error says why bytes are not a bundle that can be read.
@@ -49,7 +49,7 @@ func refused(format string, args ...any) error { return &Error{fmt.Sprintf(forma
 // made on, which are not in it.
 type Bundle struct {
 	Refs    []Ref
-	Needs   []plumbing.Hash
+	Needs   []object.ID
 	objects *packfile.Batch
 }
 
@@ -65,17 +65,17 @@ func Read(from io.Reader, size int64, limits Limits) (*Bundle, error) {
 // ReadOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
 // it is made on is not in it, but in its Needs; the bases of its deltas are asked of base,
 // whose error for one that is not there matches packfile.ErrMissing.
-func ReadOn(from io.Reader, size int64, limits Limits, base func(plumbing.Hash) (packfile.Object, error)) (*Bundle, error) {
+func ReadOn(from io.Reader, size int64, limits Limits, base func(object.ID) (packfile.Object, error)) (*Bundle, error) {
 	return read(from, size, limits, base)
 }
 
-func read(from io.Reader, size int64, limits Limits, base func(plumbing.Hash) (packfile.Object, error)) (*Bundle, error) {
+func read(from io.Reader, size int64, limits Limits, base func(object.ID) (packfile.Object, error)) (*Bundle, error) {
 	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
 	if err := b.header(h, base != nil); err != nil {
 		return nil, err
 	}
 	var err error
-	if b.objects, err = packfile.DecodeWithin(h, size-h.size, limits, base); err != nil {
+	if b.objects, err = packfile.DecodeWithin(h, size-h.size, h.format, limits, base); err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	return b, nil
@@ -97,6 +97,7 @@ func (b *Bundle) header(h *header, on bool) error {
 	v3 := strings.Contains(first, "v3")
 	for range maxLines {
 		line, err := h.line()
+		ok := false
 		switch {
 		case err != nil:
 			return err
@@ -105,25 +106,26 @@ func (b *Bundle) header(h *header, on bool) error {
 		case line == "":
 			return nil
 		case line[0] == '@' && v3:
-			if line != "@object-format=sha1" {
-				return refused("the bundle has the capability %+q: only whole bundles of SHA-1 objects can be read", line)
+			name, _ := strings.CutPrefix(line, formatKey)
+			if h.format, ok = object.ParseFormat(name); !ok || len(b.Refs)+len(b.Needs) > 0 {
+				return refused("the bundle has the capability %+q: only whole bundles can be read", line)
 			}
 			continue
 		case line[0] == '-' && on:
 			id, _, _ := strings.Cut(line[1:], " ")
-			if !plumbing.IsHash(id) {
+			if !h.isID(id) {
 				return refused("the bundle needs %+q, which is no commit", id)
 			}
-			b.Needs = append(b.Needs, plumbing.NewHash(id))
+			b.Needs = append(b.Needs, object.ParseID(id))
 			continue
 		case line[0] == '-':
 			return refused("the history is not all in the bundle: it needs the commit %+q and what is before it; make one with the ref alone", strings.TrimPrefix(line, "-"))
 		}
 		id, name, ok := strings.Cut(line, " ")
-		if !ok || name == "" || !plumbing.IsHash(id) {
+		if !ok || name == "" || !h.isID(id) {
 			return refused("the bundle has a header line that is no ref: %+q", line)
 		}
-		b.Refs = append(b.Refs, Ref{name, plumbing.NewHash(id)})
+		b.Refs = append(b.Refs, Ref{name, object.ParseID(id)})
 	}
 	return refused("the bundle has more than %d header lines", maxLines)
 }
@@ -131,8 +133,12 @@ func (b *Bundle) header(h *header, on bool) error {
 // header is a bundle that is read up to its pack.
 type header struct {
 	*bufio.Reader
-	size int64 // bytes of the lines that were read
+	size   int64 // bytes of the lines that were read
+	format object.Format
 }
+
+// isID reports whether a text is an ID of the bundle's format.
+func (h *header) isID(text string) bool { return len(text) == 2*h.format.Size() && object.IsID(text) }
 
 func (h *header) line() (string, error) {
 	raw, err := h.ReadSlice('\n')
@@ -165,7 +171,7 @@ func (b *Bundle) Ref(name string) (Ref, error) {
 }
 
 // Object returns an object's type and content, as lineage.Objects does.
-func (b *Bundle) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+func (b *Bundle) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	o, ok := b.objects.Get(id)
 	if !ok {
 		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", id, object.ErrMissing)
@@ -173,9 +179,9 @@ func (b *Bundle) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 	return o.Type, o.Data, nil
 }
 
-// Write writes a bundle of version 2: refs, and a pack of objects in an order in which
+// Write writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and a pack of objects in an order in which
 // bases come before what is a later version of them. get returns an object.
-func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(plumbing.Hash) (packfile.Object, error)) error {
+func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(object.ID) (packfile.Object, error)) error {
 	head, err := headOf(refs...)
 	if err != nil {
 		return err
@@ -183,7 +189,7 @@ func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(plumbing.
 	if _, err := w.Write(head); err != nil {
 		return fmt.Errorf("writing a bundle: %w", err)
 	}
-	if err := packfile.WriteVersions(w, order, get); err != nil {
+	if err := packfile.WriteVersions(w, object.FormatOf(refs[0].ID), order, get); err != nil {
 		return fmt.Errorf("writing a bundle: %w", err)
 	}
 	return nil
@@ -191,7 +197,13 @@ func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(plumbing.
 
 // headOf is a bundle before its pack.
 func headOf(refs ...Ref) ([]byte, error) {
+	if len(refs) == 0 {
+		return nil, errors.New("writing a bundle: it has no ref")
+	}
 	head := []byte(signature)
+	if f := object.FormatOf(refs[0].ID); f == object.SHA256 { // version 2 has no word for it
+		head = []byte("# v3 git bundle\n" + formatKey + f.String() + "\n")
+	}
 	for _, r := range refs {
 		if r.Name == "" || strings.ContainsAny(r.Name, " \n\x00") {
 			return nil, fmt.Errorf("writing a bundle: %+q is not the name of a ref", r.Name)
@@ -201,4 +213,7 @@ func headOf(refs ...Ref) ([]byte, error) {
 	return append(head, '\n'), nil
 }
 
-const signature = "# v2 git bundle\n"
+const (
+	signature = "# v2 git bundle\n"
+	formatKey = "@object-format="
+)

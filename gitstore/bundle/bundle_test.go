@@ -91,12 +91,12 @@ func TestRead(t *testing.T) {
 		}
 		for line := range strings.Lines(r.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)")) {
 			f := strings.Fields(line)
-			kind, data, err := b.Object(plumbing.NewHash(f[0]))
+			kind, data, err := b.Object(object.ParseID(f[0]))
 			if err != nil || kind.String() != f[1] || plumbing.ComputeHash(kind, data).String() != f[0] {
 				t.Errorf("%s: %s: %v %v", name, line, kind, err)
 			}
 		}
-		if _, _, err := b.Object(plumbing.NewHash("12")); !errors.Is(err, object.ErrMissing) {
+		if _, _, err := b.Object(object.ParseID("12")); !errors.Is(err, object.ErrMissing) {
 			t.Error(err)
 		}
 	}
@@ -225,7 +225,7 @@ func holds(t *testing.T, raw []byte) {
 	if err != nil {
 		return
 	}
-	for _, id := range append([]plumbing.Hash{ref.ID}, idsIn(b, ref.ID)...) {
+	for _, id := range append([]object.ID{ref.ID}, idsIn(b, ref.ID)...) {
 		kind, data, err := b.Object(id)
 		if err == nil && plumbing.ComputeHash(kind, data) != id {
 			t.Errorf("%s is something else", id)
@@ -233,7 +233,7 @@ func holds(t *testing.T, raw []byte) {
 	}
 }
 
-func idsIn(b *bundle.Bundle, commit plumbing.Hash) (ids []plumbing.Hash) {
+func idsIn(b *bundle.Bundle, commit object.ID) (ids []object.ID) {
 	if kind, raw, err := b.Object(commit); err == nil && kind == plumbing.CommitObject {
 		if c, err := object.ParseCommit(raw); err == nil {
 			return append(c.Parents, c.Tree)
@@ -265,14 +265,14 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var order []packfile.Version
-	var before plumbing.Hash
+	var before object.ID
 	for id := range strings.Lines(r.git("rev-list", "--objects", "--reverse", "--no-object-names", "main")) {
-		now := plumbing.NewHash(strings.TrimSpace(id))
+		now := object.ParseID(strings.TrimSpace(id))
 		order, before = append(order, packfile.Version{ID: now, Base: before}), now
 	}
 	var out bytes.Buffer
-	tip := plumbing.NewHash(r.git("rev-parse", "main"))
-	get := func(id plumbing.Hash) (packfile.Object, error) {
+	tip := object.ParseID(r.git("rev-parse", "main"))
+	get := func(id object.ID) (packfile.Object, error) {
 		kind, data, err := from.Object(id)
 		return packfile.Object{Type: kind, Data: data}, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -33,6 +34,8 @@ import (
 type Objects struct {
 	Dir  string // the objects directory
 	More string // another one, which may be missing when git starts
+
+	Format object.Format // of all of them
 
 	mu     sync.Mutex
 	run    *catFile        // nil: none is running
@@ -89,24 +92,24 @@ func (o *Objects) retire() {
 
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
 // packfile.ErrDamaged if its content is not what its name says.
-func (o *Objects) View(id plumbing.Hash) (packfile.Object, error) {
+func (o *Objects) View(id object.ID) (packfile.Object, error) {
 	q, err := o.ask("contents", id)
-	object := packfile.Object{Type: q.kind, Data: q.data}
+	found := packfile.Object{Type: q.kind, Data: q.data}
 	if err == nil {
-		var got plumbing.Hash
-		if got, err = object.ID(); err == nil && got != id {
+		var got object.ID
+		if got, err = found.ID(o.Format); err == nil && got != id {
 			err = fmt.Errorf("object %s: %w: its content hashes to %s", id, packfile.ErrDamaged, got)
 		}
 	}
 	if err != nil {
 		return packfile.Object{}, err
 	}
-	return object, nil
+	return found, nil
 }
 
 // Size returns an object's type and number of bytes, as the repository records them: only
 // View checks the content.
-func (o *Objects) Size(id plumbing.Hash) (kind plumbing.ObjectType, size int64, err error) {
+func (o *Objects) Size(id object.ID) (kind plumbing.ObjectType, size int64, err error) {
 	q, err := o.ask("info", id)
 	return q.kind, q.size, err
 }
@@ -135,7 +138,7 @@ func contents(from *bufio.Reader, size int64) ([]byte, error) {
 // A question is "<command> <id>", and its answer.
 type question struct {
 	command string
-	id      plumbing.Hash
+	id      object.ID
 
 	kind plumbing.ObjectType
 	size int64
@@ -154,7 +157,7 @@ const timesMissing = 3
 // ask asks for an object. A process that died, or that complains and then finds nothing, is
 // replaced once: `git gc` may have moved the packs that it knew. What still complains then is
 // an error and not absence.
-func (o *Objects) ask(command string, id plumbing.Hash) (*question, error) {
+func (o *Objects) ask(command string, id object.ID) (*question, error) {
 	q := &question{command: command, id: id}
 	for tries, missed := 0, 0; tries < 2; {
 		run, err := o.running()
@@ -218,7 +221,7 @@ func (o *Objects) replace(run *catFile) {
 }
 
 // readable says what cannot be read that may hold an object: git calls that missing without a word.
-func (o *Objects) readable(id plumbing.Hash) error {
+func (o *Objects) readable(id object.ID) error {
 	dirs, err := o.dirs(context.Background())
 	errs := []error{err}
 	for _, dir := range dirs {
@@ -309,7 +312,10 @@ func (o *Objects) command(args ...string) (c Command, done func(), err error) {
 	empty, err := os.MkdirTemp("", "countersign-git-")
 	done = func() { _ = os.RemoveAll(empty) }
 	if err == nil {
-		if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil {
+		if err = os.Mkdir(filepath.Join(empty, "refs"), 0o700); err == nil && o.Format == object.SHA256 {
+			err = os.WriteFile(filepath.Join(empty, "config"), []byte("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"), 0o600)
+		}
+		if err == nil {
 			err = os.WriteFile(filepath.Join(empty, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600)
 		}
 	} else if _, absent := os.Stat(filepath.Join(filepath.Dir(o.Dir), "HEAD")); absent == nil {

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -62,18 +61,18 @@ func (s stored) open() *git.Objects {
 	return o
 }
 
-func (s stored) ids() (ids []plumbing.Hash) {
+func (s stored) ids() (ids []object.ID) {
 	for line := range strings.Lines(s.git("", "cat-file", "--batch-check", "--batch-all-objects") + "\n") {
-		ids = append(ids, plumbing.NewHash(line[:40]))
+		ids = append(ids, object.ParseID(line[:40]))
 	}
 	return ids
 }
 
-func (s stored) write(text string) plumbing.Hash {
-	return plumbing.NewHash(s.git(text, "hash-object", "-w", "--stdin"))
+func (s stored) write(text string) object.ID {
+	return object.ParseID(s.git(text, "hash-object", "-w", "--stdin"))
 }
 
-func (s stored) loose(id plumbing.Hash) string {
+func (s stored) loose(id object.ID) string {
 	return filepath.Join(s.objects(), id.String()[:2], id.String()[2:])
 }
 
@@ -96,7 +95,7 @@ func overwrite(t *testing.T, file string, data []byte) {
 }
 
 // reads fails the test unless every object is read, by several goroutines.
-func (s stored) reads(o *git.Objects, ids []plumbing.Hash) {
+func (s stored) reads(o *git.Objects, ids []object.ID) {
 	s.t.Helper()
 	var all sync.WaitGroup
 	for range 4 {
@@ -113,10 +112,10 @@ func (s stored) reads(o *git.Objects, ids []plumbing.Hash) {
 	all.Wait()
 }
 
-var nowhere = plumbing.NewHash("0123456789012345678901234567890123456789")
+var nowhere = object.ParseID("0123456789012345678901234567890123456789")
 
 // absent fails the test unless an object is missing.
-func absent(t *testing.T, o *git.Objects, id plumbing.Hash) {
+func absent(t *testing.T, o *git.Objects, id object.ID) {
 	t.Helper()
 	if _, err := o.View(id); !errors.Is(err, packfile.ErrMissing) {
 		t.Errorf("View: %v", err)
@@ -127,7 +126,7 @@ func absent(t *testing.T, o *git.Objects, id plumbing.Hash) {
 }
 
 // refused fails the test unless reading an object is an error, and not that it is missing.
-func refused(t *testing.T, o *git.Objects, id plumbing.Hash) {
+func refused(t *testing.T, o *git.Objects, id object.ID) {
 	t.Helper()
 	if object, err := o.View(id); err == nil || errors.Is(err, packfile.ErrMissing) {
 		t.Errorf("%.100q, %v", object.Data, err)
@@ -211,7 +210,7 @@ func TestT95LyingObjects(t *testing.T) {
 			overwrite(t, s.loose(id), []byte(data))
 			o := s.open()
 			refused(t, o, id)
-			s.reads(o, []plumbing.Hash{other})
+			s.reads(o, []object.ID{other})
 			absent(t, o, nowhere)
 		})
 	}
@@ -226,7 +225,7 @@ func TestT95LyingObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := int(binary.BigEndian.Uint32(idx[8+255*4:]))
-		place := func(id plumbing.Hash) []byte {
+		place := func(id object.ID) []byte {
 			names := idx[8+256*4:]
 			for i := range count {
 				if bytes.Equal(names[i*20:i*20+20], id[:]) {
@@ -300,7 +299,7 @@ func TestT95LyingObjects(t *testing.T) {
 		}
 		o := s.open()
 		refused(t, o, nowhere)
-		s.reads(o, []plumbing.Hash{wrong}) // which has its own name
+		s.reads(o, []object.ID{wrong}) // which has its own name
 	})
 }
 
@@ -310,7 +309,7 @@ func TestT95UnreadableObjects(t *testing.T) {
 		"a directory":      func(file string) error { return os.Mkdir(file, 0o777) },
 		"a link to itself": func(file string) error { return os.Symlink(file, file) },
 	} {
-		unreadable := func(what string, prepare func(s stored) (file string, id plumbing.Hash)) {
+		unreadable := func(what string, prepare func(s stored) (file string, id object.ID)) {
 			t.Run(what+" that is "+name, func(t *testing.T) {
 				s := newStored(t)
 				file, id := prepare(s)
@@ -324,22 +323,22 @@ func TestT95UnreadableObjects(t *testing.T) {
 				}
 			})
 		}
-		unreadable("a loose object", func(s stored) (string, plumbing.Hash) {
+		unreadable("a loose object", func(s stored) (string, object.ID) {
 			id := s.write("approved")
 			return s.loose(id), id
 		})
-		unreadable("a pack", func(s stored) (string, plumbing.Hash) {
+		unreadable("a pack", func(s stored) (string, object.ID) {
 			id := s.ids()[0]
 			return s.pack() + ".pack", id
 		})
-		unreadable("an index", func(s stored) (string, plumbing.Hash) {
+		unreadable("an index", func(s stored) (string, object.ID) {
 			id := s.ids()[0]
 			return s.pack() + ".idx", id
 		})
-		unreadable("the list of what is borrowed", func(s stored) (string, plumbing.Hash) {
+		unreadable("the list of what is borrowed", func(s stored) (string, object.ID) {
 			return filepath.Join(s.objects(), "info", "alternates"), nowhere
 		})
-		unreadable("what the borrowed directory has", func(s stored) (string, plumbing.Hash) {
+		unreadable("what the borrowed directory has", func(s stored) (string, object.ID) {
 			outside := newStored(t)
 			id := outside.write("approved")
 			if err := os.WriteFile(filepath.Join(s.objects(), "info", "alternates"), []byte(outside.objects()+"\n"), 0o666); err != nil {
@@ -466,7 +465,7 @@ func TestT95ObjectsOfAnotherGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+path)
-	s.reads(s.open(), []plumbing.Hash{id})
+	s.reads(s.open(), []object.ID{id})
 	t.Setenv("PATH", t.TempDir())
 	if _, err := s.open().View(id); !errors.Is(err, git.ErrNotInstalled) {
 		t.Error(err)

@@ -3,7 +3,6 @@ package git
 import (
 	"bytes"
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
@@ -43,7 +43,7 @@ func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) 
 	}
 	errs := make([]error, len(files))
 	packfile.Parallel(len(files), 1, func(i int) {
-		errs[i] = verifyFile(files[i], func(n int) {
+		errs[i] = verifyFile(files[i], o.Format, func(n int) {
 			if now := read.Add(int64(n)); progress != nil {
 				progress(now, total.Load())
 			}
@@ -65,8 +65,8 @@ func borrowed(said string) (dirs []string) {
 	return dirs
 }
 
-// verifyFile holds a file to the SHA-1 that ends it. One that is gone was packed anew meanwhile.
-func verifyFile(name string, read func(int)) error {
+// verifyFile holds a file to the hash that ends it. One that is gone was packed anew meanwhile.
+func verifyFile(name string, format object.Format, read func(int)) error {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -79,15 +79,15 @@ func verifyFile(name string, read func(int)) error {
 	if err != nil {
 		return err
 	}
-	sum, end := sha1.New(), make([]byte, sha1.Size)
-	counted := io.TeeReader(io.LimitReader(f, info.Size()-sha1.Size), counter(read))
+	sum, end := format.New(), make([]byte, format.Size())
+	counted := io.TeeReader(io.LimitReader(f, info.Size()-int64(format.Size())), counter(read))
 	if _, err = io.CopyBuffer(sum, counted, make([]byte, 256<<10)); err == nil {
 		_, err = io.ReadFull(f, end)
 	}
 	if err != nil || !bytes.Equal(sum.Sum(nil), end) {
 		return fmt.Errorf("%s: %w: its content is not what its checksum says", filepath.Base(name), errors.Join(packfile.ErrDamaged, err))
 	}
-	read(sha1.Size)
+	read(format.Size())
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (e *RollbackError) Unwrap() error { return e.Why }
 
 // Held refuses a tip that is neither a commit that is known nor descends from it
 // (*RollbackError). Zero for the known one is none, for the tip a ledger that is gone.
-func Held(ledger string, tip, known plumbing.Hash, descends func(ancestor plumbing.Hash) (bool, error)) error {
+func Held(ledger string, tip, known object.ID, descends func(ancestor object.ID) (bool, error)) error {
 	if known.IsZero() || known == tip {
 		return nil
 	}
@@ -65,8 +65,8 @@ var ErrCutOff = errors.New("the history does not go back that far here")
 // Descends reports whether ancestor is tip or one of its ancestors, as far as a
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
-func Descends(s Objects, tip, ancestor plumbing.Hash) (bool, error) {
-	found, err := Walk(s, []plumbing.Hash{tip}, ancestor, map[plumbing.Hash]bool{}, nil)
+func Descends(s Objects, tip, ancestor object.ID) (bool, error) {
+	found, err := Walk(s, []object.ID{tip}, ancestor, map[object.ID]bool{}, nil)
 	if errors.Is(err, object.ErrMissing) {
 		err = fmt.Errorf("%w: %v", ErrCutOff, err)
 	}
@@ -76,7 +76,7 @@ func Descends(s Objects, tip, ancestor plumbing.Hash) (bool, error) {
 // Walk looks for a commit among others and all before them, and reports whether it
 // is there. Each that it has to read on the way, it visits; those that were seen it
 // does not read, nor what is before one where visit says no; nil visits all.
-func Walk(s Objects, from []plumbing.Hash, to plumbing.Hash, seen map[plumbing.Hash]bool, visit func(id plumbing.Hash, raw []byte) bool) (found bool, err error) {
+func Walk(s Objects, from []object.ID, to object.ID, seen map[object.ID]bool, visit func(id object.ID, raw []byte) bool) (found bool, err error) {
 	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
 		id := queue[0]
 		if !to.IsZero() && id == to {

@@ -20,7 +20,7 @@ import (
 // for one goroutine.
 type differ struct {
 	*History
-	trees, older map[plumbing.Hash]*tree // those read lately
+	trees, older map[object.ID]*tree // those read lately
 	size         int
 
 	out *history.Commit
@@ -40,15 +40,12 @@ const (
 )
 
 func newDiffer(h *History) *differ {
-	return &differ{History: h, trees: map[plumbing.Hash]*tree{}}
+	return &differ{History: h, trees: map[object.ID]*tree{}}
 }
 
 // commit reads one commit and everything that is new in it but its files.
 func (d *differ) commit(c rawCommit) history.Commit {
-	out := history.Commit{ID: history.ID(c.id), Age: c.age, Problems: c.wrong, Base: c.base}
-	for _, p := range c.Parents {
-		out.Parents = append(out.Parents, history.ID(p))
-	}
+	out := history.Commit{ID: c.id, Age: c.age, Parents: c.Parents, Problems: c.wrong, Base: c.base}
 	d.out, d.cut = &out, false
 	if !c.base {
 		d.words(c)
@@ -100,16 +97,16 @@ func (d *differ) problem(rule, path, format string, args ...any) {
 }
 
 // entered is told of every object that a commit brings.
-func (d *differ) entered(id plumbing.Hash, path string) {
+func (d *differ) entered(id object.ID, path string) {
 	if d.o.Replaced[id] {
 		d.problem("HISTORY", path, "git shows something else in place of %s (refs/replace/); countersign reads it as it is", id)
 	}
 }
 
 // tree returns a tree, an empty one for the zero id.
-func (d *differ) tree(id plumbing.Hash) (*tree, error) {
+func (d *differ) tree(id object.ID) (*tree, error) {
 	if id.IsZero() {
-		return &tree{}, nil
+		return &tree{format: d.format()}, nil
 	}
 	if t, ok := d.trees[id]; ok {
 		return t, nil
@@ -120,10 +117,10 @@ func (d *differ) tree(id plumbing.Hash) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		t = &tree{raw: raw}
+		t = &tree{format: d.format(), raw: raw}
 	}
 	if d.size += len(t.raw) + 128; d.size > keptTrees/2 {
-		d.trees, d.older, d.size = map[plumbing.Hash]*tree{}, d.trees, len(t.raw)+128
+		d.trees, d.older, d.size = map[object.ID]*tree{}, d.trees, len(t.raw)+128
 	}
 	d.trees[id] = t
 	return t, nil
@@ -141,7 +138,7 @@ func (d *differ) full(dir string) bool {
 
 // dirs compares two versions of a directory; zero is none. Only what differs is
 // read. Every entry of the new one is held to its form.
-func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
+func (d *differ) dirs(dir string, old, new object.ID, depth int) {
 	if d.full(dir) {
 		return
 	}
@@ -160,7 +157,7 @@ func (d *differ) dirs(dir string, old, new plumbing.Hash, depth int) {
 		return
 	}
 	if len(after.raw) == 0 && !new.IsZero() {
-		d.change(dir, history.Entry{}, history.Entry{Mode: history.ModeDir, ID: history.ID(new)})
+		d.change(dir, history.Entry{}, history.Entry{Mode: history.ModeDir, ID: new})
 	}
 	if err := d.entries(dir, before, after, depth); err != nil {
 		d.problem("L10", dir, "the tree %s %v", new, err)
@@ -176,12 +173,12 @@ func (d *differ) entries(dir string, old, new *tree, depth int) error {
 	haveA, haveB := false, false
 	for !d.full(dir) {
 		if !haveA && len(before) > 0 {
-			if a, before, haveA = object.CutEntry(before); !haveA {
+			if a, before, haveA = d.format().CutEntry(before); !haveA {
 				return errTree
 			}
 		}
 		if !haveB && len(after) > 0 {
-			if b, after, haveB = object.CutEntry(after); !haveB {
+			if b, after, haveB = d.format().CutEntry(after); !haveB {
 				return errTree
 			}
 			if err := sound(last, b); err != nil {
@@ -238,5 +235,5 @@ func entryOf(e object.Entry) history.Entry {
 		return history.Entry{}
 	}
 	mode, _ := strconv.ParseUint(string(e.Mode), 8, 32)
-	return history.Entry{Mode: uint32(mode), ID: history.ID(e.ID())}
+	return history.Entry{Mode: uint32(mode), ID: e.ID()}
 }

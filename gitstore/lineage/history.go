@@ -21,11 +21,11 @@ import (
 // shared and not modified; several goroutines may ask at once. An object that is not
 // there is object.ErrMissing.
 type Objects interface {
-	Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error)
+	Object(id object.ID) (plumbing.ObjectType, []byte, error)
 }
 
 // read returns the content of an object, which must have this type.
-func read(from Objects, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
+func read(from Objects, kind plumbing.ObjectType, id object.ID) ([]byte, error) {
 	got, data, err := from.Object(id)
 	if err == nil && got != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, got, kind)
@@ -37,14 +37,14 @@ func read(from Objects, kind plumbing.ObjectType, id plumbing.Hash) ([]byte, err
 // is: where a shallow clone ends, grafts, and replacements (git-replace(1)). They
 // change nothing in a History, but each that it meets is a finding.
 type Distortions struct {
-	Shallow, Grafted, Replaced map[plumbing.Hash]bool
+	Shallow, Grafted, Replaced map[object.ID]bool
 }
 
 // Options say which part of a history is read, and how.
 type Options struct {
-	Tip plumbing.Hash
+	Tip object.ID
 	// From is the commit after which it is read; zero reads all of it.
-	From plumbing.Hash
+	From object.ID
 	// Signers are who may sign. nil reads signatures and does not verify them.
 	Signers *sshsig.Allowed
 
@@ -56,14 +56,14 @@ type History struct {
 	objects Objects
 	o       Options
 
-	base plumbing.Hash // the tree before the first commit that is visited
-	done plumbing.Hash // From, once it was met
+	base object.ID // the tree before the first commit that is visited
+	done object.ID // From, once it was met
 }
 
 var _ history.Reader = (*History)(nil)
 
 // MayBeLedger reports whether a commit has what is at the root of every ledger, or cannot be read.
-func MayBeLedger(objects Objects, id plumbing.Hash) bool {
+func MayBeLedger(objects Objects, id object.ID) bool {
 	raw, err := read(objects, plumbing.CommitObject, id)
 	if err != nil {
 		return true
@@ -74,7 +74,7 @@ func MayBeLedger(objects Objects, id plumbing.Hash) bool {
 	}
 	rest, err := read(objects, plumbing.TreeObject, c.Tree)
 	for err == nil && len(rest) > 0 {
-		e, after, ok := object.CutEntry(rest)
+		e, after, ok := object.FormatOf(id).CutEntry(rest)
 		if !ok || string(e.Name) == "ledger.json" || string(e.Name) == "transactions" {
 			return true
 		}
@@ -95,6 +95,9 @@ func (e *NotInHistoryError) Error() string {
 
 func (*NotInHistoryError) Hint() string { return "countersign ledger tip" }
 
+// format is that of all objects.
+func (h *History) format() object.Format { return object.FormatOf(h.o.Tip) }
+
 // Tip is the commit that the history ends with.
 func (h *History) Tip() string { return h.o.Tip.String() }
 
@@ -108,18 +111,18 @@ func (h *History) From() string {
 
 // Blob returns a file's content.
 func (h *History) Blob(id history.ID) ([]byte, error) {
-	return read(h.objects, plumbing.BlobObject, plumbing.Hash(id))
+	return read(h.objects, plumbing.BlobObject, id)
 }
 
 // A rawCommit is a commit as it was read, with the tree of the one before it:
 // zero for the root's.
 type rawCommit struct {
-	id   plumbing.Hash
+	id   object.ID
 	age  int
 	raw  []byte
 	base bool // no commit is before it that could be read
 	object.Commit
-	former plumbing.Hash
+	former object.ID
 	wrong  []history.Finding
 }
 
@@ -172,7 +175,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 			chunk = nil
 		}
 		chunk = append(chunk, c)
-		at = plumbing.ZeroHash
+		at = object.None
 		if len(c.Parents) > 0 {
 			at = c.Parents[0]
 		}
@@ -187,7 +190,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 
 // cut marks the oldest commit that could be read. What the one before it holds
 // is not known, so nothing can be said of what this one changed.
-func (h *History) cut(c *rawCommit, parent plumbing.Hash, err error) {
+func (h *History) cut(c *rawCommit, parent object.ID, err error) {
 	c.base, h.base = true, c.Tree
 	message := fmt.Sprintf("the history is not all here: the commit before, %s, cannot be read: %v", parent, err)
 	if h.o.Shallow[c.id] {
@@ -196,7 +199,7 @@ func (h *History) cut(c *rawCommit, parent plumbing.Hash, err error) {
 	c.wrong = append(c.wrong, history.Finding{RuleID: "HISTORY", Commit: c.id.String(), Message: message})
 }
 
-func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
+func (h *History) read(id object.ID, age int) (rawCommit, error) {
 	c := rawCommit{id: id, age: age}
 	var err error
 	if c.raw, err = read(h.objects, plumbing.CommitObject, id); err != nil {
@@ -206,7 +209,7 @@ func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
 		return c, fmt.Errorf("commit %s: %w", id, err)
 	}
 	for _, d := range []struct {
-		ids  map[plumbing.Hash]bool
+		ids  map[object.ID]bool
 		text string
 	}{
 		{h.o.Shallow, "the clone is shallow: git shows no commit before this one (.git/shallow)"},
@@ -221,7 +224,7 @@ func (h *History) read(id plumbing.Hash, age int) (rawCommit, error) {
 }
 
 // Commit reads one commit alone, with what it changed in the tree of its first parent.
-func (h *History) Commit(id plumbing.Hash) (history.Commit, error) {
+func (h *History) Commit(id object.ID) (history.Commit, error) {
 	c, err := h.read(id, 0)
 	if err != nil {
 		return history.Commit{}, err
@@ -242,7 +245,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 	if h.base.IsZero() {
 		return nil, nil
 	}
-	e := object.Entry{Mode: []byte("40000"), Raw: h.base[:]}
+	e := object.Entry{Mode: []byte("40000"), Raw: h.base.Append(nil)}
 	for part := range strings.SplitSeq(name, "/") {
 		if !e.IsDir() {
 			return nil, nil
@@ -254,7 +257,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 		found := false
 		for len(raw) > 0 && !found {
 			ok := false
-			if e, raw, ok = object.CutEntry(raw); !ok {
+			if e, raw, ok = h.format().CutEntry(raw); !ok {
 				return nil, errTree
 			}
 			found = string(e.Name) == part
@@ -268,7 +271,7 @@ func (h *History) Former(name string) (map[string]history.Entry, error) {
 	}
 	d := newDiffer(h)
 	d.out = &history.Commit{}
-	d.dirs(name, plumbing.ZeroHash, e.ID(), 0)
+	d.dirs(name, object.None, e.ID(), 0)
 	if len(d.out.Problems) > 0 {
 		return nil, errors.New(d.out.Problems[0].Message)
 	}

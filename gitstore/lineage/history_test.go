@@ -14,12 +14,12 @@ import (
 )
 
 // objects are some that a test makes.
-type objects map[plumbing.Hash]struct {
+type objects map[object.ID]struct {
 	kind plumbing.ObjectType
 	data []byte
 }
 
-func (o objects) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+func (o objects) put(kind plumbing.ObjectType, data []byte) object.ID {
 	id := plumbing.ComputeHash(kind, data)
 	o[id] = struct {
 		kind plumbing.ObjectType
@@ -29,7 +29,7 @@ func (o objects) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 }
 
 // tree has n entries for the same thing.
-func (o objects) tree(n int, mode string, of plumbing.Hash) plumbing.Hash {
+func (o objects) tree(n int, mode string, of object.ID) object.ID {
 	var out []byte
 	for i := range n {
 		out = object.Entry{Mode: []byte(mode), Name: fmt.Appendf(nil, "%05d", i), Raw: of[:]}.Append(out)
@@ -37,7 +37,7 @@ func (o objects) tree(n int, mode string, of plumbing.Hash) plumbing.Hash {
 	return o.put(plumbing.TreeObject, out)
 }
 
-func (o objects) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+func (o objects) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	if one, ok := o[id]; ok {
 		return one.kind, one.data, nil
 	}
@@ -48,15 +48,15 @@ func (o objects) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
 // is room for is not read to its end, and says so once.
 func TestT78TreeBombs(t *testing.T) {
 	all := objects{}
-	nested := func(levels, each int, mode string, of plumbing.Hash) plumbing.Hash {
+	nested := func(levels, each int, mode string, of object.ID) object.ID {
 		tree := all.tree(each, mode, of)
 		for range levels {
 			tree = all.tree(each, "40000", tree)
 		}
 		return tree
 	}
-	file, missing := all.put(plumbing.BlobObject, []byte("x")), plumbing.NewHash(strings.Repeat("1", 40))
-	for name, tree := range map[string]plumbing.Hash{
+	file, missing := all.put(plumbing.BlobObject, []byte("x")), object.ParseID(strings.Repeat("1", 40))
+	for name, tree := range map[string]object.ID{
 		"deeper than a ledger": nested(18, 2, "100644", file),
 		"what is missing":      nested(13, 3, "40000", missing),
 		"files":                nested(13, 3, "100644", file),

@@ -15,10 +15,11 @@ import (
 // A tree is one as it is compared with an earlier version of itself: most of its entries are the same, and are
 // compared as bytes alone.
 type tree struct {
-	raw   []byte
-	ends  []int // where entries end in raw, of a sound one
-	known bool  // whether it is sound
-	sound bool
+	format object.Format
+	raw    []byte
+	ends   []int // where entries end in raw, of a sound one
+	known  bool  // whether it is sound
+	sound  bool
 }
 
 // isSound reports whether all entries of a tree are as git writes them. What it has in common with an earlier version
@@ -26,7 +27,7 @@ type tree struct {
 func (t *tree) isSound(earlier *tree) bool {
 	if !t.known {
 		t.known = true
-		t.sound = earlier != nil && earlier.sound && t.read(earlier) || t.read(&tree{})
+		t.sound = earlier != nil && earlier.sound && t.read(earlier) || t.read(&tree{format: t.format})
 	}
 	return t.sound
 }
@@ -39,10 +40,10 @@ func (t *tree) read(earlier *tree) bool {
 	at, end := earlier.start(first), earlier.start(len(earlier.ends)-last)+grown
 	var before object.Entry
 	if first > 0 {
-		before, _, _ = object.CutEntry(earlier.raw[earlier.start(first-1):])
+		before, _, _ = t.format.CutEntry(earlier.raw[earlier.start(first-1):])
 	}
 	for at < end {
-		e, after, ok := object.CutEntry(t.raw[at:end])
+		e, after, ok := t.format.CutEntry(t.raw[at:end])
 		if !ok || sound(before, e) != nil {
 			return false
 		}
@@ -50,7 +51,7 @@ func (t *tree) read(earlier *tree) bool {
 		ends = append(ends, at)
 	}
 	if last > 0 {
-		if e, _, ok := object.CutEntry(t.raw[end:]); !ok || sound(before, e) != nil {
+		if e, _, ok := t.format.CutEntry(t.raw[end:]); !ok || sound(before, e) != nil {
 			return false
 		}
 	}

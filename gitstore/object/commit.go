@@ -7,14 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // A Commit is what the history of a ledger needs of a commit.
 type Commit struct {
-	Tree    plumbing.Hash
-	Parents []plumbing.Hash
+	Tree    ID
+	Parents []ID
 }
 
 // ParseCommit reads the first lines of a commit: "tree <id>", then any number
@@ -39,13 +37,13 @@ func ParseCommit(raw []byte) (c Commit, err error) {
 
 // HeaderLine reads a first line that is a key and the id of an object, and returns
 // what follows it. Where the line is another one, ok is false.
-func HeaderLine(text, key string) (id plumbing.Hash, rest string, ok bool) {
+func HeaderLine(text, key string) (id ID, rest string, ok bool) {
 	line, rest, found := strings.Cut(text, "\n")
 	hex, ok := strings.CutPrefix(line, key)
-	if !found || !ok || !plumbing.IsHash(hex) {
+	if !found || !ok || !IsID(hex) {
 		return id, text, false
 	}
-	return plumbing.NewHash(hex), rest, true
+	return ParseID(hex), rest, true
 }
 
 // Who commits what this program makes.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 
-	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // An Entry is an entry as it stands in a tree, of which it is a part: its fields
@@ -12,17 +12,14 @@ import (
 type Entry struct {
 	Mode []byte // octal digits
 	Name []byte
-	Raw  []byte // the 20 bytes of its id
+	Raw  []byte // the bytes of its id
 }
 
 // IsDir reports whether the entry is a directory.
 func (e Entry) IsDir() bool { return string(e.Mode) == "40000" }
 
 // ID is the id of what stands there, zero for none.
-func (e Entry) ID() (id plumbing.Hash) {
-	copy(id[:], e.Raw)
-	return id
-}
+func (e Entry) ID() ID { return history.NewID(e.Raw) }
 
 // Append writes the entry at the end of a tree.
 func (e Entry) Append(tree []byte) []byte {
@@ -31,8 +28,8 @@ func (e Entry) Append(tree []byte) []byte {
 }
 
 // CutEntry takes the first entry off a tree. Without one, ok is false.
-func CutEntry(tree []byte) (e Entry, rest []byte, ok bool) {
-	const idSize = len(plumbing.Hash{})
+func (f Format) CutEntry(tree []byte) (e Entry, rest []byte, ok bool) {
+	idSize := f.Size()
 	space := bytes.IndexByte(tree[:min(len(tree), 8)], ' ')
 	if space < 1 {
 		return e, tree, false

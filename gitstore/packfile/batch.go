@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // maxDepth is how many deltas this package puts on each other, as git does by
@@ -18,11 +20,13 @@ const maxDepth = 50
 // A Batch is objects to be written together. Each is there once. Its zero value
 // is an empty one. Content that was added must not be modified any more.
 type Batch struct {
-	ids     []plumbing.Hash
+	Format object.Format
+
+	ids     []object.ID
 	entries []entry
 	texts
-	at     map[plumbing.Hash]int32
-	hints  map[int32]plumbing.Hash // bases that are not in this batch: maybe in one that it joins
+	at     map[object.ID]int32
+	hints  map[int32]object.ID // bases that are not in this batch: maybe in one that it joins
 	recent recent
 	pack   *Pack // what Encode made of all of these
 }
@@ -79,22 +83,22 @@ func (c *texts) copy(text []byte) extent {
 }
 
 // Add names the objects, on all cores, and takes those that are new.
-func (b *Batch) Add(objects ...Object) ([]plumbing.Hash, error) {
-	ids, errs := make([]plumbing.Hash, len(objects)), make([]error, len(objects))
-	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID() })
+func (b *Batch) Add(objects ...Object) ([]object.ID, error) {
+	ids, errs := make([]object.ID, len(objects)), make([]error, len(objects))
+	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID(b.Format) })
 	if err := firstError(errs); err != nil {
 		return nil, err
 	}
 	for i, id := range ids {
-		b.add(objects[i], id, plumbing.ZeroHash)
+		b.add(objects[i], id, object.None)
 	}
 	return ids, nil
 }
 
 // AddOn adds one object that is a later version of base, on which it may become
 // a delta. That is only a hint: base may be in no batch at all.
-func (b *Batch) AddOn(o Object, base plumbing.Hash) (plumbing.Hash, error) {
-	id, err := o.ID()
+func (b *Batch) AddOn(o Object, base object.ID) (object.ID, error) {
+	id, err := o.ID(b.Format)
 	if err == nil {
 		b.add(o, id, base)
 	}
@@ -115,17 +119,17 @@ func (b *Batch) Count(kind plumbing.ObjectType) (n int) {
 }
 
 // IDs returns the names of the objects in their order.
-func (b *Batch) IDs() []plumbing.Hash { return slices.Clone(b.ids) }
+func (b *Batch) IDs() []object.ID { return slices.Clone(b.ids) }
 
 // Has reports whether an object is in the batch.
-func (b *Batch) Has(id plumbing.Hash) bool {
+func (b *Batch) Has(id object.ID) bool {
 	_, ok := b.at[id]
 	return ok
 }
 
 // Get returns an object of the batch, whose content must not be modified. It
 // may be called from several goroutines while none adds.
-func (b *Batch) Get(id plumbing.Hash) (Object, bool) {
+func (b *Batch) Get(id object.ID) (Object, bool) {
 	i, ok := b.at[id]
 	if !ok {
 		return Object{}, false
@@ -146,7 +150,7 @@ func (b *Batch) Join(other *Batch) {
 		}
 		base := b.at[other.ids[e.base]] // it stands before
 		if e.depth = b.entries[base].depth + 1; e.depth > maxDepth {
-			b.add(other.object(int32(i)), id, plumbing.ZeroHash)
+			b.add(other.object(int32(i)), id, object.None)
 			continue
 		}
 		e.base, e.extent = base, b.keep(other.of(e.extent))
@@ -158,7 +162,7 @@ func (b *Batch) Join(other *Batch) {
 }
 
 // add takes an object, as a delta on its base where that is clearly smaller.
-func (b *Batch) add(o Object, id, base plumbing.Hash) {
+func (b *Batch) add(o Object, id, base object.ID) {
 	if _, old := b.at[id]; old {
 		return
 	}
@@ -177,16 +181,16 @@ func (b *Batch) add(o Object, id, base plumbing.Hash) {
 		}
 	case !base.IsZero():
 		if b.hints == nil {
-			b.hints = map[int32]plumbing.Hash{}
+			b.hints = map[int32]object.ID{}
 		}
 		b.hints[n] = base
 	}
 	b.append(id, entry{kind: o.Type, extent: b.keep(o.Data)})
 }
 
-func (b *Batch) append(id plumbing.Hash, e entry) {
+func (b *Batch) append(id object.ID, e entry) {
 	if b.at == nil {
-		b.at = map[plumbing.Hash]int32{}
+		b.at = map[object.ID]int32{}
 	}
 	b.at[id] = int32(len(b.ids))
 	b.ids, b.entries, b.pack = append(b.ids, id), append(b.entries, e), nil
@@ -262,7 +266,7 @@ func (r *recent) keep(i int32, content []byte) {
 type Pack struct {
 	blocks  blocks
 	entries []packed
-	sum     plumbing.Hash
+	sum     []byte
 }
 
 // Encode makes a pack of the batch, in memory. The batch keeps it until more is

@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // contents are the objects of a batch as Get returns them.
-func (b *Batch) contents() map[plumbing.Hash]Object {
-	out := map[plumbing.Hash]Object{}
+func (b *Batch) contents() map[object.ID]Object {
+	out := map[object.ID]Object{}
 	for _, id := range b.IDs() {
 		out[id], _ = b.Get(id)
 	}
@@ -93,13 +95,13 @@ func TestJoin(t *testing.T) {
 			r := newRepo(t)
 			var all Batch
 			objects := versions(200)
-			base := plumbing.ZeroHash
-			want := map[plumbing.Hash]Object{}
+			base := object.None
+			want := map[object.ID]Object{}
 			for len(objects) > 0 {
 				var some Batch
 				if c.again && all.Len() > 2 {
 					old := all.object(1)
-					if _, err := some.AddOn(old, plumbing.Hash{1}); err != nil {
+					if _, err := some.AddOn(old, object.ID{1}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -133,8 +135,8 @@ func TestJoin(t *testing.T) {
 func TestHintsOnly(t *testing.T) {
 	r := newRepo(t)
 	var b Batch
-	want := map[plumbing.Hash]Object{}
-	add := func(o Object, base plumbing.Hash) plumbing.Hash {
+	want := map[object.ID]Object{}
+	add := func(o Object, base object.ID) object.ID {
 		id, err := b.AddOn(o, base)
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +145,7 @@ func TestHintsOnly(t *testing.T) {
 		return id
 	}
 	text := bytes.Repeat([]byte("all the same "), 100)
-	blob := add(Object{plumbing.BlobObject, text}, plumbing.Hash{1})
+	blob := add(Object{plumbing.BlobObject, text}, object.ID{1})
 	add(Object{plumbing.TagObject, text}, blob)
 	add(Object{plumbing.BlobObject, text}, blob)
 	add(Object{plumbing.BlobObject, nil}, blob)

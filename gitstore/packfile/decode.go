@@ -3,7 +3,6 @@ package packfile
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // What a received pack may make of itself. A few bytes can claim to be a
@@ -42,8 +43,8 @@ const minEntry = 9
 // What a delta is based on and is not in the pack is asked of base. Every
 // object of the batch has the name that its content has. The batch keeps the
 // bytes of the pack, unless it needed base; they must not be modified.
-func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
-	d := &decoder{pack: pack, limits: Limits{Held: maxHeld, Made: maxMade}}
+func Decode(pack []byte, f object.Format, base func(object.ID) (Object, error)) (*Batch, error) {
+	d := &decoder{format: f, pack: pack, limits: Limits{Held: maxHeld, Made: maxMade}}
 	b, err := d.decode(base)
 	if err == nil {
 		b.pack = d.whole(b)
@@ -53,15 +54,15 @@ func Decode(pack []byte, base func(plumbing.Hash) (Object, error)) (*Batch, erro
 
 // DecodeWithin is Decode for a pack of size bytes, which is read once, from its beginning.
 // The batch does not keep its bytes. With a nil base, every one must be in the pack.
-func DecodeWithin(pack io.Reader, size int64, limits Limits, base func(plumbing.Hash) (Object, error)) (*Batch, error) {
-	d := &decoder{stream: &stream{from: pack, sum: sha1.New()}, size: size, limits: limits}
+func DecodeWithin(pack io.Reader, size int64, f object.Format, limits Limits, base func(object.ID) (Object, error)) (*Batch, error) {
+	d := &decoder{format: f, stream: &stream{from: pack, sum: f.New()}, size: size, limits: limits}
 	if base == nil {
-		base = func(plumbing.Hash) (Object, error) { return Object{}, ErrMissing }
+		base = func(object.ID) (Object, error) { return Object{}, ErrMissing }
 	}
 	return d.decode(base)
 }
 
-func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, err error) {
+func (d *decoder) decode(base func(object.ID) (Object, error)) (b *Batch, err error) {
 	if d.stream != nil {
 		err = d.scanStream()
 	} else {
@@ -82,9 +83,10 @@ func (d *decoder) decode(base func(plumbing.Hash) (Object, error)) (b *Batch, er
 // decoder reads a pack in three steps: all entries in their order, then every
 // delta from its base, then all into a batch.
 type decoder struct {
+	format  object.Format
 	pack    []byte
 	limits  Limits
-	sum     plumbing.Hash
+	sum     []byte
 	entries []received
 	texts
 	stream *stream // in place of pack: it is read once
@@ -93,7 +95,7 @@ type decoder struct {
 	byName bool    // some deltas name their base
 
 	mu      sync.Mutex
-	waiting map[plumbing.Hash][]int32 // deltas by the name of their base
+	waiting map[object.ID][]int32 // deltas by the name of their base
 	held    atomic.Int64
 	made    atomic.Int64
 	done    atomic.Int64
@@ -104,7 +106,7 @@ type received struct {
 	offset int64
 	crc    uint32
 	kind   plumbing.ObjectType // of the object, once it is known
-	id     plumbing.Hash
+	id     object.ID
 	extent // of what the entry says: whole, or a delta
 
 	base         int32 // the entry it is a delta on; none: -1
@@ -115,11 +117,13 @@ const none = -1
 
 // scan reads every entry of a pack that is in memory.
 func (d *decoder) scan() error {
-	end := int64(len(d.pack) - idSize)
+	end := int64(len(d.pack) - d.format.Size())
 	if end < packHeaderSize {
 		return errNoPack
 	}
-	if d.sum = sha1.Sum(d.pack[:end]); string(d.pack[:8]) == packMagic && !bytes.Equal(d.sum[:], d.pack[end:]) {
+	sum := d.format.New()
+	_, _ = sum.Write(d.pack[:end])
+	if d.sum = sum.Sum(nil); string(d.pack[:8]) == packMagic && !bytes.Equal(d.sum, d.pack[end:]) {
 		return errChecksum
 	}
 	return d.scanEntries(bytes.NewReader(d.pack), end)
@@ -134,18 +138,18 @@ var (
 
 // scanStream reads every entry of a pack, and then its checksum.
 func (d *decoder) scanStream() error {
-	end := d.size - int64(idSize)
+	end := d.size - int64(d.format.Size())
 	if end < packHeaderSize {
 		return errNoPack
 	}
 	if err := d.scanEntries(d.stream, end); err != nil {
 		return err
 	}
-	var sum plumbing.Hash
-	if _, err := io.ReadFull(d.stream.from, sum[:]); err != nil {
+	sum := make([]byte, d.format.Size())
+	if _, err := io.ReadFull(d.stream.from, sum); err != nil {
 		return readError(err)
 	}
-	if d.stream.sum.Sum(d.sum[:0]); d.sum != sum {
+	if d.sum = d.stream.sum.Sum(nil); !bytes.Equal(d.sum, sum) {
 		return errChecksum
 	}
 	return nil
@@ -167,9 +171,9 @@ func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	}
 	count := int64(binary.BigEndian.Uint32(head[8:]))
 	if count > (end-packHeaderSize)/minEntry {
-		return damaged("%d objects do not fit in %d bytes", count, end+int64(idSize))
+		return damaged("%d objects do not fit in %d bytes", count, end+int64(d.format.Size()))
 	}
-	d.entries, d.waiting = make([]received, 0, count), map[plumbing.Hash][]int32{}
+	d.entries, d.waiting = make([]received, 0, count), map[object.ID][]int32{}
 	room := make([]byte, small)
 	for range count {
 		if err := d.entry(r, room); err != nil {
@@ -225,7 +229,7 @@ func (d *decoder) entry(r *reader, room []byte) error {
 		e.base, e.other = int32(i), d.entries[i].first
 		d.entries[i].first = n
 	case plumbing.REFDeltaObject:
-		id, err := r.id()
+		id, err := r.id(d.format)
 		if err != nil {
 			return err
 		}
@@ -260,7 +264,7 @@ func (d *decoder) hold(size int64) error {
 // stands on them. Deltas stay as they are, unless too many stand on each other.
 func (d *decoder) batch() (*Batch, error) {
 	n := len(d.entries)
-	b := &Batch{ids: make([]plumbing.Hash, 0, n), entries: make([]entry, 0, n), at: make(map[plumbing.Hash]int32, n), texts: d.texts}
+	b := &Batch{Format: d.format, ids: make([]object.ID, 0, n), entries: make([]entry, 0, n), at: make(map[object.ID]int32, n), texts: d.texts}
 	var chain []int32
 	for i := range d.entries {
 		for at := int32(i); at != none; at = d.entries[at].base {
@@ -312,7 +316,7 @@ func (d *decoder) whole(b *Batch) *Pack {
 
 // resolve names every object: first those that are whole and all that stands
 // on them, on all cores, then those whose bases are elsewhere.
-func (d *decoder) resolve(base func(plumbing.Hash) (Object, error)) error {
+func (d *decoder) resolve(base func(object.ID) (Object, error)) error {
 	var whole []int32
 	for i := range d.entries {
 		if d.entries[i].kind <= plumbing.TagObject {
@@ -414,7 +418,7 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 	if d.made.Add(int64(len(o.Data))) > d.limits.Made {
 		return nil, damaged("its objects are larger than %d bytes together", d.limits.Made)
 	}
-	id, err := o.ID()
+	id, err := o.ID(d.format)
 	if err != nil {
 		return nil, err
 	}
@@ -439,7 +443,7 @@ func (d *decoder) name(steps []step, i int32, depth int, o Object) ([]step, erro
 }
 
 // named adds the deltas that wait for a name, once.
-func (d *decoder) named(steps []step, id plumbing.Hash, parent int32, o Object) []step {
+func (d *decoder) named(steps []step, id object.ID, parent int32, o Object) []step {
 	if !d.byName {
 		return steps
 	}

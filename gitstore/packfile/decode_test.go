@@ -20,9 +20,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	gogit "github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
-func noBase(plumbing.Hash) (Object, error) { return Object{}, ErrMissing }
+func noBase(object.ID) (Object, error) { return Object{}, ErrMissing }
 
 // packObjects makes a pack of what git rev-list lists.
 func (r repo) packObjects(revs string, args ...string) []byte {
@@ -38,7 +40,7 @@ func (r repo) packObjects(revs string, args ...string) []byte {
 
 // same fails the test unless the batch has these objects, as it is and when it
 // was written, and git makes them of the pack too.
-func (r repo) same(b *Batch, want map[plumbing.Hash]Object) {
+func (r repo) same(b *Batch, want map[object.ID]Object) {
 	r.t.Helper()
 	got := b.contents()
 	if !maps.EqualFunc(got, want, func(a, b Object) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }) {
@@ -101,28 +103,28 @@ func TestDecode(t *testing.T) {
 			t.Errorf("without its bases: %v", err)
 		}
 		asked := 0
-		b, err := Decode(pack, func(id plumbing.Hash) (Object, error) {
+		b, err := Decode(pack, func(id object.ID) (Object, error) {
 			asked++
 			return all[id], nil
 		})
 		if err != nil || asked == 0 {
 			t.Fatal(asked, err)
 		}
-		want := map[plumbing.Hash]Object{}
+		want := map[object.ID]Object{}
 		for _, line := range strings.Split(r.git("", "rev-list", "--objects", "main", "^main~10"), "\n") {
-			id := plumbing.NewHash(line[:40])
+			id := object.ParseID(line[:40])
 			want[id] = all[id]
 		}
 		newRepo(t).lacking(b, want)
 		broken := errors.New("broken")
-		if _, err := Decode(pack, func(plumbing.Hash) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
+		if _, err := Decode(pack, func(object.ID) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
 // lacking is same for objects that name others which are not there.
-func (r repo) lacking(b *Batch, want map[plumbing.Hash]Object) {
+func (r repo) lacking(b *Batch, want map[object.ID]Object) {
 	r.t.Helper()
 	r.git("", "verify-pack", string(r.write(b)))
 	r.agrees(want)
@@ -169,7 +171,7 @@ func TestDecodeRefuses(t *testing.T) {
 	ofs := func(back string, delta []byte) []byte {
 		return raw(t, plumbing.OFSDeltaObject, len(delta), []byte(back), delta)
 	}
-	ref := func(id plumbing.Hash, delta []byte) []byte {
+	ref := func(id object.ID, delta []byte) []byte {
 		return raw(t, plumbing.REFDeltaObject, len(delta), id[:], delta)
 	}
 	far := string([]byte{byte(len(hello))})
@@ -209,7 +211,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"on the middle of an entry", sealed(2, hello, ofs(string([]byte{byte(len(hello)) - 1}), twice)), false},
 		{"before the pack", sealed(2, hello, ofs("\x7f", twice)), false},
 		{"far before the pack", sealed(2, hello, ofs("\xff\xff\xff\xff\xff\xff\xff\xff\x7f", twice)), false},
-		{"missing base", sealed(2, hello, ref(plumbing.Hash{1}, twice)), false},
+		{"missing base", sealed(2, hello, ref(object.ID{1}, twice)), false},
 		{"on each other", sealed(2, ref(tenID, []byte("\x0a\x05\x90\x05")), ref(id, twice)), false},
 		{"for another base", sealed(2, hello, ofs(far, []byte("\x06\x0a\x90\x05\x90\x05"))), false},
 		{"a delta that makes less", sealed(2, hello, ofs(far, []byte("\x05\x0b\x90\x05\x90\x05"))), false},
@@ -381,7 +383,7 @@ func FuzzDecode(f *testing.F) {
 	maxHeld = 16 << 20
 	f.Cleanup(func() { maxHeld = held })
 	f.Fuzz(func(t *testing.T, count int, body []byte) {
-		b, err := Decode(sealed(count, body), func(id plumbing.Hash) (Object, error) {
+		b, err := Decode(sealed(count, body), func(id object.ID) (Object, error) {
 			if id == other {
 				return Object{plumbing.TreeObject, nil}, nil
 			}

@@ -3,7 +3,6 @@ package packfile
 import (
 	"bytes"
 	"compress/zlib"
-	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"hash"
@@ -14,12 +13,14 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // encodePack writes the pack. Entries are compressed on all cores; the bytes
 // depend on the objects and their order alone.
-func encodePack(to io.Writer, b *Batch) (entries []packed, sum plumbing.Hash, err error) {
-	e, err := newEncoder(to, len(b.ids))
+func encodePack(to io.Writer, b *Batch) (entries []packed, sum []byte, err error) {
+	e, err := newEncoder(to, b.Format, len(b.ids))
 	if err != nil {
 		return nil, sum, err
 	}
@@ -35,13 +36,13 @@ const someVersions = 8192
 
 // WriteVersions writes a pack of objects, each of which must be in the order only once
 // and is asked of get, some at a time: memory does not grow with how many there are.
-func WriteVersions(to io.Writer, order []Version, get func(plumbing.Hash) (Object, error)) error {
-	e, err := newEncoder(to, len(order))
+func WriteVersions(to io.Writer, f object.Format, order []Version, get func(object.ID) (Object, error)) error {
+	e, err := newEncoder(to, f, len(order))
 	if err != nil {
 		return err
 	}
 	for some := range slices.Chunk(order, someVersions) {
-		b := &Batch{}
+		b := &Batch{Format: f}
 		for _, v := range some {
 			o, err := get(v.ID)
 			if err != nil {
@@ -67,17 +68,17 @@ type encoder struct {
 	offset int64
 }
 
-func newEncoder(to io.Writer, objects int) (*encoder, error) {
-	all := sha1.New()
+func newEncoder(to io.Writer, f object.Format, objects int) (*encoder, error) {
+	all := f.New()
 	e := &encoder{io.MultiWriter(all, to), all, packHeaderSize}
 	_, err := e.to.Write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(objects)))
 	return e, err
 }
 
 // end writes the checksum.
-func (e *encoder) end() (sum plumbing.Hash, err error) {
-	e.all.Sum(sum[:0])
-	_, err = e.to.Write(sum[:])
+func (e *encoder) end() (sum []byte, err error) {
+	sum = e.all.Sum(nil)
+	_, err = e.to.Write(sum)
 	return sum, err
 }
 

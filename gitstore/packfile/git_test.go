@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // A repo is a repository that the real git made.
@@ -97,9 +99,9 @@ func (r repo) history(commits int) {
 }
 
 // all reads every object with git.
-func (r repo) all() map[plumbing.Hash]Object {
+func (r repo) all() map[object.ID]Object {
 	r.t.Helper()
-	out := map[plumbing.Hash]Object{}
+	out := map[object.ID]Object{}
 	text := bufio.NewReader(strings.NewReader(r.git("", "cat-file", "--batch", "--batch-all-objects") + "\n"))
 	for {
 		var id, kind string
@@ -115,12 +117,12 @@ func (r repo) all() map[plumbing.Hash]Object {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		out[plumbing.NewHash(id)] = Object{k, data[:size]}
+		out[object.ParseID(id)] = Object{k, data[:size]}
 	}
 }
 
 // agrees fails the test unless git has these objects alone.
-func (r repo) agrees(want map[plumbing.Hash]Object) {
+func (r repo) agrees(want map[object.ID]Object) {
 	r.t.Helper()
 	got := r.all()
 	if !maps.EqualFunc(got, want, func(a, b Object) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) }) {

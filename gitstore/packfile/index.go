@@ -1,46 +1,37 @@
 package packfile
 
 import (
-	"bytes"
-	"cmp"
-	"crypto/sha1"
 	"encoding/binary"
 	"slices"
 
-	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // packed is one entry of a pack, as its index tells it.
 type packed struct {
-	id     plumbing.Hash
+	id     object.ID
 	crc    uint32
 	offset int64
 }
 
-const (
-	idSize   = len(plumbing.Hash{})
-	idxMagic = "\xfftOc\x00\x00\x00\x02"
-)
+const idxMagic = "\xfftOc\x00\x00\x00\x02"
 
 // encodeIndex makes an index of version 2.
-func encodeIndex(entries []packed, packSum plumbing.Hash) []byte {
+func encodeIndex(f object.Format, entries []packed, packSum []byte) []byte {
 	slices.SortFunc(entries, func(a, b packed) int {
-		if c := cmp.Compare(binary.BigEndian.Uint64(a.id[:]), binary.BigEndian.Uint64(b.id[:])); c != 0 {
-			return c
-		}
-		return bytes.Compare(a.id[:], b.id[:])
+		return a.id.Compare(b.id)
 	})
-	out := make([]byte, 0, len(idxMagic)+256*4+len(entries)*(idSize+16)+2*idSize)
+	out := make([]byte, 0, len(idxMagic)+256*4+len(entries)*(f.Size()+16)+2*f.Size())
 	out = append(out, idxMagic...)
 	n := 0
 	for first := range 256 {
-		for n < len(entries) && int(entries[n].id[0]) == first {
+		for n < len(entries) && int(entries[n].id.First()) == first {
 			n++
 		}
 		out = binary.BigEndian.AppendUint32(out, uint32(n))
 	}
 	for _, e := range entries {
-		out = append(out, e.id[:]...)
+		out = e.id.Append(out)
 	}
 	for _, e := range entries {
 		out = binary.BigEndian.AppendUint32(out, e.crc)
@@ -54,7 +45,8 @@ func encodeIndex(entries []packed, packSum plumbing.Hash) []byte {
 		}
 		out = binary.BigEndian.AppendUint32(out, offset)
 	}
-	out = append(append(out, wide...), packSum[:]...)
-	sum := sha1.Sum(out)
-	return append(out, sum[:]...)
+	out = append(append(out, wide...), packSum...)
+	sum := f.New()
+	_, _ = sum.Write(out)
+	return sum.Sum(out)
 }

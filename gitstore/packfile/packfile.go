@@ -10,13 +10,13 @@
 //	pack-<40 hex>.pack, whose name is a random one: no two packs are ever the same file
 //	    "PACK", version 2, number of objects       4 bytes each, big-endian
 //	    entries: type and size, base, zlib(content or delta)
-//	    SHA-1 of all of the above
+//	    hash of all of the above
 //	pack-<40 hex>.idx, version 2
 //	    "\377tOc", 2
 //	    256 x 4 bytes: how many names begin with this byte or a lower one
-//	    sorted names (20 bytes), CRC-32 of entries (4), offsets (4)
+//	    sorted names (20 bytes, or 32), CRC-32 of entries (4), offsets (4)
 //	    offsets of 8 bytes, for those whose 4 bytes have the first bit set
-//	    SHA-1 of the pack, SHA-1 of all of the above
+//	    hash of the pack, hash of all of the above
 //
 // An entry's delta is put on a base in the same pack, named by how far back it
 // lies (OFS_DELTA) or by its hash (REF_DELTA). A delta says the sizes of its
@@ -39,6 +39,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/hash"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // What reading an object may return.
@@ -66,30 +67,37 @@ type Object struct {
 
 // A Version is an object's place in a pack: after those before it, and maybe as
 // a delta on one of them, of which it is a later version.
-type Version struct{ ID, Base plumbing.Hash }
+type Version struct{ ID, Base object.ID }
 
-// ID is the object's name, the SHA-1 of "<type> <size>\0<content>". Content
-// that was made to share its name with another's is an error (ErrDamaged), as
+// ID is the object's name, the hash of "<type> <size>\0<content>". Content
+// that was made to share its SHA-1 with another's is an error (ErrDamaged), as
 // in git itself (sha1dc).
-func (o Object) ID() (plumbing.Hash, error) {
-	h := hashers.Get().(hash.Hash)
-	defer hashers.Put(h)
+func (o Object) ID(f object.Format) (object.ID, error) {
+	pool := &hashers
+	if f == object.SHA256 {
+		pool = &hashers256
+	}
+	h := pool.Get().(hash.Hash)
+	defer pool.Put(h)
 	h.Reset()
 	var head [32]byte
 	text := append(append(head[:0], o.Type.Bytes()...), ' ')
 	_, _ = h.Write(append(strconv.AppendInt(text, int64(len(o.Data)), 10), 0))
 	_, _ = h.Write(o.Data)
-	var id plumbing.Hash
+	var sum [32]byte
 	if safe, ok := h.(interface {
 		CollisionResistantSum([]byte) ([]byte, bool)
 	}); ok {
-		if _, attack := safe.CollisionResistantSum(id[:0]); attack {
-			return id, damaged("its content is one half of a SHA-1 collision")
+		raw, attack := safe.CollisionResistantSum(sum[:0])
+		if attack {
+			return object.None, damaged("its content is one half of a SHA-1 collision")
 		}
-		return id, nil
+		return history.NewID(raw), nil
 	}
-	h.Sum(id[:0])
-	return id, nil
+	return history.NewID(h.Sum(sum[:0])), nil
 }
 
-var hashers = sync.Pool{New: func() any { return hash.New(crypto.SHA1) }}
+var (
+	hashers    = sync.Pool{New: func() any { return hash.New(crypto.SHA1) }}
+	hashers256 = sync.Pool{New: func() any { return object.SHA256.New() }}
+)

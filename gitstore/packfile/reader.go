@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 const (
@@ -128,9 +131,10 @@ func (r *reader) distance() (int64, error) {
 	return back, readError(err)
 }
 
-func (r *reader) id() (id plumbing.Hash, err error) {
-	_, err = io.ReadFull(r, id[:])
-	return id, readError(err)
+func (r *reader) id(f object.Format) (object.ID, error) {
+	var raw [32]byte
+	_, err := io.ReadFull(r, raw[:f.Size()])
+	return history.NewID(raw[:f.Size()]), readError(err)
 }
 
 // stream begins a zlib stream here.

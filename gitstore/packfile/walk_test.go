@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // grown is content made of another's by a delta of copies and insertions.
@@ -39,12 +41,12 @@ func TestDecodeForest(t *testing.T) {
 		sizes := []int{0, 1, 9, 30, 200, 201, 208, 1500, 3000, 70000}
 		type planned struct {
 			content, delta []byte
-			id             plumbing.Hash
+			id             object.ID
 			base           int
 			elsewhere      bool
 		}
 		var all []planned
-		want, given := map[plumbing.Hash]Object{}, map[plumbing.Hash]Object{}
+		want, given := map[object.ID]Object{}, map[object.ID]Object{}
 		for len(all) < 1+r.IntN(60) {
 			p := planned{base: none}
 			if len(all) == 0 || r.IntN(6) == 0 {
@@ -99,14 +101,14 @@ func TestDecodeForest(t *testing.T) {
 		if len(entries) == 0 {
 			continue
 		}
-		lent := map[plumbing.Hash]Object{}
+		lent := map[object.ID]Object{}
 		for id, o := range given {
 			lent[id] = Object{o.Type, bytes.Clone(o.Data)}
 		}
 		pack := sealed(len(entries), entries...)
 		decode := func(thin bool) (*Batch, error) {
 			if thin {
-				return Decode(pack, func(id plumbing.Hash) (Object, error) {
+				return Decode(pack, func(id object.ID) (Object, error) {
 					if o, ok := lent[id]; ok {
 						return o, nil
 					}

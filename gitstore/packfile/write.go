@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // A Held is a pack that `git gc` leaves alone until it is released: the path of its files
@@ -42,7 +40,7 @@ func Write(objectsDir string, b *Batch) (Held, error) {
 			} else if idx, e := h.create(".new"); e != nil {
 				errIdx = e
 			} else {
-				_, errIdx = idx.Write(encodeIndex(entries, sum))
+				_, errIdx = idx.Write(encodeIndex(b.Format, entries, sum))
 				errIdx = errors.Join(errIdx, idx.Sync(), idx.Close())
 			}
 		})
@@ -54,7 +52,7 @@ func Write(objectsDir string, b *Batch) (Held, error) {
 }
 
 // writeTo writes the batch as a pack.
-func (b *Batch) writeTo(to io.Writer) ([]packed, plumbing.Hash, error) {
+func (b *Batch) writeTo(to io.Writer) ([]packed, []byte, error) {
 	if b.pack == nil {
 		return encodePack(to, b)
 	}

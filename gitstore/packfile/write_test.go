@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // blobs are n blobs of sizes from none to some megabytes.
@@ -46,7 +48,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			held := r.write(&b)
-			want := map[plumbing.Hash]Object{}
+			want := map[object.ID]Object{}
 			for i, id := range ids {
 				want[id] = objects[i]
 			}
@@ -199,12 +201,12 @@ func TestT80Sweep(t *testing.T) {
 // TestIndexOf8ByteOffsets: git reads what we write for packs over 2 GiB.
 func TestIndexOf8ByteOffsets(t *testing.T) {
 	entries := []packed{
-		{plumbing.NewHash("0f00000000000000000000000000000000000000"), 1, 1<<31 - 1},
-		{plumbing.NewHash("ff00000000000000000000000000000000000000"), 2, 5 << 32},
-		{plumbing.NewHash("1000000000000000000000000000000000000000"), 3, 1 << 31},
+		{object.ParseID("0f00000000000000000000000000000000000000"), 1, 1<<31 - 1},
+		{object.ParseID("ff00000000000000000000000000000000000000"), 2, 5 << 32},
+		{object.ParseID("1000000000000000000000000000000000000000"), 3, 1 << 31},
 	}
 	r := newRepo(t)
-	data := encodeIndex(entries, plumbing.Hash{})
+	data := encodeIndex(entries, object.None)
 	shown := r.git(string(data), "show-index")
 	for _, e := range entries {
 		if !strings.Contains(shown, fmt.Sprintf("%d %s (%08x)", e.offset, e.id, e.crc)) {

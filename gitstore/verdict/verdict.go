@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -82,7 +81,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 // OfObjects audits the ledger that ends with a tip, out of any objects. The tip is that
 // of the ref that is named.
 func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Result, error) {
-	if q.Tip != "" && (!plumbing.IsHash(q.Tip) || plumbing.NewHash(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
+	if q.Tip != "" && (!object.IsID(q.Tip) || object.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
 		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all 40 digits of its id", q.Tip)}
 	}
 	signers, err := q.signers()
@@ -91,7 +90,7 @@ func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Resul
 	}
 	o := Options{Signatures: signers != nil, Progress: q.Progress}
 	// Any other error is of the history, which is read yet.
-	_ = errors.As(lineage.Held(ref.Name, ref.ID, plumbing.NewHash(q.Tip), func(known plumbing.Hash) (bool, error) {
+	_ = errors.As(lineage.Held(ref.Name, ref.ID, object.ParseID(q.Tip), func(known object.ID) (bool, error) {
 		return lineage.Descends(objects, ref.ID, known)
 	}), &o.Rollback)
 	return Of(lineage.New(objects, lineage.Options{Tip: ref.ID, Signers: signers}), o)

@@ -2,17 +2,18 @@ package wire
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
+
+// objectFormat begins the capability that names it.
+const objectFormat = "object-format="
 
 // Limits on what a server may make us keep. 64 MiB are half a million refs.
 const (
@@ -58,14 +59,14 @@ func (l lines) end() error {
 // readAdvertisement reads a list of refs up to its flush, and not beyond. With
 // a service it begins as one over HTTP does. There is no doubt about any line
 // of what it returns: names are there once, hashes are hashes.
-func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
+func readAdvertisement(r io.Reader, service string) (*refList, error) {
 	in := readLines(r)
 	if service != "" {
 		if err := in.serviceLine(service); err != nil {
 			return nil, err
 		}
 	}
-	adv := packp.NewAdvRefs()
+	adv := &refList{refs: map[string]object.ID{}, peeled: map[string]object.ID{}, format: object.SHA1}
 	line, err := in.next()
 	if err != nil || line == nil {
 		return adv, err
@@ -74,18 +75,18 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 	if !ok {
 		return nil, fmt.Errorf("the list of refs begins with %q", line[:min(len(line), 80)])
 	}
-	if err := adv.Capabilities.Decode(caps); err != nil {
-		return nil, fmt.Errorf("reading the server's capabilities: %w", err)
-	}
-	for _, format := range adv.Capabilities.Get(capability.ObjectFormat) {
-		if format != "sha1" {
-			return nil, &HashError{format}
+	adv.can = strings.Fields(string(caps))
+	for _, can := range adv.can {
+		if name, named := strings.CutPrefix(can, objectFormat); named {
+			if adv.format, named = object.ParseFormat(name); !named {
+				return nil, &HashError{name}
+			}
 		}
 	}
 	hash, name, _ := strings.Cut(string(first), " ")
 	none := name == "capabilities^{}" // the line only carries the capabilities
 	switch {
-	case none && hash != plumbing.ZeroHash.String():
+	case none && hash != adv.format.Hex(object.None):
 		return nil, errors.New("the list of refs has a hash where it says that there are none")
 	case none:
 	case bytes.HasSuffix(first, []byte("^{}")):
@@ -101,11 +102,9 @@ func readAdvertisement(r io.Reader, service string) (*packp.AdvRefs, error) {
 			return adv, err
 		}
 		if cut, ok := bytes.CutPrefix(line, []byte("shallow ")); ok { // where the server's own history is cut off
-			commit, err := readHash(cut)
-			if err != nil {
+			if _, err := readHash(adv.format, cut); err != nil {
 				return nil, err
 			}
-			adv.Shallows = append(adv.Shallows, commit)
 			continue
 		}
 		if none {
@@ -131,12 +130,12 @@ func (l lines) serviceLine(service string) error {
 	return err
 }
 
-func addRef(adv *packp.AdvRefs, line []byte) error {
+func addRef(adv *refList, line []byte) error {
 	text, name, ok := bytes.Cut(line, []byte(" "))
 	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \x00\n\r\t") {
 		return fmt.Errorf("the list of refs has the line %q", line[:min(len(line), 80)])
 	}
-	hash, err := readHash(text)
+	hash, err := readHash(adv.format, text)
 	if err != nil {
 		return err
 	}
@@ -144,15 +143,15 @@ func addRef(adv *packp.AdvRefs, line []byte) error {
 		return fmt.Errorf("the list of refs has %q at the zero hash", name)
 	}
 	if string(name) == "HEAD" {
-		if adv.Head != nil {
+		if !adv.head.IsZero() {
 			return errors.New("the list of refs has HEAD twice")
 		}
-		adv.Head = &hash
+		adv.head = hash
 		return nil
 	}
-	to := adv.References
+	to := adv.refs
 	if of, peeled := bytes.CutSuffix(name, []byte("^{}")); peeled {
-		name, to = of, adv.Peeled
+		name, to = of, adv.peeled
 	}
 	if _, twice := to[string(name)]; twice {
 		return fmt.Errorf("the list of refs has %q twice", name)
@@ -161,19 +160,19 @@ func addRef(adv *packp.AdvRefs, line []byte) error {
 	return nil
 }
 
-func readHash(text []byte) (h plumbing.Hash, err error) {
-	if len(text) != hex.EncodedLen(len(h)) {
-		return h, errors.New("the answer has a hash of the wrong length")
+func readHash(f object.Format, text []byte) (object.ID, error) {
+	if len(text) != 2*f.Size() {
+		return object.None, errors.New("the answer has a hash of the wrong length")
 	}
-	if _, err := hex.Decode(h[:], text); err != nil {
-		return plumbing.ZeroHash, errors.New("the answer has a malformed hash")
+	if !object.IsID(string(text)) {
+		return object.None, errors.New("the answer has a malformed hash")
 	}
-	return h, nil
+	return object.ParseID(string(text)), nil
 }
 
 // readReport reads a whole answer of receive-pack. With sideband it is
 // unwrapped first, and what is meant for the person goes to said.
-func readReport(r io.Reader, sideband bool, said io.Writer) (*packp.ReportStatus, error) {
+func readReport(r io.Reader, sideband bool, said io.Writer) (*report, error) {
 	if sideband {
 		var inner bytes.Buffer
 		if err := unwrap(&inner, said, r); err != nil {
@@ -190,53 +189,35 @@ func readReport(r io.Reader, sideband bool, said io.Writer) (*packp.ReportStatus
 	if !ok || status == "" {
 		return nil, errors.New("the report does not begin with unpack")
 	}
-	report := &packp.ReportStatus{UnpackStatus: status}
+	out := &report{unpacked: status}
 	for {
 		line, err := in.next()
 		if err != nil {
 			return nil, err
 		}
 		if line == nil {
-			return report, in.end()
+			return out, in.end()
 		}
 		word, rest, _ := strings.Cut(string(line), " ")
 		ref, reason, reasoned := strings.Cut(rest, " ")
 		switch {
 		case ref != "" && word == "ok" && !reasoned:
 			reason = "ok"
-		case ref != "" && word == "ng" && reason == "ok": // go-git reads it as success
+		case ref != "" && word == "ng" && reason == "ok":
 			return nil, errors.New("the report says no and ok at once")
 		case ref != "" && word == "ng" && reason != "":
 		default:
 			return nil, fmt.Errorf("the report has the line %q", line[:min(len(line), 200)])
 		}
-		c := &packp.CommandStatus{ReferenceName: plumbing.ReferenceName(ref), Status: reason}
-		report.CommandStatuses = append(report.CommandStatuses, c)
+		out.refs = append(out.refs, refStatus{ref, reason})
 	}
 }
 
 // unwrap takes a side-band-64k stream apart, to its flush and its end.
 func unwrap(data *bytes.Buffer, said io.Writer, r io.Reader) error {
-	s := pktline.NewScanner(r)
-	for s.Scan() {
-		line := s.Bytes()
-		switch {
-		case len(line) == 0:
-			return lines{s}.end()
-		case line[0] == 1:
-			data.Write(line[1:])
-		case line[0] == 2:
-			if _, err := said.Write(line[1:]); err != nil {
-				return err
-			}
-		case line[0] == 3:
-			return fmt.Errorf("the server ended with an error: %s", line[1:])
-		default:
-			return fmt.Errorf("the answer has an unknown band %d", line[0])
-		}
+	from := &bands{from: pktline.NewScanner(r), said: said}
+	if _, err := data.ReadFrom(from); err != nil {
+		return cutOr(err)
 	}
-	if s.Err() != nil && !errors.Is(s.Err(), io.EOF) && !errors.Is(s.Err(), io.ErrUnexpectedEOF) {
-		return s.Err()
-	}
-	return errCut
+	return lines{from.from}.end()
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,15 +16,11 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
 // A childClient is the transport to a service of git's that is reached through
 // the input and output of a child process: git itself for a repository on this
 // machine, and the user's ssh for one on a server. Each session is one child.
-// go-git's own transports wait for a server's first words without end.
 type childClient struct {
 	// command returns the child, which is not started yet and is to end with ctx.
 	command func(ctx context.Context, service string) (*exec.Cmd, error)
@@ -39,12 +36,8 @@ func (c *childClient) begin(n *notes) { c.notes = n }
 
 func (c *childClient) Close() error { return nil }
 
-func (c *childClient) NewUploadPackSession(*transport.Endpoint, transport.AuthMethod) (transport.UploadPackSession, error) {
-	return &childSession{client: c, service: "upload-pack"}, nil
-}
-
-func (c *childClient) NewReceivePackSession(*transport.Endpoint, transport.AuthMethod) (transport.ReceivePackSession, error) {
-	return &childSession{client: c, service: "receive-pack"}, nil
+func (c *childClient) open(service string) session {
+	return &childSession{client: c, service: strings.TrimPrefix(service, "git-")}
 }
 
 // A childSession is one run of a service.
@@ -58,7 +51,7 @@ type childSession struct {
 	answer *bufio.Reader      // of out
 	over   chan struct{}      // closed when the child has ended
 	end    context.CancelFunc // ends the child, and reading and writing, at once
-	adv    *packp.AdvRefs
+	adv    *refList
 	failed bool
 }
 
@@ -137,11 +130,7 @@ func (s *childSession) fail(err error) error {
 	return s.client.notes.failed(err)
 }
 
-func (s *childSession) AdvertisedReferences() (*packp.AdvRefs, error) {
-	return s.AdvertisedReferencesContext(context.Background())
-}
-
-func (s *childSession) AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error) {
+func (s *childSession) list(ctx context.Context) (*refList, error) {
 	if s.adv != nil {
 		return s.adv, nil
 	}
@@ -156,39 +145,30 @@ func (s *childSession) AdvertisedReferencesContext(ctx context.Context) (*packp.
 	case err != nil:
 		return nil, s.fail(err)
 	}
-	transport.FilterUnsupportedCapabilities(adv.Capabilities)
 	s.adv = adv
 	return adv, nil
 }
 
-func (s *childSession) UploadPack(ctx context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
-	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.ask(req); err != nil {
-		return nil, s.fail(fmt.Errorf("asking: %w", err))
-	}
-	resp := packp.NewUploadPackResponse(req)
-	if err := resp.Decode(io.NopCloser(&childBody{s})); err != nil {
-		return nil, s.fail(err)
-	}
-	return resp, nil
+func (s *childSession) fetch(ctx context.Context, request []byte) (io.Reader, error) {
+	return &childBody{s}, s.say(ctx, bytes.NewReader(request))
 }
 
-func (s *childSession) ask(req *packp.UploadPackRequest) error {
-	if err := req.UploadRequest.Encode(s.in); err != nil {
+// say sends all that there is to say, after the list of refs.
+func (s *childSession) say(ctx context.Context, request io.Reader) error {
+	if _, err := s.list(ctx); err != nil {
 		return err
 	}
-	if err := req.UploadHaves.Encode(s.in, true); err != nil {
-		return err
+	_, err := io.Copy(s.in, request)
+	if err == nil {
+		err = s.in.Close()
 	}
-	if err := pktline.NewEncoder(s.in).EncodeString("done\n"); err != nil {
-		return err
+	if err != nil {
+		return s.fail(fmt.Errorf("asking: %w", err))
 	}
-	return s.in.Close()
+	return nil
 }
 
-// A childBody remembers how reading failed, which packp turns to text.
+// A childBody remembers how reading failed.
 type childBody struct{ s *childSession }
 
 func (b *childBody) Read(p []byte) (int, error) {
@@ -202,39 +182,32 @@ func (b *childBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *childSession) ReceivePack(ctx context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
-	if _, err := s.AdvertisedReferencesContext(ctx); err != nil {
+func (s *childSession) push(ctx context.Context, request io.Reader, sideband bool) (*report, error) {
+	if err := s.say(ctx, request); err != nil {
 		return nil, err
 	}
-	if err := req.Encode(s.in); err != nil {
-		return nil, s.fail(err)
-	}
-	if err := s.in.Close(); err != nil {
-		return nil, s.fail(err)
-	}
 	limited := &io.LimitedReader{R: s.answer, N: maxReport}
-	report, err := readReport(limited, req.Capabilities.Supports(capability.Sideband64k), s.client.notes)
+	report, err := readReport(limited, sideband, s.client.notes)
 	switch {
 	case err != nil && limited.N <= 0:
 		return nil, s.fail(ErrTooLarge)
 	case err != nil:
 		return nil, s.fail(err)
 	}
-	return report, report.Error()
+	return report, nil
 }
 
-// Close lets a child that has done what it was asked for end in peace, and ends
+// close lets a child that has done what it was asked for end in peace, and ends
 // any other.
-func (s *childSession) Close() error {
+func (s *childSession) close() {
 	if s.cmd == nil {
-		return nil
+		return
 	}
 	if !s.failed {
 		_, _ = s.in.Write(pktline.FlushPkt) // for one that was asked nothing; another has its input closed
 		s.await()
 	}
 	s.end()
-	return nil
 }
 
 // newFileClient serves a repository on this machine with git, so that its hooks

@@ -13,8 +13,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // What an [Error] may wrap, besides the types below.
@@ -103,15 +101,16 @@ func (*HostKeyError) Hint() string {
 // Unwrap returns the cause.
 func (e *HostKeyError) Unwrap() error { return e.Err }
 
-// A HashError is a repository whose objects are not named by SHA-1. go-git is
-// built for one kind, and an id of the canonical diff has 40 digits.
+// A HashError is a repository whose objects are named otherwise than those here.
 type HashError struct{ Format string }
 
 func (e *HashError) Error() string {
-	return "its objects are named by " + strings.ToUpper(e.Format) + ", and only SHA-1 is supported"
+	return fmt.Sprintf("its objects are named by %+q, and those here are not", e.Format)
 }
 
-func (*HashError) Hint() string { return "use a repository of Git's usual object format, sha1" }
+func (*HashError) Hint() string {
+	return "use repositories of one object format: git rev-parse --show-object-format"
+}
 
 // A StatusError is an HTTP answer that is none of the others: overload, a
 // server's own fault.
@@ -159,15 +158,8 @@ func (e *NetworkError) Timeout() bool {
 // strip takes away wrappers that hide the cause from errors.As, or that
 // repeat the URL.
 func strip(err error) error {
-	var unexpected *plumbing.UnexpectedError
-	var permanent *plumbing.PermanentError
 	var inURL *url.Error
-	switch {
-	case errors.As(err, &unexpected):
-		return strip(unexpected.Err)
-	case errors.As(err, &permanent):
-		return strip(permanent.Err)
-	case errors.As(err, &inURL):
+	if errors.As(err, &inURL) {
 		return strip(inURL.Err)
 	}
 	return err
@@ -189,7 +181,7 @@ type notes struct {
 	mu    sync.Mutex
 	text  []byte
 	cause error
-	head  int // bytes before the pack, which packp keeps; -1 when it has begun
+	head  int // bytes before the pack; -1 when it has begun
 }
 
 // count fails when what comes before a pack is longer than it can honestly be.
@@ -220,7 +212,7 @@ func (n *notes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// failed keeps the first cause, which go-git would turn to text.
+// failed keeps the first cause.
 func (n *notes) failed(err error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // Whatever happens to a push, nil means done, and the same push sent again
@@ -58,7 +58,7 @@ func TestT61PushFaults(t *testing.T) {
 func TestT61ReadFaults(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	req := wire.FetchRequest{Wants: []object.ID{tip}}
 	for _, f := range wiretest.All() {
 		t.Run(f.String(), func(t *testing.T) {
 			s := side.open(t)
@@ -88,7 +88,7 @@ func TestT61ReadFaults(t *testing.T) {
 func TestT61ReadAgain(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	req := wire.FetchRequest{Wants: []object.ID{tip}}
 	var waits []time.Duration
 	side.o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	fails := func(f wiretest.Fault, n int64) {
@@ -157,7 +157,7 @@ func TestT61ReadAgain(t *testing.T) {
 func TestT61CutPackAgain(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+	req := wire.FetchRequest{Wants: []object.ID{tip}}
 	waits := 0
 	side.o.Wait = func(context.Context, time.Duration) error { waits++; return nil }
 	for _, kind := range []wiretest.Kind{wiretest.CutAnswer, wiretest.Truncate} {
@@ -223,10 +223,10 @@ func TestT61ErrorTypes(t *testing.T) {
 	commit := side.repo.Commit(ledger, map[string]string{"a": random(t, 200<<10)})
 	mustTip(t, s, ledger, commit)
 	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.CutAnswer}))
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{commit}}); !errors.As(err, &network) {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{commit}}); !errors.As(err, &network) {
 		t.Errorf("cut in a pack: %v", err)
 	}
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{commit}, Depth: 1}); !errors.As(err, &network) {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{commit}, Depth: 1}); !errors.As(err, &network) {
 		t.Errorf("cut before a pack: %v", err)
 	}
 	srv.Server.Close()
@@ -281,12 +281,12 @@ func TestT61Reports(t *testing.T) {
 	}
 	srv, side := httpSide(t, wiretest.Options{})
 	sshd, overSSH := sshSide(t)
-	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
-	adv := pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
+	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+	adv := pkt(object.None.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
 	try := func(body string) (http, ssh error) {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}))
 		sshd.SetAnswer([]byte(adv + body))
-		return side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack), overSSH.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+		return side.open(t).Push(t.Context(), ledger, object.None, next, pack), overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack)
 	}
 	for name, body := range bodies {
 		if http, ssh := try(body); http == nil || ssh == nil {
@@ -298,12 +298,12 @@ func TestT61Reports(t *testing.T) {
 	}
 	for _, kind := range []string{"text/html", "application/x-git-upload-pack-result", "application/x-git-receive-pack-result-2"} {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: band(good), Type: kind}))
-		if err := side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+		if err := side.open(t).Push(t.Context(), ledger, object.None, next, pack); err == nil {
 			t.Errorf("a report of type %s was believed", kind)
 		}
 	}
-	sshd.SetAnswer([]byte(pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + "0000" + good))
-	if err := overSSH.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+	sshd.SetAnswer([]byte(pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000" + good))
+	if err := overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack); err == nil {
 		t.Error("a server without reports was believed")
 	}
 }
@@ -314,8 +314,8 @@ func TestStaleLease(t *testing.T) {
 		first := side.repo.Commit(ledger, map[string]string{"a": "1"})
 		second := side.repo.Commit(ledger, map[string]string{"a": "2"})
 		third, pack := side.repo.Pack(first, map[string]string{"a": "3"})
-		none := plumbing.NewHash("1234567890123456789012345678901234567890")
-		for _, old := range []plumbing.Hash{first, plumbing.ZeroHash, none, third} {
+		none := object.ParseID("1234567890123456789012345678901234567890")
+		for _, old := range []object.ID{first, object.None, none, third} {
 			err := s.Push(t.Context(), ledger, old, third, pack)
 			var rejected *wire.RejectedError
 			if !errors.As(err, &rejected) {
@@ -338,12 +338,12 @@ func TestStaleLease(t *testing.T) {
 func TestDamagedPack(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		s := side.open(t)
-		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 		pack[len(pack)/2] ^= 1
-		if err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack); err == nil {
+		if err := s.Push(t.Context(), ledger, object.None, next, pack); err == nil {
 			t.Error("a damaged pack was accepted")
 		}
-		mustTip(t, s, ledger, plumbing.ZeroHash)
+		mustTip(t, s, ledger, object.None)
 	})
 }
 
@@ -351,8 +351,8 @@ func TestHookRefuses(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		side.repo.Refuse("only on Tuesdays\x1b]0;title\a, said " + strings.Repeat("the hook ", 2000))
 		s := side.open(t)
-		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
-		err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		err := s.Push(t.Context(), ledger, object.None, next, pack)
 		var rejected *wire.RejectedError
 		var e *wire.Error
 		if !errors.As(err, &rejected) || !errors.As(err, &e) {
@@ -364,7 +364,7 @@ func TestHookRefuses(t *testing.T) {
 		if strings.Contains(err.Error(), "Tuesdays") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %q", err)
 		}
-		mustTip(t, s, ledger, plumbing.ZeroHash)
+		mustTip(t, s, ledger, object.None)
 	})
 }
 
@@ -378,14 +378,14 @@ func TestT61Advertisements(t *testing.T) {
 		"no hash":              first + pkt("zz34567890123456789012345678901234567890 refs/agent/ledger\n") + "0000",
 		"a short hash":         first + pkt(h[1:]+" refs/agent/ledger\n") + "0000",
 		"a long hash":          first + pkt(h+h[:24]+" refs/agent/ledger\n") + "0000",
-		"the zero hash":        first + pkt(plumbing.ZeroHash.String()+" refs/agent/ledger\n") + "0000",
+		"the zero hash":        first + pkt(object.None.String()+" refs/agent/ledger\n") + "0000",
 		"twice":                first + pkt(h+" refs/agent/ledger\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"an empty line":        first + pkt("\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"no name":              first + pkt(h+" \n") + "0000",
 		"no capabilities":      pkt(h+" refs/heads/a\n") + "0000",
 		"an error":             first + pkt("ERR no\n"),
 		"peeled first":         pkt(h+" refs/tags/v1^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
-		"none, and some":       pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
+		"none, and some":       pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + pkt(h+" refs/agent/ledger\n") + "0000",
 		"none, with a hash":    pkt(h+" capabilities^{}\x00agent=x\n") + "0000",
 		"version 2":            pkt("version 2\n") + pkt("ls-refs\n") + "0000",
 		"SHA-256":              pkt(h+" refs/heads/a\x00object-format=sha256\n") + "0000",
@@ -413,7 +413,7 @@ func TestT61Advertisements(t *testing.T) {
 		}
 	}
 	good := first + pkt(h+" refs/tags/v1^{}\n") + pkt("shallow "+h+"\n") + "0000"
-	for _, list := range []string{good, "0000", pkt(plumbing.ZeroHash.String()+" capabilities^{}\x00agent=x\n") + "0000"} {
+	for _, list := range []string{good, "0000", pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000"} {
 		if http, ssh := try(service, list); http != nil || ssh != nil {
 			t.Errorf("%q: http %v, ssh %v", list, http, ssh)
 		}
@@ -434,7 +434,7 @@ func TestT61EndlessHead(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	sshd, overSSH := sshSide(t)
 	tip := side.repo.Commit(ledger, map[string]string{"a": "1"})
-	req := wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}
+	req := wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}
 	for _, line := range []string{pkt("shallow " + h), pkt("ACK " + h + "\n"), pkt("\x02so what?")} {
 		endless := strings.Repeat(line, (8<<20)/len(line))
 		if line[4] != 's' {
@@ -486,12 +486,12 @@ func TestT61Timeouts(t *testing.T) {
 		}
 	}
 	all := func(t *testing.T, side side) {
-		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 		_, err := tiny(side).open(t).Tip(t.Context(), ledger)
 		late(t, "Tip", err)
-		_, err = tiny(side).open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{next}})
+		_, err = tiny(side).open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}})
 		late(t, "Fetch", err)
-		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+		late(t, "Push", tiny(side).open(t).Push(t.Context(), ledger, object.None, next, pack))
 	}
 	t.Run("http", func(t *testing.T) {
 		srv, side := httpSide(t, wiretest.Options{})
@@ -512,7 +512,7 @@ func TestT61Timeouts(t *testing.T) {
 			return wiretest.Fault{Kind: wiretest.Trickle, Delay: time.Minute}
 		})
 		for side.o.Timeout = 200 * time.Millisecond; !asked.Load(); side.o.Timeout *= 2 {
-			_, err := side.open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}})
+			_, err := side.open(t).Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}})
 			late(t, "Fetch", err)
 		}
 	})
@@ -525,19 +525,19 @@ func TestT61Timeouts(t *testing.T) {
 	})
 	t.Run("ssh, after it has the pack", func(t *testing.T) {
 		sshd, side := sshSide(t)
-		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 		sshd.SetStall(wiretest.StallAnswer)
 		side.o.Timeout = 300 * time.Millisecond
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, next, pack))
 	})
 	t.Run("file, in a hook", func(t *testing.T) {
 		side := fileSide(t)
 		dir := t.TempDir()
 		side.repo.Hook("pre-receive", ">"+dir+"/begun || exit 1; until [ -e "+dir+"/release -o ! -d "+dir+" ]; do sleep 0.05; done; >"+dir+"/done; exit 1")
 		t.Cleanup(func() { release(dir) })
-		next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 		side.o.Timeout = 300 * time.Millisecond
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, next, pack))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, next, pack))
 	})
 	t.Run("file, in what inherits stderr", func(t *testing.T) {
 		side := fileSide(t)
@@ -548,7 +548,7 @@ func TestT61Timeouts(t *testing.T) {
 		t.Cleanup(func() { release(dir) })
 		side.o.Timeout = 200 * time.Millisecond
 		begun := time.Now()
-		late(t, "Push", side.open(t).Push(t.Context(), ledger, plumbing.ZeroHash, plumbing.NewHash("1234567890123456789012345678901234567890"), []byte("PACK")))
+		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, object.ParseID("1234567890123456789012345678901234567890"), []byte("PACK")))
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
@@ -569,10 +569,10 @@ func TestT61Timeouts(t *testing.T) {
 // The connection ends after git has done its work.
 func TestT61SSHAnswerLost(t *testing.T) {
 	sshd, side := sshSide(t)
-	next, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 	s := side.open(t)
 	sshd.SetStall(wiretest.CutReport)
-	err := s.Push(t.Context(), ledger, plumbing.ZeroHash, next, pack)
+	err := s.Push(t.Context(), ledger, object.None, next, pack)
 	if err == nil {
 		t.Fatal("success")
 	}

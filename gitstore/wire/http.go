@@ -13,15 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 )
 
-// An httpClient is go-git's, behind a guard.
+// An httpClient is net/http's, behind a guard.
 type httpClient struct {
-	transport.Transport
+	http  *http.Client
 	guard *guard
+	base  string // the repository's URL; it changes when the server redirects
 }
 
 func newHTTPClient(r Remote, o Options) *httpClient {
@@ -36,7 +34,7 @@ func newHTTPClient(r Remote, o Options) *httpClient {
 		password, _ := r.user.Password()
 		g.authorization = Basic(r.user.Username(), password)
 	}
-	return &httpClient{githttp.NewClient(&http.Client{Transport: g}), g}
+	return &httpClient{&http.Client{Transport: g}, g, r.base()}
 }
 
 func (c *httpClient) begin(n *notes) { c.guard.notes = n }
@@ -46,16 +44,77 @@ func (c *httpClient) Close() error {
 	return nil
 }
 
-// endpoint has no user: the guard alone knows the credentials.
-func (r Remote) endpoint() *transport.Endpoint {
-	host := r.host
-	if strings.Contains(host, ":") && r.scheme != "ssh" {
-		host = "[" + host + "]"
-	}
-	return &transport.Endpoint{Protocol: r.scheme, Host: host, Port: r.port, Path: r.path}
+// base has no user: the guard alone knows the credentials.
+func (r Remote) base() string { return r.scheme + "://" + r.hostPort() + r.path }
+
+func (c *httpClient) open(service string) session { return &httpSession{client: c, service: service} }
+
+// An httpSession is a service of a server over http, whose answers the guard checks.
+type httpSession struct {
+	client  *httpClient
+	service string
+	body    io.Closer // of the answer to a fetch
 }
 
-// A guard is what go-git's HTTP session speaks through. It alone adds
+func (s *httpSession) list(ctx context.Context) (*refList, error) {
+	const path = "/info/refs"
+	resp, err := s.send(ctx, http.MethodGet, path+"?service="+s.service, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	at := *resp.Request.URL
+	at.RawQuery = ""
+	s.client.base = strings.TrimSuffix(at.String(), path)
+	raw, err := io.ReadAll(resp.Body) // the guard has it whole
+	if err != nil {
+		return nil, err
+	}
+	all := bytes.NewReader(raw)
+	adv, err := readAdvertisement(all, s.service)
+	if err == nil && all.Len() != 0 {
+		err = errors.New("the answer goes on after its end")
+	}
+	return adv, err
+}
+
+func (s *httpSession) fetch(ctx context.Context, request []byte) (io.Reader, error) {
+	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, bytes.NewReader(request))
+	if err != nil {
+		return nil, err
+	}
+	s.body = resp.Body
+	return resp.Body, nil
+}
+
+func (s *httpSession) push(ctx context.Context, request io.Reader, sideband bool) (*report, error) {
+	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return readReport(resp.Body, sideband, s.client.guard.notes)
+}
+
+func (s *httpSession) close() {
+	if s.body != nil {
+		_ = s.body.Close()
+	}
+}
+
+func (s *httpSession) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.client.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-"+s.service+"-request")
+		req.Header.Set("Accept", "application/x-"+s.service+"-result")
+	}
+	return s.client.http.Do(req)
+}
+
+// A guard is what an HTTP session speaks through. It alone adds
 // credentials, lets no request go elsewhere, and returns an answer only if it
 // is one of the Git service that was asked, whole but for packs.
 type guard struct {
@@ -246,19 +305,11 @@ func (g *guard) answer(req *http.Request, resp *http.Response) (io.ReadCloser, e
 	case int64(len(raw)) > limit:
 		return nil, ErrTooLarge
 	}
-	if limit == maxReport {
-		_, err = readReport(bytes.NewReader(raw), true, g.notes)
-	} else {
-		all := bytes.NewReader(raw)
-		if _, err = readAdvertisement(all, service); err == nil && all.Len() != 0 {
-			err = errors.New("the answer goes on after its end")
-		}
-	}
 	_ = resp.Body.Close()
-	return io.NopCloser(bytes.NewReader(raw)), err
+	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
-// A packBody remembers how reading failed, which go-git turns to text, and
+// A packBody remembers how reading failed, and
 // reads a little on when it is closed.
 type packBody struct {
 	io.ReadCloser

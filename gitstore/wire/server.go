@@ -25,8 +25,8 @@
 //
 // A push over http is the last line alone. Over ssh, and to a path, the server
 // sends its refs first, each time. Lists of refs and reports are read here and
-// strictly, because go-git takes "ng REF ok" for success and a hash that is
-// none for the zero hash. A repository by its path is served by git itself, so
+// strictly, because a doubt about either is a doubt about
+// the ref. A repository by its path is served by git itself, so
 // that its hooks run; one on an ssh server by way of the user's ssh ([SSH]).
 package wire
 
@@ -44,9 +44,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // DefaultTimeout is how long a call may take where Options say nothing.
@@ -78,6 +77,8 @@ type Options struct {
 	// Wait waits before something is read again, and fails where ctx ends. Nil reads once.
 	Wait func(ctx context.Context, d time.Duration) error
 
+	Format object.Format // of the objects here: a server's are the same; 0 is either
+
 	TLS *tls.Config // nil is the system's
 	SSH SSH
 }
@@ -92,16 +93,9 @@ type Server struct {
 	timeout time.Duration
 	wait    func(context.Context, time.Duration) error
 	client  client
-	at      *transport.Endpoint // http's changes when the server redirects
-	caps    *capability.List    // of the last list of refs; nil before
-	notes   *notes              // of the call that runs
-}
-
-// A client is a transport that one Server alone uses.
-type client interface {
-	transport.Transport
-	begin(*notes) // a new call, which tells its troubles there
-	Close() error
+	format  object.Format // of the objects here; 0 is either
+	caps    capabilities  // of the last list of refs; nil before
+	notes   *notes        // of the call that runs
 }
 
 // Open reads the URL and the options. It does not connect.
@@ -119,7 +113,7 @@ func Open(url string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the remote %s: %w", r, err)
 	}
-	s := &Server{remote: r, role: o.Role, agent: o.UserAgent, timeout: o.Timeout, wait: o.Wait, at: r.endpoint()}
+	s := &Server{remote: r, role: o.Role, agent: o.UserAgent, timeout: o.Timeout, wait: o.Wait, format: o.Format}
 	switch r.scheme {
 	case "file":
 		s.client = newFileClient(r.path)
@@ -137,6 +131,9 @@ func (s *Server) String() string { return s.remote.Redacted() }
 // Remote is where the repository is.
 func (s *Server) Remote() Remote { return s.remote }
 
+// Format is that of the objects here, as Options have it.
+func (s *Server) Format() object.Format { return s.format }
+
 // Close ends connections that are kept for the next call.
 func (s *Server) Close() error { return s.client.Close() }
 
@@ -145,20 +142,18 @@ func (s *Server) Close() error { return s.client.Close() }
 func (s *Server) CanFilter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.has(capability.Filter)
+	return s.caps.has("filter")
 }
-
-func (s *Server) has(c capability.Capability) bool { return s.caps != nil && s.caps.Supports(c) }
 
 // Tip returns what ref, or HEAD, is at, and the zero hash if a complete list of the
 // server's refs lacks it. Every call asks the server.
-func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err error) {
+func (s *Server) Tip(ctx context.Context, ref string) (tip object.ID, err error) {
 	doing := fmt.Sprintf("asking for %q", ref)
 	err = s.call(ctx, doing, always, func(ctx context.Context) error {
 		if ref == "HEAD" {
 			adv, err := s.list(ctx)
-			if err == nil && adv.Head != nil {
-				tip = *adv.Head
+			if err == nil {
+				tip = adv.head
 			}
 			return err
 		}
@@ -167,7 +162,7 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip plumbing.Hash, err er
 		}
 		adv, err := s.list(ctx)
 		if err == nil {
-			tip = adv.References[ref]
+			tip = adv.refs[ref]
 		}
 		return err
 	})
@@ -181,7 +176,7 @@ func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
 		if err != nil {
 			return err
 		}
-		for ref := range adv.References {
+		for ref := range adv.refs {
 			if strings.HasPrefix(ref, "refs/heads/") {
 				branches = append(branches, ref)
 			}
@@ -201,12 +196,12 @@ func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		for ref, at := range adv.References {
+		for ref, at := range adv.refs {
 			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
 				tags[name] = at.String()
 			}
 		}
-		for ref, at := range adv.Peeled {
+		for ref, at := range adv.peeled {
 			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
 				tags[name] = at.String()
 			}
@@ -217,20 +212,22 @@ func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
 }
 
 // list reads the server's list of refs.
-func (s *Server) list(ctx context.Context) (*packp.AdvRefs, error) {
-	session, err := s.client.NewUploadPackSession(s.at, nil)
+func (s *Server) list(ctx context.Context) (*refList, error) {
+	at := s.client.open(uploadPack)
+	defer at.close()
+	return s.listOf(ctx, at)
+}
+
+// listOf reads the list of refs of a session, whose objects must be named as those here.
+func (s *Server) listOf(ctx context.Context, at session) (*refList, error) {
+	adv, err := at.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
-	adv, err := session.AdvertisedReferencesContext(ctx)
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		adv, err = packp.NewAdvRefs(), nil
+	if s.format != 0 && adv.format != s.format && len(adv.refs) > 0 {
+		return nil, &HashError{adv.format.String()}
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.caps = adv.Capabilities
+	s.caps = append(capabilities{}, adv.can...)
 	return adv, nil
 }
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
@@ -64,10 +64,10 @@ func sshSide(t *testing.T) (*wiretest.SSH, side) {
 func TestHead(t *testing.T) {
 	_, side := httpSide(t, wiretest.Options{})
 	s := open(t, side.url, wire.Options{})
-	mustTip(t, s, "HEAD", plumbing.ZeroHash)
+	mustTip(t, s, "HEAD", object.None)
 	side.repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
 	tip := side.repo.Commit("refs/heads/main", map[string]string{"a": "1"})
-	mustTip(t, s, "HEAD", plumbing.ZeroHash)
+	mustTip(t, s, "HEAD", object.None)
 	if got, err := s.Branches(t.Context()); err != nil || !slices.Equal(got, []string{"refs/heads/main"}) {
 		t.Errorf("branches %q, %v", got, err)
 	}
@@ -100,7 +100,7 @@ func everySide(t *testing.T, f func(t *testing.T, s side)) {
 	t.Run("file", func(t *testing.T) { f(t, fileSide(t)) })
 }
 
-func mustTip(t *testing.T, s *wire.Server, ref string, want plumbing.Hash) {
+func mustTip(t *testing.T, s *wire.Server, ref string, want object.ID) {
 	t.Helper()
 	got, err := s.Tip(t.Context(), ref)
 	if err != nil {
@@ -111,7 +111,7 @@ func mustTip(t *testing.T, s *wire.Server, ref string, want plumbing.Hash) {
 	}
 }
 
-func mustPush(t *testing.T, s *wire.Server, old, next plumbing.Hash, pack []byte) {
+func mustPush(t *testing.T, s *wire.Server, old, next object.ID, pack []byte) {
 	t.Helper()
 	if err := s.Push(t.Context(), ledger, old, next, pack); err != nil {
 		t.Fatal(err)
@@ -133,18 +133,18 @@ func unpack(t *testing.T, pack []byte) wiretest.Repo {
 func TestRound(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		s := side.open(t)
-		mustTip(t, s, ledger, plumbing.ZeroHash)
-		first, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a/b/c": "1", "d": "2"})
-		mustPush(t, s, plumbing.ZeroHash, first, pack)
+		mustTip(t, s, ledger, object.None)
+		first, pack := side.repo.Pack(object.None, map[string]string{"a/b/c": "1", "d": "2"})
+		mustPush(t, s, object.None, first, pack)
 		mustTip(t, s, ledger, first)
-		mustTip(t, s, "refs/heads/main", plumbing.ZeroHash)
+		mustTip(t, s, "refs/heads/main", object.None)
 		second, pack := side.repo.Pack(first, map[string]string{"a/b/c": "3", "d": "2"})
 		mustPush(t, s, first, second, pack)
 		if got := side.repo.Ref(ledger); got != second {
 			t.Fatalf("the ref is at %s, want %s", got, second)
 		}
 
-		all, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{second}})
+		all, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{second}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,17 +160,17 @@ func TestFetchPart(t *testing.T) {
 		s := side.open(t)
 		first := side.repo.Commit(ledger, map[string]string{"a/b/c": "1", "d": "2"})
 		tip := side.repo.Commit(ledger, map[string]string{"a/b/c": "3", "d": "2"})
-		tree := plumbing.NewHash(side.repo.Git("rev-parse", tip.String()+":a/b"))
+		tree := object.ParseID(side.repo.Git("rev-parse", tip.String()+":a/b"))
 		rows := []struct {
 			name    string
 			req     wire.FetchRequest
 			objects int
 		}{
-			{"depth", wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1}, 6},
-			{"depth and filter", wire.FetchRequest{Wants: []plumbing.Hash{tip}, Depth: 1, Filter: packp.FilterTreeDepth(2)}, 4}, // the blob d, too
-			{"have", wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{first}}, 5},
-			{"descent", wire.FetchRequest{Wants: []plumbing.Hash{tip}, Haves: []plumbing.Hash{first}, Shallow: []plumbing.Hash{first}, Filter: packp.FilterTreeDepth(0)}, 1},
-			{"tree by hash", wire.FetchRequest{Wants: []plumbing.Hash{tree}, Filter: packp.FilterTreeDepth(0)}, 1},
+			{"depth", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}, 6},
+			{"depth and filter", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: packp.FilterTreeDepth(2)}, 4}, // the blob d, too
+			{"have", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}}, 5},
+			{"descent", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}, Shallow: []object.ID{first}, Filter: packp.FilterTreeDepth(0)}, 1},
+			{"tree by hash", wire.FetchRequest{Wants: []object.ID{tree}, Filter: packp.FilterTreeDepth(0)}, 1},
 		}
 		for _, row := range rows {
 			pack, err := s.Fetch(t.Context(), row.req)
@@ -197,11 +197,11 @@ func TestFetchRefuses(t *testing.T) {
 		t.Error("CanFilter is true")
 	}
 	srv.Reset()
-	want := []plumbing.Hash{tip}
+	want := []object.ID{tip}
 	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Filter: packp.FilterTreeDepth(4)}); !errors.Is(err, wire.ErrNoFilter) {
 		t.Errorf("a filter: %v", err)
 	}
-	for _, req := range []wire.FetchRequest{{}, {Wants: []plumbing.Hash{{}}}, {Wants: want, Haves: want}, {Wants: want, Depth: -1}} {
+	for _, req := range []wire.FetchRequest{{}, {Wants: []object.ID{{}}}, {Wants: want, Haves: want}, {Wants: want, Depth: -1}} {
 		if _, err := s.Fetch(t.Context(), req); err == nil {
 			t.Errorf("%+v was sent", req)
 		}
@@ -212,8 +212,8 @@ func TestFetchRefuses(t *testing.T) {
 	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Limit: 100}); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("a limit: %v", err)
 	}
-	none := plumbing.NewHash("1234567890123456789012345678901234567890")
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{none}}); err == nil {
+	none := object.ParseID("1234567890123456789012345678901234567890")
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{none}}); err == nil {
 		t.Error("an object that is not there was fetched")
 	}
 }
@@ -223,7 +223,7 @@ func TestFetchTo(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 1<<20)})
 		s := side.open(t)
-		req := wire.FetchRequest{Wants: []plumbing.Hash{tip}}
+		req := wire.FetchRequest{Wants: []object.ID{tip}}
 		var out strings.Builder
 		if err := s.FetchTo(t.Context(), req, &out); err != nil {
 			t.Fatal(err)
@@ -244,10 +244,10 @@ func TestFetchLimitEverywhere(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		tip := side.repo.Commit(ledger, map[string]string{"a": random(t, 2<<20)})
 		s := side.open(t)
-		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}, Limit: 1 << 20}); !errors.Is(err, wire.ErrTooLarge) {
+		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}, Limit: 1 << 20}); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("a limit: %v", err)
 		}
-		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{tip}, Limit: 3 << 20})
+		pack, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{tip}, Limit: 3 << 20})
 		if err != nil || len(pack) < 2<<20 {
 			t.Errorf("%d bytes, %v", len(pack), err)
 		}
@@ -259,11 +259,11 @@ func TestRequestsAndConnections(t *testing.T) {
 	for _, o := range []wiretest.Options{{}, {TLS: true}} {
 		srv, side := httpSide(t, o)
 		s := side.open(t)
-		first, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
-		mustPush(t, s, plumbing.ZeroHash, first, pack)
+		first, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
+		mustPush(t, s, object.None, first, pack)
 		mustTip(t, s, ledger, first)
 		for range 2 {
-			if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []plumbing.Hash{first}, Depth: 1}); err != nil {
+			if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{first}, Depth: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -328,20 +328,20 @@ func fault(f wiretest.Fault) func(int, *http.Request) wiretest.Fault {
 func TestNames(t *testing.T) {
 	srv, side := httpSide(t, wiretest.Options{})
 	s := side.open(t)
-	one, pack := side.repo.Pack(plumbing.ZeroHash, map[string]string{"a": "1"})
+	one, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 	for _, ref := range []string{"", "HEAD", "main", "refs/heads/a b", "refs/heads/a\x00report-status", "refs/heads/a\n", "refs/heads/../x", "refs/heads/\x7f", "/refs/heads/x", "refs//x"} {
 		if ref == "HEAD" { // which may be asked for, and not written
 		} else if _, err := s.Tip(t.Context(), ref); err == nil {
 			t.Errorf("asked for %q", ref)
 		}
-		if err := s.Push(t.Context(), ref, plumbing.ZeroHash, one, pack); err == nil {
+		if err := s.Push(t.Context(), ref, object.None, one, pack); err == nil {
 			t.Errorf("pushed %q", ref)
 		}
 	}
-	if err := s.Push(t.Context(), ledger, one, plumbing.ZeroHash, pack); err == nil {
+	if err := s.Push(t.Context(), ledger, one, object.None, pack); err == nil {
 		t.Error("a deletion was sent")
 	}
-	if err := s.Push(t.Context(), ledger, plumbing.ZeroHash, one, nil); err == nil {
+	if err := s.Push(t.Context(), ledger, object.None, one, nil); err == nil {
 		t.Error("a push without a pack was sent")
 	}
 	if n := len(srv.Requests()); n != 0 {
@@ -377,6 +377,6 @@ func TestCancelled(t *testing.T) {
 		if _, err := s.Tip(ctx, ledger); !errors.Is(err, context.Canceled) || !errors.As(err, &network) || network.Timeout() {
 			t.Errorf("%v", err)
 		}
-		mustTip(t, s, ledger, plumbing.ZeroHash) // and it is usable after
+		mustTip(t, s, ledger, object.None) // and it is usable after
 	})
 }

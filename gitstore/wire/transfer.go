@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
-	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // DefaultLimit is how many bytes a pack may have where a request says nothing.
@@ -23,15 +21,15 @@ const DefaultLimit = 512 << 20
 // A FetchRequest is what a pack shall hold: everything that Wants reach and
 // Haves do not.
 type FetchRequest struct {
-	Wants   []plumbing.Hash
-	Haves   []plumbing.Hash
-	Shallow []plumbing.Hash // commits that we have without their parents
-	Depth   int             // commits from each want; 0 is all
+	Wants   []object.ID
+	Haves   []object.ID
+	Shallow []object.ID // commits that we have without their parents
+	Depth   int         // commits from each want; 0 is all
 
-	// Filter leaves out trees or blobs, as packp.FilterTreeDepth(4) does. With
+	// Filter leaves out trees or blobs, such as "tree:4" (rev-list(1), --filter). With
 	// a server that cannot, nothing is sent and the error is ErrNoFilter. Of
 	// a tree that is wanted by its hash, depth 0 is the tree alone.
-	Filter packp.Filter
+	Filter string
 
 	Limit int64 // bytes of the pack; 0 is DefaultLimit
 }
@@ -77,48 +75,43 @@ func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer, again
 		if err := req.check(); err != nil {
 			return err
 		}
-		session, err := s.client.NewUploadPackSession(s.at, nil)
-		if err != nil {
-			return err
-		}
-		defer session.Close()
+		at := s.client.open(uploadPack)
+		defer at.close()
 		if s.caps == nil {
-			adv, err := session.AdvertisedReferencesContext(ctx)
-			if err != nil {
+			if _, err := s.listOf(ctx, at); err != nil {
 				return err
 			}
-			s.caps = adv.Capabilities
 		}
-		ask, err := s.request(req)
+		want, err := s.want(req)
 		if err != nil {
 			return err
 		}
-		resp, err := session.UploadPack(ctx, ask)
-		if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
-			return errCut
-		}
+		answer, err := at.fetch(ctx, req.encode(want))
 		if err != nil {
 			return err
 		}
-		defer resp.Close()
+		from, err := packOf(answer, req.Depth)
+		if err != nil {
+			return err
+		}
 		s.notes.packBegins()
-		var from io.Reader = resp
-		if ask.Capabilities.Supports(capability.Sideband64k) {
-			from = sideband.NewDemuxer(sideband.Sideband64k, resp)
+		pack := io.Reader(from)
+		if want.has("side-band-64k") {
+			pack = &bands{from: pktline.NewScanner(from), said: io.Discard}
 		}
-		return copyPack(w, from, req.Limit)
+		return copyPack(w, pack, object.FormatOf(req.Wants[0]), req.Limit)
 	})
 }
 
 func (r FetchRequest) check() error {
-	has := func(h plumbing.Hash) bool { return slices.Contains(r.Haves, h) }
-	isZero := func(h plumbing.Hash) bool { return h.IsZero() }
+	has := func(h object.ID) bool { return slices.Contains(r.Haves, h) }
+	isZero := func(h object.ID) bool { return h.IsZero() }
 	switch {
 	case len(r.Wants) == 0:
 		return errors.New("nothing is wanted")
 	case slices.ContainsFunc(r.Wants, isZero) || slices.ContainsFunc(r.Haves, isZero) || slices.ContainsFunc(r.Shallow, isZero):
 		return errors.New("the hash of zeros cannot be fetched")
-	case len(r.Shallow) == 0 && !slices.ContainsFunc(r.Wants, func(h plumbing.Hash) bool { return !has(h) }):
+	case len(r.Shallow) == 0 && !slices.ContainsFunc(r.Wants, func(h object.ID) bool { return !has(h) }):
 		return errors.New("everything that was asked for is already here")
 	case r.Depth < 0 || r.Limit < 0:
 		return errors.New("a depth or a limit is negative")
@@ -126,51 +119,45 @@ func (r FetchRequest) check() error {
 	return nil
 }
 
-// request asks with what the server can do.
-func (s *Server) request(r FetchRequest) (*packp.UploadPackRequest, error) {
-	ask := packp.NewUploadPackRequest()
-	ask.Wants, ask.Haves, ask.Shallows = slices.Clone(r.Wants), slices.Clone(r.Haves), slices.Clone(r.Shallow)
-	ask.Depth, ask.Filter = packp.DepthCommits(r.Depth), r.Filter
-	want := []capability.Capability{capability.Sideband64k, capability.OFSDelta, capability.NoProgress}
+// want is what a request uses of what the server can do.
+func (s *Server) want(r FetchRequest) (capabilities, error) {
+	ask := capabilities{"side-band-64k", "ofs-delta", "no-progress"}
 	if r.Filter != "" {
-		if !s.has(capability.Filter) {
+		if !s.caps.has("filter") {
 			return nil, ErrNoFilter
 		}
-		want = append(want, capability.Filter)
+		ask = append(ask, "filter")
 	}
 	if r.Depth > 0 || len(r.Shallow) > 0 {
-		if !s.has(capability.Shallow) {
+		if !s.caps.has("shallow") {
 			return nil, errors.New("the server has no shallow fetch")
 		}
-		want = append(want, capability.Shallow)
+		ask = append(ask, "shallow")
 	}
-	for _, c := range want {
-		if s.has(c) {
-			if err := ask.Capabilities.Set(c); err != nil {
-				return nil, fmt.Errorf("asking for %s: %w", c, err)
-			}
-		}
-	}
-	return ask, s.nameUs(ask.Capabilities, s.caps)
+	ask = slices.DeleteFunc(ask, func(name string) bool { return !s.caps.has(name) })
+	return append(ask, s.us(object.FormatOf(r.Wants[0]), s.caps)...), nil
 }
 
-// nameUs names the program to a server that asks for it.
-func (s *Server) nameUs(to, has *capability.List) error {
-	if has != nil && !has.Supports(capability.Agent) {
-		return nil
+// us names the program, and a format of objects that is not the usual one, to a server that asks for it: with nil, to any.
+func (s *Server) us(format object.Format, can capabilities) (us capabilities) {
+	if can == nil || can.has("agent") {
+		us = append(us, "agent="+s.agent)
 	}
-	return to.Set(capability.Agent, s.agent)
+	if format == object.SHA256 {
+		us = append(us, objectFormat+format.String())
+	}
+	return us
 }
 
 var errDamaged = errors.New("the pack is cut or damaged")
 
 // copyPack copies a pack whose first and last bytes are right: it begins as
-// packs do and ends with the SHA-1 of what comes before.
-func copyPack(w io.Writer, r io.Reader, limit int64) error {
-	sum := sha1.New()
+// packs do and ends with the hash of what comes before.
+func copyPack(w io.Writer, r io.Reader, f object.Format, limit int64) error {
+	sum := f.New()
 	buf := make([]byte, 64<<10)
 	var total int64
-	var kept []byte // the last 20 bytes, or fewer, which may be the trailer
+	var kept []byte // the last bytes, which may be the trailer
 	for {
 		n, err := io.ReadFull(r, buf)
 		if total == 0 && !bytes.HasPrefix(buf[:n], []byte("PACK\x00\x00\x00\x02")) && (err == nil || isEnd(err)) {
@@ -183,7 +170,7 @@ func copyPack(w io.Writer, r io.Reader, limit int64) error {
 			return err
 		}
 		kept = append(kept, buf[:n]...)
-		if cut := len(kept) - sha1.Size; cut > 0 {
+		if cut := len(kept) - f.Size(); cut > 0 {
 			sum.Write(kept[:cut])
 			kept = append(kept[:0], kept[cut:]...)
 		}
@@ -191,7 +178,7 @@ func copyPack(w io.Writer, r io.Reader, limit int64) error {
 		case err == nil:
 		case !isEnd(err):
 			return err
-		case total < 12+sha1.Size || !bytes.Equal(kept, sum.Sum(nil)):
+		case total < int64(12+f.Size()) || !bytes.Equal(kept, sum.Sum(nil)):
 			return errDamaged
 		default:
 			return nil
@@ -207,7 +194,7 @@ func isEnd(err error) bool {
 // server; old is zero to create it. It returns nil only if the server's report
 // says that ref, and nothing else, is updated. After an error ref may be
 // either: read it again. The server does not check that next descends from old.
-func (s *Server) Push(ctx context.Context, ref string, old, next plumbing.Hash, pack []byte) error {
+func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack []byte) error {
 	return s.call(ctx, fmt.Sprintf("pushing %q", ref), nil, func(ctx context.Context) error {
 		switch {
 		case next.IsZero():
@@ -218,55 +205,41 @@ func (s *Server) Push(ctx context.Context, ref string, old, next plumbing.Hash, 
 		if err := checkRef(ref); err != nil {
 			return err
 		}
-		session, err := s.client.NewReceivePackSession(s.at, nil)
-		if err != nil {
-			return err
-		}
-		defer session.Close()
-		var has *capability.List // nil over http: every server knows these three
+		at := s.client.open(receivePack)
+		defer at.close()
+		var can capabilities // nil over http: every server knows these
 		if s.remote.scheme == "file" || s.remote.scheme == "ssh" {
-			adv, err := session.AdvertisedReferencesContext(ctx)
+			adv, err := s.listOf(ctx, at)
 			if err != nil {
 				return err
 			}
-			has = adv.Capabilities
+			if can = s.caps; !adv.can.has("report-status") {
+				return errors.New("the server does not report what it did")
+			}
 		}
-		req, err := s.update(has)
+		ask, sideband := capabilities{"report-status"}, can == nil || can.has("side-band-64k")
+		if sideband {
+			ask = append(ask, "side-band-64k")
+		}
+		format := object.FormatOf(next)
+		ask = append(ask, s.us(format, can)...)
+		var m message
+		m.line("%s %s %s\x00%s", format.Hex(old), next, ref, strings.Join(ask, " "))
+		m.flush()
+		done, err := at.push(ctx, io.MultiReader(&m, bytes.NewReader(pack)), sideband)
 		if err != nil {
 			return err
 		}
-		req.Commands = []*packp.Command{{Name: plumbing.ReferenceName(ref), Old: old, New: next}}
-		req.Packfile = io.NopCloser(bytes.NewReader(pack))
-		report, err := session.ReceivePack(ctx, req)
-		if report == nil {
-			return cmp.Or(err, errors.New("the server reports nothing"))
-		}
 		// The report must say ok to exactly our ref.
-		if report.UnpackStatus != "ok" {
-			return &RejectedError{"unpacking: " + report.UnpackStatus}
+		if done.unpacked != "ok" {
+			return &RejectedError{"unpacking: " + done.unpacked}
 		}
-		if len(report.CommandStatuses) != 1 || report.CommandStatuses[0].ReferenceName.String() != ref {
+		if len(done.refs) != 1 || done.refs[0].ref != ref {
 			return errors.New("the server's report is not only about our ref")
 		}
-		if status := report.CommandStatuses[0].Status; status != "ok" {
+		if status := done.refs[0].status; status != "ok" {
 			return &RejectedError{status}
 		}
-		return err
+		return nil
 	})
-}
-
-func (s *Server) update(has *capability.List) (*packp.ReferenceUpdateRequest, error) {
-	req := packp.NewReferenceUpdateRequest()
-	if has != nil && !has.Supports(capability.ReportStatus) {
-		return nil, errors.New("the server does not report what it did")
-	}
-	if err := req.Capabilities.Set(capability.ReportStatus); err != nil {
-		return nil, err
-	}
-	if has == nil || has.Supports(capability.Sideband64k) {
-		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
-			return nil, err
-		}
-	}
-	return req, s.nameUs(req.Capabilities, has)
 }

@@ -83,7 +83,7 @@ func (t *table) groups() [][]string {
 		e := t.Judged.Explained[id]
 		key := id
 		switch {
-		case canon.IsHex(e.PartOf, 40):
+		case canon.IsGitID(e.PartOf):
 			key = e.PartOf
 		case e.PartOf != "":
 			key = e.PartOf + " " + e.Transaction

@@ -281,7 +281,7 @@ func (j *judge) begins(ctx context.Context, e *entry, to string) (func(from stri
 			if f == nil {
 				return !is || e.Old != 0
 			}
-			return f.BlobID() != e.OldID || uint32(f.Mode) != regularMode(e.Old)
+			return patch.BlobID(f.Data, len(e.OldID)) != e.OldID || uint32(f.Mode) != regularMode(e.Old)
 		}), nil
 	}, nil
 }

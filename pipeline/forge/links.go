@@ -74,7 +74,7 @@ func (l Links) Page(pull int, comment Posted, commit string) string {
 			page += "#" + f.anchors[comment.Kind] + strconv.FormatUint(id, 10)
 		}
 		return page
-	case canon.IsHex(commit, 40):
+	case canon.IsGitID(commit):
 		return l.below("commit", commit)
 	}
 	return ""

@@ -110,7 +110,7 @@ func (h *header) fits(does action) error {
 }
 
 func isEmptyBlob(id string) bool {
-	return strings.HasPrefix(blobID(nil, 2*sha1.Size), id) || strings.HasPrefix(blobID(nil, 2*sha256.Size), id)
+	return strings.HasPrefix(patch.BlobID(nil, 2*sha1.Size), id) || strings.HasPrefix(patch.BlobID(nil, 2*sha256.Size), id)
 }
 
 // sameID compares ids of which one may be abbreviated further.
@@ -191,13 +191,13 @@ func movesLines(hunks []hunk) bool {
 // content before and after. An abbreviated one names no content for certain, and
 // is not looked at.
 func (s section) checkBlobs(before, after []byte) error {
-	if isWhole(s.oldID) && s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
+	if isWhole(s.oldID) && s.does != makes && patch.BlobID(before, len(s.oldID)) != s.oldID {
 		if s.moved {
 			return nil
 		}
 		return errors.New("its index line names another content")
 	}
-	if isWhole(s.newID) && s.does != deletes && blobID(after, len(s.newID)) != s.newID {
+	if isWhole(s.newID) && s.does != deletes && patch.BlobID(after, len(s.newID)) != s.newID {
 		return errors.New("it does not give the content that its index line names")
 	}
 	return nil

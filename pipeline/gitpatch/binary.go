@@ -3,8 +3,6 @@ package gitpatch
 import (
 	"bytes"
 	"compress/zlib"
-	"crypto/sha1"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +82,7 @@ func (s *section) readBinary(text []byte) error {
 
 // applyBinary returns the content that the binary section makes of before.
 func (s section) applyBinary(before []byte) ([]byte, error) {
-	if s.does != makes && blobID(before, len(s.oldID)) != s.oldID {
+	if s.does != makes && patch.BlobID(before, len(s.oldID)) != s.oldID {
 		return nil, errors.New("the binary patch was made for another content")
 	}
 	data, err := inflate(s.binary) // go-gitdiff does it again, and does not see what follows the stream
@@ -98,7 +96,7 @@ func (s section) applyBinary(before []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.does != deletes && blobID(data, len(s.newID)) != s.newID {
+	if s.does != deletes && patch.BlobID(data, len(s.newID)) != s.newID {
 		return nil, errors.New("the binary patch does not give the content that its index line names")
 	}
 	return data, nil
@@ -276,18 +274,6 @@ func varint(b []byte) (n int64, rest []byte, err error) {
 		}
 	}
 	return 0, nil, errDelta
-}
-
-// blobID is Git's object id of a file's content with as many hex digits as a
-// SHA-1 or SHA-256 repository has.
-func blobID(data []byte, digits int) string {
-	h := sha1.New()
-	if digits == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // Growth returns how many bytes the files of a patchset have more than before, without

@@ -302,7 +302,7 @@ func (e *QueueError) Error() string {
 func (s *settlement) guardQueue(ctx context.Context, open []ledger.Transaction) error {
 	group := s.Event.MergeGroup
 	g := report.Guard{HeadCommit: group.HeadSHA, Dedicated: s.Dedicated}
-	if !canon.IsHex(group.HeadSHA, 40) || !canon.IsHex(group.BaseSHA, 40) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
+	if !canon.IsGitID(group.HeadSHA) || !canon.IsGitID(group.BaseSHA) || !strings.HasPrefix(group.HeadRef, "refs/heads/gh-readonly-queue/") {
 		return fmt.Errorf("the event names no merge group: %+q", ledger.OneLine(group.HeadRef, 100))
 	}
 	err := s.judgeQueue(ctx, open, &g)

@@ -250,7 +250,7 @@ func (s Settler) isOfDefaultBranch(ctx context.Context, run forge.Run) error {
 		return err
 	}
 	on := false
-	if canon.IsHex(run.HeadCommit, 40) && run.HeadBranch == to.Branch {
+	if canon.IsGitID(run.HeadCommit) && run.HeadBranch == to.Branch {
 		on, err = s.Runner.Repo.Descends(ctx, tip, run.HeadCommit)
 	}
 	if err == nil && !on {

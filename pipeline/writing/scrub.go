@@ -130,8 +130,8 @@ var forms = map[string]func(string) bool{
 	"patch_redacted_sha256": canon.IsSum, "patch_sealed_sha256": canon.IsSum, "before_hash": canon.IsSum, "after_hash": canon.IsSum,
 	"source_proposal_hash": canon.IsSum, "proposal_hash": canon.IsSum, "base_sha256": canon.IsSum, "after_sha256": canon.IsSum,
 
-	"base_commit": isGitID, "policy_commit": isGitID, "commit": isGitID, "commit_before": isGitID, "commit_after": isGitID,
-	"tree": isGitID, "ledger_commit": isGitID, "applied_commit": isGitID, "head_commit": isGitID, "merge_commit": isGitID,
+	"base_commit": canon.IsGitID, "policy_commit": canon.IsGitID, "commit": canon.IsGitID, "commit_before": canon.IsGitID, "commit_after": canon.IsGitID,
+	"tree": canon.IsGitID, "ledger_commit": canon.IsGitID, "applied_commit": canon.IsGitID, "head_commit": canon.IsGitID, "merge_commit": canon.IsGitID,
 
 	"patch_id": canon.IsHex64, "patchId": canon.IsHex64, "patch_ids": canon.IsHex64, "artifact_id": canon.IsHex64,
 	"fingerprint": isFingerprint, "patch_fingerprint": isFingerprint,
@@ -150,10 +150,6 @@ func IsTyped(key, value string) bool {
 }
 
 func isID(s string) bool { return ledger.CheckID(s) == nil }
-
-func isGitID(s string) bool {
-	return canon.IsHex(s, 40)
-}
 
 func isFingerprint(s string) bool {
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "secret:"), "protected:")

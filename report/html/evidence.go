@@ -126,7 +126,7 @@ func (s *sheet) verify() {
 	}
 	ref, dir := cmp.Or(s.o.LedgerRef, "refs/agent/ledger"), ledger.Dir(t.ID)
 	at := s.o.LedgerCommit
-	if !canon.IsHex(at, 40) {
+	if !canon.IsGitID(at) {
 		at = ref
 	}
 	s.Markup("<section>\n<h2 id=\"verify\">Check it yourself</h2>\n<p>In a clone of the repository. The first line brings the ledger; the last one checks every rule of it.</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"Commands to verify\"><code>")
@@ -139,7 +139,7 @@ func (s *sheet) verify() {
 	if canon.IsHex64(t.PatchID) && t.proposal.PatchRedactedSHA256 == "" {
 		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
 	}
-	if n := len(t.Commits); n > 0 && canon.IsHex(t.Commits[n-1], 40) && t.Kind != ledger.KindPullRequest {
+	if n := len(t.Commits); n > 0 && canon.IsGitID(t.Commits[n-1]) && t.Kind != ledger.KindPullRequest {
 		for _, c := range t.changes {
 			if sum := t.proposal.AfterSHA256[c.Path]; sum != nil && showsWhole(c.Path) {
 				s.say("git show "+quoted(t.Commits[n-1]+":"+c.Path)+" | sha256sum", strings.TrimPrefix(*sum, "sha256:"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
@@ -189,7 +190,7 @@ func (s *sheet) has(address string) bool { return s.o.Has == nil || s.o.Has(addr
 // commit is a commit, and leads to the forge or the site's page where there is one.
 func (s *sheet) commit(id string) *Body {
 	address := ""
-	switch hex := len(id) == 40 && only(id, ""); {
+	switch hex := canon.IsGitID(id); {
 	case hex && s.o.Links.Web != "":
 		address = s.o.Links.Web + "/commit/" + id
 	case hex && !s.o.Alone && s.o.Root != "" && slices.Contains(s.t.Commits, id) && s.has("commit/"+id+"/index.html"):

@@ -161,7 +161,7 @@ func shared(t *html.Summary) (out []string) {
 		out = append(out, "patch/"+t.PatchID)
 	}
 	for _, c := range t.Commits {
-		if g := "commit/" + c; canon.IsHex(c, 40) && !slices.Contains(out, g) {
+		if g := "commit/" + c; canon.IsGitID(c) && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
 	}

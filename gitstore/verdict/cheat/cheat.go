@@ -10,9 +10,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // A Way is one way to cheat.
@@ -41,7 +40,7 @@ func (e *CannotError) Error() string { return e.Message }
 
 // An Altered ledger is what a cheat leaves.
 type Altered struct {
-	Tip     plumbing.Hash
+	Tip     object.ID
 	Changed string // in words
 	lineage.Objects
 }
@@ -49,12 +48,12 @@ type Altered struct {
 // Alter returns the ledger that ends with a tip as a way to cheat leaves it, the latest
 // transaction that has what it takes being the one that is changed. Where none has,
 // the error is a *CannotError. The ledger is one that an audit found sound.
-func Alter(objects lineage.Objects, tip plumbing.Hash, how string) (Altered, error) {
+func Alter(objects lineage.Objects, tip object.ID, how string) (Altered, error) {
 	i := slices.IndexFunc(ways, func(w Way) bool { return w.How == how })
 	if i < 0 {
 		return Altered{}, &CannotError{fmt.Sprintf("there is no way to cheat named %+q", how)}
 	}
-	c := &cheat{base: objects, tip: tip, made: map[plumbing.Hash]made{}}
+	c := &cheat{base: objects, tip: tip, made: map[object.ID]made{}}
 	if err := ways[i].do(c); err != nil {
 		return Altered{}, err
 	}

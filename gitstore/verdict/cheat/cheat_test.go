@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -114,7 +113,7 @@ func TestCannot(t *testing.T) {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
-	if _, err := cheat.Alter(b, plumbing.NewHash("12"), "patch"); err == nil {
+	if _, err := cheat.Alter(b, object.ParseID("12"), "patch"); err == nil {
 		t.Error("a tip that is not there was altered")
 	}
 }

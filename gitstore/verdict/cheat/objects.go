@@ -10,14 +10,15 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 )
 
 // A cheat is a ledger while it is altered: what was made stands before what was there.
 type cheat struct {
 	base    lineage.Objects
-	tip     plumbing.Hash
-	made    map[plumbing.Hash]made
+	tip     object.ID
+	made    map[object.ID]made
 	changed string
 }
 
@@ -27,20 +28,20 @@ type made struct {
 }
 
 // Object returns an object as the cheat leaves it.
-func (c *cheat) Object(id plumbing.Hash) (plumbing.ObjectType, []byte, error) {
+func (c *cheat) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	if o, ok := c.made[id]; ok {
 		return o.kind, o.data, nil
 	}
 	return c.base.Object(id)
 }
 
-func (c *cheat) put(kind plumbing.ObjectType, data []byte) plumbing.Hash {
-	id := plumbing.ComputeHash(kind, data)
+func (c *cheat) put(kind plumbing.ObjectType, data []byte) (object.ID, error) {
+	id, err := packfile.Object{Type: kind, Data: data}.ID(object.FormatOf(c.tip))
 	c.made[id] = made{kind, data}
-	return id
+	return id, err
 }
 
-func (c *cheat) get(kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) {
+func (c *cheat) get(kind plumbing.ObjectType, id object.ID) ([]byte, error) {
 	got, data, err := c.Object(id)
 	if err == nil && got != kind {
 		err = fmt.Errorf("object %s is a %s, not a %s", id, got, kind)
@@ -50,7 +51,7 @@ func (c *cheat) get(kind plumbing.ObjectType, id plumbing.Hash) ([]byte, error) 
 
 // A commit is one as it was read.
 type commit struct {
-	id plumbing.Hash
+	id object.ID
 	object.Commit
 	raw []byte
 }
@@ -61,7 +62,7 @@ func (c commit) message() string {
 	return message
 }
 
-func (c *cheat) commit(id plumbing.Hash) (commit, error) {
+func (c *cheat) commit(id object.ID) (commit, error) {
 	raw, err := c.get(plumbing.CommitObject, id)
 	if err != nil {
 		return commit{}, err
@@ -86,7 +87,7 @@ func (c *cheat) latest(fits func(commit) (bool, error)) (found commit, after []c
 			return now, after, nil
 		}
 		after = append(after, now)
-		if at = plumbing.ZeroHash; len(now.Parents) > 0 {
+		if at = object.None; len(now.Parents) > 0 {
 			at = now.Parents[0]
 		}
 	}
@@ -106,7 +107,7 @@ type change func(data []byte) []byte
 // tip to the last. A signature is left out: the cheat
 // has no key.
 func (c *cheat) rewrite(commits []commit, edits ...edit) error {
-	done := map[string]plumbing.Hash{}
+	done := map[string]object.ID{}
 	parents := commits[0].Parents
 	for _, old := range commits {
 		tree := old.Tree
@@ -128,8 +129,11 @@ func (c *cheat) rewrite(commits []commit, edits ...edit) error {
 		for _, p := range parents {
 			next += "\nparent " + p.String()
 		}
-		c.tip = c.put(plumbing.CommitObject, []byte(next+"\nauthor "+people+"\n\n"+message))
-		parents = []plumbing.Hash{c.tip}
+		var err error
+		if c.tip, err = c.put(plumbing.CommitObject, []byte(next+"\nauthor "+people+"\n\n"+message)); err != nil {
+			return err
+		}
+		parents = []object.ID{c.tip}
 	}
 	if len(commits) == 1 {
 		c.changed += " The last commit is made again."
@@ -141,7 +145,7 @@ func (c *cheat) rewrite(commits []commit, edits ...edit) error {
 
 // inTree returns a tree in which one file is changed, if it is there. done has what
 // became of trees and files before.
-func (c *cheat) inTree(id plumbing.Hash, path string, to change, done map[string]plumbing.Hash) (plumbing.Hash, error) {
+func (c *cheat) inTree(id object.ID, path string, to change, done map[string]object.ID) (object.ID, error) {
 	key := id.String() + path
 	if next, ok := done[key]; ok {
 		return next, nil
@@ -152,7 +156,7 @@ func (c *cheat) inTree(id plumbing.Hash, path string, to change, done map[string
 	}
 	name, below, nested := strings.Cut(path, "/")
 	var out []byte
-	for e, rest, ok := object.CutEntry(raw); ok; e, rest, ok = object.CutEntry(rest) {
+	for e, rest, ok := object.FormatOf(id).CutEntry(raw); ok; e, rest, ok = object.FormatOf(id).CutEntry(rest) {
 		if string(e.Name) != name || e.IsDir() != nested {
 			out = e.Append(out)
 			continue
@@ -167,13 +171,15 @@ func (c *cheat) inTree(id plumbing.Hash, path string, to change, done map[string
 			if err != nil {
 				return id, err
 			}
-			next = c.put(plumbing.BlobObject, to(data))
+			if next, err = c.put(plumbing.BlobObject, to(data)); err != nil {
+				return id, err
+			}
 		}
-		out = object.Entry{Mode: e.Mode, Name: e.Name, Raw: next[:]}.Append(out)
+		out = object.Entry{Mode: e.Mode, Name: e.Name, Raw: next.Append(nil)}.Append(out)
 	}
-	next := c.put(plumbing.TreeObject, out)
+	next, err := c.put(plumbing.TreeObject, out)
 	done[key] = next
-	return next, nil
+	return next, err
 }
 
 // added are the paths that a commit changes, in order.

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
@@ -59,13 +58,13 @@ func (r Repo) Git(args ...string) string {
 }
 
 // Ref returns what a ref is at, zero if it does not exist.
-func (r Repo) Ref(name string) plumbing.Hash {
+func (r Repo) Ref(name string) object.ID {
 	r.t.Helper()
-	return plumbing.NewHash(r.Git("for-each-ref", "--format=%(objectname)", name))
+	return object.ParseID(r.Git("for-each-ref", "--format=%(objectname)", name))
 }
 
 // Commit puts a commit with exactly these files on a ref.
-func (r Repo) Commit(ref string, files map[string]string) plumbing.Hash {
+func (r Repo) Commit(ref string, files map[string]string) object.ID {
 	r.t.Helper()
 	commit := r.commit(nil, r.Ref(ref), files)
 	r.Git("update-ref", ref, commit.String())
@@ -74,7 +73,7 @@ func (r Repo) Commit(ref string, files map[string]string) plumbing.Hash {
 
 // Pack makes a commit that the repository does not get, on parent, which may be
 // zero, and returns it with a pack of its new objects.
-func (r Repo) Pack(parent plumbing.Hash, files map[string]string) (plumbing.Hash, []byte) {
+func (r Repo) Pack(parent object.ID, files map[string]string) (object.ID, []byte) {
 	r.t.Helper()
 	env := []string{"GIT_OBJECT_DIRECTORY=" + r.t.TempDir(), "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(r.Dir, "objects")}
 	commit := r.commit(env, parent, files)
@@ -86,7 +85,7 @@ func (r Repo) Pack(parent plumbing.Hash, files map[string]string) (plumbing.Hash
 	return commit, []byte(pack)
 }
 
-func (r Repo) commit(env []string, parent plumbing.Hash, files map[string]string) plumbing.Hash {
+func (r Repo) commit(env []string, parent object.ID, files map[string]string) object.ID {
 	r.t.Helper()
 	env = append(env, "GIT_INDEX_FILE="+filepath.Join(r.t.TempDir(), "index"))
 	var index strings.Builder
@@ -100,7 +99,7 @@ func (r Repo) commit(env []string, parent plumbing.Hash, files map[string]string
 	if !parent.IsZero() {
 		args = append(args, "-p", parent.String())
 	}
-	return plumbing.NewHash(strings.TrimSpace(r.run(env, r.Dir, "", args...)))
+	return object.ParseID(strings.TrimSpace(r.run(env, r.Dir, "", args...)))
 }
 
 // Hook installs a hook, a script of the shell.

@@ -31,7 +31,7 @@ func (m Merge) Check() error {
 	switch {
 	case m.MergeCommit == "":
 		return errors.New("it is merged, and the forge does not tell yet as which commit")
-	case !canon.IsHex(m.MergeCommit, 40) || !canon.IsHex(m.HeadCommit, 40) || m.Base == "":
+	case !canon.IsGitID(m.MergeCommit) || !canon.IsGitID(m.HeadCommit) || m.Base == "":
 		return errors.New("the commits or the branch of its merge are missing")
 	case err != nil || at.Location() != time.UTC:
 		return errors.New("the time of its merge cannot be read")

@@ -74,6 +74,9 @@ func IsSum(s string) bool {
 // IsHex64 reports whether s is 64 lower-case hex digits.
 func IsHex64(s string) bool { return IsHex(s, 64) }
 
+// IsGitID reports whether s can be the whole ID of an object of Git: 40 digits, or 64.
+func IsGitID(s string) bool { return IsHex(s, 40) || IsHex(s, 64) }
+
 // IsHex reports whether s is so many lower-case hex digits.
 func IsHex(s string, digits int) bool {
 	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""

@@ -24,6 +24,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha1"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,10 +62,17 @@ func (f *File) Equal(g *File) bool {
 
 // BlobID is the file's Git object id: the SHA-1 of "blob <size>\0<bytes>" as
 // 40 hex digits. It identifies, it does not protect; Sum does.
-func (f *File) BlobID() string {
+func (f *File) BlobID() string { return BlobID(f.Data, 2*sha1.Size) }
+
+// BlobID is Git's object id of a file's content, with as many hex digits as a
+// repository of SHA-1 (40) or SHA-256 objects (64) has.
+func BlobID(data []byte, digits int) string {
 	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", len(f.Data))
-	h.Write(f.Data)
+	if digits == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 

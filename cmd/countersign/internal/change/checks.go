@@ -39,8 +39,8 @@ In a workflow it belongs in a job with "permissions: {}" and no secrets.`,
 			if f.tree != "" && (len(args) > 0 || f.patch != "") {
 				return console.Outcome{}, &cli.UsageError{Message: "--tree was given beside a transaction or a patch", Hint: "--tree COMMIT stands alone"}
 			}
-			if f.tree != "" && !canon.IsHex(f.tree, 40) {
-				return console.Outcome{}, &cli.UsageError{Message: fmt.Sprintf("%+q is not a commit's id", f.tree), Hint: "give all 40 digits, as git rev-parse prints them"}
+			if f.tree != "" && !canon.IsGitID(f.tree) {
+				return console.Outcome{}, &cli.UsageError{Message: fmt.Sprintf("%+q is not a commit's id", f.tree), Hint: "give all its digits, as git rev-parse prints them"}
 			}
 			o, err := to.Options(true)
 			if err != nil {

@@ -158,9 +158,7 @@ func witnessed(b *bundle.Bundle, ref bundle.Ref, file []byte, quorum int) (bool,
 	}
 	var leaves []witness.Hash
 	for _, c := range commits {
-		id := ref.ID
-		copy(id[:], c.ID[:])
-		_, raw, err := b.Object(id)
+		_, raw, err := b.Object(c.ID)
 		if err != nil {
 			return false, nil
 		}

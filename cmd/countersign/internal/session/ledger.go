@@ -132,7 +132,7 @@ func (s *Session) serverWith(address string, o wire.Options) (*wire.Server, erro
 	if err != nil {
 		return nil, err
 	}
-	o.Dir, o.UserAgent = cmp.Or(root, s.Repo.Dir()), "countersign/"+console.Version()
+	o.Format, o.Dir, o.UserAgent = s.Repo.Format(), cmp.Or(root, s.Repo.Dir()), "countersign/"+console.Version()
 	server, err := wire.Open(address, o)
 	if err != nil {
 		return nil, &cli.UsageError{Message: err.Error(), Hint: "an address is https://HOST/PATH, ssh://HOST/PATH, USER@HOST:PATH or a path"}
@@ -229,7 +229,7 @@ func readTip(c *console.Console) (string, error) {
 		return "", console.FileError(c.Flags.TipFile, err)
 	}
 	tip := strings.TrimSpace(string(raw))
-	if !canon.IsHex(tip, 40) {
+	if !canon.IsGitID(tip) {
 		return "", &cli.UsageError{Message: c.Flags.TipFile + " does not hold a commit id", Hint: "delete the file only if you know why it is damaged"}
 	}
 	return tip, nil

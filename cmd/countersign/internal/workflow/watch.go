@@ -35,7 +35,7 @@ func actionWatch(ctx context.Context, c *console.Console, step action.Step) erro
 	found, _, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
 	var branch proofs.Judged
 	switch {
-	case since != "" && !canon.IsHex(since, 40) && !canon.IsHex(since, 64): // an age would close the issue as time goes by
+	case since != "" && !canon.IsGitID(since): // an age would close the issue as time goes by
 		err = errors.Join(err, &cli.UsageError{Message: "the input since of the stage watch takes a whole commit id", Hint: ""})
 	case err == nil && found:
 		held := proofs.AuditFlags{Branch: of.Branch, Since: since}

@@ -2,17 +2,6 @@
 // of them changed. Package gitstore reads them from Git.
 package history
 
-import "encoding/hex"
-
-// An ID names an object of the ledger.
-type ID [20]byte
-
-// String is 40 hex digits.
-func (id ID) String() string { return hex.EncodeToString(id[:]) }
-
-// IsZero reports whether this names nothing.
-func (id ID) IsZero() bool { return id == ID{} }
-
 // The modes of an entry that a ledger has.
 const (
 	ModeFile = 0o100644
