@@ -119,7 +119,7 @@ func TestT31T33DiffRefuses(t *testing.T) {
 			if strings.HasPrefix(e, "40000 ") {
 				id = object.ParseID(tree)
 			}
-			b.WriteString(e + "\x00" + string(id[:]))
+			b.WriteString(e + "\x00" + string(id.Append(nil)))
 		}
 		id := w.stdin(b.String(), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
 		return w.stdin("", "commit-tree", "-m", "crafted", "-p", "HEAD", id)

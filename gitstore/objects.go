@@ -114,7 +114,11 @@ func parseTree(raw []byte, f object.Format) ([]treeEntry, error) {
 		if !ok1 || !ok2 || err != nil || len(after) < f.Size() {
 			return nil, errors.New("the tree is malformed")
 		}
-		entries = append(entries, treeEntry{name, filemode.FileMode(bits), history.NewID([]byte(after[:f.Size()]))})
+		id := history.NewID([]byte(after[:f.Size()]))
+		if id.IsZero() {
+			return nil, fmt.Errorf("the tree's entry %+q names no object", name)
+		}
+		entries = append(entries, treeEntry{name, filemode.FileMode(bits), id})
 		rest = after[f.Size():]
 	}
 	return entries, nil

@@ -203,7 +203,7 @@ func thin(t *testing.T, deltas map[string][]byte) []byte {
 			pack, b = append(pack, b|0x80), byte(size&0x7f)
 		}
 		id := object.ParseID(on)
-		pack = append(append(append(pack, b), id[:]...), zipped(t, delta)...)
+		pack = append(append(append(pack, b), id.Append(nil)...), zipped(t, delta)...)
 	}
 	return sealed(pack)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/gitstore/wire"
 )
 
 // T80 Of many packs of a copy git makes few: processes at work in it lose nothing.
@@ -22,7 +23,7 @@ func TestT80CopyIsRepacked(t *testing.T) {
 	var slow *git.Objects // a process that stays
 	ids := map[object.ID]bool{}
 	for n := range 30 {
-		opened, err := openPartial(dir, nil)
+		opened, err := openPartial(dir, new(wire.Server))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func FuzzParseTree(f *testing.F) {
 	f.Add([]byte("040000 a\x00" + id))
 	f.Add([]byte("1 \x00" + id))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		entries, err := parseTree(raw)
+		entries, err := parseTree(raw, object.SHA1)
 		if err != nil {
 			return
 		}
@@ -25,7 +25,7 @@ func FuzzParseTree(f *testing.F) {
 		if len(again) == len(raw) && !bytes.Equal(again, raw) || len(again) > len(raw) {
 			t.Errorf("%q became %q", raw, again)
 		}
-		if _, err := parseTree(again); err != nil {
+		if _, err := parseTree(again, object.SHA1); err != nil {
 			t.Error(err)
 		}
 	})

@@ -157,7 +157,7 @@ func (d nest) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 }
 
 func (d nest) put(kind plumbing.ObjectType, data []byte) object.ID {
-	id := plumbing.ComputeHash(kind, data)
+	id, _ := packfile.Object{Type: kind, Data: data}.ID(object.SHA1)
 	d[id] = packfile.Object{Type: kind, Data: data}
 	return id
 }
@@ -169,7 +169,7 @@ func TestT78DeepBundle(t *testing.T) {
 	d, levels := nest{}, 20_000
 	at := d.put(plumbing.BlobObject, []byte("x"))
 	for mode := "100644"; len(d) <= levels; mode = "40000" {
-		at = d.put(plumbing.TreeObject, object.Entry{Mode: []byte(mode), Name: []byte("d"), Raw: bytes.Clone(at[:])}.Append(nil))
+		at = d.put(plumbing.TreeObject, object.Entry{Mode: []byte(mode), Name: []byte("d"), Raw: at.Append(nil)}.Append(nil))
 	}
 	tip := d.put(plumbing.CommitObject, object.EncodeCommit(object.Commit{Tree: at}, object.Us, object.Us, time.Unix(0, 0), "x\n"))
 	var out bytes.Buffer

@@ -255,7 +255,7 @@ var tamperers = []kind{
 		t.what = fmt.Sprintf("step %d, %s, %d", i, at, what)
 		t.changed(i).tree = func(f *forge, root object.ID) object.ID {
 			return f.raw(root, at, func(raw []byte) []byte {
-				entries, err := parseTree(raw)
+				entries, err := parseTree(raw, object.SHA1)
 				if err != nil || len(entries) == 0 {
 					return append(raw, 'x')
 				}
@@ -813,7 +813,7 @@ func (f *forge) raw(root object.ID, dir string, change func([]byte) []byte) obje
 		return f.put(plumbing.TreeObject, change(o.Data))
 	}
 	first, rest, _ := strings.Cut(dir, "/")
-	entries, err := parseTree(o.Data)
+	entries, err := parseTree(o.Data, object.SHA1)
 	if err != nil {
 		panic(err)
 	}

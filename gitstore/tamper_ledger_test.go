@@ -200,7 +200,9 @@ func (s *soundLedger) forge(steps []step, from int, sign func([]byte) (string, e
 			if raw, err = signed(raw, sign); err != nil {
 				return nil, err
 			}
-			s.unsigned[payload] = plumbing.ComputeHash(plumbing.CommitObject, raw)
+			if s.unsigned[payload], err = (packfile.Object{Type: plumbing.CommitObject, Data: raw}).ID(object.SHA1); err != nil {
+				return nil, err
+			}
 		} else if same, ok := s.unsigned[string(raw)]; ok { // nothing was changed: the signature still fits
 			f.commits, f.trees = append(f.commits, same), append(f.trees, tree)
 			continue

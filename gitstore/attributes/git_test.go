@@ -280,7 +280,7 @@ func TestAttributes(t *testing.T) {
 		return out
 	}
 	names := []string{"x.t", "a/x.t", "a/b/x.t", "a/.gitattributes/x.t", "x.i", "x.u", "qé x", "x.h", "x"}
-	want := []Form{{eol: crlf, ident: true}, {eol: crlf, ident: true}, {eol: crlf}, {eol: crlf, ident: true}, {}, {eol: lf}, {eol: lf}, {eol: crlf}, {}}
+	want := []Form{{eol: crlf, ident: 40}, {eol: crlf, ident: 40}, {eol: crlf}, {eol: crlf, ident: 40}, {}, {eol: lf}, {eol: lf}, {eol: crlf}, {}}
 	if got := ask(names...); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)
 	}
@@ -292,7 +292,7 @@ func TestAttributes(t *testing.T) {
 	}
 	tree = all
 	r.git("", "config", "core.attributesFile", "sub/mine") // it is relative to the working tree
-	if got, want := ask("x.u", "x.h"), []Form{{eol: lf, ident: true}, {}}; !reflect.DeepEqual(got, want) {
+	if got, want := ask("x.u", "x.h"), []Form{{eol: lf, ident: 40}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -406,7 +406,7 @@ func FuzzForm(f *testing.F) {
 		f.Add(contents[i], uint(i))
 	}
 	f.Fuzz(func(t *testing.T, blob []byte, n uint) {
-		form := Form{eol: lineEnd(n % 3), guess: n/3%2 == 0, ident: n/6%2 == 0, encoding: []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
+		form := Form{eol: lineEnd(n % 3), guess: n/3%2 == 0, ident: int(n / 6 % 2 * 40), encoding: []string{"", "UTF-16", "UTF-16BE", "UTF-16LE"}[n/12%4]}
 		out, err := form.Checkout(blob)
 		if err != nil {
 			return
@@ -414,7 +414,7 @@ func FuzzForm(f *testing.F) {
 		if !form.Same(out, blob) {
 			t.Errorf("%+v: %q, checked out as %q, is not the same", form, blob, out)
 		}
-		if in, err := form.Add(out, blob); err == nil && form.eol == asIs && !form.ident && !bytes.Equal(in, blob) {
+		if in, err := form.Add(out, blob); err == nil && form.eol == asIs && form.ident == 0 && !bytes.Equal(in, blob) {
 			t.Errorf("%+v: %q comes back as %q", form, blob, in)
 		}
 	})

@@ -20,7 +20,7 @@ type objects map[object.ID]struct {
 }
 
 func (o objects) put(kind plumbing.ObjectType, data []byte) object.ID {
-	id := plumbing.ComputeHash(kind, data)
+	id := object.ParseID(plumbing.ComputeHash(kind, data).String())
 	o[id] = struct {
 		kind plumbing.ObjectType
 		data []byte
@@ -32,7 +32,7 @@ func (o objects) put(kind plumbing.ObjectType, data []byte) object.ID {
 func (o objects) tree(n int, mode string, of object.ID) object.ID {
 	var out []byte
 	for i := range n {
-		out = object.Entry{Mode: []byte(mode), Name: fmt.Appendf(nil, "%05d", i), Raw: of[:]}.Append(out)
+		out = object.Entry{Mode: []byte(mode), Name: fmt.Appendf(nil, "%05d", i), Raw: of.Append(nil)}.Append(out)
 	}
 	return o.put(plumbing.TreeObject, out)
 }

@@ -23,7 +23,7 @@ func (nothing) Object(object.ID) (plumbing.ObjectType, []byte, error) {
 // treeOf is a tree of files, each named by one byte of the names and another after it.
 func treeOf(names []byte) (raw []byte) {
 	for i, n := range names {
-		id := object.ID{0: n, 7: ' ', 9: byte(i), 19: '1'}
+		id := [20]byte{0: n, 7: ' ', 9: byte(i), 19: '1'}
 		raw = object.Entry{Mode: []byte("100644"), Name: fmt.Appendf(nil, "%02x%03d", n%64, i), Raw: id[:]}.Append(raw)
 	}
 	return raw

@@ -101,7 +101,7 @@ func TestJoin(t *testing.T) {
 				var some Batch
 				if c.again && all.Len() > 2 {
 					old := all.object(1)
-					if _, err := some.AddOn(old, object.ID{1}); err != nil {
+					if _, err := some.AddOn(old, object.ParseID(strings.Repeat("1", 40))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -145,12 +145,12 @@ func TestHintsOnly(t *testing.T) {
 		return id
 	}
 	text := bytes.Repeat([]byte("all the same "), 100)
-	blob := add(Object{plumbing.BlobObject, text}, object.ID{1})
+	blob := add(Object{plumbing.BlobObject, text}, object.ParseID(strings.Repeat("1", 40)))
 	add(Object{plumbing.TagObject, text}, blob)
 	add(Object{plumbing.BlobObject, text}, blob)
 	add(Object{plumbing.BlobObject, nil}, blob)
 	self := Object{plumbing.BlobObject, append(bytes.Clone(text), "!"...)}
-	id, _ := self.ID()
+	id, _ := self.ID(object.SHA1)
 	add(self, id)
 	for _, o := range blobs(200) {
 		blob = add(o, blob)

@@ -68,7 +68,7 @@ func TestDecode(t *testing.T) {
 		{"backwards", backwards(t, r.packObjects("main\nv1", "pack-objects", "--no-reuse-delta"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := Decode(c.pack, noBase)
+			b, err := Decode(c.pack, object.SHA1, noBase)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,18 +92,18 @@ func TestDecode(t *testing.T) {
 		})
 	}
 	t.Run("none", func(t *testing.T) {
-		b, err := Decode(r.packObjects("", "pack-objects"), noBase)
+		b, err := Decode(r.packObjects("", "pack-objects"), object.SHA1, noBase)
 		if err != nil || b.Len() != 0 {
 			t.Error(b, err)
 		}
 	})
 	t.Run("thin", func(t *testing.T) {
 		pack := r.packObjects("main\n^main~10", "pack-objects", "--thin", "--delta-base-offset")
-		if _, err := Decode(pack, noBase); !errors.Is(err, ErrMissing) {
+		if _, err := Decode(pack, object.SHA1, noBase); !errors.Is(err, ErrMissing) {
 			t.Errorf("without its bases: %v", err)
 		}
 		asked := 0
-		b, err := Decode(pack, func(id object.ID) (Object, error) {
+		b, err := Decode(pack, object.SHA1, func(id object.ID) (Object, error) {
 			asked++
 			return all[id], nil
 		})
@@ -117,7 +117,7 @@ func TestDecode(t *testing.T) {
 		}
 		newRepo(t).lacking(b, want)
 		broken := errors.New("broken")
-		if _, err := Decode(pack, func(object.ID) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
+		if _, err := Decode(pack, object.SHA1, func(object.ID) (Object, error) { return Object{}, broken }); !errors.Is(err, broken) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -138,7 +138,7 @@ func backwards(t *testing.T, pack []byte) []byte {
 		t.Fatal(err)
 	}
 	out := bytes.Clone(pack[:packHeaderSize])
-	end := int64(len(pack) - idSize)
+	end := int64(len(pack) - sha1.Size)
 	for _, e := range slices.Backward(d.entries) {
 		out = append(out, pack[e.offset:end]...)
 		end = e.offset
@@ -166,17 +166,17 @@ func raw(tb testing.TB, kind plumbing.ObjectType, size int, base, data []byte) [
 func TestDecodeRefuses(t *testing.T) {
 	r := newRepo(t)
 	hello := raw(t, plumbing.BlobObject, 5, nil, []byte("hello"))
-	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID()
+	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(object.SHA1)
 	twice := []byte("\x05\x0a\x90\x05\x90\x05")
 	ofs := func(back string, delta []byte) []byte {
 		return raw(t, plumbing.OFSDeltaObject, len(delta), []byte(back), delta)
 	}
 	ref := func(id object.ID, delta []byte) []byte {
-		return raw(t, plumbing.REFDeltaObject, len(delta), id[:], delta)
+		return raw(t, plumbing.REFDeltaObject, len(delta), id.Append(nil), delta)
 	}
 	far := string([]byte{byte(len(hello))})
 	good := sealed(2, hello, ofs(far, twice))
-	tenID, _ := Object{plumbing.BlobObject, []byte("hellohello")}.ID()
+	tenID, _ := Object{plumbing.BlobObject, []byte("hellohello")}.ID(object.SHA1)
 	flipped := bytes.Clone(good)
 	flipped[20] ^= 1
 	for _, c := range []struct {
@@ -198,7 +198,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"more objects than it says", sealed(1, hello, ofs(far, twice)), false},
 		{"no objects but it says so", sealed(1<<30, hello), false},
 		{"version 4", func() []byte {
-			p := bytes.Clone(good[:len(good)-idSize])
+			p := bytes.Clone(good[:len(good)-sha1.Size])
 			p[7] = 4
 			sum := sha1.Sum(p)
 			return append(p, sum[:]...)
@@ -211,14 +211,14 @@ func TestDecodeRefuses(t *testing.T) {
 		{"on the middle of an entry", sealed(2, hello, ofs(string([]byte{byte(len(hello)) - 1}), twice)), false},
 		{"before the pack", sealed(2, hello, ofs("\x7f", twice)), false},
 		{"far before the pack", sealed(2, hello, ofs("\xff\xff\xff\xff\xff\xff\xff\xff\x7f", twice)), false},
-		{"missing base", sealed(2, hello, ref(object.ID{1}, twice)), false},
+		{"missing base", sealed(2, hello, ref(object.ParseID(strings.Repeat("1", 40)), twice)), false},
 		{"on each other", sealed(2, ref(tenID, []byte("\x0a\x05\x90\x05")), ref(id, twice)), false},
 		{"for another base", sealed(2, hello, ofs(far, []byte("\x06\x0a\x90\x05\x90\x05"))), false},
 		{"a delta that makes less", sealed(2, hello, ofs(far, []byte("\x05\x0b\x90\x05\x90\x05"))), false},
 		{"an empty delta", sealed(2, hello, ofs(far, nil)), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := Decode(c.pack, noBase)
+			b, err := Decode(c.pack, object.SHA1, noBase)
 			if (err == nil) != c.fine || err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
 				t.Fatalf("%v", err)
 			}
@@ -278,7 +278,7 @@ func TestDecodeBombs(t *testing.T) {
 	}
 	big := append(entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(zeros))}}, 0, nil), w.buf.Bytes()...)
 	w.put()
-	bigID, _ := Object{plumbing.BlobObject, zeros}.ID()
+	bigID, _ := Object{plumbing.BlobObject, zeros}.ID(object.SHA1)
 	var entries [][]byte
 	entries = append(entries, big)
 	for i := range 100 {
@@ -288,7 +288,7 @@ func TestDecodeBombs(t *testing.T) {
 		}
 		delta = append(delta, 0x80|0x10|0x20, 0xf0, 0xff, 16)
 		delta = append(delta, fmt.Sprintf("%016d", i)...)
-		entries = append(entries, raw(t, plumbing.REFDeltaObject, len(delta), bigID[:], delta))
+		entries = append(entries, raw(t, plumbing.REFDeltaObject, len(delta), bigID.Append(nil), delta))
 	}
 	pack := sealed(len(entries), entries...)
 	for _, c := range []struct {
@@ -296,7 +296,7 @@ func TestDecodeBombs(t *testing.T) {
 		fine       bool
 	}{{2 << 20, 101 << 20, true}, {2 << 20, 50 << 20, false}, {1 << 19, 101 << 20, false}} {
 		maxHeld, maxMade = c.held, c.made
-		b, err := Decode(pack, noBase)
+		b, err := Decode(pack, object.SHA1, noBase)
 		if (err == nil) != c.fine || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v: %v", c, err)
 		}
@@ -311,7 +311,7 @@ func TestDecodeBombs(t *testing.T) {
 	}{{1, 40, 4 << 20, true}, {2, 12, 16 << 20, true}, {2, 12, 4 << 20, false}} {
 		maxHeld, maxMade = c.held, 1<<40
 		pack := tree(t, big, zeros, c.levels, c.sides)
-		if _, err := Decode(pack, noBase); (err == nil) != c.fine || err != nil && !errors.Is(err, ErrDamaged) {
+		if _, err := Decode(pack, object.SHA1, noBase); (err == nil) != c.fine || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestDecodeBombs(t *testing.T) {
 func tree(t *testing.T, big, zeros []byte, levels, sides int) []byte {
 	entries := [][]byte{big}
 	data := bytes.Clone(zeros)
-	id, _ := Object{plumbing.BlobObject, data}.ID()
+	id, _ := Object{plumbing.BlobObject, data}.ID(object.SHA1)
 	for i := range levels {
 		for side := range sides {
 			delta := binary.AppendUvarint(binary.AppendUvarint(nil, 1<<20), 1<<20)
@@ -332,10 +332,10 @@ func tree(t *testing.T, big, zeros []byte, levels, sides int) []byte {
 			text := fmt.Sprintf("%08d%08d", i, side)
 			delta = append(delta, text...)
 			delta = appendCopy(delta, at+16, 1<<20-at-16)
-			entries = append(entries, raw(t, plumbing.REFDeltaObject, len(delta), id[:], delta))
+			entries = append(entries, raw(t, plumbing.REFDeltaObject, len(delta), id.Append(nil), delta))
 			copy(data[at:], text)
 		}
-		id, _ = Object{plumbing.BlobObject, data}.ID()
+		id, _ = Object{plumbing.BlobObject, data}.ID(object.SHA1)
 	}
 	return sealed(len(entries), entries...)
 }
@@ -351,7 +351,7 @@ func TestDecodeChain(t *testing.T) {
 			e := entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(delta))}, depth: 1}, 1<<40, []packed{{offset: 1<<40 - back}})
 			entries = append(entries, append(e, stored(t, delta)...))
 		}
-		b, err := Decode(sealed(len(entries), entries...), noBase)
+		b, err := Decode(sealed(len(entries), entries...), object.SHA1, noBase)
 		if (err == nil) != (depth <= maxChain) {
 			t.Fatal(err)
 		}
@@ -372,18 +372,18 @@ func TestDecodeChain(t *testing.T) {
 // object has its name.
 func FuzzDecode(f *testing.F) {
 	hello := raw(f, plumbing.BlobObject, 5, nil, []byte("hello"))
-	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID()
+	id, _ := Object{plumbing.BlobObject, []byte("hello")}.ID(object.SHA1)
 	twice := []byte("\x05\x0a\x90\x05\x90\x05")
-	other, _ := Object{plumbing.TreeObject, nil}.ID()
+	other, _ := Object{plumbing.TreeObject, nil}.ID(object.SHA1)
 	f.Add(2, append(bytes.Clone(hello), raw(f, plumbing.OFSDeltaObject, 6, []byte{byte(len(hello))}, twice)...))
-	f.Add(2, append(raw(f, plumbing.REFDeltaObject, 6, id[:], twice), hello...))
+	f.Add(2, append(raw(f, plumbing.REFDeltaObject, 6, id.Append(nil), twice), hello...))
 	f.Add(2, append(bytes.Clone(hello), hello...))
-	f.Add(1, raw(f, plumbing.REFDeltaObject, 6, other[:], []byte("\x00\x01\x01x")))
+	f.Add(1, raw(f, plumbing.REFDeltaObject, 6, other.Append(nil), []byte("\x00\x01\x01x")))
 	held := maxHeld
 	maxHeld = 16 << 20
 	f.Cleanup(func() { maxHeld = held })
 	f.Fuzz(func(t *testing.T, count int, body []byte) {
-		b, err := Decode(sealed(count, body), func(id object.ID) (Object, error) {
+		b, err := Decode(sealed(count, body), object.SHA1, func(id object.ID) (Object, error) {
 			if id == other {
 				return Object{plumbing.TreeObject, nil}, nil
 			}
@@ -396,7 +396,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for id, o := range b.contents() {
-			if got, err := o.ID(); got != id || err != nil {
+			if got, err := o.ID(object.SHA1); got != id || err != nil {
 				t.Errorf("%s is %s: %v", id, got, err)
 			}
 		}
@@ -406,7 +406,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		data, _ := io.ReadAll(p.Reader())
-		again, err := Decode(data, noBase)
+		again, err := Decode(data, object.SHA1, noBase)
 		if err != nil || !slices.Equal(sortedIDs(again), sortedIDs(b)) {
 			t.Errorf("%v, after writing %v: %v", b.IDs(), again, err)
 		}
@@ -422,11 +422,11 @@ func TestDecodeBits(t *testing.T) {
 	for range 300 {
 		changed := bytes.Clone(pack)
 		changed[random.IntN(len(pack))] ^= 1 << random.IntN(8)
-		if _, err := Decode(changed, noBase); !errors.Is(err, ErrDamaged) {
+		if _, err := Decode(changed, object.SHA1, noBase); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v", err)
 		}
-		body := changed[packHeaderSize : len(changed)-idSize] // with a new checksum
-		if b, err := Decode(sealed(int(binary.BigEndian.Uint32(pack[8:])), body), noBase); err == nil && r.indexPack(sealed(b.Len(), body)) == nil {
+		body := changed[packHeaderSize : len(changed)-sha1.Size] // with a new checksum
+		if b, err := Decode(sealed(int(binary.BigEndian.Uint32(pack[8:])), body), object.SHA1, noBase); err == nil && r.indexPack(sealed(b.Len(), body)) == nil {
 			t.Error("git refuses it")
 		}
 	}
@@ -446,7 +446,7 @@ func BenchmarkDecode(b *testing.B) {
 	var ours, theirs time.Duration
 	for range b.N {
 		start := time.Now()
-		if got, err := Decode(pack, noBase); err != nil || got.Len() != book.batch.Len() {
+		if got, err := Decode(pack, object.SHA1, noBase); err != nil || got.Len() != book.batch.Len() {
 			b.Fatal(err)
 		}
 		ours += time.Since(start)

@@ -99,7 +99,7 @@ func putEntry(tree []byte, mode, name string, id object.ID) []byte {
 	for at < len(tree) {
 		zero := at + bytes.IndexByte(tree[at:], 0)
 		_, other, _ := bytes.Cut(tree[at:zero], []byte(" "))
-		end = zero + 1 + idSize
+		end = zero + 1 + 20
 		if c := strings.Compare(string(other), name); c == 0 {
 			break
 		} else if c > 0 {
@@ -108,8 +108,8 @@ func putEntry(tree []byte, mode, name string, id object.ID) []byte {
 		}
 		at = end
 	}
-	out := make([]byte, 0, len(tree)+len(mode)+len(name)+2+idSize)
-	out = append(fmt.Appendf(append(out, tree[:at]...), "%s %s\x00", mode, name), id[:]...)
+	out := make([]byte, 0, len(tree)+len(mode)+len(name)+2+20)
+	out = append(fmt.Appendf(append(out, tree[:at]...), "%s %s\x00", mode, name), id.Append(nil)...)
 	return append(out, tree[end:]...)
 }
 

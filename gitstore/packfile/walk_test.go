@@ -59,7 +59,7 @@ func TestDecodeForest(t *testing.T) {
 				}
 				p.delta, p.content = grown(r, all[p.base].content, sizes[r.IntN(len(sizes))])
 			}
-			p.id, _ = Object{plumbing.BlobObject, p.content}.ID()
+			p.id, _ = Object{plumbing.BlobObject, p.content}.ID(object.SHA1)
 			if _, twice := want[p.id]; twice || given[p.id].Type != 0 {
 				if named || thin {
 					continue
@@ -94,7 +94,7 @@ func TestDecodeForest(t *testing.T) {
 				e = entryHeader(nil, entry{kind: plumbing.BlobObject, extent: extent{size: uint32(len(p.delta))}, depth: 1}, at[i], []packed{{offset: place}})
 				e = append(e, stored(t, p.delta)...)
 			} else {
-				e = raw(t, plumbing.REFDeltaObject, len(p.delta), all[p.base].id[:], p.delta)
+				e = raw(t, plumbing.REFDeltaObject, len(p.delta), all[p.base].id.Append(nil), p.delta)
 			}
 			entries, out = append(entries, e), append(out, e...)
 		}
@@ -108,14 +108,14 @@ func TestDecodeForest(t *testing.T) {
 		pack := sealed(len(entries), entries...)
 		decode := func(thin bool) (*Batch, error) {
 			if thin {
-				return Decode(pack, func(id object.ID) (Object, error) {
+				return Decode(pack, object.SHA1, func(id object.ID) (Object, error) {
 					if o, ok := lent[id]; ok {
 						return o, nil
 					}
 					return Object{}, ErrMissing
 				})
 			}
-			return DecodeWithin(bytes.NewReader(pack), int64(len(pack)), Limits{Held: 1 << 30, Made: 1 << 34}, nil)
+			return DecodeWithin(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: 1 << 30, Made: 1 << 34}, nil)
 		}
 		for _, from := range []bool{true, false} {
 			if len(given) > 0 && !from {

@@ -206,7 +206,7 @@ func TestIndexOf8ByteOffsets(t *testing.T) {
 		{object.ParseID("1000000000000000000000000000000000000000"), 3, 1 << 31},
 	}
 	r := newRepo(t)
-	data := encodeIndex(entries, object.None)
+	data := encodeIndex(object.SHA1, entries, make([]byte, 20))
 	shown := r.git(string(data), "show-index")
 	for _, e := range entries {
 		if !strings.Contains(shown, fmt.Sprintf("%d %s (%08x)", e.offset, e.id, e.crc)) {

@@ -77,6 +77,9 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 	}
 	adv.can = strings.Fields(string(caps))
 	for _, can := range adv.can {
+		if strings.HasSuffix(can, "=") {
+			return nil, fmt.Errorf("the server's capability %.80q has no value", can)
+		}
 		if name, named := strings.CutPrefix(can, objectFormat); named {
 			if adv.format, named = object.ParseFormat(name); !named {
 				return nil, &HashError{name}

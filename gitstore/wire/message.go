@@ -94,9 +94,7 @@ func (r FetchRequest) encode(want capabilities) []byte {
 		m.line("filter %s\n", r.Filter)
 	}
 	m.flush()
-	if m.ids("have", r.Haves); len(r.Haves) > 0 {
-		m.flush()
-	}
+	m.ids("have", r.Haves)
 	m.line("done\n")
 	return m.Bytes()
 }

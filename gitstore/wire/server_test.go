@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
 const ledger = "refs/agent/ledger"
@@ -167,10 +166,10 @@ func TestFetchPart(t *testing.T) {
 			objects int
 		}{
 			{"depth", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1}, 6},
-			{"depth and filter", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: packp.FilterTreeDepth(2)}, 4}, // the blob d, too
+			{"depth and filter", wire.FetchRequest{Wants: []object.ID{tip}, Depth: 1, Filter: "tree:2"}, 4}, // the blob d, too
 			{"have", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}}, 5},
-			{"descent", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}, Shallow: []object.ID{first}, Filter: packp.FilterTreeDepth(0)}, 1},
-			{"tree by hash", wire.FetchRequest{Wants: []object.ID{tree}, Filter: packp.FilterTreeDepth(0)}, 1},
+			{"descent", wire.FetchRequest{Wants: []object.ID{tip}, Haves: []object.ID{first}, Shallow: []object.ID{first}, Filter: "tree:0"}, 1},
+			{"tree by hash", wire.FetchRequest{Wants: []object.ID{tree}, Filter: "tree:0"}, 1},
 		}
 		for _, row := range rows {
 			pack, err := s.Fetch(t.Context(), row.req)
@@ -198,7 +197,7 @@ func TestFetchRefuses(t *testing.T) {
 	}
 	srv.Reset()
 	want := []object.ID{tip}
-	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Filter: packp.FilterTreeDepth(4)}); !errors.Is(err, wire.ErrNoFilter) {
+	if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: want, Filter: "tree:4"}); !errors.Is(err, wire.ErrNoFilter) {
 		t.Errorf("a filter: %v", err)
 	}
 	for _, req := range []wire.FetchRequest{{}, {Wants: []object.ID{{}}}, {Wants: want, Haves: want}, {Wants: want, Depth: -1}} {

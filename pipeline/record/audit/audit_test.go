@@ -48,8 +48,8 @@ func TestBounded(t *testing.T) {
 	var h byHand
 	for i := range 3000 {
 		h = append(h, history.Commit{
-			ID: history.ID{byte(i >> 8), byte(i)}, Parents: []history.ID{{1}}, Ours: true, Message: "x",
-			Changes: []history.Change{{Path: fmt.Sprintf("%05d", 2999-i), New: history.Entry{Mode: history.ModeFile, ID: history.ID{1}}}},
+			ID: numbered(i), Parents: []history.ID{numbered(1)}, Ours: true, Message: "x",
+			Changes: []history.Change{{Path: fmt.Sprintf("%05d", 2999-i), New: history.Entry{Mode: history.ModeFile, ID: numbered(1)}}},
 		})
 	}
 	r := run(t, h, audit.Options{})
@@ -67,10 +67,10 @@ func TestBounded(t *testing.T) {
 type begunLater struct{ byHand }
 
 func (begunLater) Blob(id history.ID) ([]byte, error) {
-	if id == (history.ID{2}) {
+	if id == numbered(2) {
 		return []byte(`{"needs_version":"9.0","payload":{},"prev":null,"seq":1,"timestamp":"2026-01-05T00:00:00.000Z","type":"x"}` + "\n"), nil
 	}
-	if id == (history.ID{3}) {
+	if id == numbered(3) {
 		return nil, errors.New("is missing")
 	}
 	return writing.Schema("2026-01-05T00:00:00.000Z", "9.0"), nil
@@ -82,12 +82,12 @@ func TestT53NewerBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := history.Entry{Mode: history.ModeFile, ID: history.ID{1}}
-	h := byHand{{ID: history.ID{9, 9}, Changes: []history.Change{
-		{Path: ledger.SchemaFile, New: file}, {Path: ledger.Dir(id) + "/" + ledger.EventsFile, New: history.Entry{Mode: history.ModeFile, ID: history.ID{2}}},
+	file := history.Entry{Mode: history.ModeFile, ID: numbered(1)}
+	h := byHand{{ID: numbered(9<<8 + 9), Changes: []history.Change{
+		{Path: ledger.SchemaFile, New: file}, {Path: ledger.Dir(id) + "/" + ledger.EventsFile, New: history.Entry{Mode: history.ModeFile, ID: numbered(2)}},
 	}}}
 	for i := range 3000 {
-		h = append(h, history.Commit{ID: history.ID{byte(i >> 8), byte(i)}, Parents: []history.ID{{1}}, Ours: true, Changes: []history.Change{{Path: fmt.Sprintf("%05d", i), New: file}}})
+		h = append(h, history.Commit{ID: numbered(i), Parents: []history.ID{numbered(1)}, Ours: true, Changes: []history.Change{{Path: fmt.Sprintf("%05d", i), New: file}}})
 	}
 	for _, found := range [][]history.Finding{nil, {{RuleID: "WITNESS"}}} {
 		r, err := audit.Run(begunLater{h}, audit.Options{Found: found})
@@ -101,7 +101,7 @@ func TestT53NewerBounded(t *testing.T) {
 // terminal, or a JSON document, as it is.
 func TestEscaped(t *testing.T) {
 	h := byHand{{
-		ID: history.ID{1}, Message: "x\x1b[2J", Signature: history.Bad, SignatureError: errors.New("bad\x1b[2J"),
+		ID: numbered(1), Message: "x\x1b[2J", Signature: history.Bad, SignatureError: errors.New("bad\x1b[2J"),
 		Changes: []history.Change{
 			{Path: "a\x1b[2J\u202e", New: history.Entry{Mode: 0o120000}}, {Path: "b\xff", New: history.Entry{Mode: 0o160000}},
 			{Path: "denied/\n", New: history.Entry{Mode: history.ModeFile}},
@@ -129,4 +129,9 @@ func TestCallerFindings(t *testing.T) {
 	if r := run(t, nil, audit.Options{Found: found}); r.OK || r.Count != 1 || !slices.Equal(r.Findings, found) || !r.Complete {
 		t.Errorf("%+v", r)
 	}
+}
+
+// numbered is an ID of its own for each number.
+func numbered(n int) history.ID {
+	return history.NewID([]byte{0: byte(n >> 8), 1: byte(n), 19: 1})
 }

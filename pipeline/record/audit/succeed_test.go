@@ -48,15 +48,15 @@ func newWritten(entries []writing.Entry, from int) *written {
 }
 
 func file(data []byte) history.Entry {
-	return history.Entry{Mode: history.ModeFile, ID: sha1.Sum(data)}
+	return history.Entry{Mode: history.ModeFile, ID: named(data)}
 }
 
 func (w *written) Commits(visit func(history.Commit)) error {
 	tree := map[string]history.Entry{}
 	for i, e := range w.entries {
-		c := history.Commit{ID: history.ID{byte(i + 1)}, Age: len(w.entries) - 1 - i, Ours: true, When: e.When.Unix(), Message: e.Message, Base: i < w.from}
+		c := history.Commit{ID: numbered(i + 1), Age: len(w.entries) - 1 - i, Ours: true, When: e.When.Unix(), Message: e.Message, Base: i < w.from}
 		if i > 0 {
-			c.Parents = []history.ID{{byte(i)}}
+			c.Parents = []history.ID{numbered(i)}
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 			c.Changes = append(c.Changes, history.Change{Path: name, Old: tree[name], New: file(e.Files[name])})
@@ -219,4 +219,9 @@ func told(r audit.Result) string {
 		all = append(all, why)
 	}
 	return strings.Join(all, "; ")
+}
+
+func named(data []byte) history.ID {
+	sum := sha1.Sum(data)
+	return history.NewID(sum[:])
 }
