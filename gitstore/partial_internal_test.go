@@ -66,14 +66,14 @@ func TestCopyCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&Repo{gitDir: file}).openOwn()
+	_, err := (&Repo{gitDir: file, objects: new(git.Objects)}).openOwn()
 	if err == nil || !strings.HasPrefix(err.Error(), "opening the fetched objects: ") {
 		t.Errorf("%v", err)
 	}
 	if err := os.Symlink(file, filepath.Join(filepath.Dir(file), "objects")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := openPartial(filepath.Dir(file), nil); err == nil || !strings.HasPrefix(err.Error(), "opening the copy of the ledger: ") {
+	if _, err := openPartial(filepath.Dir(file), new(wire.Server)); err == nil || !strings.HasPrefix(err.Error(), "opening the copy of the ledger: ") {
 		t.Errorf("%v", err)
 	}
 }

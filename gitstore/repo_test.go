@@ -28,7 +28,6 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("no commits: %v", err)
 	}
 	for name, w := range map[string]work{
-		"SHA-256":           initWork(t, "--object-format=sha256"),
 		"unknown extension": configured(t, "extensions.noSuch", "1"),
 		"newer format":      configured(t, "core.repositoryFormatVersion", "7"),
 	} {
@@ -190,10 +189,6 @@ func TestKindsOfRepository(t *testing.T) {
 		}, ""},
 		{"a value that go-git does not know", func(w work) { w.git("config", "branch.main.rebase", "merges") }, ""},
 		{"a newer format", func(w work) { w.git("config", "core.repositoryFormatVersion", "2") }, "repo version <= 1, found 2"},
-		{"SHA-256", func(w work) {
-			w.git("config", "core.repositoryFormatVersion", "1")
-			w.appendConfig("[extensions]\n\tobjectFormat = sha256\n")
-		}, "objects are named by SHA256, and only SHA-1 is supported"},
 		{"core.worktree of somebody else", func(w work) { w.git("config", "core.worktree", filepath.Dir(w.dir)) }, "which is not a working tree of it"},
 		{"an extension of the future", func(w work) {
 			w.git("config", "core.repositoryFormatVersion", "1")

@@ -46,6 +46,24 @@ func (k kind) clone(options ...string) string {
 	return dir
 }
 
+// sha256 makes a repository of SHA-256 objects with the files of src, in two commits.
+func (k kind) sha256() string {
+	k.t.Helper()
+	dir := filepath.Join(k.work, "sha256")
+	k.git(k.work, "init", "-q", "-b", "main", "--object-format=sha256", dir)
+	for _, end := range []string{"x", ""} {
+		for _, name := range []string{"here/a.txt", "there/b.txt", "big.bin"} {
+			text, err := os.ReadFile(filepath.Join(k.src, name))
+			if err != nil {
+				k.t.Fatal(err)
+			}
+			k.write(filepath.Join(dir, name), string(text)+end)
+		}
+		k.in(dir, "add -A", "commit -qm base")
+	}
+	return dir
+}
+
 // in runs git in a clone, which it returns.
 func (k kind) in(dir string, commands ...string) string {
 	k.t.Helper()
@@ -123,6 +141,18 @@ var kinds = []struct {
 			k.t.Skipf("NOT RUN: repositories with reftable need Git 2.45 in PATH, and there is %s", out)
 		}
 		return k.in(k.clone("--ref-format=reftable"), "pack-refs --all")
+	}},
+	{"SHA-256", func(k kind) string {
+		return k.in(k.sha256(), "clone -q --bare . ../hub", "remote add origin ../hub", "fetch -q")
+	}},
+	{"SHA-256, shallow, linked", func(k kind) string {
+		k.in(k.sha256(), "clone -q --depth=1 file://"+filepath.Join(k.work, "sha256")+" ../clone")
+		k.in(filepath.Join(k.work, "clone"), "worktree add -q -b dev ../linked")
+		return filepath.Join(k.work, "linked")
+	}},
+	{"SHA-256, partial, packed", func(k kind) string {
+		k.in(k.sha256(), "config uploadpack.allowFilter true", "config uploadpack.allowAnySHA1InWant true")
+		return k.in(k.in(k.work, "clone -q --filter=blob:none file://"+filepath.Join(k.work, "sha256")+" clone")+"/clone", "pack-refs --all", "repack -adq", "commit-graph write")
 	}},
 	{"Git LFS without it", func(k kind) string {
 		dir := k.clone()

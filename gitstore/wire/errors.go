@@ -105,7 +105,7 @@ func (e *HostKeyError) Unwrap() error { return e.Err }
 type HashError struct{ Format string }
 
 func (e *HashError) Error() string {
-	return fmt.Sprintf("its objects are named by %+q, and those here are not", e.Format)
+	return "its objects are named by " + strings.ToUpper(plain(e.Format)) + ", and those here are not"
 }
 
 func (*HashError) Hint() string {

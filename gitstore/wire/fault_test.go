@@ -314,7 +314,7 @@ func TestStaleLease(t *testing.T) {
 		first := side.repo.Commit(ledger, map[string]string{"a": "1"})
 		second := side.repo.Commit(ledger, map[string]string{"a": "2"})
 		third, pack := side.repo.Pack(first, map[string]string{"a": "3"})
-		none := object.ParseID("1234567890123456789012345678901234567890")
+		none := object.ParseID(strings.Repeat("12", first.Size()))
 		for _, old := range []object.ID{first, object.None, none, third} {
 			err := s.Push(t.Context(), ledger, old, third, pack)
 			var rejected *wire.RejectedError

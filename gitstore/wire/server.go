@@ -224,7 +224,7 @@ func (s *Server) listOf(ctx context.Context, at session) (*refList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.format != 0 && adv.format != s.format && len(adv.refs) > 0 {
+	if s.format != 0 && adv.format != s.format && len(adv.can) > 0 {
 		return nil, &HashError{adv.format.String()}
 	}
 	s.caps = append(capabilities{}, adv.can...)

@@ -129,6 +129,28 @@ func unpack(t *testing.T, pack []byte) wiretest.Repo {
 	return r
 }
 
+// TestSHA256: all that is asked and sent is so, too, where objects are named by SHA-256.
+func TestSHA256(t *testing.T) {
+	t.Setenv("GIT_DEFAULT_HASH", "sha256")
+	t.Run("round", TestRound)
+	t.Run("fetch", TestFetchPart)
+	t.Run("lease", TestStaleLease)
+}
+
+// TestOtherFormat: a server whose objects are named otherwise than those here is refused before anything is sent.
+func TestOtherFormat(t *testing.T) {
+	everySide(t, func(t *testing.T, side side) {
+		side.repo.Commit(ledger, map[string]string{"a": "1"})
+		o := side.o
+		o.Format = object.SHA256
+		s := open(t, side.url, o)
+		var other *wire.HashError
+		if _, err := s.Tip(t.Context(), ledger); !errors.As(err, &other) || other.Format != "sha1" {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestRound(t *testing.T) {
 	everySide(t, func(t *testing.T, side side) {
 		s := side.open(t)

@@ -95,7 +95,7 @@ func TestT22Values(t *testing.T) {
 		"no tree":                    func(r *Results) { r.Tree = "" },
 		"upper case tree":            func(r *Results) { r.Tree = strings.ToUpper(treeID) },
 		"short tree":                 func(r *Results) { r.Tree = treeID[1:] },
-		"64 digits of tree":          func(r *Results) { r.Tree = treeID + treeID[:24] },
+		"63 digits of tree":          func(r *Results) { r.Tree = treeID + treeID[:23] },
 		"tree is a path":             func(r *Results) { r.Tree = "../" + treeID[3:] },
 		"policy without sha256:":     func(r *Results) { r.PolicySHA256 = policySum[7:] },
 		"short policy":               func(r *Results) { r.PolicySHA256 = policySum[:70] },
