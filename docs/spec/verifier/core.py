@@ -233,7 +233,7 @@ def load_shapes(text):
 SHAPES = load_shapes((HERE / "shapes.txt").read_text())
 SIMPLE = {  # J-15
     "text": "[^\ud800-\udfff]*", "text+": "[^\ud800-\udfff]+", "hash": "sha256:[0-9a-f]{64}",
-    "hex40": "[0-9a-f]{40}", "hex64": "[0-9a-f]{64}"}
+    "commit": "[0-9a-f]{40}([0-9a-f]{24})?", "hex64": "[0-9a-f]{64}"}
 
 
 def typed(v, t):

@@ -15,9 +15,9 @@ from transaction import STAMP, TX_ID, Fold, Record
 
 MOST = 512 * 2**20  # bytes of all objects together (B-6)
 HEADER = re.compile(  # B-1 to B-3
-    rb"# v(?:2 git bundle\n|3 git bundle\n(?:@object-format=sha1\n)?)((?:[0-9a-f]{40} [^ \0\n]+\n)+)\n")
-ENTRY = re.compile(rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0(.{20})", re.S)
-COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+    rb"# v(?:2 git bundle\n|3 git bundle\n(?:@object-format=(sha1|sha256)\n)?)((?:[0-9a-f]{40,64} [^ \0\n]+\n)+)\n")
+ENTRY = rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0(.{%d})"
+COMMIT = rb"tree ([0-9a-f]{%d})\n((?:parent [0-9a-f]{%d}\n)*)"
 VIEW = re.compile(
     r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?"
     r"README\.md(/.*)?", re.A | re.S)
@@ -36,7 +36,7 @@ Countersign-Outcome: %s
 """
 
 
-def read_pack(data, tips=()):
+def read_pack(data, tips=(), form="sha1"):
     """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All
     objects that the tips reach must be there."""
     need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
@@ -44,7 +44,9 @@ def read_pack(data, tips=()):
     with tempfile.TemporaryDirectory() as d:
         os.makedirs(d + "/objects/pack")
         os.mkdir(d + "/refs")
-        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/objects/pack/pack-0.pack", data)):
+        config = "[core]\nrepositoryformatversion=1\n[extensions]\nobjectformat=%s\n" % form
+        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/config", config.encode()),
+                              ("/objects/pack/pack-0.pack", data)):
             with open(d + name, "wb") as f:
                 f.write(content)
         git = ("git", "--git-dir", d)
@@ -71,8 +73,11 @@ class Bundle:
         need(m, "B-1 to B-3: header", "BUNDLE")
         lines = m.group().split(b"\n")
         need(len(lines) <= 10002 and all(len(line) < 4096 for line in lines), "B-1: header", "BUNDLE")
-        self.refs = [(line[41:].decode(), line[:40].decode()) for line in m.group(1).splitlines()]
-        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else ())
+        form = (m.group(1) or b"sha1").decode()
+        self.size = {"sha1": 20, "sha256": 32}[form]
+        self.refs = [tuple(line.decode().split(" ")[::-1]) for line in m.group(2).splitlines()]
+        need(all(len(i) == 2 * self.size for _, i in self.refs), "B-3: id", "BUNDLE")
+        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else (), form)
 
     def ledger(self, name=None):  # B-5
         found = [x for x in self.refs if (x[0] == name if name is not None else
@@ -92,7 +97,7 @@ class Bundle:
         """What git needs to walk; the rest is compared as bytes (H-5)."""
         data = self.get(oid, "commit")
         head, _, message = data.partition(b"\n\n")
-        m = COMMIT.match(head + b"\n")
+        m = re.match(COMMIT % (2 * self.size, 2 * self.size), head + b"\n")
         need(m, "H-1: commit", "OBJECT")
         parents = m.group(2).decode().split()[1::2]
         return {"id": oid, "data": data, "tree": m.group(1).decode(), "parents": parents, "message": message}
@@ -100,9 +105,9 @@ class Bundle:
     def tree(self, oid):
         """H-3: (mode, name, id) of each entry."""
         data = self.get(oid, "tree")
-        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in ENTRY.finditer(data)]
+        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in re.finditer(ENTRY % self.size, data, re.S)]
         keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], {n for _, n, _ in out}
-        need(out and sum(len(m) + len(n) + 22 for m, n, _ in out) == len(data), "H-3: entry, or empty", "L10")
+        need(out and sum(len(m) + len(n) + 2 + self.size for m, n, _ in out) == len(data), "H-3: entry, or empty", "L10")
         need(keys == sorted(keys) and len(names) == len(out), "H-3: order", "L10")
         need(not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3: name", "L10")
         return out
