@@ -103,10 +103,10 @@ func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
 		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, pages: p.pages, schema: p.schema}
 		tx := a.transactions[id]
 		if tx == nil {
-			tx = &transaction{id: id}
-			a.transactions[id] = tx
+			tx = &transaction{id: strings.Clone(id)} // and not its path
+			a.transactions[tx.id] = tx
 		}
-		tx.versions = append(tx.versions, v)
+		tx.kept = append(tx.kept, v.keep())
 	}
 	for _, ch := range p.index {
 		if dir := path.Dir(ch.Path); ledger.IsDenial(ch.Path) {
@@ -144,7 +144,7 @@ func mayChange(name string) bool {
 
 func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 	if id, inside, ok := ledger.Within(ch.Path); ok {
-		ch.Path = shared(inside)
+		ch.Path = inside
 		p.transactions[id] = append(p.transactions[id], ch)
 		return
 	}
@@ -161,16 +161,6 @@ func (a *auditor) part(p *parts, c history.Commit, ch history.Change) {
 		a.add("L10", c.ID, ch.Path, "does not belong in a ledger")
 		a.Read(c.ID, ch.Path, ch.New)
 	}
-}
-
-// shared is a path in a transaction's directory. All of them are kept until the
-// transaction is checked, so most share one text.
-func shared(name string) string {
-	usual := []string{ledger.TransactionFile, ledger.EventsFile, ledger.ResultFile}
-	if i := slices.Index(usual, name); i >= 0 {
-		return usual[i]
-	}
-	return strings.Clone(name)
 }
 
 // Read returns the content of a file; nil if it cannot be read, which is told.
@@ -216,7 +206,7 @@ func parseMessage(message string) (w words, fit bool) {
 		key := [...]string{"Transaction", "Stage", "Patch", "Outcome"}[i]
 		value, ok := strings.CutPrefix(lines[2+i], "Countersign-"+key+": ")
 		fit = fit && ok
-		*field = strings.Clone(value)
+		*field = value
 	}
 	subject, ok := strings.CutPrefix(lines[0], w.stage+": ")
 	return w, fit && ok && ledger.OneLine(subject, 120) == subject

@@ -16,10 +16,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// A transaction is what the commits say about one.
+// A transaction is what the commits say about one, until it is checked.
 type transaction struct {
-	id       string
-	versions []version
+	id   string
+	kept []kept
 }
 
 // A version is one commit's part in a transaction. Paths of changes are inside
@@ -36,11 +36,68 @@ type version struct {
 	schema  history.ID       // of ledger.json, where the commit brings it
 }
 
+// A kept is a version as it is kept until its transaction is checked. All of a ledger's are in memory at one time, so each
+// has only two pieces, in which the garbage collector has nothing to look at.
+type kept struct {
+	commit, schema history.ID
+	age            int
+	when           int64
+	fit            bool
+	text           string // words and paths
+	ends           [4]int // of the words in it
+	changes        []keptChange
+	index, pages   int // the changes where these begin
+}
+
+// A keptChange is a change whose path ends there in the text.
+type keptChange struct {
+	old, new history.Entry
+	end      int
+}
+
+func (v *version) keep() kept {
+	k := kept{
+		commit: v.commit, schema: v.schema, age: v.age, when: v.when, fit: v.fit,
+		index: len(v.changes), pages: len(v.changes) + len(v.index),
+		changes: make([]keptChange, 0, len(v.changes)+len(v.index)+len(v.pages)),
+	}
+	var text []byte
+	for i, word := range []string{v.words.stage, v.words.id, v.words.patch, v.words.outcome} {
+		text = append(text, word...)
+		k.ends[i] = len(text)
+	}
+	for _, list := range [][]history.Change{v.changes, v.index, v.pages} {
+		for _, ch := range list {
+			text = append(text, ch.Path...)
+			k.changes = append(k.changes, keptChange{ch.Old, ch.New, len(text)})
+		}
+	}
+	k.text = string(text)
+	return k
+}
+
+func (k *kept) version() version {
+	at := 0
+	next := func(end int) (text string) {
+		text, at = k.text[at:end], end
+		return text
+	}
+	w := words{next(k.ends[0]), next(k.ends[1]), next(k.ends[2]), next(k.ends[3])}
+	all := make([]history.Change, len(k.changes))
+	for i, ch := range k.changes {
+		all[i] = history.Change{Path: next(ch.end), Old: ch.old, New: ch.new}
+	}
+	return version{
+		commit: k.commit, schema: k.schema, age: k.age, when: k.when, fit: k.fit, words: w,
+		changes: all[:k.index], index: all[k.index:k.pages], pages: all[k.pages:],
+	}
+}
+
 // sorted returns the transactions by id, each with its oldest version first.
 func (a *auditor) sorted() []*transaction {
 	all := make([]*transaction, 0, len(a.transactions))
 	for _, tx := range a.transactions {
-		sort.Slice(tx.versions, func(i, j int) bool { return tx.versions[i].age > tx.versions[j].age })
+		sort.Slice(tx.kept, func(i, j int) bool { return tx.kept[i].age > tx.kept[j].age })
 		all = append(all, tx)
 	}
 	slices.SortFunc(all, func(x, y *transaction) int { return strings.Compare(x.id, y.id) })
@@ -50,11 +107,12 @@ func (a *auditor) sorted() []*transaction {
 // life is the check of one transaction from its first version to its last.
 type life struct {
 	*auditor
-	*transaction
-	dir     string
-	files   map[string]history.Entry // as the last version so far leaves them
-	content map[history.ID][]byte
-	unread  bool
+	id       string
+	versions []version
+	dir      string
+	files    map[string]history.Entry // as the last version so far leaves them
+	content  map[history.ID][]byte
+	unread   bool
 
 	log   *ledger.Log
 	ends  []int64 // where events.jsonl ends in versions
@@ -65,9 +123,12 @@ type life struct {
 // transaction checks all versions of one transaction.
 func (a *auditor) transaction(tx *transaction) {
 	l := &life{
-		auditor: a, transaction: tx, dir: ledger.Dir(tx.id), files: map[string]history.Entry{}, content: map[history.ID][]byte{}, named: map[string]bool{},
+		auditor: a, id: tx.id, dir: ledger.Dir(tx.id), files: map[string]history.Entry{}, content: map[history.ID][]byte{}, named: map[string]bool{},
 	}
-	defer func() { tx.versions = tx.versions[len(tx.versions)-1:] }() // the rest is not needed any more
+	for i := range tx.kept {
+		l.versions = append(l.versions, tx.kept[i].version())
+	}
+	tx.kept = nil
 	if !l.begin() {
 		l.each(nil, nil)
 		return
@@ -86,7 +147,7 @@ func (a *auditor) transaction(tx *transaction) {
 		judged := l.check(former, l.versions[known-1].commit)
 		if l.log == nil {
 			l.log, l.files = judged, former
-			l.transaction = &transaction{l.id, l.versions[:known]}
+			l.versions = l.versions[:known]
 			eventsFiles, states = eventsFiles[:known+1], states[:known]
 		}
 	}
