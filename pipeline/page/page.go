@@ -15,7 +15,6 @@ package page
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -75,7 +74,7 @@ const begin, end = "<!-- countersign page ", " -->\n"
 
 // marked is a page with the line that names its version.
 func marked(number int, text []byte) []byte {
-	return fmt.Appendf(nil, "%s%d%s%s", begin, number, end, text)
+	return append([]byte(begin+strconv.Itoa(number)+end), text...)
 }
 
 // MaxSize is the size of the largest page, in bytes. All that are made here are much smaller, and what is larger is none.

@@ -83,7 +83,7 @@ func Within(name string) (id, inside string, ok bool) {
 		_, after, _ := strings.Cut(name[at:], "/")
 		at = len(name) - len(after)
 	}
-	if id, inside, _ = strings.Cut(name[at:], "/"); CheckID(id) != nil || name[:at]+id != Dir(id) {
+	if id, inside, _ = strings.Cut(name[at:], "/"); !isID(id) || name[:at]+id != Dir(id) {
 		return "", "", false
 	}
 	return id, inside, true
@@ -203,16 +203,20 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // CheckID is an error unless s is a whole transaction id: "tx_" and a ULID, 26 digits of which the first is at most 7.
 func CheckID(s string) error {
-	body, ok := strings.CutPrefix(s, IDPrefix)
-	if !ok || len(body) != 26 || body[0] > '7' || strings.Trim(body, crockford) != "" {
+	if !isID(s) {
 		return fmt.Errorf("%q is not a transaction id", s)
 	}
 	return nil
 }
 
+func isID(s string) bool {
+	body, ok := strings.CutPrefix(s, IDPrefix)
+	return ok && len(body) == 26 && body[0] <= '7' && strings.Trim(body, crockford) == ""
+}
+
 // idTime is when an id was made: its first ten digits are milliseconds since 1970. What CheckID refuses is of no time.
 func idTime(id string) time.Time {
-	if CheckID(id) != nil {
+	if !isID(id) {
 		return time.Time{}
 	}
 	at := int64(0)

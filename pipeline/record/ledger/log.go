@@ -58,9 +58,12 @@ func (l *Log) add(e Event, p Payload, line []byte, sum string) error {
 	return nil
 }
 
+// usual is how many events most logs have at most.
+const usual = 24
+
 // ReadLog reads events.jsonl and refuses what Append would not have written.
 func ReadLog(raw []byte) (*Log, error) {
-	l := &Log{raw: make([]byte, 0, len(raw))}
+	l := &Log{raw: make([]byte, 0, len(raw)), events: make([]Event, 0, usual), payloads: make([]Payload, 0, usual)}
 	err := readChain(raw, func(e Event, line []byte, sum string) error {
 		p, err := e.Decode()
 		if err != nil {
@@ -244,7 +247,7 @@ func (l *Log) Versions(ends []int64, at func(i int, tx Transaction) error) error
 
 // First is the log of the first n events, of which nothing is parsed again.
 func (l *Log) First(n int) *Log {
-	first := &Log{}
+	first := &Log{events: make([]Event, 0, n), payloads: make([]Payload, 0, n)}
 	for i, e := range l.events[:n] {
 		line, _, _ := bytes.Cut(l.raw[len(first.raw):], []byte("\n"))
 		sum := l.prev
