@@ -28,7 +28,8 @@ var (
 	buildFlags = append([]string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=all=-l"}, inlined(`
 		runtime internal/runtime/maps internal/runtime/atomic internal/runtime/sys internal/runtime/math internal/runtime/gc
 		internal/abi internal/goarch internal/bytealg internal/byteorder internal/stringslite internal/race internal/sync sync sync/atomic
-		bytes strings slices cmp path math/bits unicode/utf8 encoding/binary hash/adler32 compress/flate github.com/pjbgf/...
+		bytes strings slices cmp path math/bits unicode/utf8 encoding/binary hash/adler32 compress/flate github.com/pjbgf/... reflect
+		crypto/sha256 crypto/internal/fips140/sha256 encoding/hex
 		./pipeline/record/canon ./gitstore/packfile ./gitstore/lineage ./gitstore/object`)...)
 	buildEnvironment = []string{"GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=", "GOWASM=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off", "GOENV=off"}
 )
