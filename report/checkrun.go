@@ -57,7 +57,7 @@ func (r Report) CheckRun() forge.Check {
 func (r Report) title() string {
 	title := "waiting: " + r.needed()
 	if r.needed() == "" {
-		title = r.says(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))])
+		title = r.Headline()
 	}
 	if r.verdict().BreakGlass {
 		title = "BREAK-GLASS: " + title

@@ -155,6 +155,11 @@ func (r Report) headline(to Links) string {
 
 const noMore = " did approve, which counts no more: "
 
+// Headline is how it stands, in a line of plain text that is safe to show.
+func (r Report) Headline() string {
+	return r.says(Clean, r.AppliedCommit[:min(12, len(r.AppliedCommit))])
+}
+
 // says says how it stands: what is missing, or why an approval counts no more, else the view's title. show makes
 // foreign text safe.
 func (r Report) says(show func(string) string, commit string) string {

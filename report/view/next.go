@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -45,6 +46,17 @@ func (t Transaction) next(f Facts) []Step {
 		approve = append(approve, open[0].Flags()...)
 	}
 	return append(first, Step{Command: approve, For: "shows it and asks"}, Step{Command: takes, For: "then " + applies})
+}
+
+// PersonDecides is what is next for an agent whose change waits for a person.
+const PersonDecides = "a person decides: tell them what person.say says, then wait"
+
+// HowToDecide tells a person how to decide: on the pull request, at its address where that is known, or by a command.
+func HowToDecide(pullRequest int, page, command string) string {
+	if pullRequest > 0 {
+		return strings.TrimSuffix(fmt.Sprintf("Whoever may decide does so on pull request %d: %s", pullRequest, page), ": ")
+	}
+	return "To decide, run this in a terminal of your own, where it shows the change and asks: " + command
 }
 
 func nextOnPull(f Facts) (out []Step) {

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // newestShown is how many transactions a list has.
@@ -94,7 +95,7 @@ func (c *call) state(ctx context.Context, snap writing.Snapshot, id string) (map
 	}
 	doc := map[string]any{
 		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "state": rep.Stands(), "summary": rep.Summary,
-		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": plain.Reason(g.Verdict.Reason), "files": files, "next": rep.Next,
+		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": rep.Headline(), "files": files, "next": rep.Next,
 	}
 	if rep.PullRequest > 0 {
 		doc["pull_request"] = rep.PullRequest
@@ -110,7 +111,7 @@ func (c *call) putPerson(doc map[string]any, g pipeline.Gated) {
 	}
 	doc["person"] = c.person(g)
 	if g.Verdict.State == approval.Pending {
-		doc["next"] = "a person decides: tell them what person.say says, then wait"
+		doc["next"] = view.PersonDecides
 	}
 }
 
@@ -123,15 +124,10 @@ func (c *call) person(g pipeline.Gated) map[string]any {
 	if number > 0 {
 		doc["command"], page = c.Again("settle", id), c.Page(number)
 	}
-	switch {
-	case page != "":
+	if page != "" {
 		doc["url"] = page
-		doc["say"] = fmt.Sprintf("Whoever may decide does so on pull request %d: %s", number, page)
-	case number > 0:
-		doc["say"] = fmt.Sprintf("Whoever may decide does so on pull request %d", number)
-	default:
-		doc["say"] = fmt.Sprintf("To decide, run this in a terminal of your own, where it shows the change and asks: %s", doc["command"])
 	}
+	doc["say"] = view.HowToDecide(number, page, c.Again("run", id))
 	return doc
 }
 

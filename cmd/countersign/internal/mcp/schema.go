@@ -54,7 +54,7 @@ var person = schema{
 // state has the members that say where a transaction stands.
 var state = schema{
 	"transaction_id": text("its id"), "patch_id": text("the SHA-256 of the exact bytes that are up for approval"), "status": text("its status, as in the ledger"), "state": text("where it stands, in the words that people read"),
-	"closed": flag("nothing more happens with it"), "verdict": text("pending, approved or denied"), "reason": text("why"), "summary": text("what it is for"),
+	"closed": flag("nothing more happens with it"), "verdict": text("pending, approved or denied"), "reason": text("where it stands and why, in a line for people"), "summary": text("what it is for"),
 	"base_commit": text("the commit that it was proposed on"), "pull_request": number("the pull request that it is for", 1), "next": text("what happens next"),
 	"files": list("the files that it changes", text("a path")), "person": person,
 }
