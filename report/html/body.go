@@ -68,6 +68,14 @@ func (b *Body) Put(markup constant, parts ...any) *Body {
 	return b.Markup(constant(rest))
 }
 
+// PutIf is Put where something is so, and nothing otherwise.
+func (b *Body) PutIf(is bool, markup constant, parts ...any) *Body {
+	if !is {
+		return b
+	}
+	return b.Put(markup, parts...)
+}
+
 // inAttribute reports whether the end is between the quotation marks of an attribute. In a tag text can
 // be nowhere else. What is text has none of these signs.
 func (b *Body) inAttribute() bool {

@@ -92,9 +92,7 @@ func (s *sheet) claims() {
 func (s *sheet) transactions(ids []string) *Body {
 	b := new(Body)
 	for i, id := range ids {
-		if i > 0 {
-			b.Markup(", ")
-		}
+		b.PutIf(i > 0, ", ")
 		address := ""
 		if ledger.CheckID(id) == nil {
 			address = "tx/" + id + ".html"
@@ -145,9 +143,7 @@ func (s *sheet) risks() {
 		}
 		s.Markup("</ul>\n")
 		for _, g := range groups {
-			if g.More > 0 {
-				s.Put("<p>And {} more of this kind: {}.</p>\n", g.More, g.Title)
-			}
+			s.PutIf(g.More > 0, "<p>And {} more of this kind: {}.</p>\n", g.More, g.Title)
 		}
 	}
 	s.Markup("</section>\n")
@@ -166,9 +162,7 @@ func (s *sheet) riskDetail(r risk.Risk) string {
 
 func (s *sheet) riskPath(r risk.Risk) *Body {
 	b := new(Body)
-	if r.From != "" {
-		b.Put("{} → ", Code(r.From))
-	}
+	b.PutIf(r.From != "", "{} → ", Code(r.From))
 	if i := slices.IndexFunc(s.t.changes, func(c ledger.ItemChange) bool { return c.Path == r.Path }); i >= 0 && !s.o.Redact {
 		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}

@@ -27,9 +27,7 @@ func (s *sheet) decisions() {
 			}
 			s.Put("<p class=\"{}\"><strong>{}</strong></p>\n", class, says)
 		}
-		if d.Reason != "" {
-			s.Put("<blockquote><p>{}</p></blockquote>\n", d.Reason)
-		}
+		s.PutIf(d.Reason != "", "<blockquote><p>{}</p></blockquote>\n", d.Reason)
 		s.evidence(d.Source, d.Fingerprint)
 		s.Markup("</article>\n")
 	}
@@ -41,9 +39,7 @@ func (s *sheet) evidence(from ledger.Source, fingerprint string) {
 	s.Markup("<dl>\n")
 	s.Fact("Said", When(from.CreatedAt))
 	where := Part("{}", view.Where(from.Kind))
-	if from.URL != "" {
-		where.Put(": {}", s.web(from.URL))
-	}
+	where.PutIf(from.URL != "", ": {}", s.web(from.URL))
 	s.Fact("Where", where)
 	s.Fact("Account", Part("{} {}, id {}", from.Author.Kind, Code(from.Author.Login), Code(from.Author.ID)))
 	if from.Permission != "" {

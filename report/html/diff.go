@@ -117,16 +117,10 @@ func (s *sheet) writeDiff(files []changedFile) {
 	paper := maxPaperLines
 	for _, f := range files {
 		s.Put("<details class=\"file\" id=\"file-{}\"", f.Number)
-		if !f.Closed {
-			s.Markup(" open")
-		}
+		s.PutIf(!f.Closed, " open")
 		s.Put(">\n<summary><h3>{}</h3>", f.Name)
-		if !f.Binary {
-			s.Put(" {}", counts(f.Added, f.Deleted))
-		}
-		if f.Note != "" {
-			s.Put(" <span class=\"note\">{}</span>", f.Note)
-		}
+		s.PutIf(!f.Binary, " {}", counts(f.Added, f.Deleted))
+		s.PutIf(f.Note != "", " <span class=\"note\">{}</span>", f.Note)
 		s.Markup("</summary>\n")
 		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
 			paper -= n
@@ -163,9 +157,7 @@ const told constant = "diff told"
 
 func (d *drawer) write(class constant, id, label string, diff []byte) {
 	d.Markup(`<pre class="`).Markup(class).Markup(`"`)
-	if id != "" {
-		d.Put(` id="{}"`, id)
-	}
+	d.PutIf(id != "", ` id="{}"`, id)
 	d.Put(` tabindex="0" role="region" aria-label="{}"><code>`, label)
 	for l := range difflook.Lines(diff) {
 		if class != told || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {

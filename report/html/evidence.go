@@ -60,9 +60,7 @@ func (s *sheet) commands() {
 		}
 		s.endWide()
 	}
-	if s.Len() == before {
-		s.Markup("<p>None ran.</p>\n")
-	}
+	s.PutIf(s.Len() == before, "<p>None ran.</p>\n")
 	s.Markup("</section>\n")
 }
 

@@ -73,9 +73,7 @@ func Layout(w io.Writer, h Head, body *Body) error {
 		b.Markup("<header>\n<nav aria-label=\"Site\">\n<ul>\n")
 		for _, l := range h.Nav {
 			b.Put("<li><a href=\"{}\"", h.Root+l.Address)
-			if l.Address == h.Here {
-				b.Markup(` aria-current="page"`)
-			}
+			b.PutIf(l.Address == h.Here, ` aria-current="page"`)
 			b.Put(">{}</a></li>\n", l.Text)
 		}
 		b.Markup("</ul>\n</nav>\n</header>\n")

@@ -55,12 +55,8 @@ func (s *sheet) requirement(r view.Requirement) {
 	case !r.Met() || r.Required > 1:
 		s.Put(": {} of {}", r.Approved, r.Required)
 	}
-	if r.From != "" {
-		s.Put(", by {}", r.From)
-	}
-	if r.Signed {
-		s.Markup(" (only signed answers count)")
-	}
+	s.PutIf(r.From != "", ", by {}", r.From)
+	s.PutIf(r.Signed, " (only signed answers count)")
 	s.Markup("</p>\n")
 	for _, a := range r.Answers {
 		s.answer(a)
@@ -112,9 +108,7 @@ func (s *sheet) untold() {
 // theseBytes is the number that whoever decides names.
 func (s *sheet) theseBytes() {
 	s.Put("<p class=\"faint\">These bytes: SHA-256 {}", sum(s.t.PatchID))
-	if s.t.patch != nil && s.t.proposal.PatchRedactedSHA256 == "" {
-		s.Put(" · {} bytes", len(s.t.patch))
-	}
+	s.PutIf(s.t.patch != nil && s.t.proposal.PatchRedactedSHA256 == "", " · {} bytes", len(s.t.patch))
 	s.Markup(" · <a href=\"#verify\">how to check</a></p>\n")
 }
 

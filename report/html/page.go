@@ -93,9 +93,7 @@ func (s *sheet) top() {
 	}
 	b := s.t.view.Banner
 	s.Put("<div class=\"verdict {}\"><p><strong>{}</strong></p>", s.t.Class(), b.Title)
-	if b.Detail != "" {
-		s.Put("<p>{}</p>", b.Detail)
-	}
+	s.PutIf(b.Detail != "", "<p>{}</p>", b.Detail)
 	s.Markup("</div>\n")
 }
 
@@ -109,9 +107,7 @@ func (s *sheet) lead() {
 		for _, f := range s.files {
 			added, deleted = added+f.Added, deleted+f.Deleted
 		}
-		if s.files != nil {
-			s.Put(" {}", counts(added, deleted))
-		}
+		s.PutIf(s.files != nil, " {}", counts(added, deleted))
 	}
 	if t.proposal != nil {
 		s.Put(" · for {}", s.commit(t.proposal.BaseCommit))
@@ -140,9 +136,7 @@ func Findings(title, lead string, found []history.Finding) *Body {
 	b := Part("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">{}</h2>\n<p>{}</p>\n<ul>\n", title, lead)
 	for _, f := range found {
 		b.Put("<li>{} {}{}", Code(f.RuleID), strings.TrimPrefix(f.Path+": ", ": "), f.Message)
-		if f.Commit != "" {
-			b.Put(" (commit {})", Code(f.Commit))
-		}
+		b.PutIf(f.Commit != "", " (commit {})", Code(f.Commit))
 		b.Markup("</li>\n")
 	}
 	return b.Markup("</ul>\n</section>\n")

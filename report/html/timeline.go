@@ -170,9 +170,7 @@ func (s *sheet) person(a ledger.Actor) *Body {
 		address = s.o.Person(a)
 	}
 	b := s.here(address, cmp.Or(a.Login, a.ID, "somebody"))
-	if a.Kind != "user" && a.Kind != "" {
-		b.Put(" ({})", a.Kind)
-	}
+	b.PutIf(a.Kind != "user" && a.Kind != "", " ({})", a.Kind)
 	return b
 }
 

@@ -52,12 +52,8 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 	d.rows(part)
 	if len(in) > perPage {
 		d.Put("<p>{} of {} transactions", len(part), len(in))
-		if n > 0 {
-			d.Put(" · {}", d.to(chunk(group, n-1), "later ones"))
-		}
-		if (n+1)*perPage < len(in) {
-			d.Put(" · {}", d.to(chunk(group, n+1), "earlier ones"))
-		}
+		d.PutIf(n > 0, " · {}", d.to(chunk(group, n-1), "later ones"))
+		d.PutIf((n+1)*perPage < len(in), " · {}", d.to(chunk(group, n+1), "earlier ones"))
 		d.Markup("</p>\n")
 	}
 	return d.bytes(), true
@@ -94,9 +90,7 @@ func (d *doc) what(group string) {
 		d.Put("<p>These transactions propose exactly the bytes whose SHA-256 is {}.</p>\n", html.Code(name))
 	case "commit":
 		d.Markup("<p>These transactions became this commit, or are of a pull request that ended with it.")
-		if d.o.Links.Web != "" {
-			d.Put(" {}.", html.To(d.o.Links.Web+"/commit/"+name, "The commit on the forge"))
-		}
+		d.PutIf(d.o.Links.Web != "", " {}.", html.To(d.o.Links.Web+"/commit/"+name, "The commit on the forge"))
 		d.Markup("</p>\n")
 	case "pull":
 		d.Markup("<p>The transactions of this pull request")

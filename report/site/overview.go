@@ -98,9 +98,7 @@ func (s *Site) overview() []byte {
 	d.head("People")
 	who := s.peopleBy()
 	d.people(who[:min(len(who), most)])
-	if len(who) > most {
-		d.Put("<p>{}</p>\n", d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))))
-	}
+	d.PutIf(len(who) > most, "<p>{}</p>\n", d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))))
 	d.head("By month")
 	d.chart(s.monthCounts())
 	return d.bytes()
@@ -281,7 +279,5 @@ func (s *Site) allPaths() []byte {
 
 // cut says that a list has not all, and where the others are found.
 func (d *doc) cut(n int, which string) {
-	if n > longest {
-		d.Put("<p>The {} of {} {}. {} finds the transactions of the others.</p>\n", longest, n, which, d.to(searchAddress, "Search"))
-	}
+	d.PutIf(n > longest, "<p>The {} of {} {}. {} finds the transactions of the others.</p>\n", longest, n, which, d.to(searchAddress, "Search"))
 }

@@ -40,13 +40,9 @@ func (d *doc) table(rows []int, columns ...column) {
 		d.Markup("<tr>")
 		for _, c := range columns {
 			d.Markup("<td")
-			if c.number {
-				d.Markup(" class=\"number\"")
-			}
+			d.PutIf(c.number, " class=\"number\"")
 			cell := c.cell(i)
-			if c.label != "" && cell != nil {
-				d.Put(` data-label="{}"`, c.label)
-			}
+			d.PutIf(c.label != "" && cell != nil, ` data-label="{}"`, c.label)
 			d.Put(">{}</td>", cell)
 		}
 		d.Markup("</tr>\n")
@@ -94,9 +90,7 @@ func (d *doc) deciders() column {
 		}
 		b := new(html.Body)
 		d.persons(b, t.Approvers, func(a ledger.Actor) string { return map[bool]string{true: ", their own"}[isOwn(t, a)] })
-		if len(t.Approvers) > 0 && len(t.Deniers) > 0 {
-			b.Markup(", ")
-		}
+		b.PutIf(len(t.Approvers) > 0 && len(t.Deniers) > 0, ", ")
 		d.persons(b, t.Deniers, func(ledger.Actor) string { return " (denied)" })
 		return b
 	}}
@@ -126,9 +120,7 @@ func (d *doc) change(i int) any {
 
 func (d *doc) person(a ledger.Actor) *html.Body {
 	b := d.to(Person(a), cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody"))
-	if a.Kind != "user" && a.Kind != "" {
-		b.Put(" ({})", markdown.ShortenTo(a.Kind, 20))
-	}
+	b.PutIf(a.Kind != "user" && a.Kind != "", " ({})", markdown.ShortenTo(a.Kind, 20))
 	return b
 }
 
@@ -137,9 +129,7 @@ func (d *doc) persons(b *html.Body, all []ledger.Actor, about func(ledger.Actor)
 	for i, a := range all[:min(len(all), 5)] {
 		b.Put("{}{}{}", map[bool]string{true: ", "}[i > 0], d.person(a), about(a))
 	}
-	if len(all) > 5 {
-		b.Put(" and {} more", len(all)-5)
-	}
+	b.PutIf(len(all) > 5, " and {} more", len(all)-5)
 }
 
 // isOwn reports whether somebody approved what they proposed themselves.

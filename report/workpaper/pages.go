@@ -94,9 +94,7 @@ func (w *pages) index() {
 		b.Put("<tr><td class=\"number\">{}</td><th scope=\"row\">{}</th></tr>\n", html.To(totalPage(t.Name), strconv.Itoa(t.Count)), wordsOf(t.Name))
 	}
 	b.Markup("</tbody>\n</table>\n")
-	if len(none) > 0 {
-		b.Put("<details><summary>What there is none of</summary><p>{}</p></details>\n", strings.Join(none, "; "))
-	}
+	b.PutIf(len(none) > 0, "<details><summary>What there is none of</summary><p>{}</p></details>\n", strings.Join(none, "; "))
 	for _, code := range evidence.Codes {
 		w.kind(b, code)
 	}
@@ -181,9 +179,7 @@ func (w *pages) kind(b *html.Body, code evidence.Code) {
 		}
 	}
 	b.Markup("</tbody>\n</table>\n")
-	if left == 0 {
-		b.Put("<p>These are the first {}; {}</p>\n", onIndex, html.To(totalPage(name), "all of them"))
-	}
+	b.PutIf(left == 0, "<p>These are the first {}; {}</p>\n", onIndex, html.To(totalPage(name), "all of them"))
 }
 
 // row is one row of a table of exceptions. Its subject leads to all that is known of it.
@@ -268,20 +264,14 @@ func (w *pages) change(b *html.Body, i int) {
 
 func record(b *html.Body, rec evidence.Record) {
 	of := html.Code(rec.TransactionID)
-	if rec.PullRequest > 0 {
-		of.Put(" {}", html.To(rec.PullURL, "pull request "+pull(rec)))
-	}
+	of.PutIf(rec.PullRequest > 0, " {}", html.To(rec.PullURL, "pull request "+pull(rec)))
 	b.Fact("Transaction", of)
 	b.Fact("Proposed by", people(rec.Proposers))
 	said := new(html.Body)
 	for i, d := range rec.Decisions {
-		if i > 0 {
-			said.Markup("<br>")
-		}
+		said.PutIf(i > 0, "<br>")
 		said.Text(decision(d))
-		if !d.Counted {
-			said.Put(": did not count, {}", d.Why)
-		}
+		said.PutIf(!d.Counted, ": did not count, {}", d.Why)
 	}
 	b.Fact("Decisions", said)
 	b.Fact("Independent", string(rec.Independent)+": "+rec.Why)
