@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,6 +67,16 @@ func (b *Body) Put(markup constant, parts ...any) *Body {
 		panic("html: a place without its part: " + string(markup))
 	}
 	return b.Markup(constant(rest))
+}
+
+// File is Put of the markup of a file. Only what the compiler embedded can be in an embed.FS. A file that is not there
+// is a bug.
+func (b *Body) File(files embed.FS, name string, parts ...any) *Body {
+	markup, err := files.ReadFile(name)
+	if err != nil {
+		panic("html: " + err.Error())
+	}
+	return b.Put(constant(markup), parts...)
 }
 
 // PutIf is Put where something is so, and nothing otherwise.

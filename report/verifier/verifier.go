@@ -11,7 +11,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -29,6 +29,9 @@ const maxProgram = 64 << 20
 
 //go:embed verify.js
 var script []byte
+
+//go:embed page.html
+var files embed.FS
 
 // A Program is what checks the ledger.
 type Program struct {
@@ -85,64 +88,8 @@ func (p Program) Write(w io.Writer, head html.Head) error {
 		return err
 	}
 	head.Title, head.Alone, head.Policy, head.Script = "Verify the ledger", true, Policy(), script
+	text := base64.StdEncoding.EncodeToString // in elements whose type no browser runs
 	var b html.Body
-	form(&b)
-	about(&b, p, sum)
-	data(&b, p)
+	b.File(files, "page.html", p.Version, p.Go, sum, new(html.Body).Lines(p.Command()), text(p.Exec), text(p.Wasm))
 	return html.Layout(w, head, &b)
-}
-
-func form(b *html.Body) {
-	b.Markup(`<h1>Verify the ledger</h1>
-<p class="lead">This page checks a whole ledger in your browser, with the code of “countersign audit”. Nothing that you choose here leaves this computer.</p>
-<noscript><p class="bad">The check needs JavaScript and WebAssembly. Without them, use “countersign audit”.</p></noscript>
-<div id="form" class="verify" hidden>
-<p id="said" role="status"></p>
-<div id="work" hidden>
-<p><progress id="bar" max="100" aria-label="Progress of the check"></progress></p>
-<p><button id="stop" type="button">Stop</button> <span id="step" aria-hidden="true"></span></p>
-</div>
-<div id="verdict" role="status"></div>
-<div id="details"></div>
-<h2>The ledger</h2>
-<div class="drop">
-<p><label for="file">A Git bundle of the ledger: drop it here, or choose it</label>
-<input id="file" type="file"></p>
-<p><button id="beside" type="button">Check the ledger beside this page</button></p>
-<details><summary>How to make a bundle</summary>
-<pre tabindex="0">countersign sync
-git bundle create ledger.bundle refs/agent/ledger</pre>
-<p>Without that program, the first line is “git fetch origin refs/agent/ledger:refs/agent/ledger” where the ledger is in the repository itself. In another one it has that one’s address
-for “origin”, and “refs/agent/ledger-” with the repository’s number before the colon. A ledger on a branch has that branch’s name.</p>
-</details>
-</div>
-<div id="known">
-<p><label for="tip">A commit that this ledger must hold, all 40 digits: such as the tip that you saw last, or the one that a check run names</label>
-<input id="tip" type="text" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="60"></p>
-<details><summary>Keys that each commit must be signed with</summary>
-<p><label for="signers">As ssh-keygen’s ALLOWED SIGNERS has them</label>
-<textarea id="signers" rows="3" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="ci@example.org namespaces=&quot;git&quot; ssh-ed25519 AAAA…"></textarea></p>
-</details>
-<p><button id="again" type="button" disabled>Check again</button></p>
-</div>
-<details id="cheat" hidden><summary>Try to cheat</summary>
-<p>Change your copy of this ledger in memory, as somebody who can write to it would, and see which rule notices. Commits that must be made again get new ids, so that Git itself finds nothing wrong. The check knows the tip that you saw just now.</p>
-<p id="cheats"></p>
-<div id="cheated" role="status"></div>
-</details>
-</div>
-`)
-}
-
-func about(b *html.Body, p Program, sum string) {
-	b.Markup("<h2>What does the checking</h2>\n<p>cmd/verify in the source of Countersign ").Text(p.Version)
-	b.Markup(", compiled to WebAssembly by ").Text(p.Go).Markup(". Its SHA-256 is</p>\n<pre id=\"sum\" tabindex=\"0\" aria-label=\"SHA-256\">").Text(sum)
-	b.Markup("</pre>\n<p id=\"computed\" class=\"faint\"></p>\n<p>In a checkout of that source, this builds the same bytes:</p>\n<pre tabindex=\"0\" aria-label=\"Commands\">").Lines(p.Command())
-	b.Markup("</pre>\n<p>A page can lie about what it runs. If you do not trust where this one came from, make it with your own program (“countersign site”), or run “countersign audit” in a clone.</p>\n")
-}
-
-// data is the program, in elements whose type no browser runs.
-func data(b *html.Body, p Program) {
-	b.Markup("<script type=\"text/plain\" id=\"exec\">").Text(base64.StdEncoding.EncodeToString(p.Exec))
-	b.Markup("</script>\n<script type=\"text/plain\" id=\"wasm\">").Text(base64.StdEncoding.EncodeToString(p.Wasm)).Markup("</script>\n")
 }
