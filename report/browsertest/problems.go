@@ -74,8 +74,9 @@ func prefix(with string, texts []string) []string {
 
 // Strange is what a page that runs no script and asks for nothing has not done. Its own address and those below
 // rules.Below may be asked for.
-func (s Seen) strange(address string, rules Rules) []string {
-	var out []string
+func (p *Page) Strange(address string, rules Rules) (out []string) {
+	p.t.Helper()
+	s := p.Seen()
 	for _, r := range s.Requests {
 		if r != address && (rules.Below == "" || !strings.HasPrefix(r, rules.Below)) {
 			out = append(out, "asked for "+r)
@@ -89,12 +90,6 @@ func (s Seen) strange(address string, rules Rules) []string {
 	out = append(out, prefix("console", s.Console)...)
 	out = append(out, prefix("error", s.Errors)...)
 	return append(out, prefix("dialog", s.Dialogs)...)
-}
-
-// Strange is what the page has done that it should not have.
-func (p *Page) Strange(address string, rules Rules) []string {
-	p.t.Helper()
-	return p.Seen().strange(address, rules)
 }
 
 // wider names what makes the page wider than the window.

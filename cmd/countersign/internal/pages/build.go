@@ -97,7 +97,7 @@ func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Tra
 			late = append(late, id)
 		}
 	}
-	return late, b.readAll(late)
+	return late, b.each(late, func(t html.Transaction) error { return b.take(t, nil) })
 }
 
 // begin begins with a ledger at a tip, of which nothing was read yet.
@@ -262,14 +262,14 @@ func earlierOf(s html.Summary) string {
 	return ""
 }
 
-// readAll reads transactions for lists, on all cores.
-func (b *build) readAll(ids []string) error {
+// each reads transactions, on all cores, and does something with each.
+func (b *build) each(ids []string, do func(html.Transaction) error) error {
 	return parallel.Try(cores(), len(ids), func(i int) error {
 		t, err := b.read(ids[i])
 		if err != nil {
 			return err
 		}
-		return b.take(t, nil)
+		return do(t)
 	})
 }
 
@@ -301,7 +301,8 @@ func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) err
 	s := b.site()
 	again = append(again, late...)
 	slices.Sort(again)
-	if err := b.writeTransactions(dir, slices.Compact(again), s.Has); err != nil {
+	err = b.each(slices.Compact(again), func(t html.Transaction) error { return b.writeTransaction(dir, t, s.Has) })
+	if err != nil {
 		return err
 	}
 	b.tree = nil // all was read
@@ -320,17 +321,6 @@ func (b *build) write(dir *dir, s *site.Site, addresses []string) error {
 			return dir.remove(addresses[i])
 		}
 		return dir.write(addresses[i], text)
-	})
-}
-
-// writeTransactions writes the pages of some transactions.
-func (b *build) writeTransactions(dir *dir, ids []string, has func(address string) bool) error {
-	return parallel.Try(cores(), len(ids), func(i int) error {
-		t, err := b.read(ids[i])
-		if err != nil {
-			return err
-		}
-		return b.writeTransaction(dir, t, has)
 	})
 }
 
