@@ -138,6 +138,7 @@ def merkle(leaves):  # H-40
 
 def vkey(text, kind):
     """name, key hash, key of NAME+HASH+KEY (signed-note)."""
+    need(text.count("+") > 1, "H-42: VKEY")
     name, h, key = text.split("+", 2)
     raw = core.unbase64(key)
     need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
@@ -155,7 +156,9 @@ class Witnesses:
         self.groups, self.keys, self.quorum, self.origin = {}, {}, None, None
         lines, free = data.decode("utf-8").split("\n"), set()
         need(len(lines) <= 1001, "H-42: too many lines")
-        for what, name, *w in (line.split() for line in lines if line.strip() and line.split()[0][0] != "#"):
+        for words in (line.split() for line in lines if line.strip() and line.split()[0][0] != "#"):
+            need(len(words) > 1, "H-42: a line of one word")
+            what, name, *w = words
             if what == "quorum":
                 need(not w and self.quorum is None and name in self.groups, "H-42: quorum")
                 self.quorum = name
@@ -171,8 +174,9 @@ class Witnesses:
                     continue
                 k, members = 1, []
             else:
-                (k, *members) = w
-                need(what == "group" and set(members) <= free and len(set(members)) == len(members), "H-42")
+                need(what == "group" and w, "H-42: another line, or a group of nothing")
+                k, *members = w
+                need(set(members) <= free and len(set(members)) == len(members), "H-42")
                 free -= set(members)
                 need(re.fullmatch("any|all|[1-9][0-9]*", k), "H-42: K")
                 k = {"any": 1, "all": len(members)}.get(k) or int(k)
@@ -269,7 +273,7 @@ class Audit(Findings):
         super().__init__()
         self.states, self.commits, self.tip, self.tree, self.files = {}, [], "", None, {}
         self.events, self.folds, self.own, self.proposers = {}, {}, [], {}
-        self.version = self.late = None
+        self.version = self.late = self.created = None
         self.signers = signers and (attempt(signatures.key_file, signers) or [[]])[0]
         try:
             self.store = Bundle(bundle)

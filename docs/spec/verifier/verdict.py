@@ -37,7 +37,7 @@ def policy_of(rec, n):
             data = v["policy"].encode()
             need(core.hashed(data) == v["sha256"], "D-20: policy")
             return policy.read_recorded(data)
-    core.fail("D-20: no policy")
+    raise core.Refused("D-20: no policy")
 
 
 def at_event(rec, n):  # D-20
