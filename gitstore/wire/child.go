@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -150,19 +149,20 @@ func (s *childSession) list(ctx context.Context) (*refList, error) {
 }
 
 func (s *childSession) fetch(ctx context.Context, request []byte) (io.Reader, error) {
-	return &childBody{s}, s.say(ctx, bytes.NewReader(request))
+	return &childBody{s}, s.say(ctx, request)
 }
 
 // say sends all that there is to say, after the list of refs.
-func (s *childSession) say(ctx context.Context, request io.Reader) error {
+func (s *childSession) say(ctx context.Context, parts ...[]byte) error {
 	if _, err := s.list(ctx); err != nil {
 		return err
 	}
-	_, err := io.Copy(s.in, request)
-	if err == nil {
-		err = s.in.Close()
+	for _, part := range parts {
+		if _, err := s.in.Write(part); err != nil {
+			return s.fail(fmt.Errorf("asking: %w", err))
+		}
 	}
-	if err != nil {
+	if err := s.in.Close(); err != nil {
 		return s.fail(fmt.Errorf("asking: %w", err))
 	}
 	return nil
@@ -182,8 +182,8 @@ func (b *childBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *childSession) push(ctx context.Context, request io.Reader, sideband bool) (*report, error) {
-	if err := s.say(ctx, request); err != nil {
+func (s *childSession) push(ctx context.Context, command, pack []byte, sideband bool) (*report, error) {
+	if err := s.say(ctx, command, pack); err != nil {
 		return nil, err
 	}
 	limited := &io.LimitedReader{R: s.answer, N: maxReport}

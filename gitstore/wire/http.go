@@ -58,7 +58,7 @@ type httpSession struct {
 
 func (s *httpSession) list(ctx context.Context) (*refList, error) {
 	const path = "/info/refs"
-	resp, err := s.send(ctx, http.MethodGet, path+"?service="+s.service, nil)
+	resp, err := s.send(ctx, http.MethodGet, path+"?service="+s.service)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *httpSession) list(ctx context.Context) (*refList, error) {
 }
 
 func (s *httpSession) fetch(ctx context.Context, request []byte) (io.Reader, error) {
-	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, bytes.NewReader(request))
+	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, request)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (s *httpSession) fetch(ctx context.Context, request []byte) (io.Reader, err
 	return resp.Body, nil
 }
 
-func (s *httpSession) push(ctx context.Context, request io.Reader, sideband bool) (*report, error) {
-	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, request)
+func (s *httpSession) push(ctx context.Context, command, pack []byte, sideband bool) (*report, error) {
+	resp, err := s.send(ctx, http.MethodPost, "/"+s.service, command, pack)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,21 @@ func (s *httpSession) close() {
 	}
 }
 
-func (s *httpSession) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.client.base+path, body)
+// send says how long it is: there are servers that take nothing else.
+func (s *httpSession) send(ctx context.Context, method, path string, parts ...[]byte) (*http.Response, error) {
+	var body []io.Reader
+	var size int64
+	for _, part := range parts {
+		body, size = append(body, bytes.NewReader(part)), size+int64(len(part))
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.client.base+path, io.MultiReader(body...))
 	if err != nil {
 		return nil, err
 	}
+	if req.ContentLength = size; size == 0 {
+		req.Body = http.NoBody
+	}
+	req.Header.Set("Accept", "*/*")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/x-"+s.service+"-request")
 		req.Header.Set("Accept", "application/x-"+s.service+"-result")

@@ -22,7 +22,7 @@ type session interface {
 	// fetch asks for a pack, and returns the answer as it comes.
 	fetch(ctx context.Context, request []byte) (io.Reader, error)
 	// push sends a command and a pack, and returns the server's report.
-	push(ctx context.Context, request io.Reader, sideband bool) (*report, error)
+	push(ctx context.Context, command, pack []byte, sideband bool) (*report, error)
 	close()
 }
 

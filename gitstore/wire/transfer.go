@@ -226,7 +226,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack
 		var m message
 		m.line("%s %s %s\x00%s", format.Hex(old), next, ref, strings.Join(ask, " "))
 		m.flush()
-		done, err := at.push(ctx, io.MultiReader(&m, bytes.NewReader(pack)), sideband)
+		done, err := at.push(ctx, m.Bytes(), pack, sideband)
 		if err != nil {
 			return err
 		}

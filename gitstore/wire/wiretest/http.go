@@ -123,6 +123,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
+	if r.Method == http.MethodPost && r.ContentLength < 0 && !strings.HasPrefix(r.UserAgent(), "git/2") { // some servers want to know (RFC 9110, 15.5.12); git itself sends large packs in pieces
+		http.Error(w, "how long is it?", http.StatusLengthRequired)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
