@@ -109,7 +109,7 @@ func (r *Repo) commitNamed(name string) (object.ID, error) {
 		return object.ParseID(name), nil
 	}
 	if !strings.HasPrefix(name, "refs/") {
-		return object.None, &NotInHistoryError{Name: name, Why: ": give all 40 digits of an id, or the full name of a ref"}
+		return object.None, &NotInHistoryError{Name: name, Why: ": give all digits of an id, or the full name of a ref"}
 	}
 	id, err := r.tip(plumbing.ReferenceName(name))
 	if err == nil && id.IsZero() {

@@ -125,7 +125,7 @@ type Tip struct{ Commit, Source string }
 func (s *Shared) Demand(tips ...Tip) error {
 	for _, t := range tips {
 		if !object.IsID(t.Commit) {
-			return fmt.Errorf("%s names %q, which is not a commit id of 40 hex digits", t.Source, t.Commit)
+			return fmt.Errorf("%s names %q, which is not a whole commit id", t.Source, t.Commit)
 		}
 	}
 	s.demand, s.passed = append(s.demand, tips...), object.None

@@ -72,7 +72,7 @@ func (r *Repo) Ledger(ref string, o LedgerOptions) (*Ledger, error) {
 		return nil, fmt.Errorf("%q is not a name for a ledger ref", ref)
 	}
 	if o.KnownTip != "" && (!object.IsID(o.KnownTip) || object.ParseID(o.KnownTip).IsZero()) { // nothing would be held to zeros
-		return nil, fmt.Errorf("%q is not a commit id of 40 hex digits", o.KnownTip)
+		return nil, fmt.Errorf("%q is not a whole commit id", o.KnownTip)
 	}
 	if o.Pages == nil {
 		return nil, errors.New("a ledger has pages, and nothing makes them")

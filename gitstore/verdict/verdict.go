@@ -54,7 +54,7 @@ type Question struct {
 	Ledger string
 	// Signers is the text of an allowed signers file, "" to demand no signatures.
 	Signers string
-	// Tip is a commit of the ledger, all 40 digits, that the reader knows of: the
+	// Tip is a commit of the ledger, all its digits, that the reader knows of: the
 	// bundle's must be it or descend from it. "" is none.
 	Tip string
 	// Progress, which may be nil, is told how far the audit is.
@@ -82,7 +82,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 // of the ref that is named.
 func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Result, error) {
 	if q.Tip != "" && (!object.IsID(q.Tip) || object.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
-		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all 40 digits of its id", q.Tip)}
+		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all digits of its id", q.Tip)}
 	}
 	signers, err := q.signers()
 	if err != nil {

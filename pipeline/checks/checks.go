@@ -9,7 +9,7 @@
 // may be missing but signal, and none be added:
 //
 //	schema         "countersign/results/1"
-//	tree           the Git tree that the commands ran on, 40 hex digits
+//	tree           the Git tree that the commands ran on, 40 hex digits, or 64
 //	policy_sha256  the Policy that names them: "sha256:" and 64 hex digits
 //	executions     at most 1000 objects, of which no two have the same argv and shell:
 //	  argv           1 to 1000 words, 64 KiB in all

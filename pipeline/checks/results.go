@@ -26,7 +26,7 @@ const (
 // without rights hands to the one that has them. See the package comment.
 type Results struct {
 	Schema       string      `json:"schema"`
-	Tree         string      `json:"tree"`          // the Git tree, 40 hex digits
+	Tree         string      `json:"tree"`          // the Git tree, 40 hex digits, or 64
 	PolicySHA256 string      `json:"policy_sha256"` // the Policy's Sum
 	Executions   []Execution `json:"executions"`
 }

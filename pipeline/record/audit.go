@@ -13,7 +13,7 @@ import (
 type Known struct {
 	// Ref is the ledger's, "" where the bundle has one.
 	Ref string
-	// Tip is a commit of the ledger, all 40 digits: the bundle's must descend from it.
+	// Tip is a commit of the ledger, all its digits: the bundle's must descend from it.
 	Tip string
 	// Signers is the text of an allowed signers file (ssh-keygen(1)): each commit must
 	// be signed by one of them. "" asks for no signatures.

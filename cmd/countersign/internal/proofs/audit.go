@@ -98,7 +98,7 @@ something else than the record.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all 40 digits, or a ref's full name), and check what came after it")
+	cmd.Flags().StringVar(&f.from, "from", "", "trust this `COMMIT` of the ledger (all its digits, or a ref's full name), and check what came after it")
 	cmd.Flags().StringVar(&f.signers, "allowed-signers", "", "demand of every commit a good signature of a key in `FILE` (ssh-keygen's ALLOWED SIGNERS)")
 	cmd.Flags().StringVar(&f.Branch, "branch", "", "say of each commit of `BRANCH` what accounts for it")
 	cmd.Flags().StringVar(&f.Since, "since", "", "with --branch, list what is later than `WHEN`: a commit, a day, or an age such as 90d")

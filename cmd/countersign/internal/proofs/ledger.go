@@ -244,7 +244,7 @@ the last tip that was seen here. Only a person who knows why the ledger was rewr
 is missing from it is gone. The acceptance is itself an event of the ledger, with your name and the
 reason. What this clone had is kept on a ref.`,
 		Example: `  countersign ledger accept-tip 3f0c… --reason "the server was restored from last night's backup"`,
-		Args:    cli.ExactlyOne("no commit given", "give the ledger's tip as it is now, all 40 digits"),
+		Args:    cli.ExactlyOne("no commit given", "give the ledger's tip as it is now, all its digits"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return acceptTip(cmd.Context(), c, args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; recorded with it (required)")

@@ -58,7 +58,7 @@ func IsNone(err error) bool {
 func CodeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, error) {
 	id, err := repo.Commit(ctx, name)
 	if none, is := errors.AsType[*gitstore.NoCommitError](err); is {
-		err = &cli.UsageError{Message: none.Error(), Hint: "give all 40 digits of an id, HEAD, a branch or a tag"}
+		err = &cli.UsageError{Message: none.Error(), Hint: "give all digits of an id, HEAD, a branch or a tag"}
 	}
 	return id, err
 }
