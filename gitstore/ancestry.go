@@ -81,7 +81,7 @@ func (r *Repo) MergeBase(ctx context.Context, a, b string) (string, error) {
 // MergeBases returns all best common ancestors of two commits, as "git merge-base --all"
 // does; none is no error. A history that does not tell is a *CutOffError.
 func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
-	a, b = object.ParseID(a).String(), object.ParseID(b).String()
+	a, b = r.name(a), r.name(b)
 	out, cut, err := r.history(ctx, "merge-base", "--all", a, b)
 	found := strings.Fields(out)
 	switch {
@@ -111,7 +111,7 @@ func (r *Repo) notCut(ctx context.Context, cut string, commits ...string) error 
 	}
 	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	for id := range strings.FieldsSeq(out) {
-		if shallow[object.ParseID(id)] {
+		if shallow[r.id(id)] {
 			err = &CutOffError{cut}
 		}
 	}
@@ -153,7 +153,7 @@ func committedAt(raw []byte) int64 {
 // Root returns the commit that a commit's history began with, by first parents.
 // A history that is cut off before is a *CutOffError.
 func (r *Repo) Root(ctx context.Context, commit string) (string, error) {
-	root, cut, err := r.history(ctx, "rev-list", "--first-parent", "--max-parents=0", object.ParseID(commit).String())
+	root, cut, err := r.history(ctx, "rev-list", "--first-parent", "--max-parents=0", r.name(commit))
 	if err == nil && cut != "" {
 		err = &CutOffError{cut}
 	}
@@ -166,7 +166,7 @@ func (r *Repo) Descends(ctx context.Context, commit, ancestor string) (bool, err
 	if commit == ancestor {
 		return true, nil
 	}
-	from, to := object.ParseID(commit), object.ParseID(ancestor)
+	from, to := r.id(commit), r.id(ancestor)
 	if _, err := readCommit(r.objects, from); err != nil {
 		return false, err
 	}
@@ -202,7 +202,7 @@ func (r *Repo) hold(ctx context.Context, commits ...string) error {
 	out, _, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	for id := range strings.FieldsSeq(out) {
 		if err == nil {
-			_, err = readCommit(r.objects, object.ParseID(id))
+			_, err = readCommit(r.objects, r.id(id))
 		}
 	}
 	return err
@@ -216,8 +216,8 @@ var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git
 // commit itself, if it is one of them. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
 func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]history.BranchCommit, error) {
-	commits := []string{object.ParseID(commit).String()}
-	if from := object.ParseID(since); r.has(from) {
+	commits := []string{r.name(commit)}
+	if from := r.id(since); r.has(from) {
 		commits = append(commits, "^"+from.String())
 	}
 	ids, err := r.listed(ctx, commits...)
@@ -250,7 +250,7 @@ func (r *Repo) listed(ctx context.Context, commits ...string) (ids []object.ID, 
 		err = r.notCut(ctx, cut, commits...)
 	}
 	for id := range strings.FieldsSeq(out) {
-		ids = append(ids, object.ParseID(id))
+		ids = append(ids, r.id(id))
 	}
 	return ids, err
 }
@@ -263,7 +263,7 @@ func (r *Repo) BranchTip(_ context.Context, name string) (string, error) {
 
 // RawCommit returns a commit as Git stores it.
 func (r *Repo) RawCommit(_ context.Context, commit string) ([]byte, error) {
-	return readObject(r.objects, plumbing.CommitObject, object.ParseID(commit))
+	return readObject(r.objects, plumbing.CommitObject, r.id(commit))
 }
 
 func (r *Repo) branchTip(name string) (object.ID, error) {

@@ -153,14 +153,14 @@ func (l *Ledger) Kept(_ context.Context, b Beside, want func(name string) bool) 
 // writing.ErrMoved.
 func (l *Ledger) Keep(_ context.Context, b Beside, before Kept, files map[string][]byte, when time.Time) error {
 	batch := l.repo.batch()
-	made, err := b.commit(l.repo.objects, batch, files, when, object.ParseID(before.Tip))
+	made, err := b.commit(l.repo.objects, batch, files, when, l.repo.id(before.Tip))
 	if errors.Is(err, errUnchanged) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return l.keep(b, object.ParseID(before.Tip), made, batch)
+	return l.keep(b, l.repo.id(before.Tip), made, batch)
 }
 
 // besideRef is where the clone keeps them.

@@ -78,7 +78,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 		s.partial.ctx = ctx
 		objects = s.partial.own
 	}
-	ours, theirs := object.None, object.ParseID(before.Tip)
+	ours, theirs := object.None, s.local.repo.id(before.Tip)
 	if s.partial == nil {
 		var err error
 		if ours, err = s.local.repo.tip(s.local.besideRef(b)); err != nil {

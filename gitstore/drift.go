@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
@@ -14,9 +13,9 @@ import (
 // of a history, a *CutOffError. Where clocks were wrong, commits of both may be
 // counted as well, and none is left out.
 func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []string, err error) {
-	from, to := object.ParseID(a).String(), object.ParseID(b).String()
+	from, to := r.name(a), r.name(b)
 	for _, id := range []string{a, b} {
-		if !r.has(object.ParseID(id)) {
+		if !r.has(r.id(id)) {
 			return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, &CutOffError{id})
 		}
 	}

@@ -248,7 +248,7 @@ const maxHaves = 256
 func (r *Repo) tips() ([]object.ID, error) {
 	var out []object.ID
 	if head, err := r.ask("rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
-		if out, err = haves(r.objects, object.ParseID(head)); err != nil {
+		if out, err = haves(r.objects, r.id(head)); err != nil {
 			return nil, err
 		}
 	}

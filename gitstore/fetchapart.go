@@ -185,5 +185,5 @@ func (r *Repo) FetchFiles(ctx context.Context, s *wire.Server, commit, tip strin
 	if err != nil {
 		return err
 	}
-	return r.bringFiles(ctx, s, own, clone, object.ParseID(commit), object.ParseID(tip))
+	return r.bringFiles(ctx, s, own, clone, r.id(commit), r.id(tip))
 }

@@ -105,8 +105,8 @@ func (l *Ledger) Remember(h *History) error {
 
 // commitNamed reads a whole commit id or a ref's full name; "" is none.
 func (r *Repo) commitNamed(name string) (object.ID, error) {
-	if name == "" || object.IsID(name) {
-		return object.ParseID(name), nil
+	if id := r.id(name); name == "" || !id.IsZero() {
+		return id, nil
 	}
 	if !strings.HasPrefix(name, "refs/") {
 		return object.None, &NotInHistoryError{Name: name, Why: ": give all digits of an id, or the full name of a ref"}

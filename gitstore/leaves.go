@@ -20,7 +20,7 @@ type Leaf struct {
 
 // Leaves returns the commits of the ledger that ends with a tip, the first one first.
 func (l *Ledger) Leaves(_ context.Context, tip string, hash func(commit []byte) [32]byte) ([]Leaf, error) {
-	return leaves(l.repo.objects, object.ParseID(tip), hash)
+	return leaves(l.repo.objects, l.repo.id(tip), hash)
 }
 
 // Leaves is the same. In a partial copy it takes all commits, without their trees and files where the

@@ -22,7 +22,7 @@ const maxPast = 2000
 func (r *Repo) Past(ctx context.Context, commit string, paths []string) (runs []code.Run, err error) {
 	known := map[string]string{} // the file's id, by its path below a tree's
 	for back := 0; ; back++ {
-		c, err := readCommit(r.objects, object.ParseID(commit))
+		c, err := readCommit(r.objects, r.id(commit))
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -75,7 +75,7 @@ func refName(name string) (plumbing.ReferenceName, error) {
 // trees on the way to a changed file are read and written; no ref moves, and
 // until one does, or Close, `git gc` leaves the commit alone.
 func (r *Repo) BuildCommit(_ context.Context, parent string, files []patch.Change, c code.Commit) (string, error) {
-	id := object.ParseID(parent)
+	id := r.id(parent)
 	base, err := readCommit(r.objects, id)
 	if err != nil {
 		return "", err
@@ -155,7 +155,7 @@ func (r *Repo) MoveRef(ctx context.Context, name, old, next string) error {
 }
 
 func (r *Repo) moveTo(name, old, next string) error {
-	if err := r.gitCounts(object.ParseID(next)); err != nil {
+	if err := r.gitCounts(r.id(next)); err != nil {
 		return err
 	}
 	unlock, err := r.lock()
@@ -163,8 +163,8 @@ func (r *Repo) moveTo(name, old, next string) error {
 		return err
 	}
 	defer unlock()
-	commit := object.ParseID(next)
-	if err := r.moveRef(plumbing.ReferenceName(name), object.ParseID(old), commit); err != nil {
+	commit := r.id(next)
+	if err := r.moveRef(plumbing.ReferenceName(name), r.id(old), commit); err != nil {
 		return err
 	}
 	r.placed(commit)

@@ -84,18 +84,18 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 	if err := m.CheckRef(ctx, name); err != nil {
 		return err
 	}
-	batch, err := m.Repo.step(object.ParseID(old), object.ParseID(next))
+	batch, err := m.Repo.step(m.Repo.id(old), m.Repo.id(next))
 	if err != nil {
 		return err
 	}
-	err = push(ctx, m.Server, name, object.ParseID(old), object.ParseID(next), batch, 2, m.Pause)
+	err = push(ctx, m.Server, name, m.Repo.id(old), m.Repo.id(next), batch, 2, m.Pause)
 	if errors.Is(err, writing.ErrMoved) {
-		err = m.overtaken(ctx, name, object.ParseID(next))
+		err = m.overtaken(ctx, name, m.Repo.id(next))
 	}
 	if err != nil {
 		return m.explain(name, err)
 	}
-	m.Repo.placed(object.ParseID(next))
+	m.Repo.placed(m.Repo.id(next))
 	return nil
 }
 

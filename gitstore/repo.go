@@ -83,6 +83,18 @@ func Open(dir string) (*Repo, error) {
 // batch is an empty one, of objects that are named as those of the repository.
 func (r *Repo) batch() *packfile.Batch { return &packfile.Batch{Format: r.objects.Format} }
 
+// id is the ID that a text is, and None where it is none of this repository's: to git the whole ID of another format
+// is the name of a ref, or the beginning of an ID.
+func (r *Repo) id(text string) object.ID {
+	if id := object.ParseID(text); object.FormatOf(id) == r.objects.Format {
+		return id
+	}
+	return object.None
+}
+
+// name is the same for git.
+func (r *Repo) name(text string) string { return r.objects.Format.Hex(r.id(text)) }
+
 // Format is how the repository names its objects.
 func (r *Repo) Format() object.Format { return r.objects.Format }
 
@@ -199,7 +211,7 @@ func (r *Repo) BranchWith(ctx context.Context, commit string) string {
 
 // Tree serves a commit's tree.
 func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
-	tree, err := commitTree(r.objects, object.ParseID(commit))
+	tree, err := commitTree(r.objects, r.id(commit))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +220,7 @@ func (r *Repo) Tree(_ context.Context, commit string) (fs.FS, error) {
 
 // TreeID returns the id of a commit's tree.
 func (r *Repo) TreeID(_ context.Context, commit string) (string, error) {
-	c, err := readCommit(r.objects, object.ParseID(commit))
+	c, err := readCommit(r.objects, r.id(commit))
 	if err != nil {
 		return "", err
 	}

@@ -209,7 +209,7 @@ func (s *Shared) At(ctx context.Context, tip string) (writing.Snapshot, error) {
 		return s.local.At(ctx, tip)
 	}
 	s.partial.ctx = ctx
-	return snapshot(s.partial, object.ParseID(tip))
+	return snapshot(s.partial, s.local.repo.id(tip))
 }
 
 // Seen returns the last tip that was held to the memory, or made, by this
@@ -309,7 +309,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 		s.partial.ctx = ctx
 		objects, own = s.partial, s.partial.own
 	}
-	parent := object.ParseID(tip)
+	parent := s.local.repo.id(tip)
 	if _, _, err := own.Size(parent); !parent.IsZero() && errors.Is(err, packfile.ErrMissing) {
 		return "", writing.ErrMoved // no tip that was ever seen here
 	}

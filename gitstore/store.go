@@ -187,7 +187,7 @@ func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
 	if err != nil {
 		return writing.Snapshot{}, err
 	}
-	return l.at(object.ParseID(tip), now.unjoined)
+	return l.at(l.repo.id(tip), now.unjoined)
 }
 
 // at is At with what the refs in unjoinedDir name. What cannot be read of that is an error: it may hold a denial.
@@ -222,7 +222,7 @@ func snapshot(s source, tip object.ID) (writing.Snapshot, error) {
 // pack, which is held until the ref has moved by Git's own lock protocol: a
 // crash leaves the ledger as it was, and `git gc` takes nothing away.
 func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
-	parent := object.ParseID(tip)
+	parent := l.repo.id(tip)
 	now, err := l.tip()
 	if err != nil {
 		return "", err
@@ -320,7 +320,7 @@ func signed(commit []byte, sign func([]byte) (string, error)) ([]byte, error) {
 
 // StartAt makes the ledger's ref, which must not exist yet, name a commit.
 func (l *Ledger) StartAt(tip string) error {
-	return l.move(object.None, object.ParseID(tip))
+	return l.move(object.None, l.repo.id(tip))
 }
 
 // stateDir is the program's own directory inside the Git directory that all

@@ -247,7 +247,7 @@ const (
 // submodule in it, one with a path that patch.CheckPath refuses, one that is
 // too large and one that is nothing are a *patch.Error.
 func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
-	return diff(r.objects, object.ParseID(from), object.ParseID(to))
+	return diff(r.objects, r.id(from), r.id(to))
 }
 
 func diff(s source, from, to object.ID) (patch.Patchset, error) {
@@ -273,7 +273,7 @@ func diff(s source, from, to object.ID) (patch.Patchset, error) {
 // FirstParent returns the commit that another was made on; of a merge, the one
 // that it was merged into. One that is not here is a *CutOffError, none at all a *NoParentError.
 func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
-	c, err := readCommit(r.objects, object.ParseID(of))
+	c, err := readCommit(r.objects, r.id(of))
 	switch {
 	case err != nil:
 		return "", err
@@ -287,7 +287,7 @@ func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 
 // Parents returns the parents of a commit, in the order in which it has them.
 func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
-	c, err := readCommit(r.objects, object.ParseID(of))
+	c, err := readCommit(r.objects, r.id(of))
 	if err != nil {
 		return nil, err
 	}
@@ -320,11 +320,13 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 		return r.Head(ctx)
 	case !object.IsID(name):
 		id, err = r.named(name)
+	case r.id(name).IsZero():
+		return "", &NoCommitError{name}
 	}
 	if err != nil {
 		return "", err
 	}
-	if _, err := readCommit(r.objects, object.ParseID(id)); errors.Is(err, packfile.ErrMissing) {
+	if _, err := readCommit(r.objects, r.id(id)); errors.Is(err, packfile.ErrMissing) {
 		return "", &NoCommitError{name}
 	} else if err != nil {
 		return "", err
@@ -417,18 +419,18 @@ func fileMode(m filemode.FileMode) patch.Mode {
 
 // Blob is the content of a file.
 func (r *Repo) Blob(_ context.Context, id string) ([]byte, error) {
-	return readObject(r.objects, plumbing.BlobObject, object.ParseID(id))
+	return readObject(r.objects, plumbing.BlobObject, r.id(id))
 }
 
 // Paths tells in which paths the files of two commits differ, in byte order, without reading any
 // content. A directory that is not as git writes it, and one without files, is told as
 // a path of its own with its mode: no patch is that.
 func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, error) {
-	old, err := readCommit(r.objects, object.ParseID(from))
+	old, err := readCommit(r.objects, r.id(from))
 	if err != nil {
 		return nil, err
 	}
-	next, err := readCommit(r.objects, object.ParseID(to))
+	next, err := readCommit(r.objects, r.id(to))
 	if err != nil {
 		return nil, err
 	}

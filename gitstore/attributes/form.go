@@ -213,7 +213,7 @@ func (f Form) Add(data, blob []byte) ([]byte, error) {
 		}
 	}
 	if f.ident > 0 {
-		data = shrinkIdent(data)
+		data = shrinkIdent(data, f.ident)
 	}
 	return data, nil
 }
@@ -292,9 +292,9 @@ func expandIdent(data []byte, blob string) []byte {
 // shrinkIdent takes back what expandIdent puts in, an id, and nothing else. Git makes
 // $Id$ of any text between these signs; then a text that nobody was shown would pass for
 // the approved one.
-func shrinkIdent(data []byte) []byte {
+func shrinkIdent(data []byte, digits int) []byte {
 	return eachIdent(data, func(word []byte) string {
-		if id, ok := bytes.CutPrefix(word, []byte("Id: ")); ok && canon.IsGitID(strings.TrimSuffix(string(id), " $")) && bytes.HasSuffix(id, []byte(" $")) {
+		if id, ok := bytes.CutPrefix(word, []byte("Id: ")); ok && canon.IsHex(strings.TrimSuffix(string(id), " $"), digits) && bytes.HasSuffix(id, []byte(" $")) {
 			return "Id$"
 		}
 		return ""

@@ -159,6 +159,9 @@ const timesMissing = 3
 // an error and not absence.
 func (o *Objects) ask(command string, id object.ID) (*question, error) {
 	q := &question{command: command, id: id}
+	if id.Size() != o.Format.Size() { // to git it is the name of a ref, or the beginning of an ID
+		return q, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
+	}
 	for tries, missed := 0, 0; tries < 2; {
 		run, err := o.running()
 		if err != nil {

@@ -64,7 +64,7 @@ func (s *httpSession) list(ctx context.Context) (*refList, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	at := *resp.Request.URL
-	at.RawQuery = ""
+	at.RawQuery, at.Fragment, at.RawFragment = "", "", ""
 	s.client.base = strings.TrimSuffix(at.String(), path)
 	raw, err := io.ReadAll(resp.Body) // the guard has it whole
 	if err != nil {
@@ -115,6 +115,13 @@ func (s *httpSession) send(ctx context.Context, method, path string, parts ...[]
 	}
 	if req.ContentLength = size; size == 0 {
 		req.Body = http.NoBody
+	}
+	req.GetBody = func() (io.ReadCloser, error) { // for a connection that ended before anything was sent
+		var again []io.Reader
+		for _, part := range parts {
+			again = append(again, bytes.NewReader(part))
+		}
+		return io.NopCloser(io.MultiReader(again...)), nil
 	}
 	req.Header.Set("Accept", "*/*")
 	if method == http.MethodPost {

@@ -109,7 +109,7 @@ func packOf(answer io.Reader, depth int) (*bufio.Reader, error) {
 			return nil, cutOr(err)
 		}
 		word := string(head[4:])
-		switch known := word == "ACK " || word == "NAK\n" || word == "NAK" || word == "ERR "; { // the scanner makes an error of the last
+		switch known := word == "ACK " || strings.HasPrefix(word, "NAK") || word == "ERR "; { // the scanner makes an error of the last
 		case string(head[:4]) == "0000" && !ends:
 			ends = true
 			_, err = in.Discard(4)
@@ -121,7 +121,7 @@ func packOf(answer io.Reader, depth int) (*bufio.Reader, error) {
 				return nil, err
 			}
 			text := string(line)
-			if !ends && !strings.HasPrefix(text, "shallow ") && !strings.HasPrefix(text, "unshallow ") {
+			if un, id, cut := strings.Cut(text, "shallow "); !ends && (!cut || un != "" && un != "un" || !object.IsID(id)) {
 				return nil, fmt.Errorf("the answer has the line %q", text[:min(len(text), 80)])
 			}
 		}

@@ -215,7 +215,11 @@ func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
 func (s *Server) list(ctx context.Context) (*refList, error) {
 	at := s.client.open(uploadPack)
 	defer at.close()
-	return s.listOf(ctx, at)
+	adv, err := s.listOf(ctx, at)
+	if err == nil {
+		s.caps = append(capabilities{}, adv.can...)
+	}
+	return adv, err
 }
 
 // listOf reads the list of refs of a session, whose objects must be named as those here.
@@ -227,7 +231,6 @@ func (s *Server) listOf(ctx context.Context, at session) (*refList, error) {
 	if s.format != 0 && adv.format != s.format && len(adv.can) > 0 {
 		return nil, &HashError{adv.format.String()}
 	}
-	s.caps = append(capabilities{}, adv.can...)
 	return adv, nil
 }
 

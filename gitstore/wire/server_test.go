@@ -401,3 +401,17 @@ func TestCancelled(t *testing.T) {
 		mustTip(t, s, ledger, object.None) // and it is usable after
 	})
 }
+
+// TestFetchAfterPush: what a server says that it can do with a push is not taken for what it can do with a fetch.
+func TestFetchAfterPush(t *testing.T) {
+	everySide(t, func(t *testing.T, side side) {
+		s := side.open(t)
+		first := side.repo.Commit(ledger, map[string]string{"a": "1", "d/b": "2"})
+		next, pack := side.repo.Pack(first, map[string]string{"a": "3"})
+		mustTip(t, s, ledger, first)
+		mustPush(t, s, first, next, pack)
+		if _, err := s.Fetch(t.Context(), wire.FetchRequest{Wants: []object.ID{next}, Depth: 1, Filter: "tree:1"}); err != nil || !s.CanFilter() {
+			t.Errorf("%v, filters: %t", err, s.CanFilter())
+		}
+	})
+}

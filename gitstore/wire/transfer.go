@@ -78,9 +78,11 @@ func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer, again
 		at := s.client.open(uploadPack)
 		defer at.close()
 		if s.caps == nil {
-			if _, err := s.listOf(ctx, at); err != nil {
+			adv, err := s.listOf(ctx, at)
+			if err != nil {
 				return err
 			}
+			s.caps = append(capabilities{}, adv.can...)
 		}
 		want, err := s.want(req)
 		if err != nil {
@@ -213,7 +215,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack
 			if err != nil {
 				return err
 			}
-			if can = s.caps; !adv.can.has("report-status") {
+			if can = append(capabilities{}, adv.can...); !can.has("report-status") {
 				return errors.New("the server does not report what it did")
 			}
 		}

@@ -77,7 +77,7 @@ func (r Results) check() error {
 	case r.Schema != Schema:
 		return fmt.Errorf("their schema is not %s", Schema)
 	case !canon.IsGitID(r.Tree):
-		return errors.New("their tree is not 40 lower-case hex digits")
+		return errors.New("their tree is not 40 or 64 lower-case hex digits")
 	case !canon.IsSum(r.PolicySHA256):
 		return errors.New("their policy_sha256 is not sha256: and 64 lower-case hex digits")
 	case r.Executions == nil || len(r.Executions) > maxExecutions:
