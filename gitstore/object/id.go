@@ -62,8 +62,8 @@ func (f Format) Size() int {
 	return 20
 }
 
-// New returns the hash of packs and indexes. Content that was made to share its SHA-1 with another's is noticed, as in
-// git itself (sha1dc), by who asks for that.
+// New returns the hash that ends packs and indexes. It does not notice SHA-1 collisions; the names of objects are
+// packfile.Object.ID's, which does.
 func (f Format) New() hash.Hash {
 	if f == SHA256 {
 		return sha256.New()

@@ -66,7 +66,7 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 			return nil, err
 		}
 	}
-	adv := &refList{refs: map[string]object.ID{}, peeled: map[string]object.ID{}, format: object.SHA1}
+	adv := &refList{can: capabilities{}, refs: map[string]object.ID{}, peeled: map[string]object.ID{}, format: object.SHA1}
 	line, err := in.next()
 	if err != nil || line == nil {
 		return adv, err

@@ -62,7 +62,7 @@ type report struct {
 
 type refStatus struct{ ref, status string }
 
-// message collects pkt-lines. Its writes cannot fail.
+// message collects pkt-lines, none of which is as long as the protocol forbids: names of refs are bounded.
 type message struct{ bytes.Buffer }
 
 func (m *message) line(format string, args ...any) {
@@ -112,7 +112,9 @@ func packOf(answer io.Reader, depth int) (*bufio.Reader, error) {
 		switch known := word == "ACK " || strings.HasPrefix(word, "NAK") || word == "ERR "; { // the scanner makes an error of the last
 		case string(head[:4]) == "0000" && !ends:
 			ends = true
-			_, err = in.Discard(4)
+			if _, err := in.Discard(4); err != nil {
+				return nil, err
+			}
 		case ends && !known:
 			return in, nil
 		default:
@@ -124,9 +126,6 @@ func packOf(answer io.Reader, depth int) (*bufio.Reader, error) {
 			if un, id, cut := strings.Cut(text, "shallow "); !ends && (!cut || un != "" && un != "un" || !object.IsID(id)) {
 				return nil, fmt.Errorf("the answer has the line %q", text[:min(len(text), 80)])
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 }
@@ -164,7 +163,10 @@ func (b *bands) Read(p []byte) (int, error) {
 // next reads a line, and io.EOF after the last.
 func (b *bands) next() error {
 	if !b.from.Scan() {
-		return cmpErr(b.from.Err(), io.ErrUnexpectedEOF)
+		if err := b.from.Err(); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		return io.ErrUnexpectedEOF // io.EOF is the end that the server says
 	}
 	line := b.from.Bytes()
 	switch {
@@ -181,11 +183,4 @@ func (b *bands) next() error {
 		return fmt.Errorf("the answer has an unknown band %d", line[0])
 	}
 	return nil
-}
-
-func cmpErr(err, otherwise error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return otherwise
-	}
-	return err
 }

@@ -217,7 +217,7 @@ func (s *Server) list(ctx context.Context) (*refList, error) {
 	defer at.close()
 	adv, err := s.listOf(ctx, at)
 	if err == nil {
-		s.caps = append(capabilities{}, adv.can...)
+		s.caps = adv.can
 	}
 	return adv, err
 }
@@ -297,9 +297,12 @@ func passing(err error, pause time.Duration) (time.Duration, bool) {
 	return pause, errors.As(err, new(*NetworkError))
 }
 
+// maxRef is how long the full name of a ref may be: git's own files take far less.
+const maxRef = 4096
+
 // checkRef keeps everything off the wire that could be more than a name.
 func checkRef(ref string) error {
-	if !strings.HasPrefix(ref, "refs/") || strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+	if !strings.HasPrefix(ref, "refs/") || len(ref) > maxRef || strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("%q is not a ref's full name", ref)
 	}
 	if err := plumbing.ReferenceName(ref).Validate(); err != nil {

@@ -82,7 +82,7 @@ func (s *Server) fetch(ctx context.Context, req FetchRequest, w io.Writer, again
 			if err != nil {
 				return err
 			}
-			s.caps = append(capabilities{}, adv.can...)
+			s.caps = adv.can
 		}
 		want, err := s.want(req)
 		if err != nil {
@@ -215,7 +215,7 @@ func (s *Server) Push(ctx context.Context, ref string, old, next object.ID, pack
 			if err != nil {
 				return err
 			}
-			if can = append(capabilities{}, adv.can...); !can.has("report-status") {
+			if can = adv.can; !can.has("report-status") {
 				return errors.New("the server does not report what it did")
 			}
 		}
