@@ -20,6 +20,8 @@ type Settings struct {
 	// core.pager and countersign.pager of the system's and the user's files alone: a repository names no program (T84).
 	SSHCommand, SSHVariant, Pager, OwnPager string
 
+	HooksPath string // core.hooksPath of a file, "" where the repository has hooks of its own
+
 	Attributes attributes.Config // what is said of files in a working tree
 
 	values map[string]string
@@ -32,8 +34,12 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 		return Settings{}, err
 	}
 	values, own := map[string]string{}, map[string]string{}
+	hooks := ""
 	for _, one := range said {
 		values[one.Key] = one.Value
+		if one.Key == "core.hookspath" && one.Scope != "command" {
+			hooks = one.Value
+		}
 		if one.IsUsers() {
 			own[one.Key] = one.Value
 		}
@@ -42,7 +48,7 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 		Name: identityOf(values, getenv, "name"), Email: identityOf(values, getenv, "email"),
 		IgnoreMode: isFalse(values["core.filemode"]),
 		SSHCommand: own["core.sshcommand"], SSHVariant: own["ssh.variant"],
-		Pager: own["core.pager"], OwnPager: own["countersign.pager"],
+		Pager: own["core.pager"], OwnPager: own["countersign.pager"], HooksPath: hooks,
 		Attributes: attributes.New(said, r.ownDir, r.worktree, getenv("PATH"), getenv("GITHUB_ACTIONS") == "true"),
 		values:     values,
 	}, nil

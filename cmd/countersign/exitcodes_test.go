@@ -158,7 +158,7 @@ evidence
 	hold(cli.ExitRefused, s.dir, "run --patch x\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
 	// By their specifications.
 	hold(1, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
-	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\nconformance no\n")
+	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\nguard install --all no\nconformance no\n")
 	hold(cli.ExitRefused, s.repo, "pack apply --pack . --target no\n")
 
 	for _, c := range rootCommand(console.New(console.Process{})).Commands() {

@@ -269,7 +269,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign": {
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion",
 		"cmd/countersign/internal/console", "cmd/countersign/internal/decide", "cmd/countersign/internal/documents",
-		"cmd/countersign/internal/ghtoken", "cmd/countersign/internal/look", "cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls",
+		"cmd/countersign/internal/ghtoken", "cmd/countersign/internal/guard", "cmd/countersign/internal/look", "cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls",
 		"cmd/countersign/internal/serve", "cmd/countersign/internal/session", "cmd/countersign/internal/setup",
 		"cmd/countersign/internal/statements", "cmd/countersign/internal/workflow", "pipeline/sandbox", "github.com/spf13/cobra",
 	},
@@ -337,6 +337,11 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/state", "pipeline/writing", "report", "report/html",
 		"github.com/spf13/cobra",
+	},
+	"cmd/countersign/internal/guard": {
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/proofs", "cmd/countersign/internal/session",
+		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch/casefold",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/rest",

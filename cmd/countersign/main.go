@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/guard"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/pulls"
@@ -78,7 +79,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a),
 		documents.Program{Path: a.Path, Read: a.ReadInput, Name: console.InputName, Print: a.Print, GiveBack: a.GiveBack}.Commands(),
 	)...)
-	root.AddCommand(workflow.Command(a))
+	root.AddCommand(workflow.Command(a), guard.Command(a))
 	cli.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		completion.Add(root, func(cmd *cobra.Command) (completion.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives

@@ -133,14 +133,16 @@ func cloned(a ledger.Actor) ledger.Actor {
 func (j *judge) stands(log *ledger.Log) (Reason, string, error) {
 	tx := log.Transaction()
 	late := false // whether it was denied after the apply began
+	coming := false
 	for _, p := range log.Payloads() {
 		switch p := p.(type) {
 		case *ledger.ApplyStart:
-			late = false
+			late, coming = false, p.Target == j.Coming
 		case *ledger.ApprovalDecision:
 			late = late || p.Decision == ledger.Deny
 		case *ledger.ApplyComplete:
 			// Of an apply that was cut off, what is found is recorded, whoever put it there.
+			coming = false
 			switch {
 			case p.Success && late:
 				return Denied, "it was denied before it was found to be applied", nil
@@ -162,6 +164,8 @@ func (j *judge) stands(log *ledger.Log) (Reason, string, error) {
 		return Denied, "the patch was denied", nil
 	case !approved:
 		return NotApproved, "it was not approved", nil
+	case coming:
+		return "", "it is being applied", nil
 	case !tx.GateOnly():
 		return NotApplied, "it was not applied", nil
 	case tx.Status == ledger.Superseded:

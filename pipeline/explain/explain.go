@@ -142,7 +142,8 @@ func (b Branch) Count(by By) (n int) {
 // transactions say of commits. Default are the commits of the default branch by first
 // parents, the oldest first, beginning with the one that was there when the ledger began: whose Policy
 // is believed. AtLeast is how strong decisions have to be, "" for any. Now is when it is
-// judged.
+// judged. Coming is the ref that is about to get the commits, "" for none: an apply to it that
+// has begun counts as done.
 type Options struct {
 	Ledger  fs.FS
 	Index   *Index
@@ -150,6 +151,7 @@ type Options struct {
 	Default []string
 	AtLeast replay.Strength
 	Now     time.Time
+	Coming  string
 }
 
 // A Result is what accounts for each commit of a branch. Chain are those that the branch

@@ -121,6 +121,7 @@ func TestParse(t *testing.T) {
 		{"witnesses: {file: .github/witnesses}", func(p *policy.Policy) { p.Witnesses.File = ".github/witnesses" }},
 		{"witnesses: {file: w, required: 0}", func(p *policy.Policy) { p.Witnesses.File = "w" }},
 		{"witnesses: {required: 3, file: a/.w}", func(p *policy.Policy) { p.Witnesses = policy.Witnesses{File: "a/.w", Required: 3} }},
+		{"gate: {allow_force: true, allow_delete: true, allow_tags: true}", func(p *policy.Policy) { p.Gate = policy.Gate{AllowForce: true, AllowDelete: true, AllowTags: true} }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},
 		{"explained: {decisions: [local, signed]}", func(p *policy.Policy) {
 			p.Explained.Decisions = []policy.DecisionKind{policy.SignedDecision, policy.LocalDecision}

@@ -33,7 +33,7 @@
 //	  allow:
 //	    - {argv: [go, test, ./...], timeout: 10m, network: false, env: [GOCACHE]}
 //	apply: {to: branch, sign: COUNTERSIGN_SIGN_KEY} # or {to: pull_request, merge: human}
-//	gate: {bases: [main]}
+//	gate: {bases: [main], allow_force: false, allow_delete: false, allow_tags: false}
 //	explained:               # beside transactions, what accounts for a commit of a branch
 //	  decisions: [signed, forge] # by which approvals; left out: local ones too, but where pull requests are gated or signatures required
 //	  merges: covered        # a merge of such commits, if it is exactly what merging gives
@@ -154,10 +154,14 @@ type Apply struct {
 	Sign  string `json:"sign,omitempty"`
 }
 
-// Gate names the branches whose pull requests the check "countersign" guards;
-// none stands for the default branch.
+// Gate names the branches whose pull requests the check "countersign" guards, and that a
+// server's guard does; none stands for the default branch. The others say what that one lets
+// through: a guarded branch that loses commits, one that is deleted, and tags of what no guarded branch has.
 type Gate struct {
-	Bases []string `json:"bases,omitempty"`
+	Bases       []string `json:"bases,omitempty"`
+	AllowForce  bool     `json:"allow_force,omitempty"`
+	AllowDelete bool     `json:"allow_delete,omitempty"`
+	AllowTags   bool     `json:"allow_tags,omitempty"`
 }
 
 // Ledger says where the ledger is that is shared, and which one a job of a workflow

@@ -179,6 +179,7 @@ apply: {to: pull-request}
 apply: {merge: robot}
 apply: {sign: "$KEY"}
 gate: {bases: [-x]}
+gate: {allow_force: 1}
 gate: {bases: [main, main]}
 gate: {base: main}
 explained: [merges]

@@ -53,6 +53,8 @@ func Tighten(p, base Policy) Policy {
 	if len(p.Gate.Bases) > 0 { // none stands for the default branch, whose Policy p is
 		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
 	}
+	g := &out.Gate
+	g.AllowForce, g.AllowDelete, g.AllowTags = g.AllowForce && base.Gate.AllowForce, g.AllowDelete && base.Gate.AllowDelete, g.AllowTags && base.Gate.AllowTags
 	out.Explained.Decisions = tightenDecisions(p.Explained.Decisions, base.Explained.Decisions)
 	out.Explained.RefuseEmpty = p.Explained.RefuseEmpty || base.Explained.RefuseEmpty
 	return out

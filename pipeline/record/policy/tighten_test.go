@@ -85,6 +85,7 @@ func TestT20Tighten(t *testing.T) {
 		{"apply: {to: pull_request}", "apply: {to: pull_request, merge: auto}", "apply: {to: pull_request}"},
 		{"apply: {to: pull_request, merge: human}", "apply: {merge: auto}", "apply: {to: pull_request, merge: human}"},
 		{"gate: {bases: [main]}", "gate: {bases: [old]}", "gate: {bases: [main, old]}"},
+		{"gate: {allow_force: true, allow_tags: true}", "gate: {allow_force: true, allow_delete: true}", "gate: {allow_force: true}"},
 		{"version: 1", "gate: {bases: [old]}", "version: 1"},
 		{"version: 1", "explained: {decisions: [signed]}", "explained: {decisions: [signed]}"},
 		{"version: 1", "explained: {decisions: [local, signed]}", "explained: {decisions: [signed]}"}, // local may not account by default

@@ -289,7 +289,13 @@ func RunAudit(ctx context.Context, s *session.Session, h *gitstore.History, o ve
 		s.SetGCPercent(30)
 	}
 	o.Found = append(before, h.Packs(func(done, total int64) { show("MB of packs", int(done>>20), int(total>>20)) })...)
-	o.Rollback, o.Progress = h.Rollback, show
+	o.Progress = show
+	return AuditRules(ctx, s, h, o)
+}
+
+// AuditRules checks a history alone.
+func AuditRules(ctx context.Context, s *session.Session, h *gitstore.History, o verdict.Options) (audit.Result, error) {
+	o.Rollback = h.Rollback
 	o.Keys = pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return s.Repo.Tree(ctx, commit) })
 	return verdict.Of(h.History, o)
 }

@@ -125,6 +125,19 @@ func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.R
 	return r, all, err
 }
 
+// Added judges what a branch gets that is at old: the commits that next has and old has not.
+func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b explain.Branch, err error) {
+	if j.Index.First == "" { // nothing says where the ledger began
+		j.Index.First = old
+	}
+	r, _, err := j.branch(ctx, next, old)
+	if err != nil {
+		return b, err
+	}
+	listed, err := commitsSince(ctx, j.Repo, next, old)
+	return r.List(name, old, listed), err
+}
+
 // main are the commits of the default branch since one, which are known already if they are
 // those of a tip.
 func (j BranchJudge) main(ctx context.Context, from, tip string, all []history.BranchCommit) ([]string, error) {

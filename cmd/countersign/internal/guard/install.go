@@ -1,0 +1,342 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/atomicfile"
+	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// The files of a repository's hooks. Gitea, Forgejo and GitLab run all that is in the directory, as our own first one does.
+const (
+	firstHook = "pre-receive"
+	hooksDir  = "pre-receive.d"
+	ourHook   = "countersign"
+	formerOne = "before-countersign" // the hook that was there
+)
+
+// runner is the hook that runs the others; one that is not there, or may not be run, is passed over, but ours is not.
+const runner = `#!/bin/sh
+# countersign guard: every program in pre-receive.d gets the push, and each may refuse it.
+dir=$(dirname "$0")/pre-receive.d
+[ -x "$dir/countersign" ] || { echo "countersign: error: $dir/countersign is not there, or may not be run" >&2; exit 1; }
+push=$(cat; echo .)
+for hook in "$dir"/*; do
+	[ -f "$hook" ] && [ -x "$hook" ] || continue
+	printf '%s' "${push%.}" | "$hook" || exit 1
+done
+`
+
+// ours is the hook that runs a program.
+func ours(program string) string {
+	return "#!/bin/sh\n# countersign guard: docs/guard.md\nexec '" + strings.ReplaceAll(filepath.ToSlash(program), "'", `'\''`) + "' guard pre-receive\n"
+}
+
+// A place is a repository whose hooks are meant, or with dir "" a directory of hooks.
+type place struct{ dir, hooks string }
+
+type placeFlags struct{ repo, all, hooks string }
+
+func (f *placeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.repo, "repo", "", "the repository `DIR`, as with -C")
+	cmd.Flags().StringVar(&f.all, "all", "", "every repository below `DIR`")
+	cmd.Flags().StringVar(&f.hooks, "hooks", "", "a directory of hooks, `DIR`, such as GitLab's custom_hooks")
+	cmd.MarkFlagsMutuallyExclusive("repo", "all", "hooks")
+}
+
+// places are those that the flags mean.
+func (f *placeFlags) places(c *console.Console) (all []place, err error) {
+	switch {
+	case f.hooks != "":
+		return []place{{"", c.Path(f.hooks)}}, nil
+	case f.all != "":
+		root := c.Path(f.all)
+		err = filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			if strings.Count(strings.TrimPrefix(dir, root), string(filepath.Separator)) > 5 {
+				return fs.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil && isDir(filepath.Join(dir, "objects")) {
+				all = append(all, place{dir: dir})
+				return fs.SkipDir
+			}
+			return nil
+		})
+		if err == nil && len(all) == 0 {
+			err = fault.Fail(fmt.Sprintf("%s has no repositories", f.all), "name the directory that they are in")
+		}
+	case f.repo != "":
+		all = []place{{dir: c.Path(f.repo)}}
+	default:
+		all = []place{{dir: c.From(c.Flags.Dir)}}
+	}
+	return all, err
+}
+
+func isDir(name string) bool {
+	at, err := os.Stat(name)
+	return err == nil && at.IsDir()
+}
+
+// open opens the repository of a place, and finds its hooks.
+func (p *place) open(c *console.Console) (*session.Session, error) {
+	own := *c
+	own.Flags.Dir, own.AtEnd = p.dir, nil
+	s, err := session.OpenLocal(&own)
+	if err != nil {
+		return nil, err
+	}
+	c.AtEnd = append(c.AtEnd, s.Close)
+	p.hooks = filepath.Join(s.Repo.Dir(), "hooks")
+	if path := s.Repo.Config.HooksPath; path != "" {
+		return s, fault.Fail(fmt.Sprintf("%s: core.hooksPath has git look for hooks in %s", report.Clean(p.dir), report.Clean(path)), "countersign guard install --hooks "+path)
+	}
+	return s, nil
+}
+
+func installCommand(c *console.Console) *cobra.Command {
+	var f placeFlags
+	var signers string
+	cmd := &cobra.Command{
+		Use: "install", Short: "Have Git ask the guard before it takes a push", Example: `  countersign guard install -C /srv/git/app.git
+  countersign guard install --all /srv/git --allowed-signers /etc/countersign/writers
+  countersign guard install --hooks /var/opt/gitlab/gitaly/custom_hooks`,
+		Long: `install writes the hook pre-receive of a repository, beside those that are there (pre-receive.d). Running it
+again changes nothing. The hook runs this very program where it is now; while that cannot be run, nothing gets in. A ledger
+that is there already has to verify.`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			places, err := f.places(c)
+			if err != nil {
+				return err
+			}
+			for _, p := range places {
+				if err := install(cmd.Context(), c, p, signers); err != nil {
+					return err
+				}
+			}
+			return status(c, places)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&signers, "allowed-signers", "", "take the ledger's word for what is not signed, as one of the keys in `FILE` signed each of its commits")
+	return cmd
+}
+
+func install(ctx context.Context, c *console.Console, p place, signers string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if p.dir != "" {
+		s, err := p.open(c)
+		if err != nil {
+			return err
+		}
+		if err := sound(ctx, s); err != nil {
+			return err
+		}
+		if signers != "" {
+			if signers, err = filepath.Abs(c.Path(signers)); err != nil {
+				return err
+			}
+			if _, err := proofs.AllowedSigners(c, signers); err != nil {
+				return err
+			}
+			if err := s.Repo.SetHabit(signersHabit, signers); err != nil {
+				return err
+			}
+		}
+	}
+	return writeHooks(p.hooks, program)
+}
+
+// sound refuses a ledger that does not verify: what comes is held to what is there.
+func sound(ctx context.Context, s *session.Session) error {
+	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
+	if errors.Is(err, gitstore.ErrNoLedger) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found, err := proofs.AuditRules(ctx, s, h, verdict.Options{})
+	if err == nil && !found.OK {
+		err = fault.Fail("the ledger that is there does not verify", "countersign audit -C "+s.Repo.Dir())
+	}
+	return err
+}
+
+// writeHooks puts ours beside what is there. What runs the others comes last: whatever happens before, what was there runs on.
+func writeHooks(dir, program string) error {
+	first, below := filepath.Join(dir, firstHook), filepath.Join(dir, hooksDir)
+	if err := os.MkdirAll(below, 0o755); err != nil {
+		return err
+	}
+	if err := writeHook(filepath.Join(below, ourHook), ours(program)); err != nil {
+		return err
+	}
+	at, err := os.Lstat(first)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return writeHook(first, runner)
+	case err != nil:
+		return err
+	}
+	there, err := os.ReadFile(first)
+	switch {
+	case err != nil:
+		return err
+	case string(there) == runner:
+		return writeHook(first, runner)
+	case strings.Contains(string(there), hooksDir): // it runs all of them
+		return nil
+	case !at.Mode().IsRegular():
+		return fault.Fail(first+" is a link", "move it to "+filepath.Join(below, formerOne)+", and install again")
+	}
+	former := filepath.Join(below, formerOne)
+	if _, err := os.Lstat(former); err == nil {
+		return fault.Fail(former+" is there, and "+first+" is another hook", "move one of them away, and install again")
+	}
+	if err := os.Link(first, former); err != nil {
+		return err
+	}
+	return writeHook(first, runner)
+}
+
+func writeHook(name, text string) error {
+	if there, err := os.ReadFile(name); err != nil || string(there) != text {
+		if err := atomicfile.Write(name, []byte(text)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(name, 0o755)
+}
+
+func statusCommand(c *console.Console) *cobra.Command {
+	var f placeFlags
+	cmd := &cobra.Command{
+		Use: "status", Short: "Say which branches the guard holds, and what it goes by", Args: cli.NoArgs,
+		Example: "  countersign guard status --all /srv/git --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			places, err := f.places(c)
+			if err != nil {
+				return err
+			}
+			return status(c, places)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// guarded is what is said of one place.
+type guarded struct {
+	Directory string   `json:"directory"`
+	Guarded   bool     `json:"guarded"`
+	Why       string   `json:"why"` // it is not
+	Branches  []string `json:"branches"`
+	Signers   string   `json:"allowed_signers"`
+	Notes     []string `json:"notes"`
+}
+
+// status tells of each place; one that is not guarded is an error.
+func status(c *console.Console, places []place) error {
+	var all []guarded
+	text, open := "", ""
+	for _, p := range places {
+		g := look(c, &p)
+		all = append(all, g)
+		if g.Guarded {
+			text += fmt.Sprintf("%s: guarded: %s\n", report.Clean(g.Directory), report.Clean(strings.Join(g.Branches, ", ")))
+		} else {
+			text, open = text+fmt.Sprintf("%s: not guarded: %s\n", report.Clean(g.Directory), report.Clean(g.Why)), g.Directory
+		}
+		for _, note := range g.Notes {
+			text += "  " + report.Clean(note) + "\n"
+		}
+	}
+	if err := c.Result(map[string]any{"repositories": all}, text); err != nil {
+		return err
+	}
+	if open != "" {
+		return fault.Fail(open+" is not guarded", "countersign guard install --repo "+open)
+	}
+	return nil
+}
+
+func look(c *console.Console, p *place) (g guarded) {
+	g = guarded{Directory: p.dir, Branches: []string{}, Notes: []string{}}
+	if p.dir == "" {
+		g.Directory = p.hooks
+	} else {
+		s, err := p.open(c)
+		if err != nil {
+			g.Why = err.Error()
+			return g
+		}
+		g.Signers = s.Repo.Config.Habit(signersHabit)
+		at, err := open(context.Background(), s, "", nil, "", nil)
+		if err != nil {
+			g.Why = err.Error()
+			return g
+		}
+		defer at.close()
+		for _, branch := range at.branches {
+			g.Branches = append(g.Branches, short(branch))
+		}
+		switch {
+		case at.was[at.head] == "":
+			g.Notes = append(g.Notes, short(at.head)+" is not there yet: who pushes it first says what the guard begins with")
+		case at.policy.Approvals.Keys == "" && g.Signers == "":
+			g.Notes = append(g.Notes, "the Policy names no keys (approvals.keys), and no --allowed-signers are known: nothing can be approved")
+		}
+	}
+	if g.Why = hooked(p.hooks); g.Why == "" {
+		g.Guarded = true
+	}
+	return g
+}
+
+// hooked says why hooks do not ask the guard, "" where they do.
+func hooked(dir string) string {
+	program, err := os.Executable()
+	if err != nil {
+		return err.Error()
+	}
+	name := filepath.Join(dir, hooksDir, ourHook)
+	there, err := os.ReadFile(name)
+	switch {
+	case err != nil:
+		return name + " is not there"
+	case string(there) != ours(program):
+		return name + " is of another program, or another place of this one"
+	}
+	first, err := os.ReadFile(filepath.Join(dir, firstHook))
+	if err != nil || !strings.Contains(string(first), hooksDir) {
+		return filepath.Join(dir, firstHook) + " does not run what is in " + hooksDir
+	}
+	for _, name := range []string{name, filepath.Join(dir, firstHook)} {
+		if at, err := os.Stat(name); err != nil || at.Mode()&0o111 == 0 {
+			return name + " may not be run"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,380 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/replay"
+)
+
+// A refusal is why a ref may not become what a push makes of it. Commits are those of a branch that nothing accounts for.
+type refusal struct {
+	update
+	Why     string                `json:"why"`
+	Hint    string                `json:"hint"`
+	Commits []explain.Unexplained `json:"commits"`
+}
+
+// A push is a repository with what a push would make of it.
+type push struct {
+	names
+	updates []update
+	signers *sshsig.Allowed // of the ledger's commits; nil where nobody knows who writes it
+	policy  policy.Policy
+	was     map[string]string // the commits of the refs of names and updates
+	repo    *gitstore.Repo    // as it is
+	view    *session.Session  // as it would be, but for the branches
+	close   func()
+
+	judge *proofs.BranchJudge // nil until a commit has to be accounted for
+}
+
+// open makes the view of a push; beside is where git keeps the objects of the push, "" for with the others.
+func open(ctx context.Context, real *session.Session, head string, updates []update, beside string, signers *sshsig.Allowed) (p *push, err error) {
+	c := real.Console
+	p = &push{updates: updates, signers: signers, repo: real.Repo, names: names{head: head, ledger: c.Flags.LedgerRef}, close: func() {}}
+	if p.head == "" {
+		if p.head, err = real.Repo.HeadRef(); err != nil {
+			return nil, err
+		}
+	}
+	wanted := append(p.beside(), p.head, p.ledger)
+	for _, u := range updates {
+		wanted = append(wanted, u.Ref)
+	}
+	if p.was, err = real.Repo.RefsAmong(wanted...); err != nil {
+		return nil, err
+	}
+	if head != "" { // as if it were there
+		p.was[head] = updates[0].Old
+	}
+	if beside != "" {
+		if err := within(beside, filepath.Join(real.Repo.Dir(), "objects")); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.MkdirTemp("", "countersign-guard-")
+	if err != nil {
+		return nil, err
+	}
+	p.close = func() { _ = os.RemoveAll(dir) }
+	refs := map[string]string{}
+	for name, commit := range map[string]string{p.head: p.was[p.head], p.ledger: p.now(p.ledger)} {
+		if commit != "" {
+			refs[name] = commit
+		}
+	}
+	view, err := real.Repo.View(dir, gitstore.View{Beside: beside, Head: p.head, Refs: refs})
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	_ = view.Close() // the session opens its own
+	own := *c
+	own.Flags.Dir, own.Flags.PolicyRef, own.Flags.KnownTip, own.AtEnd = dir, "", "", nil
+	own.Getenv = func(name string) string {
+		if name == "PATH" || name == "HOME" { // what else the environment says is the pusher's, for all that is known
+			return c.Getenv(name)
+		}
+		return ""
+	}
+	if p.view, err = session.OpenLocal(&own); err != nil {
+		p.close()
+		return nil, err
+	}
+	p.close = func() { _, _ = p.view.Repo.Close(), os.RemoveAll(dir) }
+	return p, p.readPolicy(ctx)
+}
+
+// within refuses a directory that is not directly in another one.
+func within(dir, parent string) error {
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if parent, err = filepath.EvalSymlinks(parent); err != nil {
+		return err
+	}
+	if filepath.Dir(at) != parent {
+		return fmt.Errorf("the objects of the push are said to be in %+q, which is not in %+q", dir, parent)
+	}
+	return nil
+}
+
+// now is what the push makes of a ref.
+func (p *push) now(ref string) string {
+	for _, u := range p.updates {
+		if u.Ref == ref {
+			return u.New
+		}
+	}
+	return p.was[ref]
+}
+
+// readPolicy finds out which branches are guarded, by the Policy from before the push: the default branch's, and each branch's own.
+func (p *push) readPolicy(ctx context.Context) (err error) {
+	p.branches = []string{p.head}
+	if p.was[p.head] == "" {
+		p.policy = policy.Default()
+		return nil
+	}
+	read := func(commit string) (policy.Policy, error) {
+		tree, err := p.view.Repo.Tree(ctx, commit)
+		if err != nil {
+			return policy.Policy{}, err
+		}
+		own, _, err := policy.Read(tree)
+		return own, err
+	}
+	if p.policy, err = read(p.was[p.head]); err != nil {
+		return fmt.Errorf("the Policy of %s: %w", p.head, err)
+	}
+	for _, base := range p.policy.Gate.Bases {
+		p.branches = append(p.branches, "refs/heads/"+base)
+	}
+	for _, u := range p.updates {
+		base, is := strings.CutPrefix(u.Ref, "refs/heads/")
+		if !is || p.was[u.Ref] == "" || slices.Contains(p.branches, u.Ref) {
+			continue
+		}
+		if own, err := read(p.was[u.Ref]); err != nil || slices.Contains(own.Gate.Bases, base) {
+			p.branches = append(p.branches, u.Ref)
+		}
+	}
+	return nil
+}
+
+// hold returns what of the push is refused.
+func (p *push) hold(ctx context.Context) (refused []refusal, err error) {
+	for _, u := range p.updates {
+		r, err := p.holdOne(ctx, u)
+		if err != nil {
+			r = &refusal{Why: "it cannot be judged: " + err.Error()}
+		}
+		if r != nil {
+			r.update = u
+			if r.Commits == nil {
+				r.Commits = []explain.Unexplained{}
+			}
+			refused = append(refused, *r)
+		}
+		if err := ctx.Err(); err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+func (p *push) holdOne(ctx context.Context, u update) (*refusal, error) {
+	alike := p.alike(u.Ref)
+	switch {
+	case !strings.HasPrefix(u.Ref, "refs/"):
+		return &refusal{Why: "is not below refs/"}, nil
+	case u.Old != p.was[u.Ref]:
+		return &refusal{Why: "has moved meanwhile", Hint: "git fetch"}, nil
+	case alike != "":
+		return &refusal{Why: "is " + alike + " where case does not count"}, nil
+	case strings.HasPrefix(u.Ref, "refs/replace/"):
+		return &refusal{Why: "would have git show other objects than there are"}, nil
+	case u.Ref == p.ledger:
+		return p.holdLedger(ctx, u)
+	case slices.Contains(p.beside(), u.Ref):
+		return p.grows(ctx, u)
+	case p.was[p.head] == "" && u.Ref == p.head:
+		return nil, nil // what the guard begins with
+	case p.was[p.head] == "" && p.now(p.head) == "":
+		return &refusal{Why: "comes before the default branch, " + p.head + ", which is not there yet", Hint: "push the default branch first; if it has another name, on the server: git symbolic-ref HEAD refs/heads/NAME"}, nil
+	case slices.Contains(p.branches, u.Ref):
+		return p.holdBranch(ctx, u)
+	case strings.HasPrefix(u.Ref, "refs/tags/"):
+		return p.holdTag(ctx, u)
+	}
+	return nil, nil
+}
+
+// grows refuses to delete a ref, and to move it to a commit that does not have those that it has.
+func (p *push) grows(ctx context.Context, u update) (*refusal, error) {
+	if u.New == "" {
+		return &refusal{Why: "may not be deleted"}, nil
+	}
+	if u.Old == "" {
+		return nil, nil
+	}
+	has, err := p.view.Repo.Descends(ctx, u.New, u.Old)
+	if err != nil || has {
+		return nil, err
+	}
+	return &refusal{Why: "may only grow: it would lose commits", Hint: "put what is new on top of what is there: git pull --rebase"}, nil
+}
+
+// holdLedger refuses what is new in the ledger unless it verifies.
+func (p *push) holdLedger(ctx context.Context, u update) (*refusal, error) {
+	if r, err := p.grows(ctx, u); r != nil || err != nil {
+		return r, err
+	}
+	h, err := p.view.Local.History(ctx, gitstore.HistoryOptions{From: u.Old, Signers: p.signers})
+	if err != nil {
+		return nil, err
+	}
+	found, err := proofs.AuditRules(ctx, p.view, h, verdict.Options{Signatures: p.signers != nil})
+	switch newer := found.Undecidable(); {
+	case err != nil:
+		return nil, err
+	case newer != nil:
+		return nil, newer
+	case !found.OK:
+		why := "what is new in it does not verify"
+		for _, one := range found.Findings[:min(3, len(found.Findings))] {
+			why += fmt.Sprintf("; %s %s: %s", one.RuleID, one.Path, one.Message)
+		}
+		return &refusal{Why: why, Hint: "countersign sync"}, nil
+	case !found.Pages.OK:
+		return &refusal{Why: "a page in it says something else than the record", Hint: "countersign audit"}, nil
+	}
+	return nil, nil
+}
+
+// holdTag refuses to move or delete a tag, and one of a commit that no guarded branch has.
+func (p *push) holdTag(ctx context.Context, u update) (*refusal, error) {
+	if p.policy.Gate.AllowTags {
+		return nil, nil
+	}
+	if u.Old != "" {
+		return &refusal{Why: "is there, and a tag may neither be moved nor deleted"}, nil
+	}
+	commit, err := p.view.Repo.Peeled(u.New)
+	if err != nil {
+		return nil, err
+	}
+	for _, branch := range p.branches {
+		if tip := p.now(branch); commit != "" && tip != "" {
+			if has, err := p.view.Repo.Descends(ctx, tip, commit); err != nil || has {
+				return nil, err
+			}
+		}
+	}
+	return &refusal{Why: "is a tag of what no guarded branch has", Hint: "have it approved on " + short(p.head) + ", and tag it there"}, nil
+}
+
+func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+
+// holdBranch refuses what a guarded branch gets that nothing accounts for.
+func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
+	switch {
+	case u.New == "" && p.policy.Gate.AllowDelete && u.Ref != p.head:
+		return nil, nil
+	case u.New == "":
+		return &refusal{Why: "is guarded, and may not be deleted"}, nil
+	case u.Old == "":
+		has, err := p.view.Repo.Descends(ctx, p.now(p.head), u.New)
+		if err != nil || has {
+			return nil, err
+		}
+		return &refusal{Why: "is guarded, and may only begin at a commit of " + short(p.head), Hint: fmt.Sprintf("git push origin origin/%s:%s", short(p.head), u.Ref)}, nil
+	}
+	has, err := p.view.Repo.Descends(ctx, u.New, u.Old)
+	switch {
+	case err != nil:
+		return nil, err
+	case !has && !p.policy.Gate.AllowForce:
+		return &refusal{Why: "is guarded, and would lose commits", Hint: "git pull --rebase"}, nil
+	}
+	return p.account(ctx, u)
+}
+
+// maxCommits is how many commits a push may bring to a branch.
+const maxCommits = 10_000
+
+// account refuses commits that nothing accounts for. Of many, the first are judged first: with those
+// that may be in a row with them, what comes later changes nothing for them.
+func (p *push) account(ctx context.Context, u update) (*refusal, error) {
+	repo := p.view.Repo
+	n, err := repo.Count(ctx, u.Old, u.New, maxCommits+1)
+	switch {
+	case err != nil || n == 0:
+		return nil, err
+	case n > maxCommits:
+		return &refusal{Why: fmt.Sprintf("would get more than %d commits at once", maxCommits), Hint: "push them in several steps"}, nil
+	}
+	line, err := repo.Line(ctx, u.Old, u.New)
+	if err != nil {
+		return nil, err
+	}
+	j, err := p.opened(ctx, u.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if len(line) > 2*explain.MaxRow {
+		first, err := j.Added(ctx, u.Ref, u.Old, line[2*explain.MaxRow-1])
+		if err != nil {
+			return nil, err
+		}
+		early := slices.DeleteFunc(first.Unexplained, func(one explain.Unexplained) bool { return !slices.Contains(line[:explain.MaxRow], one.Commit) })
+		if len(early) > 0 {
+			return unaccounted(u, early, n), nil
+		}
+	}
+	all, err := j.Added(ctx, u.Ref, u.Old, u.New)
+	if err != nil || len(all.Unexplained) == 0 && all.Commits == n {
+		return nil, err
+	}
+	if all.Commits != n {
+		return nil, fmt.Errorf("%d of %d commits were judged", all.Commits, n)
+	}
+	return unaccounted(u, all.Unexplained, n), nil
+}
+
+func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {
+	return &refusal{
+		Why: fmt.Sprintf("nothing accounts for %d of its %d new commits", len(commits), of), Commits: commits,
+		Hint: fmt.Sprintf("git diff %.12s %.12s | countersign review --to branch --base %.12s --push -  # and have it approved", u.Old, u.New, u.Old),
+	}
+}
+
+// opened is the judge of branches, by the ledger as it would be.
+func (p *push) opened(ctx context.Context, ref string) (*proofs.BranchJudge, error) {
+	if p.judge == nil {
+		var tree fs.FS = nothing{}
+		clock := explain.NewClock(nil)
+		if tip := p.now(p.ledger); tip != "" {
+			var err error
+			if tree, err = p.view.Repo.Tree(ctx, tip); err != nil {
+				return nil, err
+			}
+			if clock, err = proofs.WholeClock(ctx, p.view.Local); err != nil {
+				return nil, err
+			}
+		}
+		atLeast := replay.Signed
+		if p.signers != nil {
+			atLeast = ""
+		}
+		j, err := proofs.OpenJudge(ctx, p.view, tree, clock, string(atLeast))
+		if err != nil {
+			return nil, err
+		}
+		p.judge = &j
+	}
+	j := *p.judge
+	j.Coming = ref
+	return &j, nil
+}
+
+// nothing is the tree of no ledger.
+type nothing struct{}
+
+func (nothing) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}

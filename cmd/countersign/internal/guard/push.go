@@ -1,0 +1,77 @@
+package guard
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+)
+
+// An update is what a push does to a ref: from a commit to another, "" for none.
+type update struct {
+	Ref string `json:"ref"`
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+// maxUpdates is how many refs a push may name.
+const maxUpdates = 10_000
+
+// readUpdates reads what git gives a pre-receive hook: "OLD NEW REF" lines.
+func readUpdates(in io.Reader) (all []update, err error) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), " ", 3)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("git gave the hook a line that is not OLD NEW REF: %+q", lines.Text())
+		}
+		if all = append(all, newUpdate(fields[2], fields[0], fields[1])); len(all) > maxUpdates {
+			return nil, fmt.Errorf("the push names more than %d refs", maxUpdates)
+		}
+	}
+	return all, lines.Err()
+}
+
+// readPushed reads what git gives a pre-push hook: "LOCAL-REF NEW REMOTE-REF OLD" lines.
+func readPushed(in io.Reader) (all []update, err error) {
+	for lines := bufio.NewScanner(in); lines.Scan() && len(all) < maxUpdates; {
+		if fields := strings.Fields(lines.Text()); len(fields) == 4 {
+			all = append(all, newUpdate(fields[2], fields[3], fields[1]))
+		}
+	}
+	return all, nil
+}
+
+// newUpdate reads zeros as none.
+func newUpdate(ref, old, next string) update {
+	none := func(id string) string {
+		if strings.Trim(id, "0") == "" {
+			return ""
+		}
+		return id
+	}
+	return update{ref, none(old), none(next)}
+}
+
+// names are the refs that a push is held to: the default branch and those that the Policy names, the ledger, and what is beside it.
+type names struct {
+	head     string
+	branches []string // head among them
+	ledger   string
+}
+
+func (n names) beside() []string {
+	return []string{n.ledger + "-checkpoints", n.ledger + "-attestations"}
+}
+
+// alike is the guarded ref that a name is taken for where case and normalisation do not count, "" for none.
+func (n names) alike(ref string) string {
+	for _, guarded := range append(append(n.branches[:len(n.branches):len(n.branches)], n.ledger), n.beside()...) {
+		if ref != guarded && casefold.Name(ref) == casefold.Name(guarded) {
+			return guarded
+		}
+	}
+	return ""
+}

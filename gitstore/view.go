@@ -1,0 +1,134 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/countersign-dev/countersign/gitstore/object"
+)
+
+// A View is a repository as it would be: its objects with others beside them, and refs of its own.
+type View struct {
+	Beside string            // a directory of objects, such as those of a push; "" for none
+	Head   string            // the ref that HEAD is on
+	Refs   map[string]string // commits by full name
+}
+
+// View makes a bare repository in an empty directory, which borrows the objects of this one.
+func (r *Repo) View(dir string, v View) (*Repo, error) {
+	var objects, refs []string
+	for _, of := range []string{r.gitObjects(), r.ownObjects(), v.Beside} {
+		if of == "" || of == r.ownObjects() && !isDir(of) {
+			continue
+		}
+		if !filepath.IsAbs(of) || strings.ContainsAny(of, "\n\r") {
+			return nil, fmt.Errorf("objects cannot be borrowed from %+q", of)
+		}
+		objects = append(objects, filepath.ToSlash(of)+"\n")
+	}
+	for name, id := range v.Refs {
+		if _, err := refName(name); err != nil {
+			return nil, err
+		}
+		refs = append(refs, r.name(id)+" "+name+"\n")
+	}
+	slices.SortFunc(refs, func(a, b string) int { return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):]) })
+	config := "[core]\n\tbare = true\n\trepositoryFormatVersion = 0\n"
+	if r.objects.Format == object.SHA256 {
+		config = "[core]\n\tbare = true\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+	}
+	for _, below := range []string{"refs", "objects/info"} {
+		if err := os.MkdirAll(filepath.Join(dir, below), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	for name, text := range map[string]string{"HEAD": "ref: " + v.Head + "\n", "config": config, "packed-refs": strings.Join(refs, ""), "objects/info/alternates": strings.Join(objects, "")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return Open(dir)
+}
+
+func isDir(name string) bool {
+	at, err := os.Stat(name)
+	return err == nil && at.IsDir()
+}
+
+// HeadRef is the full name of the ref that HEAD is on, which need not be there.
+func (r *Repo) HeadRef() (string, error) {
+	head, err := r.branch()
+	return head.String(), err
+}
+
+// RefsAmong returns the commits of refs that have one of these names, or are below it. One that is symbolic, or damaged, is an error.
+func (r *Repo) RefsAmong(names ...string) (map[string]string, error) {
+	refs, err := r.refs(names...)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for name, at := range refs {
+		if at.err != nil {
+			return nil, at.err
+		}
+		out[name] = at.id.String()
+	}
+	return out, nil
+}
+
+// Count is how many commits one has and another, "" for none, has not, but most at most.
+func (r *Repo) Count(ctx context.Context, since, commit string, most int) (int, error) {
+	ids, err := r.newest(ctx, since, commit, "--max-count="+fmt.Sprint(most))
+	return len(ids), err
+}
+
+// Line are the commits by first parents that one has and another has not, the oldest first.
+func (r *Repo) Line(ctx context.Context, since, commit string) ([]string, error) {
+	ids, err := r.newest(ctx, since, commit, "--first-parent")
+	slices.Reverse(ids)
+	return ids, err
+}
+
+func (r *Repo) newest(ctx context.Context, since, commit, option string) ([]string, error) {
+	args := []string{option, r.name(commit)}
+	if since != "" {
+		args = append(args, "^"+r.name(since))
+	}
+	ids, err := r.listed(ctx, args...)
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = id.String()
+	}
+	return out, err
+}
+
+// Peeled is the commit that an object is, or that a tag names; "" for an object of another kind.
+func (r *Repo) Peeled(id string) (string, error) {
+	for range maxTags {
+		o, err := r.objects.View(r.id(id))
+		if err != nil {
+			return "", err
+		}
+		switch o.Type.String() {
+		case "commit":
+			return id, nil
+		case "tag":
+			next, _, tagged := object.HeaderLine(string(o.Data), "object ")
+			if !tagged {
+				return "", fmt.Errorf("tag %s is malformed", id)
+			}
+			id = next.String()
+		default:
+			return "", nil
+		}
+	}
+	return "", fmt.Errorf("tag %s leads through more than %d others", id, maxTags)
+}
+
+// maxTags is how many tags of tags are followed.
+const maxTags = 10
