@@ -13,7 +13,7 @@ import (
 
 // A View is a repository as it would be: its objects with others beside them, and refs of its own.
 type View struct {
-	Beside string            // a directory of objects, such as those of a push; "" for none
+	Beside []string          // more directories of objects, such as that of a push
 	Head   string            // the ref that HEAD is on
 	Refs   map[string]string // commits by full name
 }
@@ -21,8 +21,8 @@ type View struct {
 // View makes a bare repository in an empty directory, which borrows the objects of this one.
 func (r *Repo) View(dir string, v View) (*Repo, error) {
 	var objects, refs []string
-	for _, of := range []string{r.gitObjects(), r.ownObjects(), v.Beside} {
-		if of == "" || of == r.ownObjects() && !isDir(of) {
+	for _, of := range append([]string{r.gitObjects(), r.ownObjects()}, v.Beside...) {
+		if of == r.ownObjects() && !isDir(of) {
 			continue
 		}
 		if !filepath.IsAbs(of) || strings.ContainsAny(of, "\n\r") {
@@ -79,6 +79,12 @@ func (r *Repo) RefsAmong(names ...string) (map[string]string, error) {
 		out[name] = at.id.String()
 	}
 	return out, nil
+}
+
+// Has reports whether a commit is here.
+func (r *Repo) Has(commit string) (bool, error) {
+	_, err := readCommit(r.objects, r.id(commit))
+	return err == nil, missingIsNil(err)
 }
 
 // Count is how many commits one has and another, "" for none, has not, but most at most.

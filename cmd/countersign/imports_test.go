@@ -341,7 +341,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/guard": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/proofs", "cmd/countersign/internal/session",
 		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch/casefold",
-		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "report", "github.com/spf13/cobra",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/rest",

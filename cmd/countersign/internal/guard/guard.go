@@ -26,6 +26,9 @@ const maxTime = time.Minute
 // signersHabit is the key of Git's configuration, below countersign., that names the file of those who write the ledger.
 const signersHabit = "guardSigners"
 
+// ledgerHabit is the key that names the repository with the ledger, if that is another.
+const ledgerHabit = "guardLedger"
+
 // Command is countersign guard.
 func Command(c *console.Console) *cobra.Command {
 	hook := func(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
@@ -167,7 +170,11 @@ func judgeAll(ctx context.Context, c *console.Console, head string, updates []up
 		return nil, err
 	}
 	defer p.close()
-	return p.hold(ctx)
+	refused, err := p.hold(ctx)
+	for _, one := range p.broken {
+		c.Say("%s", one)
+	}
+	return refused, err
 }
 
 // warn tells what a guarded server would say of what is pushed to branches. It refuses nothing.

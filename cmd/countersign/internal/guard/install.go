@@ -113,7 +113,7 @@ func (p *place) open(c *console.Console) (*session.Session, error) {
 
 func installCommand(c *console.Console) *cobra.Command {
 	var f placeFlags
-	var signers string
+	var signers, elsewhere string
 	cmd := &cobra.Command{
 		Use: "install", Short: "Have Git ask the guard before it takes a push", Example: `  countersign guard install -C /srv/git/app.git
   countersign guard install --all /srv/git --allowed-signers /etc/countersign/writers
@@ -128,7 +128,7 @@ that is there already has to verify.`,
 				return err
 			}
 			for _, p := range places {
-				if err := install(cmd.Context(), c, p, signers); err != nil {
+				if err := install(cmd.Context(), c, p, signers, elsewhere); err != nil {
 					return err
 				}
 			}
@@ -136,11 +136,12 @@ that is there already has to verify.`,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&elsewhere, "ledger", "", "the ledger is in another repository on this machine, `DIR`")
 	cmd.Flags().StringVar(&signers, "allowed-signers", "", "take the ledger's word for what is not signed, as one of the keys in `FILE` signed each of its commits")
 	return cmd
 }
 
-func install(ctx context.Context, c *console.Console, p place, signers string) error {
+func install(ctx context.Context, c *console.Console, p place, signers, elsewhere string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -153,14 +154,30 @@ func install(ctx context.Context, c *console.Console, p place, signers string) e
 		if err := sound(ctx, s); err != nil {
 			return err
 		}
-		if signers != "" {
-			if signers, err = filepath.Abs(c.Path(signers)); err != nil {
-				return err
+		for _, said := range []struct {
+			key, name string
+			check     func(name string) error
+		}{
+			{signersHabit, signers, func(name string) error { _, err := proofs.AllowedSigners(c, name); return err }},
+			{ledgerHabit, elsewhere, func(name string) error {
+				of, err := gitstore.Open(name)
+				if err != nil {
+					return err
+				}
+				return of.Close()
+			}},
+		} {
+			if said.name == "" {
+				continue
 			}
-			if _, err := proofs.AllowedSigners(c, signers); err != nil {
-				return err
+			name, err := filepath.Abs(c.Path(said.name))
+			if err == nil {
+				err = said.check(name)
 			}
-			if err := s.Repo.SetHabit(signersHabit, signers); err != nil {
+			if err == nil {
+				err = s.Repo.SetHabit(said.key, name)
+			}
+			if err != nil {
 				return err
 			}
 		}

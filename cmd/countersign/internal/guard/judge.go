@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
@@ -37,6 +39,9 @@ type push struct {
 	repo    *gitstore.Repo    // as it is
 	view    *session.Session  // as it would be, but for the branches
 	close   func()
+
+	broken    []string // who broke the glass, for which branch, and why
+	elsewhere bool     // whether the ledger is in another repository
 
 	judge *proofs.BranchJudge // nil until a commit has to be accounted for
 }
@@ -60,10 +65,19 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 	if head != "" { // as if it were there
 		p.was[head] = updates[0].Old
 	}
+	var objects []string
 	if beside != "" {
 		if err := within(beside, filepath.Join(real.Repo.Dir(), "objects")); err != nil {
 			return nil, err
 		}
+		objects = append(objects, beside)
+	}
+	if elsewhere := real.Repo.Config.Habit(ledgerHabit); elsewhere != "" {
+		of, err := p.readLedger(elsewhere)
+		if err != nil {
+			return nil, fmt.Errorf("the ledger in %s: %w", elsewhere, err)
+		}
+		objects = append(objects, of)
 	}
 	dir, err := os.MkdirTemp("", "countersign-guard-")
 	if err != nil {
@@ -76,7 +90,7 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 			refs[name] = commit
 		}
 	}
-	view, err := real.Repo.View(dir, gitstore.View{Beside: beside, Head: p.head, Refs: refs})
+	view, err := real.Repo.View(dir, gitstore.View{Beside: objects, Head: p.head, Refs: refs})
 	if err != nil {
 		p.close()
 		return nil, err
@@ -98,6 +112,20 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 	return p, p.readPolicy(ctx)
 }
 
+// readLedger takes the ledger of another repository, and returns where that has its objects.
+func (p *push) readLedger(dir string) (objects string, err error) {
+	of, err := gitstore.Open(dir)
+	if err != nil {
+		return "", err
+	}
+	tip, err := of.Ref(context.Background(), p.ledger)
+	if err == nil && tip == "" {
+		err = gitstore.ErrNoLedger
+	}
+	p.was[p.ledger], p.elsewhere = tip, true
+	return filepath.Join(of.Dir(), "objects"), errors.Join(err, of.Close())
+}
+
 // within refuses a directory that is not directly in another one.
 func within(dir, parent string) error {
 	at, err := filepath.EvalSymlinks(dir)
@@ -116,7 +144,7 @@ func within(dir, parent string) error {
 // now is what the push makes of a ref.
 func (p *push) now(ref string) string {
 	for _, u := range p.updates {
-		if u.Ref == ref {
+		if u.Ref == ref && (ref != p.ledger || !p.elsewhere) {
 			return u.New
 		}
 	}
@@ -188,6 +216,8 @@ func (p *push) holdOne(ctx context.Context, u update) (*refusal, error) {
 		return &refusal{Why: "is " + alike + " where case does not count"}, nil
 	case strings.HasPrefix(u.Ref, "refs/replace/"):
 		return &refusal{Why: "would have git show other objects than there are"}, nil
+	case u.Ref == p.ledger && p.elsewhere:
+		return &refusal{Why: "is in another repository, which this one's guard asks"}, nil
 	case u.Ref == p.ledger:
 		return p.holdLedger(ctx, u)
 	case slices.Contains(p.beside(), u.Ref):
@@ -291,7 +321,60 @@ func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
 	case !has && !p.policy.Gate.AllowForce:
 		return &refusal{Why: "is guarded, and would lose commits", Hint: "git pull --rebase"}, nil
 	}
-	return p.account(ctx, u)
+	r, err := p.account(ctx, u)
+	if r == nil || err != nil {
+		return r, err
+	}
+	who, why, err := p.breaksGlass(ctx, u)
+	switch {
+	case err != nil:
+		r.Why += "; and nobody may break the glass for it: " + err.Error()
+	case who != "":
+		p.broken = append(p.broken, fmt.Sprintf("%s: %s broke the glass: %s", u.Ref, who, why))
+		return nil, nil
+	}
+	return r, nil
+}
+
+// glass is the trailer of a commit that gets in unapproved, in an emergency: the branch, and why.
+const glass = "Countersign-Break-Glass: "
+
+// breaksGlass says who signed the last commit of a push as one that has to get into this branch, and why; "" for nobody. It takes a key that the Policy
+// from before the push lists, of somebody whom it lets break the glass.
+func (p *push) breaksGlass(ctx context.Context, u update) (who, why string, err error) {
+	raw, err := p.view.Repo.RawCommit(ctx, u.New)
+	if err != nil {
+		return "", "", err
+	}
+	_, message, _ := strings.Cut(string(raw), "\n\n")
+	for line := range strings.Lines(message) {
+		if said, is := strings.CutPrefix(line, glass+short(u.Ref)+" "); is {
+			why = strings.TrimSpace(said)
+		}
+	}
+	if why == "" {
+		return "", "", nil
+	}
+	tree, err := p.view.Repo.Tree(ctx, p.was[p.head])
+	if err != nil {
+		return "", "", err
+	}
+	text, err := p.policy.ReadKeys(tree)
+	if err != nil {
+		return "", "", err
+	}
+	keys, err := sshsig.ParseAllowedSigners(text)
+	if err != nil {
+		return "", "", err
+	}
+	payload, signature, err := signing.Split(raw)
+	if err == nil {
+		who, _, err = keys.Verify(sshsig.ForGit, payload, signature, p.view.Now())
+	}
+	if err == nil && !p.policy.BreaksGlass(who, who) {
+		err = fmt.Errorf("%s is not listed under approvals.break_glass", who)
+	}
+	return who, why, err
 }
 
 // maxCommits is how many commits a push may bring to a branch.
@@ -339,7 +422,7 @@ func (p *push) account(ctx context.Context, u update) (*refusal, error) {
 func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {
 	return &refusal{
 		Why: fmt.Sprintf("nothing accounts for %d of its %d new commits", len(commits), of), Commits: commits,
-		Hint: fmt.Sprintf("git diff %.12s %.12s | countersign review --to branch --base %.12s --push -  # and have it approved", u.Old, u.New, u.Old),
+		Hint: fmt.Sprintf("git switch --detach %.12s && git diff HEAD %.12s | countersign review - --to branch --push  # and have it approved", u.Old, u.New),
 	}
 }
 

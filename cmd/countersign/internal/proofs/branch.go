@@ -127,7 +127,11 @@ func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.R
 
 // Added judges what a branch gets that is at old: the commits that next has and old has not.
 func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b explain.Branch, err error) {
-	if j.Index.First == "" { // nothing says where the ledger began
+	here, err := j.Repo.Has(j.Index.First)
+	if err != nil {
+		return b, err
+	}
+	if !here { // nothing that is known here says where the ledger began
 		j.Index.First = old
 	}
 	r, _, err := j.branch(ctx, next, old)

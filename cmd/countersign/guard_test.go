@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// guardShell runs a script in a directory of a guarded repository, with what testdata/guard has for all of them.
+func guardShell(dir, below, script string) (string, error) {
+	cmd := exec.Command("sh", "-c", ". ../names; . ../lib.sh; "+script)
+	if below == "" {
+		cmd = exec.Command("sh", "-c", script)
+	}
+	cmd.Dir = filepath.Join(dir, below)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GIT_CONFIG_NOSYSTEM=1", "TMPDIR=" + os.TempDir(), "TZ=UTC", "LC_ALL=C.UTF-8",
+		"GIT_AUTHOR_DATE=2026-01-05T12:00:00Z", "GIT_COMMITTER_DATE=2026-01-05T12:00:00Z",
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// guardTemplate makes the guarded repository once; each test has a copy.
+var guardTemplate = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(os.Getenv("PATH")[:strings.IndexByte(os.Getenv("PATH"), filepath.ListSeparator)], "guarded-") // which ends with the tests
+	if err != nil {
+		return "", err
+	}
+	script, err := os.ReadFile("testdata/guard/setup.sh")
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "home"), 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	if out, err := guardShell(dir, "", string(script)); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	lib, err := os.ReadFile("testdata/guard/lib.sh")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "lib.sh"), lib, 0o600)
+	}
+	return dir, err
+})
+
+// guarded is a copy of the guarded repository.
+func guarded(t *testing.T) string {
+	t.Helper()
+	from, err := guardTemplate()
+	check(t, err)
+	dir := filepath.Join(t.TempDir(), "g")
+	check(t, exec.Command("cp", "-R", from, dir).Run())
+	_, err = guardShell(dir, "work", "git remote set-url origin ../app.git; git update-index -q --refresh || true")
+	check(t, err)
+	return dir
+}
+
+// guardedRefs are the refs of the server that nobody may move but as the guard allows.
+func guardedRefs(t *testing.T, dir string, ledger bool) string {
+	t.Helper()
+	out, err := guardShell(dir, "app.git", "git for-each-ref --format='%(objectname) %(refname)'")
+	check(t, err)
+	kept := regexp.MustCompile(`(?i) refs/(heads/(main|release|relea.*e)$|tags/|replace/)`)
+	if ledger {
+		kept = regexp.MustCompile(`(?i) refs/(heads/(main|release|relea.*e)$|tags/|replace/|agent/)`)
+	}
+	var refs []string
+	for line := range strings.Lines(out) {
+		if kept.MatchString(strings.TrimSpace(line)) {
+			refs = append(refs, line)
+		}
+	}
+	return strings.Join(refs, "")
+}
+
+// attacks are those of testdata/guard/attacks.txt: names and scripts.
+func attacks(t *testing.T) (all [][2]string) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/guard/attacks.txt")
+	check(t, err)
+	words := regexp.MustCompile(`\{(.*)\}`)
+	for _, one := range strings.Split(string(raw), "\n== ")[1:] {
+		name, script, _ := strings.Cut(one, "\n")
+		several := words.FindStringSubmatch(name)
+		if several == nil {
+			all = append(all, [2]string{name, ":\n" + script})
+			continue
+		}
+		for _, x := range strings.Split(several[1], "|") {
+			all = append(all, [2]string{strings.Replace(name, several[0], x, 1), "x='" + x + "'\n" + script})
+		}
+	}
+	return all
+}
+
+// TestT91GuardAttacks: of testdata/guard/attacks.txt none gets anything onto a guarded branch. Each
+// twelfth is tried; all of them with COUNTERSIGN_GUARD=all.
+func TestT91GuardAttacks(t *testing.T) {
+	t.Parallel()
+	all := attacks(t)
+	if len(all) < 200 {
+		t.Errorf("only %d attacks", len(all))
+	}
+	for i, one := range all {
+		if os.Getenv("COUNTERSIGN_GUARD") == "" && i%12 != 0 {
+			continue
+		}
+		t.Run(one[0], func(t *testing.T) {
+			t.Parallel()
+			dir := guarded(t)
+			ledger := strings.Contains(one[0], "the ledger")
+			script := regexp.MustCompile(`(?m)^first: (.*)$`).ReplaceAllStringFunc(one[1], func(line string) string {
+				_, err := guardShell(dir, "work", strings.Split(one[1], "\n")[0]+"\n"+strings.TrimPrefix(line, "first: "))
+				check(t, err)
+				return ""
+			})
+			before := guardedRefs(t, dir, ledger)
+			out, err := guardShell(dir, "work", script)
+			if after := guardedRefs(t, dir, ledger); after != before {
+				t.Errorf("it got in:\n%s%s\n%s", before, after, out)
+			}
+			said := "countersign: error: "
+			if strings.HasPrefix(one[0], "git:") {
+				said = "rejected"
+				if !strings.Contains(out, said) {
+					said = "error:"
+				}
+				if !strings.Contains(out, said) {
+					said = "fatal:"
+				}
+			}
+			if err == nil || !strings.Contains(out, said) {
+				t.Errorf("nobody refused it (%v): %s", err, out)
+			}
+		})
+	}
+}
+
+// TestGuardStory: the commands of docs/guard.md do what it says, word by word.
+func TestGuardStory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"home", "keys"} {
+		check(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	script := "set -e\nfor k in ada bob; do ssh-keygen -q -t ed25519 -N '' -C $k -f keys/$k; done\n"
+	for _, block := range strings.Split(documentation(t)["docs/guard.md"], "```sh\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		block = regexp.MustCompile(`(?m)^! (.*)$`).ReplaceAllString(block, "if $1; then echo it got in; exit 1; fi")
+		script += strings.ReplaceAll(block, " TX ", ` $(countersign list --open --json | grep -o 'tx_[0-9A-Z]*' | head -n 1) `)
+	}
+	out, err := guardShell(dir, "", script)
+	if err != nil || !strings.Contains(out, "remote: countersign: refs/heads/main: nothing accounts for 1 of its 1 new commits") || !strings.Contains(out, "main: 1 commit since ") || !strings.Contains(out, ", all explained") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestGuardHonest: what people approved gets in, and what is nobody's business.
+func TestGuardHonest(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"an apply, with its record":     `apply ok; both`,
+		"an apply, after its record":    `apply ok; git push -q origin refs/agent/ledger; push`,
+		"an apply that has begun":       `begin ok; git push -q origin refs/agent/ledger; git merge -q --ff-only applied; push`,
+		"two applies":                   `apply ok; apply half; both`,
+		"an apply, squashed":            `apply half; git reset -q --soft $main; git commit -qm "other words"; both`,
+		"the bot":                       `echo 2 >deps/lock; echo 1 >deps/new; git add -A; signed bot; push`,
+		"a merge of what is approved":   `git checkout -q -b side $first; echo 2 >deps/new; git add -A; signed bot; git checkout -q main; git merge -q --no-ff -m x side; push`,
+		"a proposal":                    `echo x >>f.txt; git diff >../x.patch; git checkout -q f.txt; countersign review ../x.patch --summary x --to branch --push -q`,
+		"another branch":                `echo x >>f.txt; all; git push -q origin main:topic2; git push -q --force origin $first:topic2; git push -q origin :topic2`,
+		"a tag":                         `git tag v1; git tag -am x v2; git push -q origin v1 v2`,
+		"a tag with what it is on":      `apply ok; git tag v1; git push -q --atomic origin main refs/agent/ledger v1`,
+		"an approval on another branch": `git checkout -q $first; sed -i 's/^two$/TWO/' a.txt; git diff >../x.patch; git checkout -q main; git branch -q release $first; id=$(countersign review ../x.patch --summary x --base $first --to branch -q); GIT_COMMITTER_EMAIL=ada@example.org countersign approve $id --sign --key ../ada -q >/dev/null; countersign apply $id --to branch --branch release -q >/dev/null; git push -q --atomic origin release refs/agent/ledger`,
+		"a new branch of the Policy":    `git -C ../app.git update-ref -d refs/heads/release; git push -q origin $first:refs/heads/release`,
+		"the glass broken":              `echo x >>f.txt; git add -A; signed ada "Countersign-Break-Glass: main fire"; git push origin main >../out 2>&1; grep -q 'refs/heads/main: ada@example.org broke the glass: fire' ../out`,
+		"nothing new":                   `git push -q origin main`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := guarded(t)
+			if out, err := guardShell(dir, "work", "set -e; "+script); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			if out, err := guardShell(dir, "work", "git fetch -q origin '+refs/agent/*:refs/agent/*'; countersign audit; git diff --quiet origin/main main"); err != nil && name != "another branch" && name != "an approval on another branch" {
+				t.Errorf("afterwards: %v: %s", err, out)
+			}
+		})
+	}
+}
