@@ -19,20 +19,20 @@ type View struct {
 }
 
 // View makes a bare repository in an empty directory, which borrows the objects of this one.
-func (r *Repo) View(dir string, v View) (*Repo, error) {
+func (r *Repo) View(dir string, v View) error {
 	var objects, refs []string
 	for _, of := range append([]string{r.gitObjects(), r.ownObjects()}, v.Beside...) {
 		if of == r.ownObjects() && !isDir(of) {
 			continue
 		}
 		if !filepath.IsAbs(of) || strings.ContainsAny(of, "\n\r") {
-			return nil, fmt.Errorf("objects cannot be borrowed from %+q", of)
+			return fmt.Errorf("objects cannot be borrowed from %+q", of)
 		}
 		objects = append(objects, filepath.ToSlash(of)+"\n")
 	}
 	for name, id := range v.Refs {
 		if _, err := refName(name); err != nil {
-			return nil, err
+			return err
 		}
 		refs = append(refs, r.name(id)+" "+name+"\n")
 	}
@@ -43,15 +43,15 @@ func (r *Repo) View(dir string, v View) (*Repo, error) {
 	}
 	for _, below := range []string{"refs", "objects/info"} {
 		if err := os.MkdirAll(filepath.Join(dir, below), 0o700); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for name, text := range map[string]string{"HEAD": "ref: " + v.Head + "\n", "config": config, "packed-refs": strings.Join(refs, ""), "objects/info/alternates": strings.Join(objects, "")} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return Open(dir)
+	return nil
 }
 
 func isDir(name string) bool {
@@ -87,30 +87,24 @@ func (r *Repo) Has(commit string) (bool, error) {
 	return err == nil, missingIsNil(err)
 }
 
-// Count is how many commits one has and another, "" for none, has not, but most at most.
-func (r *Repo) Count(ctx context.Context, since, commit string, most int) (int, error) {
-	ids, err := r.newest(ctx, since, commit, "--max-count="+fmt.Sprint(most))
-	return len(ids), err
-}
-
-// Line are the commits by first parents that one has and another has not, the oldest first.
-func (r *Repo) Line(ctx context.Context, since, commit string) ([]string, error) {
-	ids, err := r.newest(ctx, since, commit, "--first-parent")
-	slices.Reverse(ids)
-	return ids, err
-}
-
-func (r *Repo) newest(ctx context.Context, since, commit, option string) ([]string, error) {
-	args := []string{option, r.name(commit)}
-	if since != "" {
-		args = append(args, "^"+r.name(since))
+// Newer are the commits that one has and another has not, but most at most; and of these those by first parents, the
+// oldest first, which follow on the other one directly if grows says so.
+func (r *Repo) Newer(ctx context.Context, since, commit string, most int) (count int, line []string, grows bool, err error) {
+	out, cut, err := r.history(ctx, "rev-list", "--parents", fmt.Sprintf("--max-count=%d", most), r.name(commit), "^"+r.name(since))
+	if err == nil && cut != "" {
+		err = &CutOffError{cut}
 	}
-	ids, err := r.listed(ctx, args...)
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = id.String()
+	first := map[string]string{}
+	for said := range strings.Lines(out) {
+		ids := append(strings.Fields(said), "")
+		first[ids[0]] = ids[1]
 	}
-	return out, err
+	next := commit
+	for id, is := first[next]; is; id, is = first[next] {
+		line, next = append(line, next), id
+	}
+	slices.Reverse(line)
+	return len(first), line, next == since, err
 }
 
 // Peeled is the commit that an object is, or that a tag names; "" for an object of another kind.

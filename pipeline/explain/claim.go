@@ -220,7 +220,7 @@ func (j *judge) account(e *entry, log *ledger.Log, t terms, merged, named time.T
 	if err != nil {
 		return replay.Account{}, err
 	}
-	gated := t.gates || slices.ContainsFunc(j.Index.entries[:j.Index.at[e.id]], func(o entry) bool { return o.ownDiff })
+	gated := t.gates || j.Index.part || slices.ContainsFunc(j.Index.entries[:j.Index.at[e.id]], func(o entry) bool { return o.ownDiff })
 	return replay.On(&j.policies, dir, log, nil, replay.Terms{
 		Policy: t.policy, Listed: t.listed, Owners: func() bool { return j.sameOwners(e, t) }, Kinds: Accounts(t.policy, gated), Least: j.AtLeast,
 		Made: merged, Recorded: named,

@@ -28,6 +28,7 @@ type Index struct {
 	named   map[string]time.Time // by commit: when the ledger first named it
 	begun   map[string]time.Time // by commit: when the apply that made it began
 	touches map[string][]int     // by path: which transactions change it
+	part    bool                 // whether the ledger has others
 }
 
 // An entry is what is known of a transaction without a look at its decisions. Base is the
@@ -65,7 +66,7 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
-	x := &Index{at: map[string]int{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
+	x := newIndex()
 	for i, id := range order {
 		log, err := ledger.Read(tree, id)
 		if err != nil {
@@ -83,6 +84,10 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		}
 	}
 	return x, nil
+}
+
+func newIndex() *Index {
+	return &Index{at: map[string]int{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 }
 
 // add takes in a transaction, of which nothing was recorded before some times.

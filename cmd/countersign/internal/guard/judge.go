@@ -90,12 +90,10 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 			refs[name] = commit
 		}
 	}
-	view, err := real.Repo.View(dir, gitstore.View{Beside: objects, Head: p.head, Refs: refs})
-	if err != nil {
+	if err := real.Repo.View(dir, gitstore.View{Beside: objects, Head: p.head, Refs: refs}); err != nil {
 		p.close()
 		return nil, err
 	}
-	_ = view.Close() // the session opens its own
 	own := *c
 	own.Flags.Dir, own.Flags.PolicyRef, own.Flags.KnownTip, own.AtEnd = dir, "", "", nil
 	own.Getenv = func(name string) string {
@@ -104,11 +102,15 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 		}
 		return ""
 	}
-	if p.view, err = session.OpenLocal(&own); err != nil {
+	p.view = &session.Session{Console: &own}
+	if p.view.Repo, err = gitstore.Open(dir); err == nil {
+		p.close = func() { _, _ = p.view.Repo.Close(), os.RemoveAll(dir) }
+		_, err = p.view.OpenLedger()
+	}
+	if err != nil {
 		p.close()
 		return nil, err
 	}
-	p.close = func() { _, _ = p.view.Repo.Close(), os.RemoveAll(dir) }
 	return p, p.readPolicy(ctx)
 }
 
@@ -314,14 +316,21 @@ func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
 		}
 		return &refusal{Why: "is guarded, and may only begin at a commit of " + short(p.head), Hint: fmt.Sprintf("git push origin origin/%s:%s", short(p.head), u.Ref)}, nil
 	}
-	has, err := p.view.Repo.Descends(ctx, u.New, u.Old)
+	n, line, grows, err := p.view.Repo.Newer(ctx, u.Old, u.New, maxCommits+1)
+	if err == nil && !grows {
+		grows, err = p.view.Repo.Descends(ctx, u.New, u.Old)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case !has && !p.policy.Gate.AllowForce:
+	case !grows && !p.policy.Gate.AllowForce:
 		return &refusal{Why: "is guarded, and would lose commits", Hint: "git pull --rebase"}, nil
+	case n == 0:
+		return nil, nil
+	case n > maxCommits:
+		return &refusal{Why: fmt.Sprintf("would get more than %d commits at once", maxCommits), Hint: "push them in several steps"}, nil
 	}
-	r, err := p.account(ctx, u)
+	r, err := p.account(ctx, u, n, line)
 	if r == nil || err != nil {
 		return r, err
 	}
@@ -382,20 +391,20 @@ const maxCommits = 10_000
 
 // account refuses commits that nothing accounts for. Of many, the first are judged first: with those
 // that may be in a row with them, what comes later changes nothing for them.
-func (p *push) account(ctx context.Context, u update) (*refusal, error) {
-	repo := p.view.Repo
-	n, err := repo.Count(ctx, u.Old, u.New, maxCommits+1)
-	switch {
-	case err != nil || n == 0:
-		return nil, err
-	case n > maxCommits:
-		return &refusal{Why: fmt.Sprintf("would get more than %d commits at once", maxCommits), Hint: "push them in several steps"}, nil
+func (p *push) account(ctx context.Context, u update, n int, line []string) (*refusal, error) {
+	var tree fs.FS = nothing{}
+	if tip := p.now(p.ledger); tip != "" {
+		var err error
+		if tree, err = p.view.Repo.Tree(ctx, tip); err != nil {
+			return nil, err
+		}
 	}
-	line, err := repo.Line(ctx, u.Old, u.New)
-	if err != nil {
-		return nil, err
+	if u.Ref == p.head {
+		if quick, err := proofs.Quick(ctx, p.view, tree, p.atLeast(), u.Old, u.New); err == nil && quick {
+			return nil, nil
+		}
 	}
-	j, err := p.opened(ctx, u.Ref)
+	j, err := p.opened(ctx, tree, u.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -410,13 +419,23 @@ func (p *push) account(ctx context.Context, u update) (*refusal, error) {
 		}
 	}
 	all, err := j.Added(ctx, u.Ref, u.Old, u.New)
-	if err != nil || len(all.Unexplained) == 0 && all.Commits == n {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if all.Commits != n {
+	case all.Commits != n:
 		return nil, fmt.Errorf("%d of %d commits were judged", all.Commits, n)
+	case len(all.Unexplained) == 0:
+		return nil, nil
 	}
 	return unaccounted(u, all.Unexplained, n), nil
+}
+
+// atLeast is how strong decisions have to be: signed, where whoever may push may have written the record.
+func (p *push) atLeast() string {
+	if p.signers != nil {
+		return ""
+	}
+	return string(replay.Signed)
 }
 
 func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {
@@ -426,33 +445,24 @@ func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {
 	}
 }
 
-// opened is the judge of branches, by the ledger as it would be.
-func (p *push) opened(ctx context.Context, ref string) (*proofs.BranchJudge, error) {
+// opened is the judge of branches, by all of the ledger as it would be.
+func (p *push) opened(ctx context.Context, tree fs.FS, ref string) (_ proofs.BranchJudge, err error) {
 	if p.judge == nil {
-		var tree fs.FS = nothing{}
 		clock := explain.NewClock(nil)
-		if tip := p.now(p.ledger); tip != "" {
-			var err error
-			if tree, err = p.view.Repo.Tree(ctx, tip); err != nil {
-				return nil, err
-			}
+		if p.now(p.ledger) != "" {
 			if clock, err = proofs.WholeClock(ctx, p.view.Local); err != nil {
-				return nil, err
+				return proofs.BranchJudge{}, err
 			}
 		}
-		atLeast := replay.Signed
-		if p.signers != nil {
-			atLeast = ""
-		}
-		j, err := proofs.OpenJudge(ctx, p.view, tree, clock, string(atLeast))
+		j, err := proofs.JudgeBy(p.was[p.head], p.view, tree, clock, p.atLeast())
 		if err != nil {
-			return nil, err
+			return j, err
 		}
 		p.judge = &j
 	}
 	j := *p.judge
 	j.Coming = ref
-	return &j, nil
+	return j, nil
 }
 
 // nothing is the tree of no ledger.

@@ -93,11 +93,20 @@ type BranchJudge struct {
 
 // OpenJudge reads what a ledger says of commits.
 func OpenJudge(ctx context.Context, s *session.Session, tree fs.FS, clock *explain.Clock, atLeast string) (j BranchJudge, err error) {
-	j = BranchJudge{Options: explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, Repo: s.Repo, judged: map[string]explain.Result{}}
-	if j.Index, err = explain.NewIndex(tree, clock); err != nil {
+	commit, err := session.PolicyCommit(ctx, s.Console, s.Repo)
+	if err != nil {
 		return j, err
 	}
-	j.policy, err = session.PolicyCommit(ctx, s.Console, s.Repo)
+	return JudgeBy(commit, s, tree, clock, atLeast)
+}
+
+// JudgeBy is OpenJudge where the Policy is read from a commit that is known.
+func JudgeBy(commit string, s *session.Session, tree fs.FS, clock *explain.Clock, atLeast string) (j BranchJudge, err error) {
+	j = BranchJudge{
+		Options: explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)},
+		Repo:    s.Repo, judged: map[string]explain.Result{}, policy: commit,
+	}
+	j.Index, err = explain.NewIndex(tree, clock)
 	return j, err
 }
 
@@ -106,23 +115,33 @@ func OpenJudge(ctx context.Context, s *session.Session, tree fs.FS, clock *expla
 // approved once is not approved again because its first commit is not asked about.
 func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.Result, all []history.BranchCommit, err error) {
 	from := j.Index.First
-	if since != "" && from != "" {
+	if all, err = j.Repo.CommitsBetween(ctx, from, tip); err != nil {
+		return r, nil, err
+	}
+	if since != "" && from != "" && !among(all, since) {
 		earlier, err := j.Repo.Descends(ctx, from, since)
+		if err == nil && earlier && from != since {
+			from = since
+			all, err = j.Repo.CommitsBetween(ctx, from, tip)
+		}
 		if err != nil {
 			return r, nil, err
 		}
-		if earlier {
-			from = since
-		}
-	}
-	if all, err = j.Repo.CommitsBetween(ctx, from, tip); err != nil {
-		return r, nil, err
 	}
 	if j.Default, err = j.main(ctx, from, tip, all); err != nil {
 		return r, nil, err
 	}
 	r, err = explain.Run(ctx, j.Options, all)
 	return r, all, err
+}
+
+// Quick is explain.Quick of what the default branch gets, which is at old.
+func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old, next string) (bool, error) {
+	all, err := s.Repo.CommitsBetween(ctx, old, next)
+	if err != nil {
+		return false, err
+	}
+	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all)
 }
 
 // Added judges what a branch gets that is at old: the commits that next has and old has not.
@@ -134,18 +153,35 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 	if !here { // nothing that is known here says where the ledger began
 		j.Index.First = old
 	}
-	r, _, err := j.branch(ctx, next, old)
+	r, all, err := j.branch(ctx, next, old)
 	if err != nil {
 		return b, err
 	}
-	listed, err := commitsSince(ctx, j.Repo, next, old)
+	listed := without(all, old)
+	if !among(all, old) && j.Index.First != old {
+		listed, err = commitsSince(ctx, j.Repo, next, old)
+	}
 	return r.List(name, old, listed), err
 }
 
-// main are the commits of the default branch since one, which are known already if they are
-// those of a tip.
+// without are those of some commits, each with all that it has of them, that one does not have.
+func without(all []history.BranchCommit, one string) (listed func(commit string) bool) {
+	parents, had := map[string][]string{}, map[string]bool{}
+	for _, c := range all {
+		parents[c.ID] = c.Parents
+	}
+	for queue := []string{one}; len(queue) > 0; queue = queue[1:] {
+		if id := queue[0]; !had[id] {
+			had[id] = true
+			queue = append(queue, parents[id]...)
+		}
+	}
+	return func(commit string) bool { return !had[commit] }
+}
+
+// main are the commits of the default branch since one, which are known already if a tip has them.
 func (j BranchJudge) main(ctx context.Context, from, tip string, all []history.BranchCommit) ([]string, error) {
-	if j.policy != tip {
+	if !among(all, j.policy) {
 		var err error
 		if all, err = j.Repo.CommitsBetween(ctx, from, j.policy); err != nil {
 			return nil, err
@@ -242,6 +278,10 @@ func (j BranchJudge) tipWith(ctx context.Context, commit, branch string) (string
 		}
 	}
 	return commit, nil
+}
+
+func among(commits []history.BranchCommit, id string) bool {
+	return slices.ContainsFunc(commits, func(c history.BranchCommit) bool { return c.ID == id })
 }
 
 func commitsSince(ctx context.Context, repo *gitstore.Repo, tip, since string) (func(string) bool, error) {
