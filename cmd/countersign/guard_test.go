@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,5 +193,119 @@ func TestGuardHonest(t *testing.T) {
 				t.Errorf("afterwards: %v: %s", err, out)
 			}
 		})
+	}
+}
+
+// TestT91GuardTransports: the guard holds a push by HTTP, from git http-backend, and by SSH as it does by a path.
+func TestT91GuardTransports(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"http", "ssh"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			dir := guarded(t)
+			use := "git remote set-url origin ssh://host" + dir + "/app.git; git config core.sshCommand 'sh ../ssh'"
+			check(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("shift $(($# - 1))\nexec sh -c \"$1\"\n"), 0o600))
+			if transport == "http" {
+				backend, err := exec.Command("git", "--exec-path").Output()
+				check(t, err)
+				server := httptest.NewServer(&cgi.Handler{
+					Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
+					Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir + "/home"},
+				})
+				t.Cleanup(server.Close)
+				use = "git -C ../app.git config http.receivepack true; git remote set-url origin " + server.URL + "/app.git"
+			}
+			before := guardedRefs(t, dir, true)
+			for _, script := range []string{"echo evil >>f.txt; all; push", "git push -q --force origin $evil:main", "git push -q origin :refs/agent/ledger", "apply ok; echo evil >>f.txt; all; both"} {
+				out, err := guardShell(dir, "work", use+"; git reset -q --hard $main; "+script)
+				if err == nil || !strings.Contains(out, "remote: countersign: error: the push is refused") || guardedRefs(t, dir, true) != before {
+					t.Errorf("%s: %v: %s", script, err, out)
+				}
+			}
+			if out, err := guardShell(dir, "work", "set -e; git reset -q --hard applied; both"); err != nil || guardedRefs(t, dir, true) == before {
+				t.Errorf("what is approved: %v: %s", err, out)
+			}
+		})
+	}
+}
+
+// TestGuardInstall: hooks that are there go on, in whatever form; a guard that cannot be asked is told, and lets nothing in.
+func TestGuardInstall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	check(t, os.Mkdir(filepath.Join(dir, "home"), 0o700))
+	out, err := guardShell(dir, "", `set -e
+exec 2>&1
+refused() { if "$@" >out; then echo "taken: $*"; exit 1; fi; cat out; }
+git init -q --bare -b main plain.git
+refused countersign guard status -C plain.git
+countersign guard install -C plain.git
+before=$(ls -lR --time-style=full-iso plain.git/hooks)
+countersign guard install --repo plain.git >/dev/null
+[ "$before" = "$(ls -lR --time-style=full-iso plain.git/hooks)" ]
+
+# A hook that was there runs first, and may refuse as before.
+git init -q --bare -b main former.git
+printf '#!/bin/sh\ncat >../saw\n[ ! -e ../no ]\n' >former.git/hooks/pre-receive; chmod +x former.git/hooks/pre-receive
+countersign guard install -C former.git
+git init -q work; cd work; git config user.name A; git config user.email a@b; echo 1 >f; git add .; git commit -qm x
+touch ../no; refused git push -q ../former.git HEAD:refs/heads/main; rm ../no ../saw
+git push -q ../former.git HEAD:refs/heads/main
+grep -q 'refs/heads/main$' ../saw
+echo 2 >f; git commit -qam x
+refused git push -q ../former.git HEAD:refs/heads/main
+cd ..
+
+# Gitea's own runs all that is in the directory.
+git init -q --bare -b main gitea.git
+mkdir gitea.git/hooks/pre-receive.d
+printf '#!/bin/sh\ndata=$(cat)\nfor hook in hooks/pre-receive.d/*; do echo "$data" | "$hook" || exit 1; done\n' >gitea.git/hooks/pre-receive; chmod +x gitea.git/hooks/pre-receive
+cp gitea.git/hooks/pre-receive was
+countersign guard install --all .
+cmp was gitea.git/hooks/pre-receive
+git -C work push -q ../gitea.git HEAD~1:refs/heads/main
+refused git -C work push -q ../gitea.git HEAD:refs/heads/main
+
+# A directory of hooks, as GitLab has it; and hooks that git would not look for.
+countersign guard install --hooks custom_hooks
+[ -x custom_hooks/pre-receive.d/countersign ]
+git -C plain.git config core.hooksPath /elsewhere
+refused countersign guard install -C plain.git
+git -C plain.git config --unset core.hooksPath
+
+# A branch that HEAD does not name, before there is one.
+git init -q --bare -b other other.git
+countersign guard install -C other.git
+refused git -C work push -q ../other.git HEAD:refs/heads/main
+
+# What cannot run lets nothing in, and status says so.
+for spoil in 'rm countersign' 'chmod -x countersign' 'sed -i s/exec/exec.nothing/ countersign'; do
+	countersign guard install -C former.git >/dev/null
+	(cd former.git/hooks/pre-receive.d; $spoil)
+	refused git -C work push -q ../former.git HEAD~1:refs/heads/free
+	refused countersign guard status -C former.git
+done
+countersign guard install -C former.git >/dev/null
+git -C former.git config countersign.guardSigners /nowhere
+refused git -C work push -q ../former.git HEAD:refs/heads/main
+git -C former.git config --unset countersign.guardSigners
+git -C former.git config countersign.guardLedger /nowhere
+refused git -C work push -q ../former.git HEAD:refs/heads/main
+
+# What the guard builds on has to hold.
+git -C gitea.git update-ref refs/agent/ledger main
+refused countersign guard install -C gitea.git
+`)
+	for _, want := range []string{
+		"plain.git: not guarded: ", "guard install --repo ", "plain.git: guarded: main", "refs/heads/main: nothing accounts for 1 of its 1 new commits",
+		"core.hooksPath has git look for hooks in /elsewhere", "comes before the default branch, refs/heads/other, which is not there yet",
+		"countersign is not there, or may not be run", "may not be run", "the ledger that is there does not verify", "nowhere",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nobody said %q", want)
+		}
+	}
+	if err != nil || t.Failed() {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -65,7 +65,7 @@ func (f *placeFlags) places(c *console.Console) (all []place, err error) {
 	case f.hooks != "":
 		return []place{{"", c.Path(f.hooks)}}, nil
 	case f.all != "":
-		root := c.Path(f.all)
+		root := filepath.Clean(c.Path(f.all))
 		err = filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
 				return err
