@@ -102,7 +102,7 @@ func attacks(t *testing.T) (all [][2]string) {
 }
 
 // TestT91GuardAttacks: of testdata/guard/attacks.txt none gets anything onto a guarded branch. Each
-// twelfth is tried; all of them with COUNTERSIGN_GUARD=all.
+// twelfth is tried; all of them with COUNTERSIGN_LONG.
 func TestT91GuardAttacks(t *testing.T) {
 	t.Parallel()
 	all := attacks(t)
@@ -110,7 +110,7 @@ func TestT91GuardAttacks(t *testing.T) {
 		t.Errorf("only %d attacks", len(all))
 	}
 	for i, one := range all {
-		if os.Getenv("COUNTERSIGN_GUARD") == "" && i%12 != 0 {
+		if os.Getenv("COUNTERSIGN_LONG") == "" && i%12 != 0 {
 			continue
 		}
 		t.Run(one[0], func(t *testing.T) {
