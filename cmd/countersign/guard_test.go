@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // guardShell runs a script in a directory of a guarded repository, with what testdata/guard has for all of them.
@@ -307,5 +308,41 @@ refused countersign guard install -C gitea.git
 	}
 	if err != nil || t.Failed() {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// BenchmarkGuardedPush: a push of commits that a bot signed, by a path, to a guarded repository beside one without a hook; and what of
+// it is the guard's.
+func BenchmarkGuardedPush(b *testing.B) {
+	from, err := guardTemplate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dir := filepath.Join(b.TempDir(), "g")
+			shell := func(script string) time.Duration {
+				start := time.Now()
+				if out, err := guardShell(dir, "work", script); err != nil {
+					b.Fatalf("%v: %s", err, out)
+				}
+				return time.Since(start)
+			}
+			if err := exec.Command("cp", "-R", from, dir).Run(); err != nil {
+				b.Fatal(err)
+			}
+			shell(fmt.Sprintf("git update-index -q --refresh; i=0; while [ $i -lt %d ]; do echo $i.2 >deps/lock; git add -A; signed bot; i=$((i+1)); done", n))
+			spent := map[string]time.Duration{}
+			for b.Loop() {
+				for name, hook := range map[string]string{"guarded": "", "without": "rm ../x.git/hooks/pre-receive"} {
+					shell("rm -rf ../x.git; cp -R ../app.git ../x.git; " + hook)
+					spent[name] += shell("git push -q ../x.git main")
+				}
+			}
+			ms := func(name string) float64 { return spent[name].Seconds() * 1000 / float64(b.N) }
+			b.ReportMetric(ms("guarded"), "ms-guarded")
+			b.ReportMetric(ms("without"), "ms-without")
+			b.ReportMetric(ms("guarded")/(1.2*ms("without")+60), "of-aim")
+		})
 	}
 }
