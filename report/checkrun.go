@@ -67,7 +67,7 @@ func (r Report) title() string {
 
 func (r Report) conclusion() string {
 	switch {
-	case r.Validation != nil && !r.Validation.OK, r.Stands() == state.CheckFailed, r.Status == ledger.Failed:
+	case r.Validation != nil && !r.Validation.OK, r.State == state.CheckFailed, r.Status == ledger.Failed:
 		return CheckFailure
 	case r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success:
 		return CheckFailure

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -47,7 +48,7 @@ func filled(text string) map[string]string {
 		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
 	})
 	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}
-	bad.ApplyResult, bad.Status = &res, ledger.Failed
+	bad.ApplyResult, bad.Status, bad.State = &res, ledger.Failed, state.ApplyFailed
 	bad.Verdict = verdict(approval.Approved, word, 1)
 	bad.Verdict.BreakGlass = true
 	bad.Verdict.Drift = &approval.Drift{Unknown: word}
@@ -60,7 +61,7 @@ func filled(text string) map[string]string {
 	over.Summary, over.Proposer, over.AppliedCommit, over.LedgerRef, over.Risks = word, who, word, word, r.Risks
 	over.Verdict = verdict(approval.Approved, word, 1, judged(who, ledger.Approve, approval.KindReview, word, true))
 	gone := r
-	gone.Status, gone.Ended = ledger.Superseded, word
+	gone.Status, gone.State, gone.Ended = ledger.Superseded, state.Superseded, word
 	q.Web, q.Policy = "https://"+word, report.PolicyFile{Commit: word, Lines: map[string]int{word: 3}}
 	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Obstacles: []report.Obstacle{{Code: "x", What: word, Instead: word}}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
 	for i := range 2 {

@@ -100,12 +100,13 @@ func (f fileDiff) fit(room int) (n, size int) {
 
 // fileDiffs are the files of canonical bytes, in the order of r.Files.
 func (r Report) fileDiffs(diff []byte) (out []fileDiff) {
+	files := r.View().Files
 	for i, stat := range difflook.Stats(diff) {
 		f := fileDiff{title: fmt.Sprintf("file %d", i+1)}
 		var of *File // nil where the report does not know it: then all is shown
-		if i < len(r.Files) {
-			of = &r.Files[i]
-			f.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + r.fileText(*of, markdown.Tagged))
+		if i < len(files) {
+			of = &files[i]
+			f.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + fileText(*of, markdown.Tagged))
 		}
 		inHunk, binary := false, false
 		for line := range bytes.Lines(stat.Diff) {
@@ -147,7 +148,7 @@ func (r Report) repeats(f File, line string) bool {
 }
 
 // fileText says what becomes of a file; show makes a name safe.
-func (r Report) fileText(f File, show func(string) string) string {
+func fileText(f File, show func(string) string) string {
 	var parts []string
 	switch {
 	case f.From != "":
@@ -157,10 +158,10 @@ func (r Report) fileText(f File, show func(string) string) string {
 	case f.Kind == "delete":
 		parts = append(parts, "deleted")
 	}
-	added, deleted, note := r.lineCounts(f)
+	added, deleted, note := lineCounts(f)
 	counts := strings.Fields(added + " " + strings.Replace(deleted, "-", "−", 1))
 	if counts = slices.DeleteFunc(counts, func(n string) bool { return n == "+0" || n == "−0" }); len(counts) > 0 {
 		parts = append(parts, strings.Join(counts, " "))
 	}
-	return strings.TrimPrefix(strings.Join(parts, ", ")+note+f.renamedFrom(show), ", ")
+	return strings.TrimPrefix(strings.Join(parts, ", ")+note+renamedFrom(f, show), ", ")
 }

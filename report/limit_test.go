@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -95,7 +96,7 @@ func TestT63Huge(t *testing.T) {
 	for _, text := range []string{"x", "é", "🌈", "\U000e0041", "`|\\", "@#:"} {
 		r := huge(text)
 		waiting := huge(text)
-		waiting.ApplyResult, waiting.Validation = nil, nil
+		waiting.State, waiting.ApplyResult, waiting.Validation = state.CheckFailed, nil, nil
 		g := guard(waiting, r)
 		g.Errors = make([]string, 30)
 		q := request()

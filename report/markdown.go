@@ -165,9 +165,9 @@ func (r Report) Headline() string {
 func (r Report) says(show func(string) string, commit string) string {
 	v, needed := r.View(), r.needed()
 	switch {
-	case needed == "" && commit != "" && r.Stands().Tone() == state.Good:
+	case needed == "" && commit != "" && r.State.Tone() == state.Good:
 		if by := view.List(v.Approvers(false)); by != "" && v.Banner.Tone == state.Good {
-			return view.Upper(string(r.Stands())) + ": " + commit + ", approved by " + show(by+v.Asked())
+			return view.Upper(string(r.State)) + ": " + commit + ", approved by " + show(by+v.Asked())
 		}
 		return show(v.Banner.Title) + ": " + commit
 	case needed == "":
@@ -180,7 +180,7 @@ func (r Report) says(show func(string) string, commit string) string {
 
 // needed is what approvals are missing, "" where none are waited for.
 func (r Report) needed() string {
-	if r.Stands() != state.Waits {
+	if r.State != state.Waits {
 		return ""
 	}
 	return r.View().Needs()
@@ -189,7 +189,7 @@ func (r Report) needed() string {
 // facts are which bytes these are, and where they stand.
 func (r Report) facts(to Links) string {
 	rows := []string{
-		"transaction | " + r.linked() + " (" + string(r.Stands()) + ")", "fingerprint | " + name(r.Fingerprint),
+		"transaction | " + r.linked() + " (" + string(r.State) + ")", "fingerprint | " + name(r.Fingerprint),
 		"base commit | " + to.commit(r.BaseCommit),
 	}
 	if r.PullRequest > 0 {
@@ -239,7 +239,7 @@ func (r Report) seeAll() string {
 
 // files are the changed files.
 func (r Report) files(most int) list {
-	return list{"", each(r.Files, func(f File) string { return "- " + name(f.Path) + " " + r.fileText(f, name) + "\n" }), most, "file", r.seeAll()}
+	return list{"", each(r.View().Files, func(f File) string { return "- " + name(f.Path) + " " + fileText(f, name) + "\n" }), most, "file", r.seeAll()}
 }
 
 // failed are the operations that did.

@@ -9,7 +9,7 @@ import (
 
 // renamedFrom says what a file was before it was renamed with changes, "" where it was not;
 // show makes a name safe.
-func (f File) renamedFrom(show func(string) string) string {
+func renamedFrom(f File, show func(string) string) string {
 	if f.RenamedFrom == "" {
 		return ""
 	}

@@ -4,7 +4,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,58 +83,24 @@ func (r *Report) MoveLedger(tip string) {
 	r.LedgerCommit = tip
 }
 
-// A File is one changed path; From is where a renamed one was, and Before its
-// hash there. Hashes are "sha256:…" over raw bytes, null where there is no
-// file; Added and Deleted count lines.
-type File struct {
-	Path    string  `json:"path"`
-	From    string  `json:"from,omitempty"`
-	Kind    string  `json:"kind"`
-	Before  *string `json:"base_sha256"`
-	After   *string `json:"after_sha256"`
-	Added   int     `json:"added"`
-	Deleted int     `json:"deleted"`
+// A File is one changed path.
+type File = view.File
 
-	// Only where the patch deletes a file, and adds it here with changes.
-	RenamedFrom string `json:"renamed_from,omitempty"`
-	Alike       int    `json:"alike,omitempty"` // percent
-}
-
-// New reports on a transaction. diff is its canonical bytes.
-func New(log *ledger.Log, diff []byte) Report {
+// New reports on a transaction. diff is its canonical bytes, verdict nil where there is none.
+func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 	tx := log.Transaction()
 	p := tx.Pointers.Proposal
 	r := Report{
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
-		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Files: []File{},
+		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Verdict: verdict,
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
-	stats := difflook.Stats(diff)
+	r.State = state.Logged(log, r.verdict().State)
 	item, _ := writing.FileChange(log)
-	for i, c := range item.Item.Changes {
-		f := File{Path: c.Path, From: c.From, Kind: c.Kind, After: p.AfterSHA256[c.Path]}
-		f.Before = p.BaseSHA256[cmp.Or(c.From, c.Path)]
-		if i < len(stats) {
-			f.Added, f.Deleted = stats[i].Added, stats[i].Deleted
-		}
-		r.Files = append(r.Files, f)
-	}
-	for _, one := range difflook.Renamings(diff) {
-		if one.From < len(r.Files) && one.To < len(r.Files) {
-			r.Files[one.To].RenamedFrom, r.Files[one.To].Alike = r.Files[one.From].Path, one.Alike
-		}
-	}
+	r.Files = view.Files(item.Item.Changes, p, difflook.Stats(diff), difflook.Renamings(diff))
 	return r
-}
-
-// Lines sums the changed lines of all files.
-func (r Report) Lines() (added, deleted int) {
-	for _, f := range r.Files {
-		added, deleted = added+f.Added, deleted+f.Deleted
-	}
-	return added, deleted
 }
 
 // AppliedOutcome is SUCCESS, PARTIAL or FAILED, "" where nothing was begun: a

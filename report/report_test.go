@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -111,7 +112,7 @@ func TestT71Shortened(t *testing.T) {
 
 func some() report.Report {
 	return report.Report{
-		TransactionID: "tx_01", PatchID: strings.Repeat("ab", 32), Fingerprint: "patchset:x", Status: ledger.Awaiting,
+		TransactionID: "tx_01", PatchID: strings.Repeat("ab", 32), Fingerprint: "patchset:x", Status: ledger.Awaiting, State: state.Waits,
 		LedgerRef: "refs/agent/ledger", LedgerCommit: "0123456789abcdef",
 		Files:   []report.File{{Path: "a.go", Kind: "update", Added: 2, Deleted: 1}},
 		Verdict: &approval.Verdict{State: approval.Pending, Reason: "0 of 1 approvals"},
@@ -128,12 +129,14 @@ func TestConclusion(t *testing.T) {
 		set  func(*report.Report)
 	}{
 		{"neutral", func(*report.Report) {}},
-		{"neutral", func(r *report.Report) { r.Status, r.Verdict.State = ledger.Denied, approval.Denied }},
-		{"success", func(r *report.Report) { r.Status, r.ApplyResult = ledger.Completed, &done }},
-		{"failure", func(r *report.Report) { r.ApplyResult = &failed }},
+		{"neutral", func(r *report.Report) {
+			r.Status, r.State, r.Verdict.State = ledger.Denied, state.Denied, approval.Denied
+		}},
+		{"success", func(r *report.Report) { r.Status, r.State, r.ApplyResult = ledger.Completed, state.Applied, &done }},
+		{"failure", func(r *report.Report) { r.State, r.ApplyResult = state.ApplyFailed, &failed }},
 		{"failure", func(r *report.Report) { r.Status = ledger.Failed }},
 		{"failure", func(r *report.Report) {
-			r.Status, r.ApplyResult, r.Validation = ledger.Applied, &done, &rule.Report{Violations: []rule.Violation{{RuleID: "L5"}}}
+			r.Status, r.State, r.ApplyResult, r.Validation = ledger.Applied, state.CheckFailed, &done, &rule.Report{Violations: []rule.Violation{{RuleID: "L5"}}}
 		}},
 	} {
 		r := some()
@@ -154,7 +157,7 @@ func TestT63LongReport(t *testing.T) {
 	}
 	ops = append(ops, result.Operation{Op: "modify", Path: "zz-the-bad-one", Status: result.StatusError, Error: "cannot write"})
 	res := applyresult.New(".", result.Source{}, false, ops)
-	r.ApplyResult = &res
+	r.ApplyResult, r.State = &res, state.ApplyFailed
 	run := r.CheckRun()
 	for name, text := range map[string]string{"summary": run.Summary, "text": run.Text} {
 		if n := utf8.RuneCountInString(text); n > 65535 {

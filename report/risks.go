@@ -80,18 +80,14 @@ func Reasons(list risk.List, kind string) (named []risk.Risk, more int) {
 
 // lineCounts are the changed lines of a file, in words that a reader cannot take
 // for nothing: a binary file has no lines.
-func (r Report) lineCounts(f File) (added, deleted, note string) {
-	added, deleted = fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted)
-	for _, one := range r.list().Risks {
-		switch {
-		case one.Path != f.Path:
-		case one.Kind == risk.Binary:
-			added, deleted = "binary", ""
-		case one.Kind == risk.Executable || one.Kind == risk.Mode || one.Kind == risk.Whitespace:
-			note += ", " + riskTitle(one.Kind)
-		}
+func lineCounts(f File) (added, deleted, note string) {
+	for _, what := range f.Notes {
+		note += ", " + what
 	}
-	return added, deleted, note
+	if f.Binary {
+		return "binary", "", note
+	}
+	return fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted), note
 }
 
 // The room of the risks in a report, which has a few lines above them, on a screen

@@ -47,8 +47,8 @@ func protected() report.Report {
 // screens are what a person reads on a terminal of some columns. Package cmd/countersign has those that errors and sync make.
 func screens(columns int) map[string]string {
 	waits, approved, done := local(), local(), local()
-	approved.Verdict = verdict(approval.Approved, "1 of 1 approvals", 1)
-	done.Verdict, done.Status, done.ApplyResult = approved.Verdict, ledger.Completed, &result.Result{Outcome: result.Success, Operations: []result.Operation{
+	approved.Verdict, approved.State = verdict(approval.Approved, "1 of 1 approvals", 1), state.Approved
+	done.Verdict, done.Status, done.State, done.ApplyResult = approved.Verdict, ledger.Completed, state.Applied, &result.Result{Outcome: result.Success, Operations: []result.Operation{
 		{Op: "create", Path: "NEW.md", Status: result.StatusSuccess}, {Op: "modify", Path: "doc.go", Status: result.StatusSuccess}}}
 	cest := report.Style{Zone: time.FixedZone("CEST", 2*3600)}
 	prompt := report.Prompt{Report: waits, Decider: newcomer, Columns: columns, Rows: 24}

@@ -48,7 +48,7 @@ func (r Report) NextStep(again func(args ...string) string) string {
 	for _, s := range r.Steps(r.TransactionID, again) {
 		out = append(out, s.Type+" ("+s.For+")")
 	}
-	switch at := r.Stands(); {
+	switch at := r.State; {
 	case len(out) > 0:
 		return strings.Join(out, ", ")
 	case at == state.Denied:
@@ -61,22 +61,13 @@ func (r Report) NextStep(again func(args ...string) string) string {
 	return "nothing: it is done"
 }
 
-// Stands is where the transaction stands.
-func (r Report) Stands() state.State {
-	at := state.Of(r.Status, cmp.Or(r.verdict().State, approval.Pending), r.GateOnly, r.Validation != nil && !r.Validation.OK)
-	if res := r.ApplyResult; res != nil && res.Outcome != result.Success && res.Outcome != result.Refused {
-		at = state.ApplyFailed
-	}
-	return cmp.Or(r.State, at)
-}
-
 // standsIn is where it stands, with why it ended: "superseded: README.md changed meanwhile".
 // show makes the foreign text in it safe.
 func (r Report) standsIn(show func(string) string) string {
 	if why := view.EndedWords(r.Ended); why != "" {
-		return string(r.Stands()) + ": " + show(why)
+		return string(r.State) + ": " + show(why)
 	}
-	return string(r.Stands())
+	return string(r.State)
 }
 
 // View is what people are told of the transaction.
@@ -89,7 +80,7 @@ func (r Report) viewAs(id string) view.Transaction {
 		proposers = append(proposers, p.Proposer)
 	}
 	return view.Of(view.Facts{
-		State: r.Stands(), Verdict: r.Verdict, Proposers: proposers, Ended: r.Ended, GateOnly: r.GateOnly,
+		State: r.State, Verdict: r.Verdict, Proposers: proposers, Ended: r.Ended, GateOnly: r.GateOnly, Files: r.Files,
 		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == result.Success && !r.ApplyResult.DryRun, Risks: r.Risks,
 		ID: id, Status: r.Status, PullRequest: r.PullRequest, Redacted: r.Redacted, Moved: len(r.Moved) > 0,
 	})
@@ -103,7 +94,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	var b strings.Builder
 	r.warn(&b, s)
 	line := func(tone state.Tone, text string) { fmt.Fprintln(&b, s.paint(tones[tone], text)) }
-	at := r.Stands()
+	at := r.State
 	switch {
 	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
 		r.applied(&b, line, id)
@@ -158,7 +149,7 @@ func verb(at state.State) string {
 
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
-	tone := r.Stands().Tone()
+	tone := r.State.Tone()
 	return tone != state.Over && tone != state.Good && r.Status != ledger.Applied && r.verdict().State == approval.Pending
 }
 
@@ -240,7 +231,7 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id st
 				where += " on " + Clean(branch)
 			}
 		}
-		if r.Stands() == state.CheckFailed {
+		if r.State == state.CheckFailed {
 			line(state.Bad, fmt.Sprintf("Applied %s%s: %s; the check failed.", id, where, files))
 		} else {
 			line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
@@ -319,12 +310,12 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	switch {
 	case r.Waits():
 		at += " (" + r.approvals() + ")"
-	case r.Stands() == state.Denied && r.Verdict != nil:
+	case r.State == state.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
 	r.warn(&b, s)
 	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, r.about()), id, Clean(r.Proposer.Login))
-	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.Stands().Tone()], at), r.filesLine())
+	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.State.Tone()], at), r.filesLine())
 	named(&b, s, []row{{"pull", r.pullText()}, {"found", r.found()}, {"moved", s.paint(yellow, r.moved())}})
 	b.WriteString(strings.Join(r.answered(s), ""))
 	named(&b, s, []row{{"since", Drift(r.verdict().Drift)}})
@@ -390,8 +381,8 @@ func (r Report) sure() string {
 func (r Report) applyText(s Style) string {
 	switch res := r.ApplyResult; {
 	case res != nil && res.Outcome != result.Success:
-		return s.paint(red, Clean(cmp.Or(res.Error, string(r.Stands()))))
-	case res != nil && r.Stands().Tone() != state.Good:
+		return s.paint(red, Clean(cmp.Or(res.Error, string(r.State))))
+	case res != nil && r.State.Tone() != state.Good:
 		return "it was applied, and read back"
 	}
 	return ""
@@ -455,10 +446,10 @@ func (s Style) other(a view.Answer) string {
 }
 
 func (r Report) filesText(b *strings.Builder, s Style, long bool) {
-	for _, f := range r.Files[:min(len(r.Files), maxRows)] {
-		added, deleted, note := r.lineCounts(f)
+	for _, f := range r.View().Files[:min(len(r.Files), maxRows)] {
+		added, deleted, note := lineCounts(f)
 		counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
-		fmt.Fprintf(b, "  %-7s %s  %s%s", f.Kind, f.name(), counts, s.paint(yellow, note)+f.renamedFrom(Clean))
+		fmt.Fprintf(b, "  %-7s %s  %s%s", f.Kind, fileName(f), counts, s.paint(yellow, note)+renamedFrom(f, Clean))
 		if long && f.After != nil {
 			fmt.Fprintf(b, "  %s", *f.After)
 		}

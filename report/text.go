@@ -81,7 +81,7 @@ func (r Report) moved() string {
 	return Clean(plain.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
-func (f File) name() string {
+func fileName(f File) string {
 	if f.From != "" {
 		return Clean(f.From) + " → " + Clean(f.Path)
 	}
@@ -91,13 +91,13 @@ func (f File) name() string {
 // Stat is the changed files, a line each: their names alone, or with the lines that each changes.
 func Stat(r Report, namesOnly bool) string {
 	var b strings.Builder
-	for _, f := range r.Files {
+	for _, f := range r.View().Files {
 		if namesOnly {
 			b.WriteString(Clean(f.Path) + "\n")
 			continue
 		}
-		added, deleted, note := r.lineCounts(f)
-		fmt.Fprintf(&b, " %s | %s\n", f.name(), strings.TrimSpace(added+" "+deleted+note))
+		added, deleted, note := lineCounts(f)
+		fmt.Fprintf(&b, " %s | %s\n", fileName(f), strings.TrimSpace(added+" "+deleted+note))
 	}
 	if !namesOnly {
 		b.WriteString(" " + r.filesLine() + "\n")
@@ -106,7 +106,7 @@ func Stat(r Report, namesOnly bool) string {
 }
 
 func (r Report) filesLine() string {
-	added, deleted := r.Lines()
+	added, deleted := r.View().Lines()
 	return fmt.Sprintf("%s, +%d −%d", Counted(len(r.Files), "file"), added, deleted)
 }
 

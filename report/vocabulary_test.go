@@ -58,6 +58,7 @@ func TestVocabulary(t *testing.T) {
 					if status == ledger.Superseded {
 						r.Ended = "the base changed: README.md"
 					}
+					r.State = state.Of(status, verdict, gate, outcome == result.Partial || outcome == result.Failed)
 					for doc, text := range documents(r) {
 						holdVocabulary(t, name+": "+doc, text)
 					}
@@ -73,14 +74,14 @@ func verdictOf(at approval.State) *approval.Verdict {
 
 // documents are all that people read of a transaction.
 func documents(r report.Report) map[string]string {
-	listed := []report.Listed{{Transaction: ledger.Transaction{TransactionID: r.TransactionID, Status: r.Status, Notes: r.Summary, Proposer: r.Proposer, CreatedAt: r.CreatedAt}, State: r.Stands(), Verdict: r.Verdict.State}}
+	listed := []report.Listed{{Transaction: ledger.Transaction{TransactionID: r.TransactionID, Status: r.Status, Notes: r.Summary, Proposer: r.Proposer, CreatedAt: r.CreatedAt}, State: r.State, Verdict: r.Verdict.State}}
 	q := request()
 	q.Report = r
 	prompt := report.Prompt{Report: r, Decider: ada, Columns: 80, Rows: 24}
 	return map[string]string{
 		"text": text(r, report.Style{}), "long": r.Text(again, 100, true, report.Style{}), "result": r.Result("", again, 100, report.Style{}), "decided": r.Result("ada", again, 100, report.Style{}), "next": r.NextStep(again),
 		"list": report.List(listed), "screen": report.Screen(listed, now, 100, report.Style{}), "open": strings.Join(report.OpenLines(listed), "\n"),
-		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.Stands(), Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: result.Outcome(r.AppliedOutcome())}, {State: state.Waits}}, report.Style{}),
+		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.State, Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: result.Outcome(r.AppliedOutcome())}, {State: state.Waits}}, report.Style{}),
 		"comment": report.Comment{Transactions: []report.Report{r, numbered(r, 1)}}.Body(), "check": checkText(r.CheckRun()), "guard": checkText(guard(r).CheckRun()), "request": q.Body(), "opened": report.OpenedBody(r),
 		"prompt": prompt.Page([]byte(theDiff), report.Style{}),
 	}

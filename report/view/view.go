@@ -1,5 +1,6 @@
-// Package view says what people are told of a transaction: why it stands as it does, what
-// was asked for, who gave it and how much that proves. It is one value, which the screens,
+// Package view says what people are told of a transaction: where it stands and why, what
+// was asked for, who gave it and how much that proves, what may be overlooked, which files
+// change and by how much, and what is next. It is one value, which the screens,
 // pages, comments, check runs and evidence lay out; they decide nothing. It is pure, and its
 // texts hold words of others as they are: whoever lays them out makes them safe to show.
 package view
@@ -27,6 +28,7 @@ type Facts struct {
 	GateOnly  bool              // the pull request's own diff: nothing is applied
 	Written   bool              // whether it was applied or merged, as the state alone does not tell
 	Risks     *risk.List        // nil where they are not known
+	Files     []File
 
 	// What is next follows from these.
 	ID          string // as people are to call it
@@ -38,7 +40,9 @@ type Facts struct {
 
 // A Transaction is what people are told of one.
 type Transaction struct {
+	State        state.State
 	Banner       Banner
+	Files        []File
 	Requirements []Requirement
 	Others       []Answer // decisions that met no requirement: denials, and what does not count
 	Risks        []Risks  // the most dangerous first
@@ -88,7 +92,7 @@ type Answer struct {
 
 // Of is the view of a transaction.
 func Of(f Facts) Transaction {
-	var t Transaction
+	t := Transaction{State: f.State, Files: noted(f.Files, f.Risks)}
 	if f.Verdict != nil {
 		t.answers(f)
 	}

@@ -192,8 +192,8 @@ func (host) RedactDiff(diff []byte) string { return string(diff) }
 
 func (host) Report(_ context.Context, o pipeline.Outcome) (report.Report, error) {
 	diff, err := o.Gated.Diff()
-	rep := report.New(o.Gated.Log(), diff)
-	rep.Verdict, rep.LedgerCommit = &o.Gated.Verdict, o.Gated.Ledger.Tip
+	rep := report.New(o.Gated.Log(), diff, &o.Gated.Verdict)
+	rep.LedgerCommit = o.Gated.Ledger.Tip
 	return rep, err
 }
 

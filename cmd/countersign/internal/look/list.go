@@ -249,7 +249,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 			if c.Flags.JSON {
 				return &cli.UsageError{Message: "--stat and --name-only print no JSON", Hint: c.Again("show", id, "--json=files")}
 			}
-			return s.Long(c.Redact(report.Stat(report.New(log, diff), names)))
+			return s.Long(c.Redact(report.Stat(report.New(log, diff, nil), names)))
 		}
 		switch {
 		case c.Flags.JSON:

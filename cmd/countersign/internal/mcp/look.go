@@ -89,12 +89,12 @@ func (c *call) state(ctx context.Context, snap writing.Snapshot, id string) (map
 	if err != nil {
 		return nil, err
 	}
-	files := []string{}
-	for _, f := range rep.Files {
+	v, files := rep.View(), []string{}
+	for _, f := range v.Files {
 		files = append(files, f.Path)
 	}
 	doc := map[string]any{
-		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "state": rep.Stands(), "summary": rep.Summary,
+		"transaction_id": id, "patch_id": rep.PatchID, "status": rep.Status, "state": v.State, "summary": rep.Summary,
 		"base_commit": rep.BaseCommit, "verdict": g.Verdict.State, "reason": rep.Headline(), "files": files, "next": rep.Next,
 	}
 	if rep.PullRequest > 0 {

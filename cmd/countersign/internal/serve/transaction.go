@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -207,10 +206,8 @@ func (c *call) approvalRespond(ctx context.Context, p respondParams) (any, error
 	if err != nil {
 		return nil, err
 	}
-	rep := report.New(g.Log(), nil)
-	rep.Verdict, rep.State = &g.Verdict, state.Logged(g.Log(), g.Verdict.State)
 	return map[string]any{
-		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": rep.Headline(), "pendingApprovals": pending(g.Log()),
+		"ok": g.Recorded, "verdict": g.Verdict.State, "reason": report.New(g.Log(), nil, &g.Verdict).Headline(), "pendingApprovals": pending(g.Log()),
 	}, nil
 }
 

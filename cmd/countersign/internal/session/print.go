@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -67,7 +66,7 @@ func (s *Session) Report(ctx context.Context, g pipeline.Gated) (report.Report, 
 	if err != nil {
 		return report.Report{}, err
 	}
-	rep := report.New(g.Log(), diff)
+	rep := report.New(g.Log(), diff, &g.Verdict)
 	rep.Risks, rep.Offsets = &risks, g.Offsets()
 	rep.Moved, _ = g.Moved(ctx) // of what is not here, as in a partial clone, nothing is told before it is applied
 	came, err := g.Provenances()
@@ -75,12 +74,11 @@ func (s *Session) Report(ctx context.Context, g pipeline.Gated) (report.Report, 
 		return report.Report{}, err
 	}
 	rep.Proposals = report.Proposals(came)
-	rep.Verdict, rep.LedgerRef, rep.LedgerCommit = &g.Verdict, s.Flags.LedgerRef, g.Ledger.Tip
+	rep.LedgerRef, rep.LedgerCommit = s.Flags.LedgerRef, g.Ledger.Tip
 	at, elsewhere := s.KeptAt(g.Ledger.Tip)
 	if elsewhere {
 		rep.LedgerWeb = cmp.Or(s.LinksOf(at).Web, at)
 	}
-	rep.State = state.Logged(g.Log(), g.Verdict.State)
 	rep.Record = s.LinksOf(at).Folder(g.Ledger.Tip, ledger.Dir(rep.TransactionID))
 	return rep, nil
 }
