@@ -163,7 +163,7 @@ func (s *sheet) riskDetail(r risk.Risk) string {
 func (s *sheet) riskPath(r risk.Risk) *Body {
 	b := new(Body)
 	b.PutIf(r.From != "", "{} → ", Code(r.From))
-	if i := slices.IndexFunc(s.t.changes, func(c ledger.ItemChange) bool { return c.Path == r.Path }); i >= 0 && !s.o.Redact {
+	if i := slices.IndexFunc(s.t.view.Files, func(f view.File) bool { return f.Path == r.Path }); i >= 0 && !s.o.Redact {
 		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}
 	return b.Put("{}", Code(cmp.Or(r.Path, "every file")))
@@ -174,45 +174,39 @@ func (s *sheet) index() {
 	if s.t.proposal == nil {
 		return
 	}
-	s.Put("<section>\n<h2 id=\"files\">{}</h2>\n<ul class=\"files\">\n", ledger.Plural(len(s.t.changes), "file", "files"))
+	s.Put("<section>\n<h2 id=\"files\">{}</h2>\n<ul class=\"files\">\n", ledger.Plural(len(s.t.view.Files), "file", "files"))
 	for _, f := range s.files {
-		if f.Number <= len(s.t.changes) {
-			s.indexed(f, s.t.changes[f.Number-1])
-		}
-	}
-	if s.files == nil {
-		for i, c := range s.t.changes {
-			s.indexed(changedFile{Number: i + 1, Name: c.Path, Binary: true}, c)
+		if f.Path != "" {
+			s.indexed(f)
 		}
 	}
 	s.Markup("</ul>\n</section>\n")
 }
 
 // indexed is one file of the index.
-func (s *sheet) indexed(f changedFile, c ledger.ItemChange) {
+func (s *sheet) indexed(f changedFile) {
 	if s.o.Redact {
 		s.Put("<li>{}", Code(f.Name))
 	} else {
 		s.Put("<li><code><a href=\"#file-{}\">{}</a></code>", f.Number, f.Name)
 	}
-	s.Put(" {} ", cmp.Or(f.Note, c.Kind))
+	s.Put(" {} ", cmp.Or(f.Note, f.Kind))
 	if !f.Binary {
 		s.Add(counts(f.Added, f.Deleted))
 	}
-	if s.o.Path != nil && !s.o.Alone && s.has(s.o.Path(c.Path)) {
-		s.Put(" {}", s.here(s.o.Path(c.Path), "history"))
+	if s.o.Path != nil && !s.o.Alone && s.has(s.o.Path(f.Path)) {
+		s.Put(" {}", s.here(s.o.Path(f.Path), "history"))
 	}
-	s.operation(c.Path)
+	s.operation(f.Path)
 	s.Markup("</li>\n")
 }
 
 // hashes are those of the files, before and after.
 func (s *sheet) hashes() {
-	p := s.t.proposal
 	s.Markup("<details><summary>SHA-256 of each file, before and after</summary>\n")
 	s.wide("Files", "File", "Before", "After")
-	for _, c := range s.t.changes {
-		s.row(Code(c.Path), hash(p.BaseSHA256[cmp.Or(c.From, c.Path)]), hash(p.AfterSHA256[c.Path]))
+	for _, f := range s.t.view.Files {
+		s.row(Code(f.Path), hash(f.Before), hash(f.After))
 	}
 	s.endWide()
 	s.Markup("</details>\n")

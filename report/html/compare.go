@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
@@ -69,10 +68,10 @@ func (s *sheet) compare() {
 // parts are the files of a patch.
 func (t Transaction) parts() []part {
 	var out []part
-	for i, stat := range difflook.Stats(t.patch) {
+	for i, stat := range t.stats {
 		p := part{name: "a file"}
-		if i < len(t.changes) {
-			p.name = t.changes[i].Path
+		if i < len(t.files) {
+			p.name = t.files[i].Path
 		}
 		for line := range bytes.Lines(stat.Diff) {
 			if !bytes.HasPrefix(line, []byte("index ")) { // a line of a hunk begins with its mark

@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // maxOpenLines is how many lines of a file's diff are shown without a click, maxPaperLines how many
@@ -22,51 +22,59 @@ const (
 
 // A changedFile is one file as the page shows it: a section of the diff, or the two of a rename.
 type changedFile struct {
-	Number         int    // of the section, from 1: it is #file-N of the page
-	Name           string // "old → new" of a rename
-	Note           string // "renamed, 72 % alike", "PNG, 41.2 → 43.0 KB", "" for nothing
-	Added, Deleted int    // lines; of a rename those that differ
-	Binary         bool   // whether it has no lines
-	Closed         bool   // whether its diff opens on a click
+	view.File        // of which the numbers are of what the section shows; empty where the record does not name it
+	Number    int    // of the section, from 1: it is #file-N of the page
+	Name      string // "old → new" of a rename
+	Note      string // "renamed, 72 % alike", "PNG, 41.2 → 43.0 KB", "" for nothing
+	Closed    bool   // whether its diff opens on a click
 
 	diff      []byte // canonical bytes, or of a rename what differs
 	gone, now []byte // the canonical bytes of a rename, of both files
 	from      int    // the number of the file that is gone
 }
 
-// changedFiles are the files of a diff in its order, a rename where its new file is. changes and
-// list are what the record says of them.
-func changedFiles(diff []byte, changes []ledger.ItemChange, list *risk.List) []changedFile {
-	stats := difflook.Stats(diff)
-	var out []changedFile
-	for i, s := range stats {
-		f := changedFile{Number: i + 1, Name: fmt.Sprintf("file %d", i+1), diff: s.Diff}
-		if i < len(changes) {
-			if f.Name = changes[i].Path; changes[i].From != "" {
-				f.Name, f.Note = changes[i].From+" → "+f.Name, "renamed"
-			}
+// changedFiles are the files of the diff in its order, a rename where its new file is; without the diff they
+// are those of the record, and have no lines.
+func (t Transaction) changedFiles() []changedFile {
+	out := make([]changedFile, max(len(t.stats), len(t.view.Files)))
+	for i := range out {
+		f := &out[i]
+		f.Number, f.Name = i+1, fmt.Sprintf("file %d", i+1)
+		if i < len(t.view.Files) {
+			f.File, f.Name = t.view.Files[i], t.view.Files[i].Path
 		}
-		if s.Binary {
-			f.Note = content(s, list, f.Name)
+		if i >= len(t.stats) {
+			f.Binary = true
+			continue
 		}
-		out = append(out, f.counted(s))
+		if f.From != "" {
+			f.Name, f.Note = f.From+" → "+f.Name, "renamed"
+		}
+		s := t.stats[i]
+		if f.diff = s.Diff; s.Binary {
+			f.Note = content(s, t.risks, f.Name)
+		}
+		f.count(s)
 	}
-	for _, r := range difflook.Renamings(diff) {
+	for _, r := range t.renamings {
 		old, f := out[r.From], &out[r.To]
-		*f = changedFile{Number: r.To + 1, Name: old.Name + " → " + f.Name, Note: fmt.Sprintf("renamed, %d %% alike", r.Alike), diff: r.Diff, gone: old.diff, now: f.diff, from: r.From + 1}
-		*f = f.counted(difflook.Stats(r.Diff)[0])
+		f.Name, f.Note, f.gone, f.now, f.from = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
+		f.diff = r.Diff
+		f.count(difflook.Stats(r.Diff)[0])
 		out[r.From].diff = nil
+	}
+	if t.patch == nil {
+		return out
 	}
 	return slices.DeleteFunc(out, func(f changedFile) bool { return f.diff == nil })
 }
 
-// counted is the file with the numbers of its diff.
-func (f changedFile) counted(s difflook.Stat) changedFile {
+// count takes the numbers of a diff.
+func (f *changedFile) count(s difflook.Stat) {
 	f.Added, f.Deleted, f.Binary, f.Closed = s.Added, s.Deleted, s.Binary, s.Binary || s.Lines > maxOpenLines
 	if f.Closed && !f.Binary {
 		f.Note = strings.TrimPrefix(fmt.Sprintf("%s, %d lines", f.Note, s.Lines), ", ")
 	}
-	return f
 }
 
 // content is what a binary file is: "PNG, 41.2 → 43.0 KB". The diff does not have what it was before:

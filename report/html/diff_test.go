@@ -25,7 +25,7 @@ import (
 // TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
 func TestDiffLines(t *testing.T) {
 	s := &sheet{}
-	s.writeDiff(changedFiles([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []ledger.ItemChange{{Path: "x.go"}}, nil))
+	s.writeDiff(filesOf([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []ledger.ItemChange{{Path: "x.go"}}, nil))
 	const want = `<span class="g">@@ -4,2 +4,3 @@
 </span><span class="u" data-o="4" data-n="4"> return 1
 </span><span class="ch"><span class="o"><span class="d" data-o="5">-&#34;a&#34; // b
@@ -37,11 +37,18 @@ func TestDiffLines(t *testing.T) {
 	}
 }
 
+// filesOf are the files of a diff.
+func filesOf(diff []byte, changes []ledger.ItemChange, list *risk.List) []changedFile {
+	t := Transaction{patch: diff, proposal: &ledger.Proposal{}, risks: list}
+	t.measure(changes)
+	return t.With().changedFiles()
+}
+
 // drawn is the section of a page that shows a diff.
 func drawn(t *testing.T, diff []byte, changes []ledger.ItemChange, list *risk.List) *parser.Node {
 	t.Helper()
 	s := &sheet{}
-	s.writeDiff(changedFiles(diff, changes, list))
+	s.writeDiff(filesOf(diff, changes, list))
 	doc, err := parser.Parse(strings.NewReader(string(s.b)))
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +222,7 @@ func TestChangedWords(t *testing.T) {
 		"-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n": "-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n",
 	} {
 		s := &sheet{}
-		s.writeDiff(changedFiles([]byte("diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"+in), nil, nil))
+		s.writeDiff(filesOf([]byte("diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"+in), nil, nil))
 		got := regexp.MustCompile(`</?span[^>]*>|</code>.*\n|</details>\n`).ReplaceAllString(string(s.b[bytes.Index(s.b, []byte("@@\n"))+3:]), "")
 		if got = strings.NewReplacer(`<b class="word">`, "<", "</b>", ">").Replace(got); got != want {
 			t.Errorf("%q: got %q", in, got)

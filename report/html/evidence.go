@@ -138,9 +138,9 @@ func (s *sheet) verify() {
 		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
 	}
 	if n := len(t.Commits); n > 0 && canon.IsGitID(t.Commits[n-1]) && t.Kind != ledger.KindPullRequest {
-		for _, c := range t.changes {
-			if sum := t.proposal.AfterSHA256[c.Path]; sum != nil && showsWhole(c.Path) {
-				s.say("git show "+quoted(t.Commits[n-1]+":"+c.Path)+" | sha256sum", strings.TrimPrefix(*sum, "sha256:"))
+		for _, f := range t.view.Files {
+			if f.After != nil && showsWhole(f.Path) {
+				s.say("git show "+quoted(t.Commits[n-1]+":"+f.Path)+" | sha256sum", strings.TrimPrefix(*f.After, "sha256:"))
 			}
 		}
 	}

@@ -40,15 +40,12 @@ type sheet struct {
 	Body
 	t     Transaction
 	o     Options
-	files []changedFile // nil where the patch cannot be read
+	files []changedFile
 }
 
 // Write writes the page.
 func (t Transaction) Write(w io.Writer, o Options) error {
-	s := &sheet{t: t, o: o, Body: Body{make([]byte, 0, 16<<10)}}
-	if t.patch != nil {
-		s.files = changedFiles(t.patch, t.changes, t.risks)
-	}
+	s := &sheet{t: t, o: o, Body: Body{make([]byte, 0, 16<<10)}, files: t.changedFiles()}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
 	s.top()
 	if t.Status != "" {
@@ -101,13 +98,13 @@ func (s *sheet) top() {
 func (s *sheet) lead() {
 	t := s.t
 	s.Put("<p class=\"faint\">{} proposed it {} UTC", s.person(t.Proposer), When(t.Proposed))
-	if len(t.changes) > 0 {
-		s.Put(" · <a href=\"#files\">{}</a>", ledger.Plural(len(t.changes), "file", "files"))
+	if n := len(t.view.Files); n > 0 {
+		s.Put(" · <a href=\"#files\">{}</a>", ledger.Plural(n, "file", "files"))
 		added, deleted := 0, 0
 		for _, f := range s.files {
 			added, deleted = added+f.Added, deleted+f.Deleted
 		}
-		s.PutIf(s.files != nil, " {}", counts(added, deleted))
+		s.PutIf(t.patch != nil, " {}", counts(added, deleted))
 	}
 	if t.proposal != nil {
 		s.Put(" · for {}", s.commit(t.proposal.BaseCommit))

@@ -43,14 +43,17 @@ func TestBrowserPaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx.patch, tx.changes = patched(t, map[string]string{"a.go": lines(0, 20)}, map[string]string{
+	patch, changes := patched(t, map[string]string{"a.go": lines(0, 20)}, map[string]string{
 		"a.go": lines(0, 12), "c.go": lines(0, 8), "d.go": lines(0, 300), "e.png": "\x89PNG\r\n\x1a\n\x00",
 	})
 	tx.proposal.BaseSHA256, tx.proposal.AfterSHA256 = map[string]*string{}, map[string]*string{}
-	for _, c := range tx.changes {
+	for _, c := range changes {
 		sum := canon.Sum([]byte(c.Path))
 		tx.proposal.BaseSHA256[c.Path], tx.proposal.AfterSHA256[c.Path] = &sum, &sum
 	}
+	tx.patch = patch
+	tx.measure(changes)
+	tx = tx.With()
 	var out bytes.Buffer
 	if err := tx.Write(&out, Options{Alone: true}); err != nil {
 		t.Fatal(err)

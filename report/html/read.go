@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -56,7 +57,9 @@ type Transaction struct {
 	events    []event
 	patch     []byte // canonical bytes as they are stored, nil where they cannot be read
 	proposal  *ledger.Proposal
-	changes   []ledger.ItemChange
+	stats     []difflook.Stat
+	renamings []difflook.Renaming
+	files     []view.File
 	risks     *risk.List
 	again     []ledger.Provenance // further proposals of the patch
 	verdict   approval.Verdict
@@ -148,6 +151,9 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	}
 	t.summarize(log)
 	t.readFiles(dir, log)
+	if item, ok := writing.FileChange(log); ok && t.proposal != nil {
+		t.measure(item.Item.Changes)
+	}
 	var err error
 	if t.verdict, t.policy, t.rules, err = replay.AsRecorded(record); err != nil {
 		t.noPolicy = err.Error()
@@ -166,6 +172,12 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 		t.ended = view.Reason(log)
 	}
 	return t.With()
+}
+
+// measure takes the numbers of the diff for the files that the record has.
+func (t *Transaction) measure(changes []ledger.ItemChange) {
+	t.stats, t.renamings = difflook.Stats(t.patch), difflook.Renamings(t.patch)
+	t.files = view.Files(changes, t.proposal, t.stats, t.renamings)
 }
 
 // With is the transaction with what an audit found against it: nobody's approval counts then.
@@ -205,18 +217,25 @@ func (t *Transaction) others() {
 
 // look makes the view.
 func (t *Transaction) look() {
-	t.State = t.inWords()
 	t.told = t.Sound() && t.noPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
 	f := view.Facts{
-		State: t.State, Proposers: append(slices.Clip(t.proposers), t.Proposer), Ended: t.ended, GateOnly: t.Kind == ledger.KindPullRequest,
+		State: state.Damaged, Proposers: append(slices.Clip(t.proposers), t.Proposer), Ended: t.ended, GateOnly: t.Kind == ledger.KindPullRequest,
 		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](*t), func(a *ledger.ApplyComplete) bool { return a.Success }),
+		Risks:   t.risks, Files: t.files, ID: t.ID[max(0, len(t.ID)-7):], Status: t.Status, PullRequest: t.PullRequest,
+		Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
 	}
 	if t.told {
 		f.Verdict = &t.verdict
 	}
-	f.Risks, f.ID, f.Status, f.PullRequest, f.Redacted = t.risks, t.ID[max(0, len(t.ID)-7):], t.Status, t.PullRequest, t.proposal != nil && t.proposal.PatchRedactedSHA256 != ""
+	if t.Sound() {
+		verdict := t.verdict.State
+		if t.noPolicy != "" {
+			verdict = ""
+		}
+		f.State = state.Of(t.Status, verdict, f.GateOnly, t.failed)
+	}
 	t.view = view.Of(f)
-	t.Tone, t.Own, t.Needs = t.view.Banner.Tone, t.view.ByProposer(), ""
+	t.State, t.Tone, t.Own, t.Needs = t.view.State, t.view.Banner.Tone, t.view.ByProposer(), ""
 	if t.Waits && t.Sound() {
 		t.Needs = t.view.Needs()
 	}
@@ -257,9 +276,6 @@ func (t *Transaction) summarize(log *ledger.Log) {
 		t.proposal = p
 		t.PatchID, t.Kind, t.Paths, t.Base, t.Head = p.PatchID, p.Kind, p.TargetFiles, p.BaseCommit, p.HeadCommit
 		t.Repository, t.PullRequest, t.Supersedes = p.Repository, p.PullRequest, p.Supersedes
-	}
-	if item, ok := writing.FileChange(log); ok {
-		t.changes = item.Item.Changes
 	}
 	for _, a := range ledger.Of[*ledger.ApplyComplete](log) {
 		if a.Success && a.CommitAfter != "" {
@@ -326,18 +342,6 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			t.result = &res
 		}
 	}
-}
-
-// inWords is where the transaction stands.
-func (t Transaction) inWords() state.State {
-	if !t.Sound() {
-		return state.Damaged
-	}
-	verdict := t.verdict.State
-	if t.noPolicy != "" {
-		verdict = ""
-	}
-	return state.Of(t.Status, verdict, t.Kind == ledger.KindPullRequest, t.failed)
 }
 
 // aside reads an artifact that is shown.
