@@ -121,7 +121,7 @@ func TestT63Huge(t *testing.T) {
 		}
 		for name, doc := range map[string]string{"failed": r.CheckRun().Summary, "request": q.Body(), "comment": c.Body()} {
 			for _, kind := range risk.Kinds() {
-				if title := view.RiskTitle(string(kind)); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
+				if title := view.RiskTitle(kind); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
 					t.Errorf("%s of %q: nothing is %s", name, text, title)
 				}
 			}

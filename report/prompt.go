@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // A Prompt is what a person at a terminal is shown of a patch, and then asked. The
@@ -199,9 +200,13 @@ func (p Prompt) reasons(kind string) (out []string, more int) {
 		}
 		return out, 0
 	}
-	named, more := Reasons(p.list(), kind)
-	for _, one := range named {
-		out = append(out, riskText(one))
+	if kind == policy.KindSecret {
+		for _, one := range p.list().Risks {
+			if one.Kind == risk.Secret || one.Kind == risk.Unlisted {
+				out = append(out, riskText(one))
+			}
+		}
+		more = p.list().More[risk.Secret]
 	}
 	return out, more
 }

@@ -7,12 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
-
-func riskTitle(k risk.Kind) string { return view.RiskTitle(string(k)) }
 
 // everyFile stands for the path of a risk without one.
 const everyFile = "every file"
@@ -57,25 +54,6 @@ func (r Report) list() risk.List {
 		return risk.List{}
 	}
 	return *r.Risks
-}
-
-// Reasons are the risks that an approval of a kind (policy.KindSecret and others)
-// is about, and how many others the list leaves out; none for the change as such,
-// which is about all of them.
-func Reasons(list risk.List, kind string) (named []risk.Risk, more int) {
-	about := map[string][]risk.Kind{
-		policy.KindSecret:    {risk.Secret},
-		policy.KindProtected: {risk.Trusted, risk.Protected},
-	}[kind]
-	for _, r := range list.Risks {
-		if slices.Contains(about, r.Kind) || about != nil && r.Kind == risk.Unlisted {
-			named = append(named, r)
-		}
-	}
-	for _, k := range about {
-		more += list.More[k]
-	}
-	return named, more
 }
 
 // lineCounts are the changed lines of a file, in words that a reader cannot take
@@ -336,7 +314,7 @@ func riskWhere(r risk.Risk) string {
 
 // riskItem is a risk of a file in Markdown, with a link to the Policy's rule where it is one's.
 func riskItem(r risk.Risk, to Links) string {
-	text := prose(riskTitle(r.Kind))
+	text := prose(view.RiskTitle(r.Kind))
 	if lines := view.Lines(r.Lines, r.More, maxHiddenLines); lines != "" {
 		text += ", " + lines
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 func TestRisks(t *testing.T) {
@@ -136,7 +137,7 @@ func TestRisksFirstScreen(t *testing.T) {
 		}
 	}
 	for _, k := range risk.Kinds() {
-		if !strings.Contains(got, riskTitle(k)) {
+		if !strings.Contains(got, view.RiskTitle(k)) {
 			t.Errorf("%s is not there", k)
 		}
 	}
@@ -168,7 +169,7 @@ func TestTextFirstScreen(t *testing.T) {
 	risk.Sort(list.Risks)
 	screen := strings.Join(strings.SplitAfter(rep.Text(func(args ...string) string { return "countersign " + strings.Join(args, " ") }, 80, false, Style{}), "\n")[:24], "")
 	for _, k := range risk.Kinds() {
-		if !strings.Contains(screen, riskTitle(k)) {
+		if !strings.Contains(screen, view.RiskTitle(k)) {
 			t.Errorf("%s is not there", k)
 		}
 	}

@@ -99,7 +99,8 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
 		r.applied(&b, line, id)
 	case by != "" && at == state.Denied:
-		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), r.because()))
+		_, why, _ := strings.Cut(r.Verdict.Reason, ": ") // as its author said
+		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), strings.TrimSuffix(": "+Clean(why), ": ")))
 	case by != "" && at == state.Approved:
 		line(state.Good, fmt.Sprintf("Approved %s%s as %s (%s). Not written yet:", id, about, Clean(by), r.approvals()))
 	case by != "" && r.Waits():
@@ -107,11 +108,14 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	case at == state.Denied:
 		line(state.Bad, fmt.Sprintf("%s%s is %s", id, about, Clean(reasonOf(r.Verdict))))
 	case r.Waits(), at == state.Approved, at == state.Mergeable:
-		on := ""
+		verb, on := "is ", ""
+		if at == state.Waits {
+			verb = ""
+		}
 		if r.PullRequest > 0 {
 			on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 		}
-		line(at.Tone(), fmt.Sprintf("%s %s%s (%s)   %s  %s", id, verb(at), on, r.approvals(), r.filesLine(), about))
+		line(at.Tone(), fmt.Sprintf("%s %s%s%s (%s)   %s  %s", id, verb, at, on, r.approvals(), r.filesLine(), about))
 		b.WriteString(strings.Join(r.uncounted(s), ""))
 		b.WriteString(Risks(r.list(), columns, 3, s))
 	default:
@@ -138,14 +142,6 @@ func (r Report) warn(b *strings.Builder, s Style) {
 }
 
 var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
-
-// verb makes a state a predicate: "waits for approval", "is denied".
-func verb(at state.State) string {
-	if at == state.Waits {
-		return string(at)
-	}
-	return "is " + string(at)
-}
 
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
@@ -186,14 +182,6 @@ func (r Report) uncounted(s Style) (lines []string) {
 		}
 	}
 	return lines[max(0, len(lines)-maxReasons):]
-}
-
-// because is why it was denied, as its author said.
-func (r Report) because() string {
-	if _, why, ok := strings.Cut(r.Verdict.Reason, ": "); ok {
-		return ": " + Clean(why)
-	}
-	return ""
 }
 
 // StepLines are steps alone on a line each, as they are typed.

@@ -53,7 +53,7 @@ const (
 )
 
 func (s Style) paint(code, text string) string {
-	if !s.Colour || text == "" {
+	if !s.Colour || code == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -184,19 +184,11 @@ func Diff(diff []byte, s Style) string {
 }
 
 func (s Style) diffLine(l difflook.Line) string {
-	shown := s.reveal(strings.TrimSuffix(string(l.Raw), "\n"))
-	switch l.Mark {
-	case '@':
-		return s.paint(cyan, shown)
-	case 0:
-		return s.paint(bold, shown)
-	case '+':
-		return s.paint(green, shown)
-	case '-':
-		return s.paint(red, shown)
-	}
-	return shown
+	return s.paint(marks[l.Mark], s.reveal(strings.TrimSuffix(string(l.Raw), "\n")))
 }
+
+// marks are the colours of a diff's lines.
+var marks = map[byte]string{'@': cyan, 0: bold, '+': green, '-': red}
 
 // reveal is Clean for a line of a diff: tabs stay, and escapes stand out. The
 // carriage return that ends an unchanged line is left out; on a changed one it

@@ -197,7 +197,13 @@ func (s *sheet) indexed(f changedFile) {
 	if s.o.Path != nil && !s.o.Alone && s.has(s.o.Path(f.Path)) {
 		s.Put(" {}", s.here(s.o.Path(f.Path), "history"))
 	}
-	s.operation(f.Path)
+	if s.t.result != nil {
+		for _, op := range s.t.result.Operations { // why it was not written
+			if op.Path == f.Path && op.Status != result.StatusSuccess {
+				s.Text(strings.TrimSuffix(", "+string(op.Status)+": "+op.Error, ": "))
+			}
+		}
+	}
 	s.Markup("</li>\n")
 }
 
@@ -217,18 +223,6 @@ func hash(sum *string) *Body {
 		return Part("no file")
 	}
 	return Code(strings.TrimPrefix(*sum, "sha256:"))
-}
-
-// operation is what the ApplyResult says of a path that was not written.
-func (s *sheet) operation(path string) {
-	if s.t.result == nil {
-		return
-	}
-	for _, op := range s.t.result.Operations {
-		if op.Path == path && op.Status != result.StatusSuccess {
-			s.Text(strings.TrimSuffix(", "+string(op.Status)+": "+op.Error, ": "))
-		}
-	}
 }
 
 // rules are the Policy as it was, with what applied marked.

@@ -70,8 +70,8 @@ func (t Transaction) parts() []part {
 	var out []part
 	for i, stat := range t.stats {
 		p := part{name: "a file"}
-		if i < len(t.files) {
-			p.name = t.files[i].Path
+		if i < len(t.facts.Files) {
+			p.name = t.facts.Files[i].Path
 		}
 		for line := range bytes.Lines(stat.Diff) {
 			if !bytes.HasPrefix(line, []byte("index ")) { // a line of a hunk begins with its mark

@@ -19,11 +19,9 @@ func (s *sheet) decisions() {
 	for i, d := range list {
 		s.Put("<article class=\"decision\" id=\"decision-{}\">\n<h3>Decision {}: {}</h3>\n", i+1, i+1, s.said(d))
 		if s.t.told {
-			class, says := "over", ""
+			class, says := map[bool]string{true: "good", false: "bad"}[d.Decision == ledger.Approve], "Counted"
 			if j := s.t.verdict.Decisions[i]; !j.Counted {
-				says = "Not counted: " + plain.Why(j)
-			} else {
-				class, says = map[bool]string{true: "good", false: "bad"}[d.Decision == ledger.Approve], "Counted"
+				class, says = "over", "Not counted: "+plain.Why(j)
 			}
 			s.Put("<p class=\"{}\"><strong>{}</strong></p>\n", class, says)
 		}

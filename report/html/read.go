@@ -59,7 +59,6 @@ type Transaction struct {
 	proposal  *ledger.Proposal
 	stats     []difflook.Stat
 	renamings []difflook.Renaming
-	files     []view.File
 	risks     *risk.List
 	again     []ledger.Provenance // further proposals of the patch
 	verdict   approval.Verdict
@@ -70,9 +69,8 @@ type Transaction struct {
 	written   string             // the Policy as people write one
 	noPolicy  string             // why the Policy cannot be shown, "" where it can
 	result    *result.Result
-	failed    bool                       // the last apply, or of what is applied the last validate, did not succeed
-	ended     string                     // why it ended, where nobody decided that
-	proposers []ledger.Actor             // further ones
+	failed    bool                       // ledger.Log.LastFailed
+	facts     view.Facts                 // but for the verdict and where it stands
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
 }
 
@@ -140,7 +138,7 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}
 	dir, log := record.Dir, record.Log
 	for _, v := range found {
-		t.finding(v.RuleID, v.Path, v.Message)
+		t.Findings = append(t.Findings, history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
 	}
 	if log == nil || len(log.Events()) == 0 {
 		t.salvage(dir)
@@ -165,11 +163,22 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 		t.written = r.asWritten(t.rules.Policy)
 	}
 	for _, j := range t.verdict.Decisions {
-		t.decided(j)
+		to := &t.Approvers
+		if j.Decision == ledger.Deny {
+			to = &t.Deniers
+		}
+		if j.Counted && !slices.ContainsFunc(*to, func(a ledger.Actor) bool { return a.ID == j.Author.ID && a.Kind == j.Author.Kind }) {
+			*to = append(*to, j.Author)
+		}
+		t.Decided = max(t.Decided, j.CreatedAt)
 	}
-	t.proposers = slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...)
-	if t.ended = view.Ended(log); t.Status == ledger.Denied {
-		t.ended = view.Reason(log)
+	t.facts = view.Facts{
+		Proposers: append(slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...), t.Proposer), Ended: view.Ended(log), GateOnly: t.Kind == ledger.KindPullRequest,
+		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](t), func(a *ledger.ApplyComplete) bool { return a.Success }), Risks: t.risks, Files: t.facts.Files,
+		ID: id[max(0, len(id)-7):], Status: t.Status, PullRequest: t.PullRequest, Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
+	}
+	if t.Status == ledger.Denied {
+		t.facts.Ended = view.Reason(log)
 	}
 	return t.With()
 }
@@ -177,7 +186,7 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 // measure takes the numbers of the diff for the files that the record has.
 func (t *Transaction) measure(changes []ledger.ItemChange) {
 	t.stats, t.renamings = difflook.Stats(t.patch), difflook.Renamings(t.patch)
-	t.files = view.Files(changes, t.proposal, t.stats, t.renamings)
+	t.facts.Files = view.Files(changes, t.proposal, t.stats, t.renamings)
 }
 
 // With is the transaction with what an audit found against it: nobody's approval counts then.
@@ -192,13 +201,12 @@ func (t Transaction) With(found ...history.Finding) Transaction {
 	if !t.Sound() {
 		t.Approvers = nil
 	}
-	t.others()
 	t.look()
 	return t
 }
 
-// others notes whom the page names beside those who decided.
-func (t *Transaction) others() {
+// look notes whom the page names beside those who decided, and makes the view.
+func (t *Transaction) look() {
 	var named []ledger.Actor
 	for _, p := range t.again {
 		named = append(named, p.Proposer)
@@ -213,17 +221,9 @@ func (t *Transaction) others() {
 			known, t.Others = append(known, a), append(t.Others, a)
 		}
 	}
-}
-
-// look makes the view.
-func (t *Transaction) look() {
 	t.told = t.Sound() && t.noPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
-	f := view.Facts{
-		State: state.Damaged, Proposers: append(slices.Clip(t.proposers), t.Proposer), Ended: t.ended, GateOnly: t.Kind == ledger.KindPullRequest,
-		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](*t), func(a *ledger.ApplyComplete) bool { return a.Success }),
-		Risks:   t.risks, Files: t.files, ID: t.ID[max(0, len(t.ID)-7):], Status: t.Status, PullRequest: t.PullRequest,
-		Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
-	}
+	f := t.facts
+	f.State = state.Damaged
 	if t.told {
 		f.Verdict = &t.verdict
 	}
@@ -235,21 +235,17 @@ func (t *Transaction) look() {
 		f.State = state.Of(t.Status, verdict, f.GateOnly, t.failed)
 	}
 	t.view = view.Of(f)
-	t.State, t.Tone, t.Own, t.Needs = t.view.State, t.view.Banner.Tone, t.view.ByProposer(), ""
+	t.State, t.Tone, t.Own, t.Needs = t.view.State, t.view.Banner.Tone, len(t.view.ByProposer()) > 0, ""
 	if t.Waits && t.Sound() {
 		t.Needs = t.view.Needs()
 	}
-}
-
-func (t *Transaction) finding(ruleID, path, message string) {
-	t.Findings = append(t.Findings, history.Finding{RuleID: ruleID, Path: path, Message: message})
 }
 
 // salvage reads the readable events of a damaged log.
 func (t *Transaction) salvage(dir fs.FS) {
 	raw, err := fs.ReadFile(dir, ledger.EventsFile)
 	if err != nil && t.Sound() {
-		t.finding("L1", ledger.EventsFile, err.Error())
+		t.Findings = []history.Finding{{RuleID: "L1", Path: ledger.EventsFile, Message: err.Error()}}
 	}
 	for line := range bytes.Lines(raw) {
 		var e event
@@ -263,7 +259,6 @@ func (t *Transaction) salvage(dir fs.FS) {
 		}
 		t.Changed = e.Timestamp
 	}
-	t.others()
 	t.look()
 }
 
@@ -289,18 +284,6 @@ func (t *Transaction) summarize(log *ledger.Log) {
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
 }
 
-// decided notes who decided, where that counted.
-func (t *Transaction) decided(j approval.Judged) {
-	to := &t.Approvers
-	if j.Decision == ledger.Deny {
-		to = &t.Deniers
-	}
-	if j.Counted && !slices.ContainsFunc(*to, func(a ledger.Actor) bool { return a.ID == j.Author.ID && a.Kind == j.Author.Kind }) {
-		*to = append(*to, j.Author)
-	}
-	t.Decided = max(t.Decided, j.CreatedAt)
-}
-
 // readFiles reads the files that the events name. That they are whole was found before; one that
 // cannot be read is left out.
 func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
@@ -310,7 +293,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			err = errors.New("the stored patch does not hash to its patch_id")
 		}
 		if err != nil && t.Sound() {
-			t.finding("L4", ledger.PatchFile(t.PatchID), err.Error())
+			t.Findings = []history.Finding{{RuleID: "L4", Path: ledger.PatchFile(t.PatchID), Message: err.Error()}}
 		} else if err == nil {
 			t.patch = raw
 		}

@@ -75,7 +75,7 @@ func noted(files []File, risks *risk.List) []File {
 		case risk.Binary:
 			f.Binary = true
 		case risk.Executable, risk.Mode, risk.Whitespace:
-			f.Notes = append(f.Notes, RiskTitle(string(r.Kind)))
+			f.Notes = append(f.Notes, RiskTitle(r.Kind))
 		}
 	}
 	return files

@@ -39,13 +39,13 @@ func Lines(lines []int, more, most int) string {
 func RisksOf(list risk.List) []Risks {
 	var out []Risks
 	group := func(k risk.Kind) *Risks {
-		if !KnownRisk(string(k)) {
+		if riskTitles[k] == "" {
 			k = ""
 		}
 		i := slices.IndexFunc(out, func(g Risks) bool { return g.kind == k })
 		if i < 0 {
 			grave := slices.Index(risk.Kinds(), k) <= slices.Index(risk.Kinds(), risk.Protected)
-			i, out = len(out), append(out, Risks{kind: k, Title: RiskTitle(string(k)), Grave: grave})
+			i, out = len(out), append(out, Risks{kind: k, Title: RiskTitle(k), Grave: grave})
 		}
 		return &out[i]
 	}

@@ -176,7 +176,7 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 		a.Proof += ", asked twice"
 	}
 	if a.Own {
-		a.Proof = OwnProof(a.Proof)
+		a.Proof = "the proposer themself, " + a.Proof
 	}
 	if a.Asked {
 		a.Proof = AskedFor + ", " + a.Proof
@@ -229,11 +229,15 @@ func (t Transaction) Needs() string {
 	return strings.Join(out, ", ")
 }
 
-// ByProposer reports whether a requirement was met by those alone who proposed the change.
-func (t Transaction) ByProposer() bool {
-	return slices.ContainsFunc(t.Requirements, func(r Requirement) bool {
-		return len(r.Answers) > 0 && !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Own })
-	})
+// ByProposer are the answers to a requirement that those alone have met who proposed the change, none where there is
+// no such requirement.
+func (t Transaction) ByProposer() []Answer {
+	for _, r := range t.Requirements {
+		if !slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.Own }) && len(r.Answers) > 0 {
+			return r.Answers
+		}
+	}
+	return nil
 }
 
 func (t Transaction) banner(f Facts) Banner {
@@ -289,7 +293,7 @@ func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) strin
 
 // carriedOut says who approved what was applied or merged, and whether that is as it should be.
 func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone, string) {
-	title := t.approved(v, ", and "+applied, "")
+	title, own := t.approved(v, ", and "+applied, ""), t.ByProposer()
 	switch {
 	case v != nil && v.State == approval.Denied:
 		return state.Open, Upper(applied) + "; since then " + strings.Replace(t.denial(""), "D", "d", 1)
@@ -297,8 +301,8 @@ func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone
 		return state.Open, Upper(applied) + "; who approved it cannot be told"
 	case v.BreakGlass:
 		return state.Bad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.Approvers(true))
-	case t.ByProposer():
-		return state.Open, Upper(applied) + ", but approved by its own proposer, " + t.ownWhere()
+	case own != nil:
+		return state.Open, Upper(applied) + ", but approved by its own proposer, " + own[0].Where
 	}
 	return state.Good, title
 }
@@ -367,16 +371,6 @@ func (t Transaction) denial(ended string) string {
 		}
 	}
 	return strings.TrimSuffix("Denied: "+ended, ": ")
-}
-
-// ownWhere is where the proposer approved.
-func (t Transaction) ownWhere() string {
-	for _, r := range t.Requirements {
-		if i := slices.IndexFunc(r.Answers, func(a Answer) bool { return a.Own }); i >= 0 {
-			return r.Answers[i].Where
-		}
-	}
-	return ""
 }
 
 // List is some names in a sentence.

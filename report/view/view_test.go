@@ -117,7 +117,7 @@ protected paths: ada, signed by a key`
 	if open := got.Open(); len(open) != 1 || open[0].From == "" || strings.Join(open[0].Flags(), " ") != "--fingerprint protected --sign" || got.Needs() != "protected path (0 of 1)" {
 		t.Errorf("open: %+v, %s", open, got.Needs())
 	}
-	if got.ByProposer() {
+	if got.ByProposer() != nil {
 		t.Error("two approved, one of them did not propose it")
 	}
 }

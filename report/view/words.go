@@ -7,6 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // whats name what an approval is of, by the kind of its request.
@@ -55,9 +56,6 @@ func Proof(kind string, signed bool, by ledger.Actor) (words string, weak bool) 
 	return "account on the forge", false
 }
 
-// OwnProof is Proof of a decision of somebody who proposed the change.
-func OwnProof(proof string) string { return "the proposer themself, " + proof }
-
 // EndedWords is the record's reason of an end for people: "README.md changed meanwhile".
 func EndedWords(reason string) string {
 	if files, moved := strings.CutPrefix(reason, "the base changed: "); moved {
@@ -67,7 +65,7 @@ func EndedWords(reason string) string {
 }
 
 // riskTitles say what a kind of risk means, in few words.
-var riskTitles = map[string]string{
+var riskTitles = map[risk.Kind]string{
 	"unlisted": "not listed", "executable": "becomes executable", "trusted": "steers automation", "build": "builds or installs",
 	"secret": "secret", "protected": "protected", "binary": "binary", "delete": "deleted", "rename": "renamed",
 	"mode": "executable no more", "whitespace": "white space only", "long": "long lines", "hidden": "hidden characters",
@@ -75,7 +73,4 @@ var riskTitles = map[string]string{
 }
 
 // RiskTitle says what a kind of risk means, in few words.
-func RiskTitle(kind string) string { return cmp.Or(riskTitles[kind], "of unknown kind") }
-
-// KnownRisk reports whether a kind of risk is one that this program knows.
-func KnownRisk(kind string) bool { return riskTitles[kind] != "" }
+func RiskTitle(kind risk.Kind) string { return cmp.Or(riskTitles[kind], "of unknown kind") }
