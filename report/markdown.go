@@ -293,8 +293,8 @@ func (r Report) waits() bool {
 }
 
 // missing lists the fingerprints that still lack an approval, each once.
-func (r Report) missing() []approval.Need {
-	return view.Missing(r.verdict().Needs)
+func (r Report) missing() []view.Requirement {
+	return view.Missing(r.View().Requirements)
 }
 
 // maxDiff bounds the diff that is shown where there is no request.
@@ -323,7 +323,7 @@ func (r Report) asks(to Links, shown bool) string {
 			head += "To approve " + view.One(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
 		}
 	}
-	if r.signs(r.missing()) {
+	if signs(r.missing()) {
 		head += "Signed with your own SSH key: " + r.sign() + "\n\n"
 	}
 	return head + "To deny it for good, add your reason to this line:\n\n" + lineBlock("/deny "+r.Fingerprint) + "\n"
@@ -339,7 +339,7 @@ func (r Report) effect() string {
 }
 
 // short is a table of what to type in the request's own thread.
-func (r Report) short(needs []approval.Need) string {
+func (r Report) short(needs []view.Requirement) string {
 	var yes []string
 	for _, n := range needs {
 		if !n.Signed {
@@ -350,14 +350,14 @@ func (r Report) short(needs []approval.Need) string {
 	if len(yes) > 1 {
 		text, all = text+", a reply each", "yes, all of it"
 	}
-	if r.signs(needs) {
+	if signs(needs) {
 		text = strings.TrimPrefix(text+", and ", ", and ") + "signed with your own SSH key: " + r.sign()
 	}
 	return "| | |\n|---|---|\n| **" + all + "** | " + text + " |\n| **no, for good** | " + code("/deny") + " and your reason |\n\n"
 }
 
 // lines are the answers that name the bytes, which count anywhere on the pull request.
-func (r Report) lines(needs []approval.Need) string {
+func (r Report) lines(needs []view.Requirement) string {
 	var text string
 	for _, n := range needs {
 		if !n.Signed {
@@ -368,8 +368,8 @@ func (r Report) lines(needs []approval.Need) string {
 }
 
 // signs reports whether a signed approval is among them, and sign is the command that makes one.
-func (r Report) signs(needs []approval.Need) bool {
-	return slices.ContainsFunc(needs, func(n approval.Need) bool { return n.Signed })
+func signs(needs []view.Requirement) bool {
+	return slices.ContainsFunc(needs, func(n view.Requirement) bool { return n.Signed })
 }
 
 func (r Report) sign() string {

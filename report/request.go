@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -116,10 +115,10 @@ func (q Request) writeTail(p *page) {
 }
 
 // unanswered are the needs as a verdict has them before anybody has answered.
-func (q Request) unanswered() []approval.Need {
-	var out []approval.Need
+func (q Request) unanswered() []view.Requirement {
+	var out []view.Requirement
 	for _, n := range q.Needs {
-		out = append(out, approval.Need{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed})
+		out = append(out, view.Requirement{Kind: n.Kind, Fingerprint: n.Prefix + q.Report.Fingerprint, Required: max(1, n.Required), Signed: n.Signed})
 	}
 	return view.Missing(out)
 }

@@ -88,7 +88,7 @@ func Risks(list risk.List, width, height int, s Style) string {
 	for _, form := range []func(risk.Risk) string{riskText, riskPlace, riskPath} {
 		total := 0
 		for i, g := range groups {
-			if lines[i] = wrap(inForm(g.Risks, form), width); len(lines[i]) == 0 {
+			if lines[i] = wrap(g.Risks, form, width); len(lines[i]) == 0 {
 				lines[i] = []wrapped{{}}
 			}
 			total += len(lines[i])
@@ -145,50 +145,33 @@ func fitLines(lines [][]wrapped, height int) {
 	}
 }
 
-// An item is what is shown of so many risks, which all read the same.
-type item struct {
-	text  string
-	risks int
-}
-
-// inForm are risks in a form, each text once.
-func inForm(risks []risk.Risk, form func(risk.Risk) string) []item {
-	var out []item
-	at := map[string]int{}
-	for _, r := range risks {
-		text := form(r)
-		i, ok := at[text]
-		if !ok {
-			i, out = len(out), append(out, item{text: text})
-			at[text] = i
-		}
-		out[i].risks++
-	}
-	return out
-}
-
 // A wrapped line has left so many risks for the lines below it.
 type wrapped struct {
 	text string
 	left int
 }
 
-// wrap breaks a list, with commas, into lines of so many columns; an item that is wider
-// than one is cut in its middle. One that stands for several risks says for how many.
-func wrap(items []item, width int) []wrapped {
-	var lines []wrapped
-	left := 0
-	for _, one := range items {
-		left += one.risks
-	}
-	for i, one := range items {
-		times := ""
-		if one.risks > 1 {
-			times = fmt.Sprintf(" (%d times)", one.risks)
+// wrap breaks risks in a form, with commas, into lines of so many columns; one that is wider
+// than a line is cut in its middle. Those that read the same are one, which says how many they are.
+func wrap(risks []risk.Risk, form func(risk.Risk) string, width int) []wrapped {
+	var texts []string
+	counts := map[string]int{}
+	for _, r := range risks {
+		text := form(r)
+		if counts[text]++; counts[text] == 1 {
+			texts = append(texts, text)
 		}
-		text := cut(one.text, width-1-len(times)) + times
-		left -= one.risks
-		if i < len(items)-1 {
+	}
+	var lines []wrapped
+	left := len(risks)
+	for i, text := range texts {
+		times := ""
+		if n := counts[text]; n > 1 {
+			times = fmt.Sprintf(" (%d times)", n)
+		}
+		left -= counts[text]
+		text = cut(text, width-1-len(times)) + times
+		if i < len(texts)-1 {
 			text += ","
 		}
 		last := len(lines) - 1

@@ -32,10 +32,16 @@ func (b *Body) Markup(markup constant) *Body {
 }
 
 // Text adds text in one paragraph: line ends and tabs show as escapes.
-func (b *Body) Text(text string) *Body { return b.reveal(text, "") }
+func (b *Body) Text(text string) *Body {
+	b.b = appendText(b.b, text, "", true)
+	return b
+}
 
 // Lines adds text of several lines, for an element that keeps white space.
-func (b *Body) Lines(text string) *Body { return b.reveal(text, "\n\t") }
+func (b *Body) Lines(text string) *Body {
+	b.b = appendText(b.b, text, "\n\t", true)
+	return b
+}
 
 // Put adds markup in which each {} is the place of a part: a text, which is escaped as between
 // elements or as in an attribute, wherever it stands; a number; another body; or nil for nothing.
@@ -127,11 +133,6 @@ func (b *Body) Add(other *Body) *Body {
 
 // Len is how many bytes there are so far.
 func (b *Body) Len() int { return len(b.b) }
-
-func (b *Body) reveal(text, also string) *Body {
-	b.b = appendText(b.b, text, also, true)
-	return b
-}
 
 // appendText escapes text. What does not show becomes an escape, marked if it may be; the
 // characters of also stay.

@@ -33,7 +33,6 @@ type printed struct {
 // A checked artifact has what became of the checks of the result.
 type checked struct {
 	Checks []struct {
-		ID       string `json:"id"`
 		Type     string `json:"type"`
 		Target   string `json:"target"`
 		Required bool   `json:"required"`

@@ -91,7 +91,7 @@ type Summary struct {
 	Closed  bool
 	Waits   bool // for people's approval
 
-	Proposed, Decided, Changed string // Decided is the newest decision, Changed the newest event
+	Proposed, Decided string // Decided is the newest decision
 
 	Proposer  ledger.Actor
 	Approvers []ledger.Actor // whose approval counted, each once
@@ -102,7 +102,6 @@ type Summary struct {
 
 	Repository  *ledger.Repository
 	PullRequest int
-	Base, Head  string   // commits
 	Commits     []string // that the change became
 	Supersedes  []string // transactions
 
@@ -257,7 +256,6 @@ func (t *Transaction) salvage(dir fs.FS) {
 		if meta, ok := e.payload.(*ledger.Meta); ok && t.Summary.Summary == "" {
 			t.Proposer, t.Summary.Summary, t.Proposed = meta.Proposer, meta.Summary, e.Timestamp
 		}
-		t.Changed = e.Timestamp
 	}
 	t.look()
 }
@@ -266,10 +264,10 @@ func (t *Transaction) salvage(dir fs.FS) {
 func (t *Transaction) summarize(log *ledger.Log) {
 	tx := log.Transaction()
 	t.Status, t.Closed, t.Proposer, t.Summary.Summary = tx.Status, tx.Closed, tx.Proposer, tx.Notes
-	t.Proposed, t.Changed = tx.CreatedAt, tx.UpdatedAt
+	t.Proposed = tx.CreatedAt
 	if p := tx.Pointers.Proposal; p != nil {
 		t.proposal = p
-		t.PatchID, t.Kind, t.Paths, t.Base, t.Head = p.PatchID, p.Kind, p.TargetFiles, p.BaseCommit, p.HeadCommit
+		t.PatchID, t.Kind, t.Paths = p.PatchID, p.Kind, p.TargetFiles
 		t.Repository, t.PullRequest, t.Supersedes = p.Repository, p.PullRequest, p.Supersedes
 	}
 	for _, a := range ledger.Of[*ledger.ApplyComplete](log) {
@@ -277,8 +275,8 @@ func (t *Transaction) summarize(log *ledger.Log) {
 			t.Commits = append(t.Commits, a.CommitAfter)
 		}
 	}
-	if tx.GateOnly() && t.Head != "" {
-		t.Commits = append(t.Commits, t.Head)
+	if tx.GateOnly() && t.proposal.HeadCommit != "" {
+		t.Commits = append(t.Commits, t.proposal.HeadCommit)
 	}
 	t.failed = log.LastFailed()
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)

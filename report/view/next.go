@@ -39,7 +39,14 @@ func (t Transaction) next(f Facts) []Step {
 	case f.Verdict == nil || f.State.Tone() != state.Open && !failed || f.State == state.Mergeable:
 		return nil
 	case f.PullRequest > 0:
-		return nextOnPull(f)
+		var lines []Step
+		for _, r := range Missing(t.Requirements) {
+			if r.Signed {
+				return []Step{{Command: []string{"sign", "--pr", fmt.Sprint(f.PullRequest), "--post", f.ID}, For: "signs your approval and posts it"}}
+			}
+			lines = append(lines, Step{Line: "/approve " + r.Fingerprint, For: fmt.Sprintf("as a comment on pull request %d", f.PullRequest)})
+		}
+		return lines
 	}
 	approve := []string{"approve", f.ID}
 	if open := t.Open(); len(open) > 0 {
@@ -57,14 +64,4 @@ func HowToDecide(pullRequest int, page, command string) string {
 		return strings.TrimSuffix(fmt.Sprintf("Whoever may decide does so on pull request %d: %s", pullRequest, page), ": ")
 	}
 	return "To decide, run this in a terminal of your own, where it shows the change and asks: " + command
-}
-
-func nextOnPull(f Facts) (out []Step) {
-	for _, n := range Missing(f.Verdict.Needs) {
-		if n.Signed {
-			return []Step{{Command: []string{"sign", "--pr", fmt.Sprint(f.PullRequest), "--post", f.ID}, For: "signs your approval and posts it"}}
-		}
-		out = append(out, Step{Line: "/approve " + n.Fingerprint, For: fmt.Sprintf("as a comment on pull request %d", f.PullRequest)})
-	}
-	return out
 }

@@ -59,14 +59,15 @@ type Banner struct {
 
 // A Requirement is one approval that the Policy asks for.
 type Requirement struct {
-	Kind     string
-	What     string   // "the change"
-	Paths    []string // that it is about, nil for all
-	From     string   // who can give it, "" for anybody who may approve
-	Signed   bool     // whether only a signed answer counts
-	Required int
-	Approved int
-	Answers  []Answer // that count for it
+	Kind        string
+	Fingerprint string   // of what answers name
+	What        string   // "the change"
+	Paths       []string // that it is about, nil for all
+	From        string   // who can give it, "" for anybody who may approve
+	Signed      bool     // whether only a signed answer counts
+	Required    int
+	Approved    int
+	Answers     []Answer // that count for it
 }
 
 // Met reports whether enough people approved.
@@ -114,12 +115,11 @@ func (r Requirement) Flags() (flags []string) {
 	return flags
 }
 
-// Missing lists the fingerprints that still lack an approval, each once.
-func Missing(needs []approval.Need) (out []approval.Need) {
-	for _, n := range needs {
-		known := func(m approval.Need) bool { return m.Fingerprint == n.Fingerprint }
-		if n.Approved < n.Required && !slices.ContainsFunc(out, known) {
-			out = append(out, n)
+// Missing are the requirements that still lack an approval, of each fingerprint the first.
+func Missing(all []Requirement) (out []Requirement) {
+	for _, r := range all {
+		if !r.Met() && !slices.ContainsFunc(out, func(o Requirement) bool { return o.Fingerprint == r.Fingerprint }) {
+			out = append(out, r)
 		}
 	}
 	return out
@@ -146,7 +146,7 @@ func (t *Transaction) answers(f Facts) {
 	}
 	used := map[int]bool{}
 	for _, n := range f.Verdict.Needs {
-		r := Requirement{Kind: n.Kind, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
+		r := Requirement{Kind: n.Kind, Fingerprint: n.Fingerprint, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
 		for i, d := range f.Verdict.Decisions {
 			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 && !used[i] // a verdict that was read as JSON does not tell
 			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by && (!n.Signed || d.SignedBy != "") {
@@ -210,15 +210,6 @@ func (t Transaction) Approvers(brokeGlass bool) (names []string) {
 }
 
 func name(a ledger.Actor) string { return cmp.Or(a.Login, a.ID, "somebody") }
-
-// Missing are how many answers are missing, of how many.
-func (t Transaction) Missing() (missing, all int) {
-	for _, r := range t.Requirements {
-		all += r.Required
-		missing += max(0, r.Required-r.Approved)
-	}
-	return missing, all
-}
 
 // Needs says what is missing, such as "the change (0 of 1), protected paths (1 of 2)"; "" for nothing.
 func (t Transaction) Needs() string {
@@ -309,7 +300,10 @@ func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone
 
 // waits says how many answers are missing, and of what.
 func (b *Banner) waits(t Transaction, nothing string) {
-	missing, all := t.Missing()
+	missing, all := 0, 0
+	for _, r := range t.Requirements {
+		missing, all = missing+max(0, r.Required-r.Approved), all+r.Required
+	}
 	if all == 0 {
 		b.Title, b.Detail = "Not approved yet", nothing
 		return
