@@ -132,6 +132,18 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 	return r.Of(id, record, found), nil
 }
 
+// In reads a transaction of a ledger's files.
+func (r *Reader) In(tree fs.FS, id string) (Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return Transaction{}, err
+	}
+	return r.Read(dir, id)
+}
+
 // Of is the transaction of a record that was read, whose Log is nil if it cannot be, with what was found against it.
 func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) Transaction {
 	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}

@@ -18,14 +18,6 @@ const (
 	perPage = 500
 )
 
-// pagesOf are the addresses of a group's pages.
-func (s *Site) pagesOf(group string) (out []string) {
-	for n := 0; s.has(group) && n*perPage < len(s.groups[group]); n++ {
-		out = append(out, chunk(group, n))
-	}
-	return out
-}
-
 func chunk(dir string, n int) string {
 	if n == 0 {
 		return dir + page

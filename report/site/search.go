@@ -156,7 +156,9 @@ func shardOf(term string) string {
 	}
 	for i := range len(begin) {
 		if c := begin[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return "u" + sumOf(begin)
+			h := fnv.New32a() // of FNV-1a the low byte
+			_, _ = h.Write([]byte(begin))
+			return fmt.Sprintf("u%02x", h.Sum32()&0xff)
 		}
 	}
 	return "w" + begin
@@ -165,29 +167,6 @@ func shardOf(term string) string {
 func isULID(term string) bool {
 	return len(term) == 26 && term[0] <= '7' && strings.Trim(term, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
-
-// sumOf is the low byte of FNV-1a.
-func sumOf(text string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(text))
-	return fmt.Sprintf("%02x", h.Sum32()&0xff)
-}
-
-// indexFiles are the addresses of the index.
-func (s *Site) indexFiles() []string {
-	var out []string
-	for n := 0; n*perBlock < len(s.all); n++ {
-		out = append(out, blockFile(n))
-	}
-	for shard := range s.index().shards {
-		out = append(out, shardFile(shard))
-	}
-	return out
-}
-
-func blockFile(n int) string { return indexDir + "t/" + strconv.Itoa(n) + ".js" }
-
-func shardFile(shard string) string { return indexDir + shard + ".js" }
 
 // indexFile makes a file of the index.
 func (s *Site) indexFile(name string) ([]byte, bool) {

@@ -220,9 +220,17 @@ func (s *Site) Has(address string) bool { return s.has(strings.TrimSuffix(addres
 
 // Addresses are those of all files of the site but the transactions' own pages, in no order.
 func (s *Site) Addresses() []string {
-	out := append(slices.Collect(maps.Keys(fixed)), s.indexFiles()...)
-	for g := range s.groups {
-		out = append(out, s.pagesOf(g)...)
+	out := slices.Collect(maps.Keys(fixed))
+	for n := 0; n*perBlock < len(s.all); n++ {
+		out = append(out, indexDir+"t/"+strconv.Itoa(n)+".js")
+	}
+	for shard := range s.index().shards {
+		out = append(out, indexDir+shard+".js")
+	}
+	for g, in := range s.groups {
+		for n := 0; s.has(g) && n*perPage < len(in); n++ {
+			out = append(out, chunk(g, n))
+		}
 	}
 	return out
 }

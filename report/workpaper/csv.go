@@ -153,16 +153,7 @@ func people(all []evidence.Person) string {
 	})
 }
 
-// proposersOf and approversOf are the names alone of who proposed and who approved: those whose decisions count.
-func proposersOf(rec evidence.Record) string {
-	return names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor })
-}
-
-func approversOf(rec evidence.Record) string {
-	approved := slices.DeleteFunc(slices.Clone(rec.Decisions), func(d evidence.Decision) bool { return !d.Counted || d.Decision != ledger.Approve })
-	return names(approved, func(d evidence.Decision) ledger.Actor { return d.Author })
-}
-
+// names are people by their names alone, each once.
 func names[T any](all []T, of func(T) ledger.Actor) string {
 	var out []string
 	for _, one := range all {

@@ -3,7 +3,6 @@ package look
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -79,7 +78,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 		out = id + ".html"
 	}
 	var reader html.Reader
-	t, err := readPage(&reader, snap.Tree, id)
+	t, err := reader.In(snap.Tree, id)
 	if err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	masked := func(diff []byte) bool { return s.Finder().RedactDiff(diff).String() != string(diff) }
 	o.Redact = redact || masked(t.Patch())
 	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := readPage(&reader, snap.Tree, t.Supersedes[n-1]); err == nil {
+		if earlier, err := reader.In(snap.Tree, t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
 			o.Redact = o.Redact || masked(earlier.Patch()) // the page has what the two differ in
 		}
@@ -115,15 +114,4 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	}
 	f := t.Findings[0]
 	return &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", f.RuleID, f.Path, f.Message)}
-}
-
-func readPage(reader *html.Reader, tree fs.FS, id string) (html.Transaction, error) {
-	if err := ledger.CheckID(id); err != nil {
-		return html.Transaction{}, err
-	}
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return html.Transaction{}, err
-	}
-	return reader.Read(dir, id)
 }

@@ -59,7 +59,7 @@ func (p Program) open(_ context.Context, o options) (*build, error) {
 // done with it; late are those that were not handed on, or against which more was found than their own directories tell. They are
 // read again.
 func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Transaction) error) (late []string, err error) {
-	b.begin(h.Tip())
+	b.tip, b.summaries, b.of, b.commits = h.Tip(), map[string]html.Summary{}, map[string][]history.Finding{}, map[string]string{}
 	var failed error // of do
 	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
 		Each: func(id string, commit history.ID, r *approval.Record, found []rule.Violation) {
@@ -98,13 +98,6 @@ func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Tra
 		}
 	}
 	return late, b.each(late, func(t html.Transaction) error { return b.take(t, nil) })
-}
-
-// begin begins with a ledger at a tip, of which nothing was read yet.
-func (b *build) begin(tip string) {
-	b.tip, b.tree, b.ids, b.whole, b.summaries = tip, nil, nil, nil, map[string]html.Summary{}
-	b.masked.Store(false)
-	b.of, b.commits = map[string][]history.Finding{}, map[string]string{}
 }
 
 // take keeps what lists need of a transaction, and does something with it.
@@ -196,14 +189,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 	if err != nil {
 		return html.Transaction{}, err
 	}
-	if err := ledger.CheckID(id); err != nil {
-		return html.Transaction{}, err
-	}
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return html.Transaction{}, err
-	}
-	t, err := b.reader.Read(dir, id)
+	t, err := b.reader.In(tree, id)
 	if err != nil {
 		return t, err
 	}
@@ -216,8 +202,8 @@ func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte,
 		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commitOf(t.ID), Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}
-	if before := earlierOf(t.Summary); before != "" {
-		if earlier, err := b.read(before); err == nil {
+	if n := len(t.Supersedes); n > 0 {
+		if earlier, err := b.read(t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
 			o.Redact = o.Redact || b.leavesOut(earlier)
 		}
@@ -252,14 +238,6 @@ func (b *build) name() string {
 		return ""
 	}
 	return strings.Trim(at.Path, "/")
-}
-
-// earlierOf is the proposal that a transaction's page is compared with, "" for none.
-func earlierOf(s html.Summary) string {
-	if n := len(s.Supersedes); n > 0 && ledger.CheckID(s.Supersedes[n-1]) == nil {
-		return s.Supersedes[n-1]
-	}
-	return ""
 }
 
 // each reads transactions, on all cores, and does something with each.
@@ -309,17 +287,10 @@ func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) err
 	if err := b.writeVerifier(dir); err != nil {
 		return err
 	}
-	return b.write(dir, s, slices.Sorted(slices.Values(s.Addresses())))
-}
-
-// write writes files of the site, and removes those that it has no more.
-func (b *build) write(dir *dir, s *site.Site, addresses []string) error {
+	addresses := slices.Sorted(slices.Values(s.Addresses()))
 	return parallel.Try(cores(), len(addresses), func(i int) error {
 		b.Progress("lists", i, len(addresses))
-		text, ok := s.File(addresses[i])
-		if !ok {
-			return dir.remove(addresses[i])
-		}
+		text, _ := s.File(addresses[i])
 		return dir.write(addresses[i], text)
 	})
 }

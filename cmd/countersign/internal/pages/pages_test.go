@@ -250,7 +250,7 @@ func TestSiteMasks(t *testing.T) {
 func TestFindingOfNoPage(t *testing.T) {
 	one, other := "tx_01JAR4S0G0AAAAAAAAAAAAAAAA", "tx_01JAR4S0G0BBBBBBBBBBBBBBBB"
 	b := &build{}
-	b.begin("")
+	b.of = map[string][]history.Finding{}
 	b.result = audit.Result{Count: 2, Findings: []history.Finding{{RuleID: "OBJECT", Path: ledger.Dir(one) + "/events.jsonl"}, {RuleID: "OBJECT", Path: ledger.Dir(other)}}}
 	b.ids = []string{one}
 	b.assign()
