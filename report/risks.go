@@ -235,12 +235,12 @@ func (r Report) risks(room int, to Links) string {
 	case len(groups) == 0:
 		return "Nothing in it is easy to overlook.\n\n"
 	}
-	left := min(maxRisks, room/2)
+	left, shown, full := min(maxRisks, room/2), make([]int, len(groups)), make([]bool, len(groups))
 	var lines []*riskLine
 	at := map[string]*riskLine{}
 	for n := range maxNames {
 		for i, g := range groups {
-			if n >= len(g.Risks) {
+			if n >= len(g.Risks) || full[i] {
 				continue
 			}
 			place, item := riskWhere(g.Risks[n]), riskItem(g.Risks[n], to)
@@ -249,13 +249,12 @@ func (r Report) risks(room int, to Links) string {
 				cost += len(place) + len("> - : \n")
 			}
 			if line == nil && len(lines) == maxNames {
-				groups[i].More++
 				continue
 			}
-			if cost > left { // and no other of the kind is looked at
-				groups[i].Risks, groups[i].More = g.Risks[:n], g.More+len(g.Risks)-n
+			if full[i] = cost > left; full[i] { // and no other of the kind is looked at
 				continue
 			}
+			shown[i]++
 			if left -= cost; line == nil {
 				line = &riskLine{place: place, first: i, items: make([][]string, len(groups))}
 				at[place], lines = line, append(lines, line)
@@ -273,8 +272,8 @@ func (r Report) risks(room int, to Links) string {
 		b.WriteString("> - " + line.place + ": " + strings.Join(slices.Concat(line.items...), "; ") + "\n")
 	}
 	var more []string
-	for _, g := range groups {
-		if n := g.More + max(0, len(g.Risks)-maxNames); n > 0 {
+	for i, g := range groups {
+		if n := g.More + len(g.Risks) - shown[i]; n > 0 {
 			more = append(more, fmt.Sprintf("%d %s", n, prose(g.Title)))
 		}
 	}

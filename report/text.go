@@ -229,12 +229,7 @@ func DiffDocument(id, diff string) map[string]any {
 }
 
 // ShellQuote writes a word so that a POSIX shell reads it as it is.
-func ShellQuote(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func ShellQuote(word string) string { return view.ShellQuote(word) }
 
 // ShellWords are some words for a shell, with a space between them.
 func ShellWords(words []string) string {

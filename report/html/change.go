@@ -237,7 +237,19 @@ func (s *sheet) rules() {
 		read = Part("The defaults: commit {} has no {}", s.commit(s.t.rules.Commit), policy.Path)
 	}
 	s.Put("<p>{}. SHA-256 of its canonical form: {}. What applied to this change is marked.</p>\n", read, sum(strings.TrimPrefix(s.t.rules.SHA256, "sha256:")))
-	applied := s.applied()
+	applied := map[string]bool{"approvals": true, "commands": len(all[*ledger.CommandItem](s.t)) > 0, "apply": s.t.result != nil}
+	met := new(Body) // which paths met which rules
+	if p := s.t.proposal; p != nil {
+		applied["secrets"] = p.ContainsSecrets
+		for _, e := range plain.Explain(s.t.policy, p.TargetFiles) {
+			for _, m := range e.Rules {
+				applied[m.Rule] = true
+				met.Put("<p>{} is protected by {} ({}): {}", Code(e.Path), Code(m.Rule), Code(m.Glob), ledger.Plural(m.Required, "approval", "approvals"))
+				who := (policy.Need{Users: m.Users, Teams: m.Teams, Owners: m.Owners}).People()
+				met.PutIf(who != "", " by {}", who).Markup(".</p>\n")
+			}
+		}
+	}
 	s.Markup("<pre class=\"policy\" tabindex=\"0\" role=\"region\" aria-label=\"The Policy\"><code>")
 	key, rule := "", -1
 	for line := range strings.Lines(s.t.written) {
@@ -254,39 +266,5 @@ func (s *sheet) rules() {
 			s.Lines(line)
 		}
 	}
-	s.Markup("</code></pre>\n")
-	s.met()
-	s.Markup("</section>\n")
-}
-
-// applied are the parts of the Policy that had a say.
-func (s *sheet) applied() map[string]bool {
-	out := map[string]bool{"approvals": true}
-	if p := s.t.proposal; p != nil {
-		out["secrets"] = p.ContainsSecrets
-		for _, e := range plain.Explain(s.t.policy, p.TargetFiles) {
-			for _, met := range e.Rules {
-				out[met.Rule] = true
-			}
-		}
-	}
-	out["commands"] = len(all[*ledger.CommandItem](s.t)) > 0
-	out["apply"] = s.t.result != nil
-	return out
-}
-
-// met says which paths met which rules.
-func (s *sheet) met() {
-	if s.t.proposal == nil {
-		return
-	}
-	for _, e := range plain.Explain(s.t.policy, s.t.proposal.TargetFiles) {
-		for _, met := range e.Rules {
-			s.Put("<p>{} is protected by {} ({}): {}", Code(e.Path), Code(met.Rule), Code(met.Glob), ledger.Plural(met.Required, "approval", "approvals"))
-			if who := (policy.Need{Users: met.Users, Teams: met.Teams, Owners: met.Owners}).People(); who != "" {
-				s.Put(" by {}", who)
-			}
-			s.Markup(".</p>\n")
-		}
-	}
+	s.Put("</code></pre>\n{}</section>\n", met)
 }

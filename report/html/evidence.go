@@ -130,16 +130,16 @@ func (s *sheet) verify() {
 	if s.o.Elsewhere {
 		s.say("countersign sync", "")
 	} else {
-		s.say("git fetch origin "+quoted(ref+":"+ref), "")
+		s.say("git fetch origin "+view.ShellQuote(ref+":"+ref), "")
 	}
-	s.say("git log --format='%h %ad %s' "+quoted(at)+" -- "+dir, "each stage is a commit")
+	s.say("git log --format='%h %ad %s' "+view.ShellQuote(at)+" -- "+dir, "each stage is a commit")
 	if canon.IsHex64(t.PatchID) && t.proposal.PatchRedactedSHA256 == "" {
-		s.say("git show "+quoted(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
+		s.say("git show "+view.ShellQuote(at+":"+dir+"/"+ledger.PatchFile(t.PatchID))+" | sha256sum", t.PatchID)
 	}
 	if n := len(t.Commits); n > 0 && canon.IsGitID(t.Commits[n-1]) && t.Kind != ledger.KindPullRequest {
 		for _, f := range t.view.Files {
 			if f.After != nil && showsWhole(f.Path) {
-				s.say("git show "+quoted(t.Commits[n-1]+":"+f.Path)+" | sha256sum", strings.TrimPrefix(*f.After, "sha256:"))
+				s.say("git show "+view.ShellQuote(t.Commits[n-1]+":"+f.Path)+" | sha256sum", strings.TrimPrefix(*f.After, "sha256:"))
 			}
 		}
 	}
@@ -158,14 +158,6 @@ func (s *sheet) say(command, prints string) {
 	if prints != "" {
 		s.Markup(`<span class="faint">`).Lines("# " + prints + "\n").Markup("</span>")
 	}
-}
-
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
-	if only(word, "./_:-") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // showsWhole reports whether a path can be copied from the page as it is.

@@ -88,7 +88,6 @@ type Answer struct {
 	Counts bool
 	Why    string // why it does not count, as a sentence whose subject is "it"
 	Proof  string // how much it proves
-	Weak   bool   // whether the proof is the word of a machine that anybody may have used
 }
 
 // Of is the view of a transaction.
@@ -171,16 +170,17 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 	if !d.Counted {
 		a.Why = plain.Why(d)
 	}
-	a.Proof, a.Weak = Proof(d.Source, d.SignedBy != "", d.Author)
-	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !a.Weak { // Asked for again before it was carried out
-		a.Proof += ", asked twice"
+	proof, weak := Proof(d.Source, d.SignedBy != "", d.Author)
+	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !weak { // Asked for again before it was carried out
+		proof += ", asked twice"
 	}
 	if a.Own {
-		a.Proof = "the proposer themself, " + a.Proof
+		proof = "the proposer themself, " + proof
 	}
 	if a.Asked {
-		a.Proof = AskedFor + ", " + a.Proof
+		proof = AskedFor + ", " + proof
 	}
+	a.Proof = proof
 	return a
 }
 
