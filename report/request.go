@@ -46,8 +46,13 @@ const (
 // as fits, and what to type. The rest is folded below.
 func (q Request) Body() string {
 	marker := RequestMarker(q.Report.TransactionID) + "\n"
-	tail := newPage(maxTail)
-	q.writeTail(tail)
+	tail, needs := newPage(maxTail), q.unanswered()
+	tail.write("**Reply in this thread with one line:**\n\n" + q.Report.short(needs) + q.Report.effect())
+	tail.folded("Answer from elsewhere, ids, who may approve", func(p *page) {
+		p.write("Elsewhere on the pull request these lines count:\n\n" + q.Report.lines(needs))
+		p.write(q.Report.claimsBlock())
+		q.writeDetails(p)
+	})
 	below := tail.String() + marker
 	head := newPage(MaxComment - len(below) - maxWarning)
 	q.writeHead(head)
@@ -100,18 +105,6 @@ func (q Request) waits() string {
 		about, answers = append(about, text), answers+max(1, n.Required)
 	}
 	return "**Waiting for " + Counted(answers, "answer") + ":** " + strings.Join(about, " · ") + "\n\n"
-}
-
-// writeTail writes what to type, and folded where else that can be done, which transaction
-// this is, what is needed, and by whom.
-func (q Request) writeTail(p *page) {
-	needs := q.unanswered()
-	p.write("**Reply in this thread with one line:**\n\n" + q.Report.short(needs) + q.Report.effect())
-	p.folded("Answer from elsewhere, ids, who may approve", func(p *page) {
-		p.write("Elsewhere on the pull request these lines count:\n\n" + q.Report.lines(needs))
-		p.write(q.Report.claimsBlock())
-		q.writeDetails(p)
-	})
 }
 
 // unanswered are the needs as a verdict has them before anybody has answered.

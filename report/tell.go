@@ -116,7 +116,13 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 			on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 		}
 		line(at.Tone(), fmt.Sprintf("%s %s%s%s (%s)   %s  %s", id, verb, at, on, r.approvals(), r.filesLine(), about))
-		b.WriteString(strings.Join(r.uncounted(s), ""))
+		var uncounted []string // the newest, and why
+		for _, a := range r.View().Others {
+			if !a.Counts {
+				uncounted = append(uncounted, s.other(a))
+			}
+		}
+		b.WriteString(strings.Join(uncounted[max(0, len(uncounted)-maxReasons):], ""))
 		b.WriteString(Risks(r.list(), columns, 3, s))
 	default:
 		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, "is "+r.standsIn(Clean)))
@@ -172,16 +178,6 @@ func (r Report) approvals() string {
 		return "nobody was asked"
 	}
 	return Clean(strings.Replace(reasonOf(r.Verdict), " approvals", "", 1))
-}
-
-// uncounted are the newest decisions that do not count, and why.
-func (r Report) uncounted(s Style) (lines []string) {
-	for _, a := range r.View().Others {
-		if !a.Counts {
-			lines = append(lines, s.other(a))
-		}
-	}
-	return lines[max(0, len(lines)-maxReasons):]
 }
 
 // StepLines are steps alone on a line each, as they are typed.

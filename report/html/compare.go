@@ -27,18 +27,19 @@ func (s *sheet) compare() {
 	s.Markup("<section>\n<h2 id=\"compare\">What changed since the earlier proposal</h2>\n")
 	s.Put("<p>Compared with {}, which this one took the place of.</p>\n", s.transactions([]string{before.ID}))
 	defer s.Markup("</section>\n")
+	instead := ""
 	switch {
 	case before.PatchID == s.t.PatchID && s.t.PatchID != "":
-		s.Markup("<p>Both propose the same bytes.</p>\n")
-		return
+		instead = "Both propose the same bytes."
 	case s.o.Redact:
-		s.Markup("<p>The diffs are left out of these pages.</p>\n")
-		return
+		instead = "The diffs are left out of these pages."
 	case s.t.patch == nil || before.patch == nil:
-		s.Markup("<p>A patch cannot be read, so they cannot be compared.</p>\n")
-		return
+		instead = "A patch cannot be read, so they cannot be compared."
 	case len(s.t.patch)+len(before.patch) > maxCompared:
-		s.Markup("<p>They are too large to compare here.</p>\n")
+		instead = "They are too large to compare here."
+	}
+	if instead != "" {
+		s.Put("<p>{}</p>\n", instead)
 		return
 	}
 	earlier := before.parts()

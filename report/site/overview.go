@@ -241,16 +241,16 @@ func (s *Site) peopleBy() []string {
 
 // people are a table of people, by their addresses.
 func (d *doc) people(who []string) {
-	number := func(head string, of func(person) int) column {
+	number := func(head string, of func(*person) int) column {
 		return d.numbers(head, func(i int) int { return of(d.Site.people[who[i]]) })
 	}
 	d.table(up(len(who)),
 		column{head: "Who", cell: func(i int) any { return d.person(d.Site.people[who[i]].Actor) }},
 		column{head: "Account", cell: func(i int) any { return html.Code(markdown.ShortenTo(d.Site.people[who[i]].ID, 100)) }},
-		number("Proposed", func(p person) int { return p.proposed }),
-		number("Approved", func(p person) int { return p.approved }),
-		number("Of these their own", func(p person) int { return p.own }),
-		number("Denied", func(p person) int { return p.denied }))
+		number("Proposed", func(p *person) int { return p.proposed }),
+		number("Approved", func(p *person) int { return p.approved }),
+		number("Of these their own", func(p *person) int { return p.own }),
+		number("Denied", func(p *person) int { return p.denied }))
 }
 
 func (s *Site) allPeople() []byte {

@@ -106,16 +106,17 @@ func words(text string, out map[string]bool) {
 		}
 		word := text[:end]
 		text = text[end:]
-		if n := 0; utf8.RuneCountInString(word) > maxTerm {
-			for i := range word {
-				if n++; n > maxTerm {
-					word = word[:i]
-					break
-				}
-			}
+		if len(word) > maxTerm {
+			word = begin(word, maxTerm)
 		}
 		out[strings.Map(unicode.ToLower, word)] = true
 	}
+}
+
+// begin are the first letters of a word, at most most of them.
+func begin(word string, most int) string {
+	letters := []rune(word)
+	return string(letters[:min(len(letters), most)])
 }
 
 func isWord(r rune) bool {
@@ -145,23 +146,15 @@ func shardOf(term string) string {
 	case isULID(term):
 		return "x" + last
 	}
-	begin := term
-	if n := 0; len(term) > 2 {
-		for i := range term {
-			if n++; n > 2 {
-				begin = term[:i]
-				break
-			}
-		}
-	}
-	for i := range len(begin) {
-		if c := begin[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+	two := begin(term, 2)
+	for i := range len(two) {
+		if c := two[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
 			h := fnv.New32a() // of FNV-1a the low byte
-			_, _ = h.Write([]byte(begin))
+			_, _ = h.Write([]byte(two))
 			return fmt.Sprintf("u%02x", h.Sum32()&0xff)
 		}
 	}
-	return "w" + begin
+	return "w" + two
 }
 
 func isULID(term string) bool {

@@ -40,10 +40,10 @@ type Options struct {
 // A Site is made of summaries. Several goroutines may use it.
 type Site struct {
 	o      Options
-	all    []html.Summary    // by id, so the oldest first
-	groups map[string][]int  // transactions by the address of what they have in common, ascending
-	people map[string]person // by address
-	paths  map[string]string // path by address
+	all    []html.Summary     // by id, so the oldest first
+	groups map[string][]int   // transactions by the address of what they have in common, ascending
+	people map[string]*person // by address
+	paths  map[string]string  // path by address
 	index  func() index
 }
 
@@ -96,7 +96,7 @@ func key(name string) string { return canon.Hex([]byte(name))[:40] }
 // New prepares a site. The summaries are those of different transactions, in any order.
 func New(all []html.Summary, o Options) *Site {
 	o.Name = markdown.ShortenTo(cmp.Or(o.Name, unnamed), 100)
-	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]person{}, paths: map[string]string{}}
+	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]*person{}, paths: map[string]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {
 		for _, g := range groupsOf(&s.all[i]) {
@@ -110,28 +110,27 @@ func New(all []html.Summary, o Options) *Site {
 
 // name notes who and what the groups of a transaction are about.
 func (s *Site) name(t *html.Summary) {
-	meet := func(a ledger.Actor, count func(*person)) {
+	meet := func(a ledger.Actor) *person {
 		address := strings.TrimSuffix(Person(a), page)
-		p := s.people[address]
-		p.Actor = a
-		count(&p)
-		s.people[address] = p
+		if s.people[address] == nil {
+			s.people[address] = &person{}
+		}
+		s.people[address].Actor = a
+		return s.people[address]
 	}
 	if t.Proposer != (ledger.Actor{}) {
-		meet(t.Proposer, func(p *person) { p.proposed++ })
+		meet(t.Proposer).proposed++
 	}
 	for _, a := range t.Approvers {
-		meet(a, func(p *person) {
-			if p.approved++; isOwn(t, a) {
-				p.own++
-			}
-		})
+		if meet(a).approved++; isOwn(t, a) {
+			meet(a).own++
+		}
 	}
 	for _, a := range t.Deniers {
-		meet(a, func(p *person) { p.denied++ })
+		meet(a).denied++
 	}
 	for _, a := range t.Others {
-		meet(a, func(*person) {})
+		meet(a)
 	}
 	for _, name := range t.Paths {
 		s.paths[strings.TrimSuffix(Path(name), page)] = name

@@ -29,11 +29,9 @@ func (d *doc) table(rows []int, columns ...column) {
 	}
 	d.Markup("<table class=\"list\">\n<thead><tr>")
 	for _, c := range columns {
-		if c.number {
-			d.Put("<th class=\"number\" scope=\"col\">{}</th>", c.head)
-		} else {
-			d.Put("<th scope=\"col\">{}</th>", c.head)
-		}
+		d.Markup("<th")
+		d.PutIf(c.number, " class=\"number\"")
+		d.Put(" scope=\"col\">{}</th>", c.head)
 	}
 	d.Markup("</tr></thead>\n<tbody>\n")
 	for _, i := range rows {

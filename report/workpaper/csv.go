@@ -185,20 +185,13 @@ func decision(d evidence.Decision) string {
 func checks(all []evidence.Check) string {
 	var out []string
 	for _, c := range all {
-		out = append(out, item(ledger.OneLine(c.Name, 200), ":;\"")+": "+passed(c))
+		text := item(ledger.OneLine(c.Name, 200), ":;\"") + ": " + map[bool]string{true: "passed", false: "failed"}[c.Passed]
+		if !c.Required {
+			text += " (not required)"
+		}
+		out = append(out, text+" "+c.When+" it was applied")
 	}
 	return strings.Join(slices.Compact(out), "; ")
-}
-
-func passed(c evidence.Check) string {
-	text := "failed"
-	if c.Passed {
-		text = "passed"
-	}
-	if !c.Required {
-		text += " (not required)"
-	}
-	return text + " " + c.When + " it was applied"
 }
 
 func needs(all []evidence.Need) string {
