@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -171,8 +170,6 @@ func markOf(ref string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-var commitID = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
 // TipIn returns the tip of a ledger that a check run's summary ends with, "" for
 // none. A last line that begins as one with a tip does and has none is an error.
 func TipIn(summary, ref string) (string, error) {
@@ -182,7 +179,7 @@ func TipIn(summary, ref string) (string, error) {
 	switch {
 	case !is:
 		return "", nil
-	case len(fields) != 2 || !commitID().MatchString(fields[1]):
+	case len(fields) != 2 || !canon.IsGitID(fields[1]):
 		return "", fmt.Errorf("%+q names no tip of a ledger", last[:min(len(last), 200)])
 	case fields[0] != markOf(ref):
 		return "", nil

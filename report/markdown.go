@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -397,7 +398,7 @@ func WebOf(cloneURL string) string { return strings.TrimSuffix(cloneURL, ".git")
 
 // page is the address of a page of the repository, "" where that is not known, or one of these is no commit.
 func (l Links) page(path string, commits ...string) string {
-	if l.Web == "" || slices.ContainsFunc(commits, func(id string) bool { return !commitID().MatchString(id) }) {
+	if l.Web == "" || slices.ContainsFunc(commits, func(id string) bool { return !canon.IsGitID(id) }) {
 		return ""
 	}
 	return l.Web + "/" + path
@@ -413,7 +414,7 @@ func (l Links) commit(id string) string {
 
 // short is a commit by its first letters, "" for none.
 func (l Links) short(id string) string {
-	if !commitID().MatchString(id) {
+	if !canon.IsGitID(id) {
 		return name(id)
 	}
 	return link(code(id[:12]), l.page("commit/"+id))

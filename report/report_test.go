@@ -230,6 +230,12 @@ func TestRequestIs(t *testing.T) {
 	if !q.Is(q.Body()) || !q.Is(moved.Body()) || moved.Body() == q.Body() {
 		t.Error("the request is not found again")
 	}
+	long, later := q, q // SHA-256 ids
+	long.Report.MoveLedger(strings.Repeat("1", 64))
+	later.Report.MoveLedger(strings.Repeat("2", 64))
+	if !long.Is(later.Body()) {
+		t.Error("the request of a ledger of SHA-256 is not found again")
+	}
 	bare := q
 	bare.Report.Record = ""
 	if !bare.Is(bare.Body()) || bare.Is(q.Body()) {

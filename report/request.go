@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -70,7 +71,7 @@ func (q Request) Is(body string) bool {
 	before, _, _ := strings.Cut(q.Report.Record, q.Report.LedgerCommit)
 	if at := strings.LastIndex(body, "]("+before); before != "" && at >= 0 {
 		after := body[at+len("](")+len(before):]
-		if tip := after[:min(len(after), 40)]; commitID().MatchString(tip) {
+		if tip, _, _ := strings.Cut(after, "/"); canon.IsGitID(tip) {
 			q.Report.MoveLedger(tip)
 		}
 	}

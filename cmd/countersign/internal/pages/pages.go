@@ -109,7 +109,20 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	if p.SetGCPercent != nil {
 		defer p.SetGCPercent(p.SetGCPercent(50))
 	}
-	removed, err := b.full(ctx, dir)
+	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return err
+	}
+	if err := dir.begin(); err != nil {
+		return err
+	}
+	if err := b.writeAll(ctx, dir, h); err != nil {
+		return err
+	}
+	if err := b.writeBundle(ctx, dir); err != nil {
+		return err
+	}
+	removed, err := dir.removeOthers()
 	if err != nil {
 		return err
 	}
@@ -122,22 +135,4 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 		return err
 	}
 	return b.unverified()
-}
-
-// full writes all pages.
-func (b *build) full(ctx context.Context, dir *dir) (removed int, err error) {
-	h, err := b.Ledger.History(ctx, gitstore.HistoryOptions{})
-	if err != nil {
-		return 0, err
-	}
-	if err := dir.begin(); err != nil {
-		return 0, err
-	}
-	if err := b.writeAll(ctx, dir, h); err != nil {
-		return 0, err
-	}
-	if err := b.writeBundle(ctx, dir); err != nil {
-		return 0, err
-	}
-	return dir.removeOthers()
 }
