@@ -69,8 +69,7 @@ type Transaction struct {
 	written   string             // the Policy as people write one
 	noPolicy  string             // why the Policy cannot be shown, "" where it can
 	result    *result.Result
-	failed    bool                       // ledger.Log.LastFailed
-	facts     view.Facts                 // but for the verdict and where it stands
+	facts     view.Facts                 // of a record that verifies, but for the verdict
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
 }
 
@@ -164,8 +163,10 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 		t.measure(item.Item.Changes)
 	}
 	var err error
-	if t.verdict, t.policy, t.rules, err = replay.AsRecorded(record); err != nil {
-		t.noPolicy = err.Error()
+	t.verdict, t.policy, t.rules, err = replay.AsRecorded(record)
+	at := state.Logged(log, t.verdict.State)
+	if err != nil {
+		t.noPolicy, at = err.Error(), state.Logged(log, "")
 	} else if t.risks != nil {
 		more := t.risks.Under(t.policy, t.Paths)
 		t.risks = &more
@@ -184,6 +185,7 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 		t.Decided = max(t.Decided, j.CreatedAt)
 	}
 	t.facts = view.Facts{
+		State:     at,
 		Proposers: append(slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...), t.Proposer), Ended: view.Ended(log), GateOnly: t.Kind == ledger.KindPullRequest,
 		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](t), func(a *ledger.ApplyComplete) bool { return a.Success }), Risks: t.risks, Files: t.facts.Files,
 		ID: id[max(0, len(id)-7):], Status: t.Status, PullRequest: t.PullRequest, Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
@@ -234,16 +236,11 @@ func (t *Transaction) look() {
 	}
 	t.told = t.Sound() && t.noPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
 	f := t.facts
-	f.State = state.Damaged
 	if t.told {
 		f.Verdict = &t.verdict
 	}
-	if t.Sound() {
-		verdict := t.verdict.State
-		if t.noPolicy != "" {
-			verdict = ""
-		}
-		f.State = state.Of(t.Status, verdict, f.GateOnly, t.failed)
+	if !t.Sound() {
+		f.State = state.Damaged
 	}
 	t.view = view.Of(f)
 	t.State, t.Tone, t.Own, t.Needs = t.view.State, t.view.Banner.Tone, len(t.view.ByProposer()) > 0, ""
@@ -254,6 +251,7 @@ func (t *Transaction) look() {
 
 // salvage reads the readable events of a damaged log.
 func (t *Transaction) salvage(dir fs.FS) {
+	t.facts.State = state.Unknown
 	raw, err := fs.ReadFile(dir, ledger.EventsFile)
 	if err != nil && t.Sound() {
 		t.Findings = []history.Finding{{RuleID: "L1", Path: ledger.EventsFile, Message: err.Error()}}
@@ -290,7 +288,6 @@ func (t *Transaction) summarize(log *ledger.Log) {
 	if tx.GateOnly() && t.proposal.HeadCommit != "" {
 		t.Commits = append(t.Commits, t.proposal.HeadCommit)
 	}
-	t.failed = log.LastFailed()
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
 }
 
