@@ -6,30 +6,15 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // maxClaims is how many lines of a proposer's message are shown where there is little room.
 const maxClaims = 40
 
-// claims are what a commit says in its proposer's words below its summary: lines of their text, and
-// the trailers that they declare. They are foreign text.
-func (r Report) claims() []string {
-	var out []string
-	if r.Message != "" {
-		out = strings.Split(r.Message, "\n")
-	}
-	if len(out) > 0 && len(r.Declared) > 0 {
-		out = append(out, "")
-	}
-	return append(out, r.Declared...)
-}
-
-// claimsHead is what stands above them.
-const claimsHead = "A commit of this change says, in the proposer's words, which nobody has verified:"
-
 // claimLines are the claims for a terminal, a line each, at most most of them.
 func (r Report) claimLines(most int) string {
-	all := r.claims()
+	all := view.Claims(r.Message, r.Declared)
 	if len(all) == 0 {
 		return ""
 	}
@@ -45,7 +30,7 @@ func (r Report) claimLines(most int) string {
 
 // claimsBlock are the claims in Markdown.
 func (r Report) claimsBlock() string {
-	all := r.claims()
+	all := view.Claims(r.Message, r.Declared)
 	if len(all) == 0 {
 		return ""
 	}
@@ -53,7 +38,7 @@ func (r Report) claimsBlock() string {
 	for _, line := range all[:min(len(all), maxClaims)] {
 		shown = append(shown, Clean(shorten(line)))
 	}
-	return claimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
+	return view.ClaimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
 }
 
 // A Proposed is one proposal of a patch: by whom, of what input, and with which words, none of the first,

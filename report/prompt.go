@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // A Prompt is what a person at a terminal is shown of a patch, and then asked. The
@@ -42,7 +43,7 @@ func (p Prompt) Page(diff []byte, s Style) string {
 	var b strings.Builder
 	b.WriteString(head + risks)
 	if text := p.claimLines(math.MaxInt); text != "" {
-		b.WriteString("\n" + s.paint(bold, claimsHead) + "\n" + text + "\n")
+		b.WriteString("\n" + s.paint(bold, view.ClaimsHead) + "\n" + text + "\n")
 	}
 	b.WriteString(Diff(diff, s))
 	if masks != "" {

@@ -11,10 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/report/view"
 )
 
-// everyFile stands for the path of a risk without one.
-const everyFile = "every file"
-
-func riskPath(r risk.Risk) string { return cmp.Or(pathInList(r.Path), everyFile) }
+func riskPath(r risk.Risk) string { return cmp.Or(pathInList(r.Path), view.EveryFile) }
 
 // pathInList is a path among others: in quotation marks where what it has could be taken
 // for the words and signs of a list.
@@ -287,7 +284,7 @@ func (r Report) risks(room int, to Links) string {
 func riskWhere(r risk.Risk) string {
 	switch {
 	case r.Path == "":
-		return everyFile
+		return view.EveryFile
 	case r.From != "":
 		return code(shortenTo(r.From, maxRiskWords)) + " → " + code(shortenTo(r.Path, maxRiskWords))
 	}

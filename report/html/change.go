@@ -84,9 +84,8 @@ func (s *sheet) claims() {
 	if p == nil || p.Message == "" && len(p.Declared) == 0 {
 		return
 	}
-	text := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n"))
-	s.Markup("<p>A commit of this change says, in the proposer's words, which nobody has verified:</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"The proposer's message\"><code>")
-	s.Lines(text).Markup("</code></pre>\n")
+	s.Put("<p>{}</p>\n<pre tabindex=\"0\" role=\"region\" aria-label=\"The proposer's message\"><code>", view.ClaimsHead)
+	s.Lines(strings.Join(view.Claims(p.Message, p.Declared), "\n")).Markup("</code></pre>\n")
 }
 
 func (s *sheet) transactions(ids []string) *Body {
@@ -166,7 +165,7 @@ func (s *sheet) riskPath(r risk.Risk) *Body {
 	if i := slices.IndexFunc(s.t.view.Files, func(f view.File) bool { return f.Path == r.Path }); i >= 0 && !s.o.Redact {
 		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
 	}
-	return b.Put("{}", Code(cmp.Or(r.Path, "every file")))
+	return b.Put("{}", Code(cmp.Or(r.Path, view.EveryFile)))
 }
 
 // index is the list of files, each a link to its diff.

@@ -2,7 +2,6 @@ package site
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +63,7 @@ func (s *Site) titleOf(group string) string {
 		return "Pull request #" + name
 	case "person":
 		p := s.people[group]
-		return "What " + cmp.Or(markdown.ShortenTo(p.Login, 60), markdown.ShortenTo(p.ID, 60), "somebody") + " proposed and decided"
+		return "What " + nameOf(p.Actor) + " proposed and decided"
 	}
 	for _, st := range append(standings[:], own) {
 		if st.group() == group {

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -201,7 +200,7 @@ func (s *Site) block(n int) []byte {
 func decidedBy(t *html.Summary) string {
 	var names []string
 	for _, a := range slices.Concat(t.Approvers, t.Deniers) {
-		names = append(names, markdown.ShortenTo(cmp.Or(a.Login, a.ID), 60))
+		names = append(names, nameOf(a))
 	}
 	return strings.Join(names[:min(len(names), 5)], ", ")
 }

@@ -116,8 +116,13 @@ func (d *doc) change(i int) any {
 	return d.to(Transaction(d.all[i].ID), cmp.Or(markdown.ShortenTo(d.all[i].Summary, 100), d.all[i].ID))
 }
 
+// nameOf is what a person is called.
+func nameOf(a ledger.Actor) string {
+	return cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody")
+}
+
 func (d *doc) person(a ledger.Actor) *html.Body {
-	b := d.to(Person(a), cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody"))
+	b := d.to(Person(a), nameOf(a))
 	b.PutIf(a.Kind != "user" && a.Kind != "", " ({})", markdown.ShortenTo(a.Kind, 20))
 	return b
 }

@@ -20,6 +20,9 @@ type Risks struct {
 	kind  risk.Kind // empty for unknown ones
 }
 
+// EveryFile stands for the path of a risk without one.
+const EveryFile = "every file"
+
 // Lines says in which lines a risk is: "line 3", "lines 3, 7 and 2 more", of most that are named; "" for none.
 func Lines(lines []int, more, most int) string {
 	var out []string
