@@ -30,23 +30,18 @@ type Listed struct {
 	By      []string       // who approved, as far as their approvals count
 }
 
-// Document is what --json has of it (docs/schema/list.json).
-func (l Listed) Document() map[string]any {
-	doc := map[string]any{
-		"transaction_id": l.TransactionID, "status": string(l.Status), "state": string(l.State), "closed": l.Closed, "patch_id": l.PatchID(),
-		"created_at": l.CreatedAt, "updated_at": l.UpdatedAt, "summary": l.Notes, "proposer": l.Proposer.Login,
-	}
-	if l.Verdict != "" {
-		doc["verdict"] = string(l.Verdict)
-	}
-	return doc
-}
-
-// Documents are what --json has of several.
+// Documents are what --json has of a list (docs/schema/list.json).
 func Documents(list []Listed) []any {
 	out := []any{}
 	for _, l := range list {
-		out = append(out, l.Document())
+		doc := map[string]any{
+			"transaction_id": l.TransactionID, "status": string(l.Status), "state": string(l.State), "closed": l.Closed, "patch_id": l.PatchID(),
+			"created_at": l.CreatedAt, "updated_at": l.UpdatedAt, "summary": l.Notes, "proposer": l.Proposer.Login,
+		}
+		if l.Verdict != "" {
+			doc["verdict"] = string(l.Verdict)
+		}
+		out = append(out, doc)
 	}
 	return out
 }

@@ -206,17 +206,6 @@ func (s *sheet) indexed(f changedFile) {
 	s.Markup("</li>\n")
 }
 
-// hashes are those of the files, before and after.
-func (s *sheet) hashes() {
-	s.Markup("<details><summary>SHA-256 of each file, before and after</summary>\n")
-	s.wide("Files", "File", "Before", "After")
-	for _, f := range s.t.view.Files {
-		s.row(Code(f.Path), hash(f.Before), hash(f.After))
-	}
-	s.endWide()
-	s.Markup("</details>\n")
-}
-
 func hash(sum *string) *Body {
 	if sum == nil {
 		return Part("no file")

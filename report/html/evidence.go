@@ -147,7 +147,13 @@ func (s *sheet) verify() {
 	s.say("countersign audit", "")
 	s.Markup("</code></pre>\n")
 	if t.proposal != nil {
-		s.hashes()
+		s.Markup("<details><summary>SHA-256 of each file, before and after</summary>\n")
+		s.wide("Files", "File", "Before", "After")
+		for _, f := range t.view.Files {
+			s.row(Code(f.Path), hash(f.Before), hash(f.After))
+		}
+		s.endWide()
+		s.Markup("</details>\n")
 	}
 	s.Markup("</section>\n")
 }
