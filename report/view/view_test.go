@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -136,5 +138,24 @@ func TestAnswersOnce(t *testing.T) {
 		if last := got[1].Answers; name == "signed" && (len(last) != 1 || last[0].Key == "") || name == "JSON" && len(last) != 0 {
 			t.Errorf("%s: %+v", name, last)
 		}
+	}
+}
+
+// TestFiles: a file has the lines of its part of the diff, what it was before, and what the risks say of it beside them.
+func TestFiles(t *testing.T) {
+	hash := "sha256:x"
+	p := &ledger.Proposal{BaseSHA256: map[string]*string{"old": &hash}, AfterSHA256: map[string]*string{"new": &hash}}
+	changes := []ledger.ItemChange{{Path: "new", From: "old", Kind: "rename"}, {Path: "logo.png", Kind: "update"}, {Path: "run.sh", Kind: "add"}}
+	files := view.Files(changes, p, []difflook.Stat{{}, {Binary: true}, {Added: 3, Deleted: 1}}, []difflook.Renaming{{From: 1, To: 2, Alike: 60}, {From: 0, To: 9}})
+	if f := files[0]; f.Before != &hash || f.After != &hash || !files[1].Binary || files[2].RenamedFrom != "logo.png" || files[2].Alike != 60 {
+		t.Errorf("%+v", files)
+	}
+	risks := &risk.List{Risks: []risk.Risk{{Kind: risk.Executable, Path: "run.sh"}, {Kind: risk.Binary, Path: "new"}, {Kind: risk.Whitespace, Path: "other"}}}
+	got := view.Of(view.Facts{State: state.Waits, Files: files, Risks: risks})
+	if added, deleted := got.Lines(); got.State != state.Waits || added != 3 || deleted != 1 || !got.Files[0].Binary || strings.Join(got.Files[2].Notes, ", ") != "becomes executable" {
+		t.Errorf("%+v", got)
+	}
+	if files[0].Binary || files[2].Notes != nil || len(view.Files(nil, p, nil, nil)) != 0 {
+		t.Error("the facts were changed, or files made up")
 	}
 }
