@@ -92,7 +92,8 @@ func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 	p := tx.Pointers.Proposal
 	r := Report{
 		TransactionID: tx.TransactionID, PatchID: p.PatchID, Fingerprint: p.PatchFingerprint, Status: tx.Status,
-		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt, BaseCommit: p.BaseCommit, Confidence: p.Confidence, Verdict: verdict,
+		Summary: tx.Notes, Proposer: tx.Proposer, CreatedAt: tx.CreatedAt, UpdatedAt: tx.UpdatedAt,
+		BaseCommit: p.BaseCommit, Confidence: p.Confidence, Verdict: verdict,
 		GateOnly: tx.GateOnly(), Repository: p.Repository, PullRequest: p.PullRequest, HeadCommit: p.HeadCommit,
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}

@@ -181,7 +181,10 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
 		"github.com/go-git/go-git/v5", "github.com/gofrs/flock",
 	},
-	"report/view": {"pipeline/difflook", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay", "pipeline/risk", "pipeline/state"},
+	"report/view": {
+		"pipeline/difflook", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy",
+		"pipeline/replay", "pipeline/risk", "pipeline/state",
+	},
 	"report": {
 		"pipeline/attest", "pipeline/difflook", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/online",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon",

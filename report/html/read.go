@@ -186,7 +186,8 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	}
 	t.facts = view.Facts{
 		State:     at,
-		Proposers: append(slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...), t.Proposer), Ended: view.Ended(log), GateOnly: t.Kind == ledger.KindPullRequest,
+		Proposers: append(slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...), t.Proposer),
+		Ended:     view.Ended(log), GateOnly: t.Kind == ledger.KindPullRequest,
 		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](t), func(a *ledger.ApplyComplete) bool { return a.Success }), Risks: t.risks, Files: t.facts.Files,
 		ID: id[max(0, len(id)-7):], Status: t.Status, PullRequest: t.PullRequest, Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
 	}

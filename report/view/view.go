@@ -145,7 +145,10 @@ func (t *Transaction) answers(f Facts) {
 	}
 	used := map[int]bool{}
 	for _, n := range f.Verdict.Needs {
-		r := Requirement{Kind: n.Kind, Fingerprint: n.Fingerprint, What: What(n.Kind), Paths: n.Of.Paths, From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved}
+		r := Requirement{
+			Kind: n.Kind, Fingerprint: n.Fingerprint, What: What(n.Kind), Paths: n.Of.Paths,
+			From: n.Of.People(), Signed: n.Signed, Required: n.Required, Approved: n.Approved,
+		}
 		for i, d := range f.Verdict.Decisions {
 			by := slices.Contains(n.By, d.Author.ID) || n.By == nil && n.Approved > 0 && !used[i] // a verdict that was read as JSON does not tell
 			if d.Counted && d.Decision == ledger.Approve && d.Fingerprint == n.Fingerprint && by && (!n.Signed || d.SignedBy != "") {

@@ -199,7 +199,8 @@ func (w *pages) row(b *html.Body, i int) {
 	for _, rec := range row.Records {
 		ids = append(ids, rec.TransactionID)
 		approved := slices.DeleteFunc(slices.Clone(rec.Decisions), func(d evidence.Decision) bool { return !d.Counted || d.Decision != ledger.Approve })
-		if text := names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor }) + " → " + names(approved, func(d evidence.Decision) ledger.Actor { return d.Author }); !slices.Contains(who, text) {
+		text := names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor }) + " → "
+		if text += names(approved, func(d evidence.Decision) ledger.Actor { return d.Author }); !slices.Contains(who, text) {
 			who = append(who, text)
 		}
 	}
