@@ -41,6 +41,7 @@ type Objects struct {
 	run    *catFile        // nil: none is running
 	unused runtime.Cleanup // closes run when nobody has the Objects any more
 	closed bool
+	recent recent
 	ended  []chan struct{} // of each process that was started: closed once it is no more
 }
 
@@ -66,6 +67,7 @@ func (o *Objects) Close() error {
 func (o *Objects) close() []chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.recent.drop()
 	if o.closed = true; o.run != nil {
 		o.run.end()
 		o.unused.Stop()
@@ -93,6 +95,9 @@ func (o *Objects) retire() {
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
 // packfile.ErrDamaged if its content is not what its name says.
 func (o *Objects) View(id object.ID) (packfile.Object, error) {
+	if found, is := o.recent.get(id); is {
+		return found, nil
+	}
 	q, err := o.ask("contents", id)
 	found := packfile.Object{Type: q.kind, Data: q.data}
 	if err == nil {
@@ -104,12 +109,16 @@ func (o *Objects) View(id object.ID) (packfile.Object, error) {
 	if err != nil {
 		return packfile.Object{}, err
 	}
+	o.recent.put(id, found)
 	return found, nil
 }
 
 // Size returns an object's type and number of bytes, as the repository records them: only
 // View checks the content.
 func (o *Objects) Size(id object.ID) (kind plumbing.ObjectType, size int64, err error) {
+	if found, is := o.recent.get(id); is {
+		return found.Type, int64(len(found.Data)), nil
+	}
 	q, err := o.ask("info", id)
 	return q.kind, q.size, err
 }
