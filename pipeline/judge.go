@@ -220,6 +220,9 @@ func (r *Runner) headOf(ctx context.Context, g Gated) string {
 	if g.Transaction().PullRequest() > 0 {
 		return ""
 	}
+	if g.rules.Head != "" {
+		return g.rules.Head
+	}
 	head, _ := r.Repo.Head(ctx)
 	return head
 }

@@ -23,6 +23,7 @@ import (
 type Rules struct {
 	Policy policy.Policy
 	Commit string
+	Head   string // HEAD at that moment, where that was asked for
 	Found  bool
 	Keys   signed.Keys
 	// OwnersOf tells the code owners of a path, by CODEOWNERS of the commit. Nil where the

@@ -139,6 +139,9 @@ func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error)
 		base = in.For.Head.Commit
 	}
 	if base == "" {
+		base = rules.Head
+	}
+	if base == "" {
 		if base, err = r.Repo.Head(ctx); err != nil {
 			return gathered{}, err
 		}

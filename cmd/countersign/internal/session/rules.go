@@ -27,7 +27,7 @@ func rules(a *console.Console, repo *gitstore.Repo, c *pullCode) func(context.Co
 	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		commit, err := PolicyCommit(ctx, a, repo)
+		commit, isHead, err := policyCommit(ctx, a, repo)
 		if err != nil {
 			return pipeline.Rules{}, err
 		}
@@ -43,6 +43,9 @@ func rules(a *console.Console, repo *gitstore.Repo, c *pullCode) func(context.Co
 			if rules, err = pipeline.ReadRules(ctx, repo, commit, base); err == nil {
 				known[key] = rules
 			}
+		}
+		if isHead {
+			rules.Head = commit
 		}
 		return rules, err
 	}
@@ -74,21 +77,29 @@ func isCodeRef(ref string) bool {
 	return slices.ContainsFunc([]string{"refs/heads/", "refs/tags/", "refs/remotes/"}, func(root string) bool { return strings.HasPrefix(ref, root) })
 }
 
+// PolicyCommit is the commit that has the Policy.
 func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (string, error) {
+	commit, _, err := policyCommit(ctx, c, repo)
+	return commit, err
+}
+
+// policyCommit is PolicyCommit, and reports whether that is HEAD.
+func policyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (commit string, isHead bool, err error) {
 	ref := c.Flags.PolicyRef
 	if ref == "" {
-		var err error
 		if ref, err = workflowPolicyRef(c.Getenv); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	if ref == "" {
-		return repo.Head(ctx)
+		commit, err = repo.Head(ctx)
+		return commit, true, err
 	}
 	if !isCodeRef(ref) {
-		return "", noPolicyAt(ref)
+		return "", false, noPolicyAt(ref)
 	}
-	return RefCommit(ctx, repo, ref)
+	commit, err = RefCommit(ctx, repo, ref)
+	return commit, false, err
 }
 
 // Policy is the tree that has the Policy, and the Policy.
