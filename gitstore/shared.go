@@ -185,6 +185,9 @@ func (s *Shared) Snapshot(ctx context.Context, paths ...string) (writing.Snapsho
 		if err != nil {
 			return writing.Snapshot{}, err
 		}
+		if done.Sent == 0 && done.Fetched == 0 { // nothing here has changed since the join looked
+			return s.local.at(s.local.repo.id(done.Tip), s.local.unjoined)
+		}
 		return s.local.At(ctx, done.Tip)
 	}
 	s.partial.ctx = ctx
@@ -347,7 +350,9 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 	}
 	// The remote has it. Should another process have moved the ref here, the
 	// next join finds that.
-	if err := s.local.move(parent, made); err != nil && !errors.Is(err, writing.ErrMoved) {
+	if err := s.local.move(parent, made); err == nil {
+		s.local.made = made
+	} else if !errors.Is(err, writing.ErrMoved) {
 		return "", err
 	}
 	s.local.repo.mergePacks()

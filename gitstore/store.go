@@ -58,6 +58,9 @@ type Ledger struct {
 	verify func(history.Reader, string) ([]history.Finding, bool, error)
 	pages  writing.Pages
 	passed object.ID // the last tip that was held, or made
+
+	unjoined map[string]object.ID // as the last look found them, nil before any
+	made     object.ID            // what was appended since that look, until At is asked for it
 }
 
 var _ writing.Store = (*Ledger)(nil)
@@ -115,6 +118,7 @@ func (l *Ledger) stand() (at standing, err error) {
 			at.unjoined[name] = one.id
 		}
 	}
+	l.unjoined, l.made = at.unjoined, object.None
 	return at, err
 }
 
@@ -181,8 +185,13 @@ func (l *Ledger) checkOf(tip object.ID) tipCheck {
 	}
 }
 
-// At returns the ledger as it was at a tip, with what is not joined with it now.
+// At returns the ledger as it was at a tip, with what is not joined with it now. Right after an Append that is what
+// the look before it found: the ledger as that leaves it, and nobody's since.
 func (l *Ledger) At(_ context.Context, tip string) (writing.Snapshot, error) {
+	if id := l.repo.id(tip); !id.IsZero() && id == l.made && l.unjoined != nil {
+		l.made = object.None
+		return l.at(id, l.unjoined)
+	}
 	now, err := l.stand()
 	if err != nil {
 		return writing.Snapshot{}, err
@@ -221,16 +230,12 @@ func snapshot(s source, tip object.ID) (writing.Snapshot, error) {
 // Append adds one commit an entry on tip. The objects are written first, as one
 // pack, which is held until the ref has moved by Git's own lock protocol: a
 // crash leaves the ledger as it was, and `git gc` takes nothing away.
+//
+// Whether tip still is the ledger's, the move of the ref alone decides: a tip that was held here is not looked at
+// again before, unless somebody may have checked it out meanwhile.
 func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry) (string, error) {
 	parent := l.repo.id(tip)
-	now, err := l.tip()
-	if err != nil {
-		return "", err
-	}
-	if now != parent {
-		return "", writing.ErrMoved
-	}
-	if parent != l.passed { // what is built on is remembered with what is built
+	if parent.IsZero() || parent != l.passed || l.ref.IsBranch() { // what is built on is remembered with what is built
 		if held, err := l.hold(); err != nil || held.tip != parent {
 			return "", cmp.Or(err, error(writing.ErrMoved))
 		}
@@ -248,6 +253,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 	if err := l.move(parent, made); err != nil {
 		return "", err
 	}
+	l.made = made
 	l.repo.mergePacks()
 	return made.String(), nil
 }
