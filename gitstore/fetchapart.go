@@ -35,13 +35,18 @@ func (r *Repo) lacks() (lacking, error) {
 	if err != nil {
 		return lacking{}, err
 	}
-	said, err := r.command().Config(context.Background())
 	l := lacking{before: slices.Collect(maps.Keys(shallow))}
-	for _, one := range said {
-		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && isTrue(one.Value)
-		l.partial = l.partial || promisor || one.Key == "extensions.partialclone" && one.Value != ""
-	}
+	l.partial, err = r.partial()
 	return l, err
+}
+
+// isPartial asks git's configuration whether files that were not needed are not here.
+func (r *Repo) isPartial() (bool, error) {
+	said, err := r.command().Config(context.Background())
+	return slices.ContainsFunc(said, func(one git.Setting) bool {
+		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && isTrue(one.Value)
+		return promisor || one.Key == "extensions.partialclone" && one.Value != ""
+	}), err
 }
 
 // bringApart is for a shallow or partial clone: the files of one commit and, where

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -327,7 +329,7 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next object.ID) error {
 	c := r.command("-c", "core.filesRefLockTimeout="+wait, "-c", "reftable.lockTimeout="+wait, "update-ref", "--no-deref", "-m", "countersign", "--stdin")
 	c.Stdin = strings.NewReader(fmt.Sprintf("update %s %s %s\n", name, next, r.objects.Format.Hex(old)))
 	c.Env = append(c.Env, "GIT_COMMITTER_NAME=countersign", "GIT_COMMITTER_EMAIL=countersign@localhost") // of the reflog
-	c, err := c.WithoutPrograms(context.Background())
+	c, err := r.withoutHooks(c)
 	if err == nil {
 		_, _, err = c.Soon(context.Background())
 	}
@@ -343,6 +345,38 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next object.ID) error {
 		return &LockedError{by[1]}
 	}
 	return fmt.Errorf("writing %s: %w", name, err)
+}
+
+// withoutHooks is WithoutPrograms for a command that comes to no filter. The configuration is not asked for again where
+// Settings has what the user's says, and the repository's own, as it is now, can name no hook.
+func (r *Repo) withoutHooks(c git.Command) (git.Command, error) {
+	r.mu.Lock()
+	said := r.said
+	r.mu.Unlock()
+	if said == nil || r.mayNameHooks() {
+		return c.WithoutPrograms(context.Background())
+	}
+	return c.Without(said), nil
+}
+
+// mayNameHooks reports whether the repository's own configuration may name hooks: neither the name of a section nor
+// that of a key can be written otherwise than in these letters.
+func (r *Repo) mayNameHooks() bool {
+	for _, file := range []string{filepath.Join(r.gitDir, "config"), filepath.Join(r.ownDir, "config.worktree")} {
+		at, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || !at.Mode().IsRegular() { // to open it may take for ever
+			return true
+		}
+		raw, err := os.ReadFile(file)
+		raw = bytes.ToLower(raw)
+		if err != nil || bytes.Contains(raw, []byte("hook")) || bytes.Contains(raw, []byte("include")) {
+			return true
+		}
+	}
+	return false
 }
 
 // command is a command of git in the repository.

@@ -2,6 +2,7 @@ package gitstore_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -188,5 +189,35 @@ func TestT95DistortedHistory(t *testing.T) {
 	}
 	if root, err := repo.Root(t.Context(), tip); err == nil || root == ids[3] && !strings.Contains(err.Error(), ids[2]) {
 		t.Errorf("shallow: root %q, %v", root, err)
+	}
+}
+
+// T95 The configuration is asked for once while no hook can be in it. One that comes to the repository's own files
+// after that, in whichever of them and however it is brought in, is off all the same.
+func TestT95HookConfiguredMeanwhile(t *testing.T) {
+	w := newWork(t, map[string]string{"a": "1\n"})
+	tip, bin, asked := w.git("rev-parse", "HEAD"), t.TempDir(), filepath.Join(t.TempDir(), "asked")
+	w.git("config", "extensions.worktreeConfig", "true")
+	w.write("more", "[hook \"late\"]\n\tcommand = false\n\tevent = reference-transaction\n")
+	program, err := exec.LookPath("git")
+	w.do(err, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\" >>'"+asked+"'\nexec '"+program+"' \"$@\"\n"), 0o777))
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	repo := w.open()
+	_, err = repo.Settings(os.Getenv)
+	w.do(err)
+	plain, err := os.ReadFile(w.path(".git/config"))
+	w.do(err)
+	for i, c := range []struct{ file, text string }{
+		{"config", ""}, {"config", "[HOOK \"late\"]\n\tcommand = false\n"}, {"config", "[include]\n\tpath = ../more\n"}, {"config", "[includeIf \"gitdir:**\"]\n\tpath = ../more\n"},
+		{"config.worktree", "[hook \"late\"]\n\tcommand = false\n"}, {"config", ""},
+	} {
+		w.do(os.WriteFile(w.path(".git/"+c.file), append(plain[:len(plain):len(plain)], c.text...), 0o666), os.WriteFile(asked, nil, 0o666))
+		w.do(repo.MoveRef(t.Context(), fmt.Sprintf("refs/heads/b%d", i), "", tip))
+		said, err := os.ReadFile(asked)
+		w.do(err)
+		if off := strings.Contains(string(said), "--config-env=hook.late.enabled="); off != (c.text != "") || strings.Contains(string(said), "config --list") != off {
+			t.Errorf("%s with %q: git was asked\n%s", c.file, c.text, said)
+		}
+		w.do(os.WriteFile(w.path(".git/config"), plain, 0o666), os.RemoveAll(w.path(".git/config.worktree")))
 	}
 }

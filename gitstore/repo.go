@@ -62,11 +62,14 @@ type Repo struct {
 
 	worktree string // root of the working tree, "" for a bare repository
 
+	partial func() (bool, error) // isPartial, asked once: of one that becomes so meanwhile, what is missing is an error
+
 	fetching sync.Mutex  // held by who fetches: the next one finds what was brought
 	brought  []object.ID // tips that Fetch has brought
 
-	mu    sync.Mutex                  // for built
+	mu    sync.Mutex                  // for what follows
 	built map[object.ID]packfile.Held // what BuildCommit made that no ref leads to
+	said  []git.Setting               // what Settings read, nil before
 }
 
 // Open opens the repository that dir is in, or a bare one that dir is.
@@ -77,6 +80,7 @@ func Open(dir string) (*Repo, error) {
 	}
 	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
 	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects(), Format: at.format}
+	r.partial = sync.OnceValues(r.isPartial)
 	return r, nil
 }
 

@@ -33,6 +33,9 @@ func (r *Repo) Settings(getenv func(string) string) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
+	r.mu.Lock()
+	r.said = said
+	r.mu.Unlock()
 	values, own := map[string]string{}, map[string]string{}
 	hooks := ""
 	for _, one := range said {

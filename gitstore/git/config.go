@@ -43,6 +43,11 @@ func (c Command) Set(key, value string) Command {
 // every hook (git 2.54 has some that core.hooksPath does not turn off).
 func (c Command) WithoutPrograms(ctx context.Context) (Command, error) {
 	said, err := c.Config(ctx)
+	return c.Without(said), err
+}
+
+// Without is WithoutPrograms where it is known what the configuration says.
+func (c Command) Without(said []Setting) Command {
 	done := map[string]bool{}
 	for _, s := range said {
 		name := s.Key[:max(0, strings.LastIndexByte(s.Key, '.'))] // a key may stand before any section
@@ -55,7 +60,7 @@ func (c Command) WithoutPrograms(ctx context.Context) (Command, error) {
 		}
 		done[name] = true
 	}
-	return c, err
+	return c
 }
 
 // Config is what git's configuration says where the command runs, with what files include, in
