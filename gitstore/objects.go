@@ -45,6 +45,37 @@ func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	return o.source.Size(id)
 }
 
+// A recalling source keeps what it has read, as long as there is room: a difference reads each directory twice, and
+// trees that hold the same ones again and again are small and never end.
+type recalling struct {
+	source
+	read map[object.ID]packfile.Object
+	room int // bytes
+}
+
+func recall(s source) *recalling {
+	return &recalling{s, map[object.ID]packfile.Object{}, 8 << 20}
+}
+
+func (r *recalling) View(id object.ID) (packfile.Object, error) {
+	o, known := r.read[id]
+	if known {
+		return o, nil
+	}
+	o, err := r.source.View(id)
+	if takes := len(o.Data) + 100; err == nil && takes <= r.room {
+		r.read[id], r.room = o, r.room-takes
+	}
+	return o, err
+}
+
+func (r *recalling) Size(id object.ID) (plumbing.ObjectType, int64, error) {
+	if o, known := r.read[id]; known {
+		return o.Type, int64(len(o.Data)), nil
+	}
+	return r.source.Size(id)
+}
+
 // readObject returns the content of an object, which must have this type. It is
 // shared.
 func readObject(s source, kind plumbing.ObjectType, id object.ID) ([]byte, error) {

@@ -250,7 +250,8 @@ func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) 
 	return diff(r.objects, r.id(from), r.id(to))
 }
 
-func diff(s source, from, to object.ID) (patch.Patchset, error) {
+func diff(objects source, from, to object.ID) (patch.Patchset, error) {
+	s := recall(objects)
 	old, err := readCommit(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
@@ -263,7 +264,7 @@ func diff(s source, from, to object.ID) (patch.Patchset, error) {
 	if err := diffTrees(s, old.Tree, next.Tree, d.add); err != nil {
 		return patch.Patchset{}, err
 	}
-	base, err := commitTree(s, from)
+	base, err := commitTree(objects, from)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
