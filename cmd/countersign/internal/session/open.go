@@ -33,6 +33,8 @@ type Session struct {
 	Client ForgeClient      // nil where there is no token
 	Runner *pipeline.Runner
 
+	policy func(context.Context) (commit string, isHead bool, err error) // policyOf; nil asks each time
+
 	opening   Opening
 	Elsewhere bool          // whether the remote's ledger is kept in another repository
 	helpers   bool          // whether Git's credential helpers may be asked
@@ -52,7 +54,7 @@ func OpenRepo(c *console.Console) (*Session, error) {
 	if err != nil {
 		return nil, c.InDir(err)
 	}
-	s := &Session{Console: c, Repo: repo, Elsewhere: c.Elsewhere}
+	s := &Session{Console: c, Repo: repo, Elsewhere: c.Elsewhere, policy: policyOf(c, repo)}
 	c.AtEnd = append(c.AtEnd, s.Close)
 	repo.Config, err = repo.Settings(c.Getenv)
 	for name, flag := range c.Flags.Habits() {
@@ -123,7 +125,7 @@ func OpenAs(c *console.Console, o Opening) (*Session, error) {
 // openRunner opens the forge, and what works on transactions.
 func (s *Session) openRunner() (err error) {
 	c, repo, settings, clock := s.Console, s.Repo, s.Repo.Config, &rest.Clock{Now: s.Now}
-	if err := readSecretRules(c, repo); err != nil {
+	if err := s.readSecretRules(); err != nil {
 		return err
 	}
 	if s.Client, err = forgeBy(c, settings, clock); err != nil {
@@ -132,7 +134,7 @@ func (s *Session) openRunner() (err error) {
 	pulls := &pullCode{s: s, opened: map[string]*wire.Server{}, bases: map[string]string{}}
 	login := cmp.Or(c.Getenv("USER"), c.Getenv("LOGNAME"), c.Getenv("USERNAME"), "unknown")
 	r := &pipeline.Runner{
-		Store: s.Store, Repo: repo, Refs: repo, Code: pulls, Rules: rules(c, repo, pulls), Secrets: c.Finder(), Diffs: gitpatch.Reader{},
+		Store: s.Store, Repo: repo, Refs: repo, Code: pulls, Rules: rules(s, pulls), Secrets: c.Finder(), Diffs: gitpatch.Reader{},
 		Actor: ledger.Actor{ // the Git identity, else the login name
 			Kind: "user", ID: "local:" + strings.ToLower(cmp.Or(settings.Email, login)),
 			Login: ledger.OneLine(cmp.Or(settings.Name, settings.Email, login), 100),

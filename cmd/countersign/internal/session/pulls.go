@@ -60,7 +60,7 @@ func (l sharedLedger) Demand(tips ...pull.Tip) error {
 }
 
 func (l sharedLedger) Root(ctx context.Context) (string, error) {
-	commit, err := PolicyCommit(ctx, l.a.Console, l.a.Repo)
+	commit, _, err := l.a.policyCommit(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -21,18 +21,18 @@ import (
 // rules returns where the Policy is read: at the tip of the ref that --policy-ref
 // names, in a workflow of the default branch, else at HEAD; and at the tip of the
 // branch that a pull request is to. The Policy of the same commits is read once.
-func rules(a *console.Console, repo *gitstore.Repo, c *pullCode) func(context.Context, string) (pipeline.Rules, error) {
+func rules(s *Session, c *pullCode) func(context.Context, string) (pipeline.Rules, error) {
 	var mu sync.Mutex
 	known := map[[2]string]pipeline.Rules{}
 	return func(ctx context.Context, branch string) (pipeline.Rules, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		commit, isHead, err := policyCommit(ctx, a, repo)
+		commit, isHead, err := s.policyCommit(ctx)
 		if err != nil {
 			return pipeline.Rules{}, err
 		}
 		base := ""
-		if branch != "" && !hasPolicy(a, branch) {
+		if branch != "" && !hasPolicy(s.Console, branch) {
 			if base, err = c.base(ctx, branch); err != nil {
 				return pipeline.Rules{}, err
 			}
@@ -40,7 +40,7 @@ func rules(a *console.Console, repo *gitstore.Repo, c *pullCode) func(context.Co
 		key := [2]string{commit, base}
 		rules, ok := known[key]
 		if !ok {
-			if rules, err = pipeline.ReadRules(ctx, repo, commit, base); err == nil {
+			if rules, err = pipeline.ReadRules(ctx, s.Repo, commit, base); err == nil {
 				known[key] = rules
 			}
 		}
@@ -79,32 +79,54 @@ func isCodeRef(ref string) bool {
 
 // PolicyCommit is the commit that has the Policy.
 func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (string, error) {
-	commit, _, err := policyCommit(ctx, c, repo)
+	commit, _, err := policyOf(c, repo)(ctx)
 	return commit, err
 }
 
-// policyCommit is PolicyCommit, and reports whether that is HEAD.
-func policyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (commit string, isHead bool, err error) {
-	ref := c.Flags.PolicyRef
-	if ref == "" {
-		if ref, err = workflowPolicyRef(c.Getenv); err != nil {
+// policyOf returns PolicyCommit, which also reports whether that is HEAD. Each call asks anew, but in a workflow: its clone is
+// of the job alone, whose steps come one after the other, so that nobody fetches while a command runs.
+func policyOf(c *console.Console, repo *gitstore.Repo) func(context.Context) (commit string, isHead bool, err error) {
+	var mu sync.Mutex
+	known := ""
+	return func(ctx context.Context) (commit string, isHead bool, err error) {
+		if c.Flags.PolicyRef != "" {
+			commit, err = refCommit(ctx, repo, c.Flags.PolicyRef)
+			return commit, false, err
+		}
+		ref, err := workflowPolicyRef(c.Getenv)
+		if err != nil {
 			return "", false, err
 		}
+		if ref == "" {
+			commit, err = repo.Head(ctx)
+			return commit, true, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if known == "" {
+			known, err = refCommit(ctx, repo, ref)
+		}
+		return known, false, err
 	}
-	if ref == "" {
-		commit, err = repo.Head(ctx)
-		return commit, true, err
+}
+
+func (s *Session) policyCommit(ctx context.Context) (commit string, isHead bool, err error) {
+	if s.policy == nil {
+		return policyOf(s.Console, s.Repo)(ctx)
 	}
+	return s.policy(ctx)
+}
+
+func refCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, error) {
 	if !isCodeRef(ref) {
-		return "", false, noPolicyAt(ref)
+		return "", noPolicyAt(ref)
 	}
-	commit, err = RefCommit(ctx, repo, ref)
-	return commit, false, err
+	return RefCommit(ctx, repo, ref)
 }
 
 // Policy is the tree that has the Policy, and the Policy.
 func (s *Session) Policy(ctx context.Context) (fs.FS, policy.Policy, error) {
-	commit, err := PolicyCommit(ctx, s.Console, s.Repo)
+	commit, _, err := s.policyCommit(ctx)
 	if err != nil {
 		return nil, policy.Policy{}, err
 	}
@@ -148,12 +170,12 @@ const secretRules = ".gitleaks.toml"
 // readSecretRules takes over the rules of the commit that has the Policy: what
 // the scanner excuses is the owner's word as much. Where that commit cannot be
 // found the default rules hold, and whatever needs a Policy fails by itself.
-func readSecretRules(c *console.Console, repo *gitstore.Repo) error {
-	commit, err := PolicyCommit(context.Background(), c, repo)
+func (s *Session) readSecretRules() error {
+	commit, _, err := s.policyCommit(context.Background())
 	if err != nil {
 		return nil
 	}
-	tree, err := repo.Tree(context.Background(), commit)
+	tree, err := s.Repo.Tree(context.Background(), commit)
 	if err != nil {
 		return err
 	}
@@ -168,7 +190,7 @@ func readSecretRules(c *console.Console, repo *gitstore.Repo) error {
 	if err != nil {
 		return fmt.Errorf("%s of commit %.12s: %w", secretRules, commit, err)
 	}
-	c.Known.Secrets = finder.Knowing(c.Known.Tokens()...)
+	s.Known.Secrets = finder.Knowing(s.Known.Tokens()...)
 	return nil
 }
 
