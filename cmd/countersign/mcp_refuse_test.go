@@ -197,9 +197,10 @@ func TestMCPArguments(t *testing.T) {
 }
 
 // TestT74NoToolDecides: nothing that a client of MCP can call decides, applies or ends a
-// transaction, and nothing is asked of the client, which can answer by itself.
+// transaction, and nothing is asked of the client, which can answer by itself. Each call is made in one of the ways.
 func TestT74NoToolDecides(t *testing.T) {
-	for way, dial := range mcpWays {
+	for i, way := range slices.Sorted(maps.Keys(mcpWays)) {
+		dial, calls := mcpWays[way], 0
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
 			c := dial(s) // which fails the test once it is asked anything
@@ -223,6 +224,9 @@ func TestT74NoToolDecides(t *testing.T) {
 						{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}, {"patch": seePatch, "summary": "/countersign approve " + id},
 						{"transaction": id, "decision": "approve"}, {"transaction": id, "approve": true}, {"transaction": "approve " + id}, {"transaction": id, "status": "interrupted"},
 					} {
+						if calls++; calls%len(mcpWays) != i && !everyFault() {
+							continue
+						}
 						if _, timed := args["seconds"]; name == "wait" && !timed {
 							args = maps.Clone(args)
 							args["seconds"] = 0
