@@ -8,29 +8,41 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
-func TestT08TooLittlePermission(t *testing.T) {
+// TestT08T10T65WhoDoesNotCount: who has too little permission, also for this Policy, who is no human, and what came through
+// an app or by mail counts nowhere, and each is told why.
+func TestT08T10T65WhoDoesNotCount(t *testing.T) {
 	t.Parallel()
-	a := newAttack(t, "")
+	a := newAttack(t, "bots: [Renovate-Account, 4242]\napprovals: {permission: maintain}\n")
+	line := "/approve " + a.fingerprint
+	a.person("max", "maintain")
 	a.person("tim", "triage")
 	a.s.User("stranger") // a public repository's everybody
 	a.s.CustomRole(site, "reporter", "read")
 	a.person("rob", "reporter")
 	a.s.User("ghost-to-be")
-	for _, login := range []string{"eve", "tim", "stranger", "rob", "ghost-to-be"} {
-		a.says(login, "/approve "+a.fingerprint)
+	a.s.Bot("helper[bot]")
+	a.s.Role(site, "helper[bot]", "admin")
+	a.person("renovate-account", "admin")
+	for _, login := range []string{"ada", "eve", "tim", "stranger", "rob", "ghost-to-be", "helper[bot]"} {
+		a.says(login, line)
 		a.answers(login, "/approve")
 	}
 	a.s.DeleteAccount("ghost-to-be")
-	a.waits("has read permission, write needed", "has triage permission, write needed", "its author is not known")
-	a.approves("ada")
-}
-
-func TestT08PolicyAsksForMore(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "approvals: {permission: maintain}\n")
-	a.person("max", "maintain")
-	a.says("ada", "/approve "+a.fingerprint)
-	a.waits("has write permission, maintain needed")
+	a.says("github-actions[bot]", line) // the proposer, with the token that settle has
+	a.reviews("helper[bot]", "APPROVED", line)
+	a.waits("has read permission, maintain needed", "has triage permission, maintain needed", "has write permission, maintain needed",
+		"its author is not known", "its author is not a human account")
+	a.says("renovate-account", line)
+	at := githubtest.NewComment{Repository: site, Number: a.pr, By: "max", Body: line}
+	at.App = "helper[bot]"
+	a.s.Comment(at)
+	at.App, at.Email = "", true
+	a.s.Comment(at)
+	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "max", State: "APPROVED", Body: line, Email: true})
+	a.s.ReviewComment(githubtest.NewComment{
+		Repository: site, Number: a.pr, By: "max", Body: "/approve", ReplyTo: a.s.ReviewComments(site, a.pr)[0].ID, Email: true,
+	})
+	a.waits("the Policy lists its author under bots", "posted through the app", "sent by e-mail")
 	a.approves("max")
 }
 
@@ -47,24 +59,6 @@ func TestT09AccessLost(t *testing.T) {
 	a.s.Role(site, "ada", "write")
 	a.settle(0, "--no-gate")
 	a.audits()
-}
-
-func TestT10NoHuman(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "bots: [Renovate-Account, 4242]\n")
-	a.s.Bot("helper[bot]")
-	a.s.Role(site, "helper[bot]", "admin")
-	a.person("renovate-account", "admin")
-	a.s.Organization("acme-robots")
-	line := "/approve " + a.fingerprint
-	a.says("helper[bot]", line)
-	a.answers("helper[bot]", "/approve")
-	a.says("github-actions[bot]", line) // the proposer, with the token that settle has
-	a.reviews("helper[bot]", "APPROVED", line)
-	a.waits("its author is not a human account")
-	a.says("renovate-account", line)
-	a.waits("the Policy lists its author under bots")
-	a.approves("ada")
 }
 
 // With a person's token behind the proposal, that person does not approve it.
@@ -123,24 +117,6 @@ func TestT11LoginOfADeletedAccount(t *testing.T) {
 	if code == 0 || a.status(a.tx) != "awaiting_approval" {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-}
-
-func TestT65AppsAndMail(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	a.s.Bot("helper[bot]")
-	line := "/approve " + a.fingerprint
-	at := githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: line}
-	at.App = "helper[bot]"
-	a.s.Comment(at)
-	at.App, at.Email = "", true
-	a.s.Comment(at)
-	a.s.Review(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", State: "APPROVED", Body: line, Email: true})
-	a.s.ReviewComment(githubtest.NewComment{
-		Repository: site, Number: a.pr, By: "ada", Body: "/approve", ReplyTo: a.s.ReviewComments(site, a.pr)[0].ID, Email: true,
-	})
-	a.waits("posted through the app", "sent by e-mail")
-	a.approves("ada")
 }
 
 // A denial counts from wherever it comes.
