@@ -20,12 +20,35 @@ func (a *attack) another() {
 	a.s.PullRequest(githubtest.NewPullRequest{Repository: "acme/other", By: "eve", Head: "topic", Title: "Feature"})
 }
 
-func TestT15SaidInAnotherRepository(t *testing.T) {
+// TestT15T17SaidElsewhere: what is said in another repository or on another pull request counts for nothing, and what the one
+// comment that reports was made to ask for neither; the next settle puts that right.
+func TestT15T17SaidElsewhere(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, "")
 	a.another()
 	said := a.s.Comment(githubtest.NewComment{Repository: "acme/other", Number: 1, By: "bob", Body: "/approve " + a.fingerprint}).ID
-	a.waits()
+	a.pushes("bob", "second", "second.txt", "second\n")
+	second := a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "second", Title: "Second"}).Number
+	a.s.Comment(githubtest.NewComment{Repository: site, Number: second, By: "ada", Body: "/approve " + a.fingerprint})
+	was, other := a.comment(), strings.Replace(a.fingerprint, a.fingerprint[20:30], "0123456789", 1)
+	for _, c := range a.s.Comments(site, a.pr) {
+		a.s.Edit(c.ID, "bob", strings.ReplaceAll(was, a.fingerprint, other))
+	}
+	a.says("ada", "/approve "+other)
+	a.waits("names another patch")
+	if now := a.comment(); strings.Contains(now, other) || !strings.Contains(now, "/approve "+a.fingerprint) {
+		t.Errorf("it says\n%s", now)
+	}
+	code, stdout, stderr := a.run("settle", a.tx, "--pr", "2", "--no-gate") // a transaction of the other one
+	a.untouched()
+	if got := a.status(a.tx); got != "awaiting_approval" {
+		t.Errorf("%d %s: %s%s", code, got, stdout, stderr)
+	}
+	for _, command := range []string{"gate", "apply", "run"} {
+		if code, stdout, stderr := a.run(command, a.tx); code == 0 {
+			t.Errorf("%s: %s%s", command, stdout, stderr)
+		}
+	}
 	// The event is of there, the job is of here.
 	a.happens(githubtest.Event{Name: "issue_comment", Action: "created", Repository: "acme/other", ID: said})
 	a.settle(cli.ExitRefused, "--no-gate")
@@ -62,27 +85,6 @@ func TestT15LedgerOfAnotherRepository(t *testing.T) {
 			t.Errorf("check %s %s", c.Name, c.Conclusion)
 		}
 	}
-}
-
-func TestT15SaidOnAnotherPullRequest(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	a.pushes("bob", "second", "second.txt", "second\n")
-	second := a.s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "second", Title: "Second"}).Number
-	a.s.Comment(githubtest.NewComment{Repository: site, Number: second, By: "ada", Body: "/approve " + a.fingerprint})
-	a.waits()
-	code, stdout, stderr := a.run("settle", a.tx, "--pr", "2", "--no-gate") // a transaction of the other one
-	a.untouched()
-	if got := a.status(a.tx); got != "awaiting_approval" {
-		t.Errorf("%d %s: %s%s", code, got, stdout, stderr)
-	}
-	for _, command := range []string{"gate", "apply", "run"} {
-		if code, stdout, stderr := a.run(command, a.tx); code == 0 {
-			t.Errorf("%s: %s%s", command, stdout, stderr)
-		}
-	}
-	a.untouched()
-	a.approves("ada")
 }
 
 func TestT17RequestEdited(t *testing.T) {
@@ -130,22 +132,6 @@ func TestT17RequestForged(t *testing.T) {
 		}
 	}
 	a.waits("is not in the thread of the request")
-}
-
-// The one comment that reports is put right by the next settle.
-func TestT17CommentEdited(t *testing.T) {
-	t.Parallel()
-	a := newAttack(t, "")
-	was := a.comment()
-	other := strings.Replace(a.fingerprint, a.fingerprint[20:30], "0123456789", 1)
-	for _, c := range a.s.Comments(site, a.pr) {
-		a.s.Edit(c.ID, "bob", strings.ReplaceAll(was, a.fingerprint, other))
-	}
-	a.says("ada", "/approve "+other)
-	a.waits("names another patch")
-	if now := a.comment(); strings.Contains(now, other) || !strings.Contains(now, "/approve "+a.fingerprint) {
-		t.Errorf("it says\n%s", now)
-	}
 }
 
 func TestT18UntrustedEvents(t *testing.T) {
