@@ -17,20 +17,25 @@ import (
 func Quick(ctx context.Context, o Options, old string, commits []history.BranchCommit) (bool, error) {
 	x := newIndex()
 	x.part = true
+	o.Index, o.Default = x, []string{old}
+	r, err := Run(ctx, o, commits)
+	if err != nil || len(r.Unexplained) == 0 { // by rules alone
+		return err == nil, err
+	}
 	var ids []string
 	for _, c := range commits {
-		if len(c.Parents) != 1 {
+		if _, not := r.Unexplained[c.ID]; !not || len(c.Parents) != 1 {
 			continue
 		}
 		set, err := o.Code.Diff(ctx, c.Parents[0], c.ID)
 		if errors.As(err, new(*patch.Error)) {
-			continue
+			return false, nil // no transaction proposes it
 		}
 		if err != nil {
 			return false, err
 		}
 		proposed, err := ledger.Proposals(o.Ledger, set.ID())
-		if err != nil {
+		if err != nil || len(proposed) == 0 {
 			return false, err
 		}
 		for _, p := range proposed {
@@ -47,9 +52,7 @@ func Quick(ctx context.Context, o Options, old string, commits []history.BranchC
 			return false, err
 		}
 	}
-	o.Index, o.Default = x, []string{old}
-	r, err := Run(ctx, o, commits)
-	if err != nil || len(r.Unexplained) > 0 {
+	if r, err = Run(ctx, o, commits); err != nil || len(r.Unexplained) > 0 {
 		return false, err
 	}
 	for _, e := range r.Explained {
