@@ -174,12 +174,12 @@ class Reader:
         self.skip()
         m = self.take(MARKER)
         need((not m or m.group(1) == "---" and self.skip()) and self.column() >= 0, "Y-2")
-        v = self.block(0)
+        v = self.block()
         m = self.take(MARKER)
         need((not m or m.group(1) == "..." and self.skip()) and self.at >= len(self.text), "Y-2")
         return v
 
-    def block(self, indent):
+    def block(self):
         """A block node whose first character is here; goes to what follows it."""
         col, start = self.column(), self.at
         if DASH.match(self.text, self.at):
@@ -190,10 +190,10 @@ class Reader:
                 self.at = start
                 return self.mapping(col)
             self.at = start
-        return self.inline(indent)
+        return self.inline()
 
-    def inline(self, indent):
-        v = self.flow(1, indent) if self.char() in "[{" else self.scalar(False)
+    def inline(self):
+        v = self.flow(1) if self.char() in "[{" else self.scalar(False)
         need(self.skip(), "Y-2: something behind a value")
         return v
 
@@ -203,7 +203,7 @@ class Reader:
             dashes = self.text[self.text.rfind("\n", 0, self.at):self.at].count("-")
             self.skip()
             need(dashes <= 4 and self.column() > col, "Y-2, Y-3: too many dashes, or nothing")
-            out.append(self.block(col + 1))
+            out.append(self.block())
         need(self.column() <= col, "Y-2: indentation")  # equal: the next key of a mapping that this is in
         return out
 
@@ -215,36 +215,37 @@ class Reader:
             below, dash = self.skip(), DASH.match(self.text, self.at)
             if below:
                 need(self.column() > col or self.column() == col and dash, "Y-3: nothing")
-                out[key] = self.block(col + 1)
+                out[key] = self.block()
             else:  # on the line of the key there is no block collection
                 need(not dash, "Y-2: sequence behind a key")
-                out[key] = self.inline(col + 1)
+                out[key] = self.inline()
         need(self.column() < col, "Y-2: indentation")
         return out
 
-    def flow(self, depth, indent):
+    def flow(self, depth, braces=False):
         need(depth <= 8, "Y-2: too deep")
         opening = self.char()
+        braces = braces or opening == "{"
         out, closing = ([], "]") if opening == "[" else ({}, "}")
 
-        def value():
-            return self.flow(depth + 1, indent) if self.char() in "[{" else self.scalar(True)
+        def value(no_colon):
+            return self.flow(depth + 1, braces) if self.char() in "[{" else self.scalar(True, no_colon)
 
         def gap(n):
             self.at += n
-            need(not self.skip() or self.column() >= indent, "Y-2: indentation, or not closed")
+            need(not self.skip() or self.column() >= 0, "Y-2: not closed")
 
         gap(1)
         while self.char() != closing:
             begin, quoted = self.at, self.char() in "\"'["
-            v = value()
+            v = value(braces)
             gap(0)
             if self.char() == ":":
                 one_line = "\n" not in self.text[begin:self.at]
                 need(not isinstance(v, (list, dict)) and (opening == "{" or one_line), "Y-2: key")
                 need(quoted or self.text[self.at + 1] in " \n", "Y-2: colon")
                 gap(1)
-                key, v = str(v), value()
+                key, v = str(v), value(False)
                 need(opening == "[" or key != "<<" and key not in out, "Y-2: key")
                 gap(0)
                 out.append({key: v}) if opening == "[" else out.update({key: v})
@@ -257,15 +258,15 @@ class Reader:
         self.at += 1
         return out
 
-    def scalar(self, in_flow):  # Y-3
+    def scalar(self, in_flow, no_colon=False):  # Y-3
         m = self.take(QUOTED)
         if m:
             escapes = r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
             single, double = m.groups()
             text = re.sub(escapes, escape, double) if single is None else single.replace("''", "'")
-            return check_text(text)
+            return check_text(text.encode("utf-16", "surrogatepass").decode("utf-16"))
         m = self.take(PLAIN[in_flow])
-        need(m, "Y-2: quotes, indicator, or nothing")
+        need(m and not (no_colon and ":" in m.group()), "Y-2: quotes, indicator, nothing, or a colon in braces")
         text = m.group().rstrip(" ")
         self.at -= len(m.group()) - len(text)
         if re.fullmatch("0|-?[1-9][0-9]*", text):

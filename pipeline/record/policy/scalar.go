@@ -27,6 +27,10 @@ type field struct {
 
 // section reads a mapping whose keys are those of fields.
 func section(fields ...field) read {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
 	return func(r *reader, n node, key string) any {
 		if !r.is(n, key, isMapping) {
 			return nil
@@ -34,11 +38,11 @@ func section(fields ...field) read {
 		out, seen := map[string]any{}, map[string]mark{}
 		for i, k := range n.keys {
 			name := strings.TrimPrefix(key+"."+k.text, ".")
-			f := slices.IndexFunc(fields, func(f field) bool { return f.name == k.text })
+			f := slices.Index(names, k.text)
 			first, twice := seen[k.text]
 			switch {
 			case k.kind != isText || f < 0:
-				r.problem(k.mark, key, fmt.Sprintf("unknown key %q", shorten(k.text)), names(fields)...)
+				r.problem(k.mark, key, fmt.Sprintf("unknown key %q", shorten(k.text)), names...)
 			case twice:
 				r.problem(k.mark, name, fmt.Sprintf("appears twice; first on line %d", first.line))
 			default:
@@ -49,24 +53,14 @@ func section(fields ...field) read {
 			}
 		}
 		for _, f := range fields {
-			_, has := seen[f.name]
-			switch {
-			case has:
-			case f.required:
+			if _, has := seen[f.name]; !has && f.required {
 				r.problem(n.mark, key, "has no "+f.name)
-			case f.otherwise != nil:
+			} else if !has && f.otherwise != nil {
 				out[f.name] = f.otherwise
 			}
 		}
 		return out
 	}
-}
-
-func names(fields []field) (out []string) {
-	for _, f := range fields {
-		out = append(out, f.name)
-	}
-	return out
 }
 
 // is refuses a node of another kind.
@@ -90,11 +84,9 @@ func texts[T ~string](words []T) (out []string) {
 }
 
 func boolean(r *reader, n node, key string) any {
-	switch {
-	case !r.is(n, key, isBool):
-	case n.text == "true", n.text == "false":
+	if is := r.is(n, key, isBool); is && (n.text == "true" || n.text == "false") {
 		return n.text == "true"
-	default:
+	} else if is {
 		r.problem(n.mark, key, fmt.Sprintf("is %q", shorten(n.text)), "true", "false")
 	}
 	return nil

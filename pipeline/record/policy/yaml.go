@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
@@ -83,7 +84,7 @@ func (r *reader) parse(raw []byte) (file *ast.File, ok bool) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(raw))
-	if bad := tokens.InvalidToken(); bad == nil && !r.screenTokens(tokens) {
+	if bad := tokens.InvalidToken(); bad == nil && !r.screenTokens(tokens, strings.Split(string(raw), "\n")) {
 		return nil, false
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // reported with the others
@@ -109,6 +110,8 @@ func newNode(n ast.Node) node {
 			key, value := newNode(v.Key), newNode(v.Value)
 			if value.kind == isNull {
 				value.mark = key.mark // where nothing stands there is no place
+			} else if !n.IsFlowStyle && value.mark.line > key.mark.line && value.mark.column <= key.mark.column && v.Value.GetToken().Type != token.SequenceEntryType {
+				value.kind = isOther // it is not farther in than its key
 			}
 			out.keys, out.values = append(out.keys, key), append(out.values, value)
 		}
@@ -117,11 +120,17 @@ func newNode(n ast.Node) node {
 		}
 	case *ast.SequenceNode:
 		for _, v := range n.Values {
-			out.values = append(out.values, newNode(v))
+			value := newNode(v)
+			if !n.IsFlowStyle && value.kind != isNull && value.mark.column <= at(n.Start).column {
+				value.kind = isOther // it is not farther in than its dash
+			}
+			out.values = append(out.values, value)
 		}
 	default:
 		if strings.Contains(strings.TrimSpace(t.Origin), "\n") {
 			out.kind = isLines // which YAML would fold
+		} else if t.Type == token.StringType && numeric().MatchString(t.Value) {
+			out.kind = isInteger
 		}
 	}
 	return out
@@ -188,20 +197,40 @@ var notUsed = map[token.Type]string{
 	token.MappingKeyType: "a complex key; keys are words",
 }
 
-// screenTokens refuses what notUsed lists, and what is too deep or too much for
-// the parser.
-func (r *reader) screenTokens(tokens token.Tokens) bool {
+// numeric are numbers of YAML's core schema that the library takes for text.
+var numeric = lazyregexp.New(`^(0|-?[1-9][0-9]*|[-+]?\.(inf|Inf|INF))$`)
+
+// indicator is how no word of YAML begins, or ends.
+var indicator = lazyregexp.New("^([,\\[\\]{}#&*!|>'\"%@`]|[-?]$)|:$")
+
+// misread reports whether YAML takes a token for something else than the library does: a part of
+// the word beside it, a sign, an escape of one surrogate, the end of a document that has not begun.
+func misread(t *token.Token, line []rune, flow int) bool {
+	space := func(i int) bool { return i < 0 || i >= len(line) || line[i] == ' ' || line[i] == '\r' }
+	return t.Type == token.CommentType && !space(t.Position.Column-2) ||
+		t.Type == token.MappingValueType && t.Prev != nil && t.Prev.Type == token.StringType && !space(t.Position.Column) ||
+		t.Type == token.StringType && (indicator().MatchString(t.Value) || flow > 0 && strings.ContainsAny(t.Value, "[]{},")) ||
+		t.Type == token.DoubleQuoteType && strings.ContainsRune(t.Value, utf8.RuneError) && !slices.Contains(line, utf8.RuneError) ||
+		t.Type == token.DocumentEndType && t.Prev == nil
+}
+
+// screenTokens refuses what notUsed lists, what is too deep or too much for
+// the parser, and what that misreads.
+func (r *reader) screenTokens(tokens token.Tokens, lines []string) bool {
 	if len(tokens) > maxTokens {
 		r.problem(mark{1, 1}, "", "the file has too many keys and values")
 		return false
 	}
 	before := len(r.problems)
-	line, dashes, flow := 0, 0, 0
+	line, dashes, flow, runes := 0, 0, 0, []rune(nil)
 	for _, t := range tokens {
-		if why := notUsed[t.Type]; why != "" {
-			r.problem(at(t), "", why)
-		}
 		first := t.Position.Line != line
+		if first {
+			line, dashes, runes = t.Position.Line, 0, []rune(lines[t.Position.Line-1])
+		}
+		if why := notUsed[t.Type]; why != "" || misread(t, runes, flow) {
+			r.problem(at(t), "", cmp.Or(why, "not YAML; a space or quotes are missing here"))
+		}
 		switch t.Type {
 		case token.CommentType:
 			continue
@@ -209,9 +238,6 @@ func (r *reader) screenTokens(tokens token.Tokens) bool {
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
 			flow--
-		}
-		if first {
-			line, dashes = t.Position.Line, 0
 		}
 		if t.Type == token.SequenceEntryType {
 			dashes++
@@ -232,7 +258,5 @@ type reader struct {
 }
 
 func (r *reader) problem(m mark, key, message string, allowed ...string) {
-	r.problems = append(r.problems, Problem{
-		File: r.file, Line: m.line, Column: m.column, Key: key, Message: message, Allowed: allowed,
-	})
+	r.problems = append(r.problems, Problem{File: r.file, Line: m.line, Column: m.column, Key: key, Message: message, Allowed: allowed})
 }

@@ -33,6 +33,7 @@ func policyVectors(g *generator) {
 	policyGlobs(g)
 	policyOwnerCases(g)
 	policyNeedCases(g)
+	policyDetails(g)
 }
 
 const plainPolicy = "a file that says its version alone"
