@@ -48,11 +48,16 @@ type ledgerHistory struct {
 	names   map[string]string // paths of files, for better deltas
 	ids     []string          // of commits
 	hidden  string            // an object that is left out
+	sha256  bool              // names all objects
 }
 
 func (h *ledgerHistory) put(kind, data, name string) string {
-	sum := sha1.Sum([]byte(fmt.Sprintf("%s %d\x00%s", kind, len(data), data)))
+	whole := fmt.Appendf(nil, "%s %d\x00%s", kind, len(data), data)
+	sum := sha1.Sum(whole)
 	id := hex.EncodeToString(sum[:])
+	if h.sha256 {
+		id = canon.Hex(whole)
+	}
 	h.objects[id], h.names[id] = kind+" "+data, name
 	return id
 }
@@ -105,7 +110,7 @@ func (s *stage) shorten(t testing.TB, applied bool) {
 }
 
 func (h *ledgerHistory) clone() *ledgerHistory {
-	c := &ledgerHistory{t: h.t, hidden: h.hidden}
+	c := &ledgerHistory{t: h.t, hidden: h.hidden, sha256: h.sha256}
 	for _, s := range h.stages {
 		one := *s
 		one.files, one.modes = maps.Clone(s.files), maps.Clone(s.modes)
@@ -207,7 +212,7 @@ func (h *ledgerHistory) bundle(head string) Bytes {
 		}
 		return string(out)
 	}
-	git("", "init", "-q")
+	git("", "init", "-q", "--object-format="+map[bool]string{true: "sha256", false: "sha1"}[h.sha256])
 	var list strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(h.objects)) {
 		if id == h.hidden {
@@ -260,6 +265,7 @@ func historyVectors(g *generator) {
 	bundleCases(g)
 	auditCases(g)
 	acrossCases(g)
+	sha256Cases(g)
 	signedCases(g)
 	witnessCases(g)
 }
@@ -752,4 +758,50 @@ func acrossCases(g *generator) {
 		set("tx/meta", 0, "proposer", m{"id": "local:eve@example.org", "kind": "bot", "login": "eve"})(b)
 	}, by, false))
 	bad("of another repository", succeeded(func(a, _ *record) { a.proposal(func(p m) { p["repository"].(m)["id"] = "2" }) }, by, false))
+}
+
+// sha256Cases are ledgers of SHA-256 objects.
+func sha256Cases(g *generator) {
+	g.in("sha256")
+	h := ledgerOf(g.t, storetest.Reviewed)
+	h.sha256 = true
+	tip := h.make()
+	const format = "# v3 git bundle\n@object-format=sha256\n"
+	ref := tip + " " + ledgerRef + "\n"
+	whole := string(h.bundle(format + ref))
+	_, pack, _ := strings.Cut(whole, "\n\n")
+	const twin, read = "a ledger of SHA-256 objects", "a bundle of SHA-256 objects"
+	g.good("audit", "B-2 B-3 H-1", twin, m{"bundle": Bytes(whole)}, m{"tip": tip, "commits": 1, "transactions": 1})
+	like := func(note string, more m, rules ...string) {
+		g.t.Helper()
+		v := Vector{Op: "audit", Requires: []string{"H-30", "B-2"}, Note: "SHA-256: " + note, Input: more, Expect: Expectation{Verdict: Accept}}
+		if len(rules) > 0 {
+			v.Expect, v.Twin = Expectation{Verdict: Refuse, Rules: rules}, g.noted(twin)
+		}
+		g.like(twin, v)
+	}
+	like("the tip is known", m{"tip": tip})
+	like("a tip of 40 digits is known", m{"tip": tip[:40]}, "L14")
+	like("another tip is known", m{"tip": strings.Repeat("1", 64)}, "L14")
+	changed := h.clone()
+	changed.stages[0].when++
+	g.bad("audit", "H-7 B-2", "SHA-256: another time", twin, m{"bundle": changed.bundle(format + changed.make() + " " + ledgerRef + "\n")}, "L15")
+	lost := h.clone()
+	lost.make()
+	lost.hidden = lost.put("blob", lost.stages[0].files[lost.stages[0].file(g.t, ".diff")], "")
+	g.bad("audit", "H-1 B-2", "SHA-256: a file that is missing", twin, m{"bundle": lost.bundle(format + ref)}, "OBJECT")
+	g.good("bundle", "B-2 B-3 B-4", read, m{"bundle": Bytes(whole)}, m{"refs": m{ledgerRef: tip}})
+	bad := func(requires, note, text string) {
+		g.t.Helper()
+		g.bad("bundle", requires, "bundle of SHA-256: "+note, read, m{"bundle": Bytes(text)}, "BUNDLE")
+	}
+	short := "\n" + pack[:32]
+	bad("B-4", "a byte that is changed", whole[:len(whole)-200]+string(whole[len(whole)-200]^1)+whole[len(whole)-199:])
+	bad("B-4", "the checksum of SHA-1 alone", whole[:len(whole)-12])
+	bad("B-3", "a ref of 40 digits", format+tip[:40]+" "+ledgerRef+"\n"+short)
+	bad("B-2 B-3", "called SHA-1", "# v3 git bundle\n@object-format=sha1\n"+ref+short)
+	bad("B-2 B-3", "of version 2", "# v2 git bundle\n"+ref+short)
+	bad("B-2 B-3", "without its format", "# v3 git bundle\n"+ref+short)
+	bad("B-2", "of two formats", "# v3 git bundle\n@object-format=sha256\n@object-format=sha256\n"+ref+short)
+	bad("B-2", "of an unknown format", "# v3 git bundle\n@object-format=sha512\n"+ref+short)
 }

@@ -130,7 +130,7 @@ func yamlDetails(g *generator) {
 		{"Y-2", "an anchor in a sequence", "bots: [&a b]\n", nil},
 		{"Y-2", "a tag in a sequence", "bots: [!a b]\n", nil},
 	})
-	for _, word := range strings.Fields("~ null Null NULL True TRUE False FALSE true false .inf -.inf +.INF .Inf .nan .NaN .NAN 1.0 1. .5 -1.5 1.0e3 +7 0x10 0X10 0xfF 0o7 0b1 1_000 007 01 -0 +0 -1") {
+	for _, word := range strings.Fields("~ null Null NULL True TRUE False FALSE true false .inf -.inf +.INF .Inf .nan .NaN .NAN 1.0 1. .5 -1.5 1.0e3 +7 0x10 0X10 0xfF 0o7 0b1 1_000 007 01 -0 +0") {
 		if word == "0X10" { // no number of the core schema
 			continue
 		}
