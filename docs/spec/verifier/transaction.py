@@ -44,7 +44,7 @@ def item_shape(v):  # E-10 to E-13
     shape = next((s for s in ("general", "command") if attempt(record, v, s)), "trace")
     if shape == "trace":
         of = record(v, "trace")["metadata"]["source"]
-        need(TRACES[v["type"]] <= set(v) if of == "trace" else v["type"] == "agentMessage", "E-13: trace")
+        need(TRACES[v["type"]] <= set(v) and (of == "trace" or v["type"] == "agentMessage"), "E-13: trace")
     return shape
 
 

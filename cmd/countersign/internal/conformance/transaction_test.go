@@ -60,6 +60,7 @@ func transactionVectors(g *generator) {
 	wholeLife(g)
 	g.in("fold")
 	folds(g)
+	foldDetails(g)
 	g.in("again")
 	againLife(g)
 	g.in("signed")
