@@ -61,6 +61,9 @@ type Question struct {
 	Progress func(what string, done, total int)
 }
 
+// MostSigners is how many bytes a file of allowed signers may have (S-47 of docs/spec/signatures.md).
+const MostSigners = 1 << 20
+
 // A QuestionError is a question that cannot be asked: what its reader typed is at fault.
 type QuestionError struct{ Message string }
 
@@ -72,6 +75,9 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 		return nil, nil
 	}
 	allowed, err := sshsig.ParseAllowedSigners([]byte(q.Signers))
+	if len(q.Signers) > MostSigners {
+		err = fmt.Errorf("%d bytes are more than %d", len(q.Signers), MostSigners)
+	}
 	if err != nil {
 		return nil, &QuestionError{fmt.Sprintf("the allowed signers: %v", err)}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -63,7 +64,10 @@ func historyAudit(in struct {
 	}
 	q := verdict.Question{Ledger: in.Ref, Tip: in.Tip}
 	if in.AllowedSigners != nil {
-		q.Signers = string(*in.AllowedSigners)
+		q.Signers = cmp.Or(string(*in.AllowedSigners), "\n") // an empty file demands signatures, too
+		if _, err := sshsig.ParseAllowedSigners(*in.AllowedSigners); err != nil || len(*in.AllowedSigners) > verdict.MostSigners {
+			return nil, &broken{[]string{"L13"}} // S-47: nobody's signature counts
+		}
 	}
 	ref, err := verdict.LedgerOf(b, in.Ref)
 	if err != nil {

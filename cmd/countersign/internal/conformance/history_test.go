@@ -5,6 +5,8 @@ import (
 	"compress/zlib"
 	"crypto/ed25519"
 	"crypto/sha1"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -576,6 +578,7 @@ func signedCases(g *generator) {
 	like("S-51", "signed with a key that is not on the list", m{"allowed_signers": "ci@example.org ssh-ed25519 " + base64Of(publicOf(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{43}, 32)))) + "\n"}, "L13")
 	like("S-51 S-46", "signed with a key that was not valid any more", m{"allowed_signers": strings.Replace(key, " ", ` valid-before="20260101Z" `, 1)}, "L13")
 	like("S-51 S-46", "signed with a key for something else", m{"allowed_signers": strings.Replace(key, " ", ` namespaces="file" `, 1)}, "L13")
+	keyFileDetails(g, twin, key)
 	unsigned := ledgerOf(g.t, storetest.Reviewed)
 	g.bad("audit", "S-51", "a commit without a signature", twin, m{"bundle": unsigned.whole(), "allowed_signers": key}, "L13")
 	other := ledgerOf(g.t, storetest.Reviewed)
@@ -657,6 +660,39 @@ func witnessCases(g *generator) {
 	bad("H-43", "a checkpoint of another origin", kept(note(func(c *witness.Checkpoint) { c.Origin = "example.org/other" }, 1767571200, true)), nil)
 	bad("H-41", "a checkpoint with a line more", kept(strings.Replace(good, "\n\n", "\nx\n\n", 1)), nil)
 	bad("H-43", "a signature that is bad", kept(good[:len(good)-6]+"AAAA=\n"), nil)
+	// The last line is the witness's: a name, and base64 of 4 bytes of the key, 8 of the time, R and S.
+	resigned := func(change func(raw []byte) []byte) string {
+		at := strings.LastIndexByte(good, ' ') + 1
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(good[at:]))
+		check(err)
+		return good[:at] + base64Of(change(raw)) + "\n"
+	}
+	bad("H-43", "one bit of R", kept(resigned(func(raw []byte) []byte { raw[12] ^= 1; return raw })), nil)
+	bad("H-43", "one bit of S", kept(resigned(func(raw []byte) []byte { raw[44] ^= 1; return raw })), nil)
+	bad("H-43", "another time than was signed", kept(resigned(func(raw []byte) []byte { raw[11] ^= 1; return raw })), nil)
+	bad("H-43", "an S that is not reduced", kept(resigned(func(raw []byte) []byte { return append(raw[:12], unreduced(raw[12:])...) })), nil)
+	bad("H-43", "a signature that is cut short", kept(resigned(func(raw []byte) []byte { return raw[:75] })), nil)
+	bad("H-43", "a signature with a byte behind it", kept(resigned(func(raw []byte) []byte { return append(raw, 0) })), nil)
+	timed := func(at uint64) Bytes {
+		text, _, _ := strings.Cut(good, "\n\n")
+		signature := ed25519.Sign(witnessKey, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s\n", at, text))
+		return kept(resigned(func(raw []byte) []byte { return append(binary.BigEndian.AppendUint64(raw[:4], at), signature...) }))
+	}
+	bad("H-43", "the time 0", timed(0), nil)
+	bad("H-43", "a time after the year 9999", timed(253402300800), nil)
+	g.good("audit", "H-43", "witness: the last time of the year 9999", m{"bundle": timed(253402300799), "ref": ledgerRef, "witnesses": file}, nil)
+	unknown := func(hash, raw string) string {
+		return good + "\u2014 " + log.Name() + " " + base64Of([]byte(hash+raw)) + "\n"
+	}
+	g.good("audit", "H-43", "witness: a signature of a key that is not known", merge(m{"bundle": kept(unknown("abcd", "x")), "ref": ledgerRef, "witnesses": file}, m{}).(m), nil)
+	for _, c := range [][2]string{{"two logs of one name", "log " + log.String() + "\nlog " + log.String() + "\n"}, {"a quorum of none", strings.Replace(file, "quorum w1", "quorum none", 1)}, {"two quorums", file + "quorum w1\n"}, {"no log", file[strings.IndexByte(file, '\n')+1:]},
+		{"a group of more than there are", strings.Replace(file, "quorum w1", "group g 2 w1\nquorum g", 1)}, {"a group of none", strings.Replace(file, "quorum w1", "group g 0 w1\nquorum g", 1)}, {"a member twice", strings.Replace(file, "quorum w1", "group g any w1 w1\nquorum g", 1)}, {"a member that comes later", "group g any w1\n" + file},
+		{"a member of two groups", strings.Replace(file, "quorum w1", "group g any w1\ngroup h any w1\nquorum g", 1)}, {"a key whose hash is another", strings.Replace(file, "+"+strings.Split(one.String(), "+")[1]+"+", "+00000000+", 1)}} {
+		g.like(twin, Vector{Op: "audit", Requires: []string{"H-42"}, Note: "witness: a file with " + c[0], Twin: g.noted(twin), Input: m{"witnesses": c[1]}, Expect: Expectation{Verdict: Refuse, Rules: []string{"WITNESS"}}})
+	}
+	for _, c := range [][2]string{{"a group", strings.Replace(file, "quorum w1", "group g all w1\nquorum g", 1)}, {"comments, blank lines and an address", "# a\n\n" + strings.Replace(file, "\nquorum", " https://witness.example.org/\nquorum", 1)}} {
+		g.like(twin, Vector{Op: "audit", Requires: []string{"H-42"}, Note: "witness: a file with " + c[0], Input: m{"witnesses": c[1]}, Expect: Expectation{Verdict: Accept}})
+	}
 	for _, c := range [][2]string{{"a word more", file + "x\n"}, {"a key that is none", strings.Replace(file, "+", "-", 1)}, {"a quorum of nobody", strings.Replace(file, "quorum w1", "quorum w2", 1)}, {"a name twice", strings.Replace(file, "quorum", "witness w1 "+one.String()+"\nquorum", 1)}, {"a log's key for a witness", strings.Replace(file, one.String(), log.String(), 1)}} {
 		g.like(twin, Vector{Op: "audit", Requires: []string{"H-42"}, Note: "witness: a file with " + c[0], Twin: g.noted(twin), Input: m{"witnesses": c[1]}, Expect: Expectation{Verdict: Refuse, Rules: []string{"WITNESS"}}})
 	}

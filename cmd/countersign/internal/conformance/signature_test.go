@@ -25,6 +25,7 @@ func init() { generators["signature"] = signatureVectors }
 func signatureVectors(g *generator) {
 	sshsigs(g)
 	signerLines(g)
+	keyDetails(g)
 	statements(g)
 	decisions(g)
 }

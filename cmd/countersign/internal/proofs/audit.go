@@ -261,6 +261,9 @@ func AllowedSigners(c *console.Console, name string) (*sshsig.Allowed, error) {
 // SignersIn are the signers that a file allows. A line that cannot be read allows nobody, and is told.
 func SignersIn(c *console.Console, name string, raw []byte) (*sshsig.Allowed, error) {
 	signers, err := sshsig.ParseAllowedSigners(raw)
+	if len(raw) > verdict.MostSigners {
+		err = fmt.Errorf("%d bytes are more than %d", len(raw), verdict.MostSigners)
+	}
 	if err != nil {
 		return nil, &cli.UsageError{Message: fmt.Sprintf("%s: %v", name, err), Hint: `a line looks like: ci@example.org namespaces="git" ssh-ed25519 AAAA…`}
 	}
