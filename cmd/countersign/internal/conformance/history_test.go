@@ -317,6 +317,8 @@ func bundleCases(g *generator) {
 		g.t.Helper()
 		g.bad("audit", "B-5", "ledger: "+note, "the only ref", merge(ask(head+"\n"+pack), with(more)).(m), "BUNDLE")
 	}
+	stray := &ledgerHistory{t: g.t, stages: []*stage{{files: map[string]string{"a": "x\n"}, message: "x\n", when: 1767571200}}}
+	g.bad("audit", "B-5", "ledger: the only ref, and nothing of a ledger at its root", "the only ref", m{"bundle": stray.bundle("# v2 git bundle\n" + stray.make() + " refs/heads/x\n")}, "BUNDLE")
 	none("two below refs/agent", "# v2 git bundle\n"+tip+" refs/agent/a\n"+tip+" refs/agent/b\n", nil)
 	none("a name that is not there", "# v2 git bundle\n"+ref, m{"ref": "refs/agent/x"})
 	none("a name that is there twice", "# v2 git bundle\n"+ref+ref, m{"ref": ledgerRef})
@@ -362,6 +364,18 @@ func auditCases(g *generator) {
 	bad("H-3", "a mode with a zero before it", "L10", func(h *ledgerHistory) {
 		h.stages[last].tree = func(raw string) string { return strings.Replace(raw, "40000 ", "040000 ", 1) }
 	})
+	for _, name := range []string{".git", ".GIT", ".", ".."} {
+		bad("H-3", "an entry named "+name, "L10", func(h *ledgerHistory) {
+			h.stages[last].tree = func(raw string) string { return "100644 " + name + "\x00" + strings.Repeat("\x01", 20) + raw }
+		})
+	}
+	deep := func(n int) func(h *ledgerHistory) {
+		return func(h *ledgerHistory) { h.stages[last].files["README.md/"+strings.Repeat("a/", n)+"b"] = "x\n" }
+	}
+	bad("H-3", "trees that nest 17 deep", "L10", deep(16))
+	nested := refused.clone()
+	deep(15)(nested)
+	g.good("audit", "H-3 U-7", "history: trees that nest 16 deep, in a view", input(nested), nil)
 	bad("H-4", "a merge", "L8", func(h *ledgerHistory) { h.stages[last].parents = []int{last - 1, 0} })
 	bad("H-4 H-11", "a second root", "L8", func(h *ledgerHistory) { h.stages[last].parents = []int{} })
 	bad("H-5", "another author", "L15", func(h *ledgerHistory) {
@@ -528,7 +542,9 @@ func ownEvents(g *generator, base *ledgerHistory) {
 		at := time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC)
 		s := &stage{files: map[string]string{}, when: at.Unix(), message: "accept-tip: Ada accepted " + tip[:12] + ": the clone was restored\n\nCountersign-Stage: accept-tip\n"}
 		change(payload, s)
-		s.files["events.jsonl"] = lineOf(m{"payload": payload, "prev": nil, "seq": 1, "timestamp": "2026-01-05T01:00:00.000Z", "type": "ledger/accept_tip"})
+		if s.files["events.jsonl"] == "" {
+			s.files["events.jsonl"] = lineOf(acceptTip(payload))
+		}
 		h.stages = append(h.stages, s)
 		return h
 	}
@@ -541,6 +557,13 @@ func ownEvents(g *generator, base *ledgerHistory) {
 		}})
 		return h.whole()
 	}
+	own := func(change func(event m)) func(m, *stage) {
+		return func(p m, s *stage) {
+			e := acceptTip(p)
+			change(e)
+			s.files["events.jsonl"] = lineOf(e)
+		}
+	}
 	const twin = "a tip that somebody accepted"
 	g.good("audit", "H-22", twin, m{"bundle": accepted(func(m, *stage) {}).whole()}, nil)
 	for _, c := range []struct {
@@ -551,12 +574,28 @@ func ownEvents(g *generator, base *ledgerHistory) {
 		{"a member more", "L16", func(p m, _ *stage) { p["note"] = "x" }},
 		{"another message", "L15 L16", func(_ m, s *stage) { s.message = strings.Replace(s.message, "restored", "lost", 1) }},
 		{"another time", "L15 L16", func(_ m, s *stage) { s.when++ }},
+		{"another number", "L16", own(func(e m) { e["seq"] = 2 })},
+		{"a hash of nothing before", "L16", own(func(e m) { e["prev"] = "sha256:" + strings.Repeat("0", 64) })},
+		{"a time to the second", "L16", own(func(e m) { e["timestamp"] = "2026-01-05T01:00:00Z" })},
+		{"a transaction's event", "L16", own(func(e m) { e["type"] = "tx/status" })},
+		{"a file beside it", "L10 L16", func(_ m, s *stage) { s.files["notes.txt"] = "x\n" }},
+		{"two events", "L16", func(p m, s *stage) {
+			first := lineOf(acceptTip(p))
+			second := acceptTip(p)
+			second["seq"], second["prev"] = 2, canon.Sum([]byte(first))
+			s.files["events.jsonl"] = first + lineOf(second)
+		}},
 	} {
 		g.bad("audit", "H-22", "accepted: "+c.note, twin, m{"bundle": accepted(c.change).whole()}, strings.Fields(c.rules)...)
 	}
 	g.bad("audit", "H-22 U-6", "raised to a newer version", twin, m{"bundle": raised("1.0", "1.1", "1.0 to 1.1")}, "NEWER")
 	g.bad("audit", "H-22", "raised from another version", twin, m{"bundle": raised("1.1", "1.2", "1.1 to 1.2")}, "L16")
 	g.bad("audit", "H-22", "raised to the same version", twin, m{"bundle": raised("1.0", "1.0", "1.0 to 1.0")}, "L16")
+}
+
+// acceptTip is the ledger's own first event.
+func acceptTip(payload m) m {
+	return m{"payload": payload, "prev": nil, "seq": 1, "timestamp": "2026-01-05T01:00:00.000Z", "type": "ledger/accept_tip"}
 }
 
 func signedCases(g *generator) {
@@ -770,7 +809,8 @@ func acrossCases(g *generator) {
 		for i, r := range []*record{a, b} {
 			h.stages[i].write(r)
 			meta, _ := r.find("tx/meta", 0)
-			h.stages[i].files["proposed/pulls/01/1/"+r.id+".json"] = lineOf(m{"base_commit": meta["base_commit"], "transaction_id": r.id})
+			item, _ := r.find("turn/item", 0)
+			h.stages[i].files[fmt.Sprintf("proposed/pulls/01/%v/%s.json", item["item"].(m)["metadata"].(m)["pull_request"], r.id)] = lineOf(m{"base_commit": meta["base_commit"], "transaction_id": r.id})
 		}
 		h.more(a, "apply", "superseded", func() {
 			a.add("tx/status", m{"from": "proposed", "reason": reason(b.id), "to": "superseded"})
@@ -784,15 +824,16 @@ func acrossCases(g *generator) {
 	same, by := func(_, _ *record) {}, func(id string) string { return "superseded by " + id }
 	const after = "a proposal that takes another one's place"
 	g.good("audit", "H-25", after, m{"bundle": succeeded(same, by, false).whole()}, m{"transactions": 2})
-	bad := func(note string, h *ledgerHistory) {
+	bad := func(note string, h *ledgerHistory, more ...string) {
 		g.t.Helper()
-		g.bad("audit", "H-25", "superseded: "+note, after, m{"bundle": h.whole()}, "L19")
+		g.bad("audit", "H-25", "superseded: "+note, after, m{"bundle": h.whole()}, append(more, "L19")...)
 	}
 	bad("before it ended", succeeded(same, by, true))
 	bad("which names another one", succeeded(same, func(string) string { return "superseded" }, false))
 	bad("of another proposer", succeeded(func(_, b *record) {
 		set("tx/meta", 0, "proposer", m{"id": "local:eve@example.org", "kind": "bot", "login": "eve"})(b)
 	}, by, false))
+	bad("of another pull request", succeeded(func(a, _ *record) { a.proposal(func(p m) { p["pull_request"] = 257 }) }, by, false))
 	bad("of another repository", succeeded(func(a, _ *record) { a.proposal(func(p m) { p["repository"].(m)["id"] = "2" }) }, by, false))
 }
 

@@ -78,14 +78,15 @@ func jsonVectors(g *generator) {
 		{"shortest digits", "0.1000000000000000055511151231257827", "0.1"}, {"ties go to even", "9007199254740993", "9007199254740992"}, {"2^53 + 3", "9007199254740995", "9007199254740996"},
 		{"the greatest double", "1.7976931348623157e308", "1.7976931348623157e+308"}, {"what rounds to the greatest double", "1.7976931348623158e308", "1.7976931348623157e+308"},
 		{"the least double", "5e-324", "5e-324"}, {"a denormal number", "2.2250738585072011e-308", "2.225073858507201e-308"}, {"what is too small is zero", "1e-400", "0"}, {"minus what is too small is zero", "-1e-400", "0"},
-		{"a negative number", "-1.5", "-1.5"}, {"2^63", "9223372036854775808", "9223372036854776000"}, {"thirds", "0.333333333333333333", "0.3333333333333333"}, {"4.35", "4.35", "4.35"}, {"1e23", "1e23", "1e+23"},
+		{"what is nearly halfway to infinite", "1.797693134862315807e308", "1.7976931348623157e+308"}, {"zero with a large exponent", "0e999", "0"}, {"a negative number", "-1.5", "-1.5"}, {"2^63", "9223372036854775808", "9223372036854776000"}, {"thirds", "0.333333333333333333", "0.3333333333333333"}, {"4.35", "4.35", "4.35"}, {"1e23", "1e23", "1e+23"},
 		{"an exponent with zeros before it", "1e0002", "100"}, {"half of the least double goes to zero", "2.4703282292062327e-324", "0"}, {"a little more than half of the least double", "2.4703282292062329e-324", "5e-324"},
 	} {
 		good("J-5 J-9", "number: "+n.note, n.text, n.canonical)
 	}
 	g.good("document", "J-5 J-9", "number: many digits", m{"document": m{"join": []any{"0.", m{"repeat": "3", "times": 2000}}}}, m{"canonical": "0.3333333333333333"})
+	g.bad("document", "J-5", "no number: a whole one of 310 digits", "number: many digits", m{"document": m{"join": []any{"1", m{"repeat": "0", "times": 309}}}})
 	for _, n := range []struct{ note, text string }{
-		{"a zero before", "01"}, {"minus and a zero before", "-01"}, {"plus", "+1"}, {"a bare point", ".5"}, {"a point at the end", "1."}, {"an exponent without digits", "1e"}, {"hexadecimal", "0x10"}, {"NaN", "NaN"},
+		{"minus one that is infinite", "-1e309"}, {"a zero before", "01"}, {"minus and a zero before", "-01"}, {"plus", "+1"}, {"a bare point", ".5"}, {"a point at the end", "1."}, {"an exponent without digits", "1e"}, {"hexadecimal", "0x10"}, {"NaN", "NaN"},
 		{"Infinity", "Infinity"}, {"minus alone", "-"}, {"one that is infinite", "1e309"}, {"what rounds to infinite", "1.797693134862315808e308"}, {"an underscore", "1_000"}, {"two points", "1.2.3"}, {"digits of another script", "١"},
 	} {
 		bad("J-5", "no number: "+n.note, "number: a negative number", n.text)
