@@ -527,7 +527,7 @@ def reads_as(text, said, c, pid):  # D-26
         return m and m.group(1) == f
     if approve:
         return line == "/approve " + f or reply and line in SHORT and f == SHORT[line] + pid
-    words = re.split(" +", "".join(x if core.visible(x) else " " for x in line[6:]))
+    words = re.split(" +", "".join(x if core.visible(x) else " " for x in line[6:]).lstrip(" "))
     return (line == "/deny" or line.startswith("/deny ")) and (
         words[0] == f if signatures.patch_of(words[0]) else reply and f == "patchset:" + pid)
 

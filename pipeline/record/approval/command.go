@@ -219,6 +219,9 @@ func isFingerprint(s string) bool {
 	return ok && canon.IsHex64(digits)
 }
 
+// HasMark reports whether a text seems to be meant to have a signature, right or wrong.
+func HasMark(body string) bool { return strings.Contains(firstLine(body), " "+signatureMark) || signed.HasBlock(body) }
+
 // LooksLike reports whether the first line seems to be meant as a command, right or
 // wrong, so that its author can be told why it counts for nothing.
 func LooksLike(body string) bool {

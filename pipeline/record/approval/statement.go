@@ -94,13 +94,13 @@ func (s Statement) Changed() bool {
 
 // Wordless reports whether a statement is a green review, or one that was, whose
 // state speaks for it: its text is no command that names a patch, nor anything
-// that looks like one. A bare /approve means there what the state means.
+// that looks like one, or like a signature. A bare /approve means there what the state means.
 func (s Statement) Wordless() bool {
 	if s.Kind != KindReview || s.State != ReviewApproved && s.State != ReviewDismissed {
 		return false
 	}
 	command, ok := ParseCommand(s.Body)
-	return !LooksLike(s.Body) || ok && command == (Command{Verb: VerbApprove})
+	return !LooksLike(s.Body) && !HasMark(s.Body) || ok && command == (Command{Verb: VerbApprove})
 }
 
 // KindStatement is the kind of the artifact that a recorded decision was read

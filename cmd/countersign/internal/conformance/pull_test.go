@@ -122,6 +122,53 @@ func guardedLife(g *generator) {
 	for _, text := range []string{"/approve  F", "/Approve F", "/approve F because", "/approve", "thanks\n/approve F", "/approve F\u200b", "/approve secret:F"} {
 		c.bad("D-26", "no command: "+strings.ReplaceAll(text, "\u200b", "ZWSP"), "L18", body(text))
 	}
+	for _, c2 := range []struct {
+		note   string
+		change func(doc, said m)
+	}{
+		{"that is hidden", func(_, s m) { s["hidden"] = true }}, {"of a mail", func(_, s m) { s["email"] = true }}, {"of an app", func(_, s m) { s["app"] = "x" }}, {"that was dismissed", func(_, s m) { s["state"] = "DISMISSED" }},
+		{"of another permission", func(d, _ m) { d["access"].(m)["permission"] = "admin" }}, {"that is read as a denial", func(d, _ m) { d["command"].(m)["verb"] = "deny" }}, {"that is read as breaking the glass", func(d, _ m) { d["command"].(m)["break_glass"] = true }},
+		{"that is read as signed", func(d, _ m) { d["command"].(m)["signed"] = true }}, {"under another id", func(_, s m) { s["id"] = "x" }}, {"of another time", func(_, s m) { s["created_at"] = "2026-01-05T00:00:00Z" }},
+	} {
+		c.bad("D-25", "a comment "+c2.note, "L18", said(c2.change))
+	}
+	c.bad("D-25", "a comment with another hash", "L18", func(r *record) {
+		p, _ := r.find("approval/decision", 0)
+		p["source"].(m)["body_sha256"] = canon.Sum(nil)
+	})
+	// reply says what follows in a reply to a comment of a review.
+	reply := func(change func(*record)) func(*record) {
+		return func(r *record) {
+			change(r)
+			said(func(_, s m) { s["kind"], s["reply_to"] = "review_comment", "1" })(r)
+			p, _ := r.find("approval/decision", 0)
+			p["source"].(m)["kind"] = "review_comment"
+		}
+	}
+	denies := func(text string) func(*record) {
+		return func(r *record) {
+			body(text)(r)
+			said(func(d, _ m) { d["command"].(m)["verb"] = "deny" })(r)
+			p, _ := r.find("approval/decision", 0)
+			p["decision"] = "deny"
+		}
+	}
+	const block = "\n-----BEGIN SSH SIGNATURE-----"
+	c.good("D-26", "approved in a reply", reply(body("/approve")))
+	c.bad("D-26", "a secret approved in a reply", "L18", reply(body("/approve secret")))
+	c.bad("D-26", "approved, and something signed that is not read", "L18", body("/approve F"+block))
+	c.bad("D-26", "approved, and a block that is not read", "L18", body("/approve F\n```countersign-decision"))
+	c.bad("D-27", "a green review, and something signed that is not read", "L18", native("APPROVED", "LGTM"+block))
+	c.bad("D-27", "a green review with a mark of a signature", "L18", native("APPROVED", "LGTM sig:x"))
+	c.good("D-26", "denied, with a reason and something signed that is not read", denies("/deny  F\u200b  no \nsig"+block))
+	c.good("D-26", "denied in a reply", reply(denies("/deny not now")))
+	c.bad("D-26", "denied nothing", "L18", denies("/deny not now"))
+	c.bad("D-26", "denied without a space", "L18", denies("/denyF"))
+	c.bad("D-26", "denied on the second line", "L18", denies("no\n/deny F"))
+	c.good("D-25", "denied, then edited", func(r *record) {
+		denies("/deny F")(r)
+		said(func(d, s m) { s["body"], s["edited"], s["earlier"] = "fine", true, []any{d["text"]} })(r)
+	})
 	g.postedLife(lifeOf(g.t, storetest.Guarded).until("approval/decision", 0))
 	c = g.life("E-18 D-21", "a pull request's own diff, approved", r, m{"status": "proposed"})
 	c.bad("E-27", "an apply of a pull request's own diff", "L9", func(r *record) {
@@ -208,10 +255,15 @@ func (g *generator) postedLife(base *record) {
 	line := posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") }, nil, key)
 	as := func(other *record) func(*record) { return func(r *record) { *r = *other.clone() } }
 	c.good("S-10", "an approval that is signed on one line", as(line))
+	c.good("S-10", "an approval that is signed on one line, and CR LF", as(posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") + "\r\n" }, nil, key)))
+	c.good("S-11", "an approval that is signed in a block, in lines with CR LF", as(posted(func(s signed.Signature) string {
+		return strings.ReplaceAll(strings.TrimSuffix(artifact.SignedBlock(s), "\n"), "\n", "\r\n")
+	}, nil, key)))
 	for _, bad := range []struct {
 		note string
 		text func(string) string
 	}{
+		{"a block that names a secret before", func(t string) string { return strings.Replace(t, "/approve ", "/approve secret:", 1) }},
 		{"text before a block", func(t string) string { return "hello\n" + t }},
 		{"a block with some CR LF", func(t string) string { return strings.Replace(t, "\n", "\r\n", 1) }},
 	} {
@@ -222,6 +274,12 @@ func (g *generator) postedLife(base *record) {
 		text func(string) string
 	}{
 		{"a space at the end of a line", func(t string) string { return t + " " }},
+		{"a line and two LF", func(t string) string { return t + "\n\n" }},
+		{"a line that denies", func(t string) string { return strings.Replace(t, "/approve ", "/deny ", 1) }},
+		{"a line with padding", func(t string) string {
+			return t + strings.Repeat("=", (4-len(t[strings.LastIndexByte(t, ':')+1:])%4)%4)
+		}},
+		{"two spaces in a line", func(t string) string { return strings.Replace(t, " sig:", "  sig:", 1) }},
 	} {
 		c.bad("S-10 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(strings.TrimSuffix(approval.SignedLine(s), "\n")) }, nil, key)))
 	}

@@ -318,9 +318,9 @@ func wholeLife(g *generator) {
 	c.bad("E-32 E-34", "apply_result.json that is no line", "L7", func(r *record) { r.exactly = m{"apply_result.json": " " + r.files["apply_result.json"]} })
 	risks := func(change func(doc m)) func(*record) { return func(r *record) { r.change("risks", change) } }
 	open.bad("E-33", "risks of an unknown schema", "L20", risks(func(d m) { d["schema"] = "countersign/risks/x" }))
-	open.bad("E-33 U-6", "risks of a later schema", "NEWER", risks(func(d m) { d["schema"] = "countersign/risks/2" }))
+	open.bad("E-33 U-6", "risks of a later schema", "NEWER L20", risks(func(d m) { d["schema"] = "countersign/risks/2" }))
 	open.bad("E-33", "risks of schema 0", "L20", risks(func(d m) { d["schema"] = "countersign/risks/0" }))
-	open.bad("D-20 U-6", "a Policy of a later version", "NEWER", func(r *record) { r.policy(canonicalPolicy(`"version":1`, `"version":2`)) })
+	open.bad("D-20 U-6", "a Policy of a later version", "L17 NEWER", func(r *record) { r.policy(canonicalPolicy(`"version":1`, `"version":2`)) })
 	open.bad("E-33", "risks of another patch", "L20", risks(func(d m) { d["patch_id"] = strings.Repeat("0", 64) }))
 	open.bad("E-33", "a risk of a file that the patch does not touch", "L20", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "other"}} }))
 	open.good("E-33", "a risk of a file that the patch touches", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "dir/file0.txt", "lines": []any{1, 2}}} }))

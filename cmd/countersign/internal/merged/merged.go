@@ -231,7 +231,7 @@ func (a *asked) read(ctx context.Context, m forge.Merged, now time.Time) (Pull, 
 		if s.Kind != approval.KindReview && !approval.LooksLike(s.Body) && !slices.ContainsFunc(s.Earlier, approval.LooksLike) {
 			continue // it decides nothing
 		}
-		if !approval.LooksLike(s.Body) {
+		if !approval.LooksLike(s.Body) && !approval.HasMark(s.Body) {
 			s.Body = "" // a review says it by its state, and what people wrote is not ours to keep
 		}
 		s.Earlier = slices.DeleteFunc(s.Earlier, func(text string) bool { return !approval.LooksLike(text) })
