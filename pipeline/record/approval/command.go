@@ -220,7 +220,7 @@ func isFingerprint(s string) bool {
 }
 
 // HasMark reports whether a text seems to be meant to have a signature, right or wrong.
-func HasMark(body string) bool { return strings.Contains(firstLine(body), " "+signatureMark) || signed.HasBlock(body) }
+func HasMark(s string) bool { return signed.HasBlock(s) || strings.Contains(firstLine(s), " sig:") }
 
 // LooksLike reports whether the first line seems to be meant as a command, right or
 // wrong, so that its author can be told why it counts for nothing.
