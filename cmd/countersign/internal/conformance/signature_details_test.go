@@ -71,7 +71,6 @@ func keyDetails(g *generator) {
 	good("S-22", edTwin, line("ssh-ed25519", ed))
 	bad("S-22", "Ed25519 of 31 bytes", edTwin, line("ssh-ed25519", text("ssh-ed25519", ed[19:50])))
 	bad("S-22", "Ed25519 of 33 bytes", edTwin, line("ssh-ed25519", text("ssh-ed25519", append(bytes.Clone(ed[19:]), 0))))
-	bad("S-24", "Ed25519 with a byte behind it", edTwin, line("ssh-ed25519", append(bytes.Clone(ed), 0)))
 	long := bytes.Clone(ed)
 	binary.BigEndian.PutUint32(long[15:], 33)
 	bad("S-21", "Ed25519 with a field that is longer than what is there", edTwin, line("ssh-ed25519", long))
@@ -89,7 +88,7 @@ func keyDetails(g *generator) {
 		good("S-44", "a time: "+c[0]+" "+c[1], m{"line": "ada " + c[0] + `="` + c[1] + `" ` + key})
 	}
 	for _, c := range [][2]string{
-		{"valid-after", "19700101000000Z"}, {"valid-before", "19700101"}, {"valid-after", "20260229Z"}, {"valid-after", "20260105240000Z"}, {"valid-after", "20260105126000Z"}, {"valid-after", "20260105120060Z"}, {"valid-after", "2026010512Z"}, {"valid-after", "202601051Z"}, {"valid-after", "20260105ZZ"}, {"valid-after", "+2026010Z"}, {"valid-after", "２0260105Z"},
+		{"valid-after", "19700101000000Z"}, {"valid-before", "19700101"}, {"valid-after", "20260229Z"}, {"valid-after", "20260105240000Z"}, {"valid-after", "20260105126000Z"}, {"valid-after", "20260105120060Z"}, {"valid-after", "202601051Z"}, {"valid-after", "20260105ZZ"}, {"valid-after", "+2026010Z"}, {"valid-after", "２0260105Z"},
 	} {
 		bad("S-44", "a time: "+c[0]+" "+c[1], "a time: valid-after 20240229Z", m{"line": "ada " + c[0] + `="` + c[1] + `" ` + key})
 	}
