@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -177,11 +178,7 @@ func StoredPatch(tree fs.FS, tx Transaction) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored patch: %w", err)
 	}
-	want := tx.Pointers.Proposal.PatchRedactedSHA256
-	if want == "" {
-		want = "sha256:" + tx.PatchID()
-	}
-	if canon.Sum(diff) != want {
+	if canon.Sum(diff) != cmp.Or(tx.Pointers.Proposal.PatchRedactedSHA256, "sha256:"+tx.PatchID()) {
 		return nil, &CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
 	}
 	return diff, nil

@@ -60,8 +60,7 @@ var file = section(
 	)},
 	field{name: "gate", read: section(
 		field{name: "bases", read: set(text(branchForm), "")},
-		field{name: "allow_force", read: boolean}, field{name: "allow_delete", read: boolean}, field{name: "allow_tags", read: boolean},
-	)},
+		field{name: "allow_force", read: boolean}, field{name: "allow_delete", read: boolean}, field{name: "allow_tags", read: boolean})},
 	field{name: "explained", read: section(
 		field{name: "decisions", read: choice(decisionKinds, "by which no decision accounts for a commit")},
 		field{name: "merges", read: word(MergesCovered)},

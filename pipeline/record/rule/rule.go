@@ -58,8 +58,5 @@ func (f *Finder) Sorted() []Violation {
 // IsAbsolute reports whether the verifiers take a path for an absolute one: it
 // begins with a slash or a drive letter.
 func IsAbsolute(p string) bool {
-	if strings.HasPrefix(p, "/") {
-		return true
-	}
-	return len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
+	return strings.HasPrefix(p, "/") || len(p) > 1 && p[1] == ':' && 'a' <= p[0]|0x20 && p[0]|0x20 <= 'z'
 }
