@@ -7,7 +7,7 @@ package rule
 import (
 	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -36,9 +36,7 @@ func NewReport(vs []Violation) Report {
 // Sort orders violations by rule id, then path, each by UTF-16 code unit; those
 // that tie keep the order in which they were found.
 func Sort(vs []Violation) {
-	sort.SliceStable(vs, func(i, j int) bool {
-		return cmp.Or(canon.Compare(vs[i].RuleID, vs[j].RuleID), canon.Compare(vs[i].Path, vs[j].Path)) < 0
-	})
+	slices.SortStableFunc(vs, func(a, b Violation) int { return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path)) })
 }
 
 // A Finder gathers violations while a verifier walks its document.
