@@ -67,7 +67,7 @@ func (o *Objects) Close() error {
 func (o *Objects) close() []chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.recent.drop()
+	o.recent.close()
 	if o.closed = true; o.run != nil {
 		o.run.end()
 		o.unused.Stop()

@@ -11,7 +11,8 @@ import (
 type recent struct {
 	mu         sync.Mutex
 	young, old map[object.ID]packfile.Object
-	bytes      int // of the young ones
+	bytes      int  // of the young ones
+	closed     bool // nothing is kept
 }
 
 // maxRecent is how many bytes of objects are kept, and as many again of those before; one of more than maxSmall is not.
@@ -34,12 +35,11 @@ func (r *recent) get(id object.ID) (o packfile.Object, is bool) {
 }
 
 func (r *recent) put(id object.ID, o packfile.Object) {
-	if len(o.Data) > maxSmall {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(id, o)
+	if len(o.Data) <= maxSmall && !r.closed {
+		r.add(id, o)
+	}
 }
 
 func (r *recent) add(id object.ID, o packfile.Object) {
@@ -50,9 +50,9 @@ func (r *recent) add(id object.ID, o packfile.Object) {
 	r.bytes += len(o.Data) + overhead
 }
 
-// drop lets go of all of them; those that come later are kept for nothing.
-func (r *recent) drop() {
+// close lets go of all of them, for good.
+func (r *recent) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.young, r.old, r.bytes = nil, nil, 0
+	r.young, r.old, r.closed = nil, nil, true
 }

@@ -49,11 +49,14 @@ func Command(c *console.Console) *cobra.Command {
 		hook("update REF OLD NEW", "What Git runs before it moves a ref", cli.Exactly(3), func(cmd *cobra.Command, args []string) error {
 			return hold(cmd.Context(), c, "", []update{newUpdate(args[0], args[1], args[2])}, "", "")
 		}),
-		hook("pre-push [REMOTE ADDRESS]", "What Git runs before it pushes: tells, and refuses nothing", cobra.MaximumNArgs(2), func(cmd *cobra.Command, _ []string) error {
+		hook("pre-push [REMOTE ADDRESS]", "What Git runs before it pushes: tells, and refuses nothing", upToTwo, func(cmd *cobra.Command, _ []string) error {
 			return warn(cmd.Context(), c)
 		}),
 	)
 }
+
+// upToTwo refuses a third argument.
+func upToTwo(cmd *cobra.Command, args []string) error { return cli.NoArgs(cmd, args[min(2, len(args)):]) }
 
 func checkCommand(c *console.Console) *cobra.Command {
 	var branch, signers string
