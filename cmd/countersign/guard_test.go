@@ -346,3 +346,33 @@ func BenchmarkGuardedPush(b *testing.B) {
 		})
 	}
 }
+
+// TestGuardOtherHooks: the guard as Git's update hook refuses, as its pre-push hook warns, and as a command answers.
+func TestGuardOtherHooks(t *testing.T) {
+	t.Parallel()
+	dir := guarded(t)
+	out, err := guardShell(dir, "work", `set -e
+exec 2>&1
+refused() { if "$@" >../out; then echo "taken: $*"; exit 1; fi; cat ../out; }
+rm ../app.git/hooks/pre-receive
+printf '#!/bin/sh\nexec countersign guard update "$@"\n' >../app.git/hooks/update; chmod +x ../app.git/hooks/update
+printf '#!/bin/sh\nexec countersign guard pre-push "$@"\n' >.git/hooks/pre-push; chmod +x .git/hooks/pre-push
+apply ok
+countersign guard check origin/main..main
+echo evil >>f.txt; all
+refused countersign guard check origin/main..main --json
+refused git push -q origin main
+git reset -q --hard applied
+git push -q origin refs/agent/ledger
+git push -q origin main
+refused git push -q --force origin $first:main
+`)
+	for _, want := range []string{"all of it is accounted for", `"ok":false`, "countersign: a guarded server would refuse this:", "remote: countersign: refs/heads/main: nothing accounts for 2 of its 2 new commits", "remote: countersign: refs/heads/main: is guarded, and would lose commits"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nobody said %q", want)
+		}
+	}
+	if err != nil || t.Failed() {
+		t.Errorf("%v: %s", err, out)
+	}
+}
