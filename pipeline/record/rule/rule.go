@@ -36,7 +36,9 @@ func NewReport(vs []Violation) Report {
 // Sort orders violations by rule id, then path, each by UTF-16 code unit; those
 // that tie keep the order in which they were found.
 func Sort(vs []Violation) {
-	slices.SortStableFunc(vs, func(a, b Violation) int { return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path)) })
+	slices.SortStableFunc(vs, func(a, b Violation) int {
+		return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path))
+	})
 }
 
 // A Finder gathers violations while a verifier walks its document.

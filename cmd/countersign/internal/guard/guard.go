@@ -56,7 +56,9 @@ func Command(c *console.Console) *cobra.Command {
 }
 
 // upToTwo refuses a third argument.
-func upToTwo(cmd *cobra.Command, args []string) error { return cli.NoArgs(cmd, args[min(2, len(args)):]) }
+func upToTwo(cmd *cobra.Command, args []string) error {
+	return cli.NoArgs(cmd, args[min(2, len(args)):])
+}
 
 func checkCommand(c *console.Console) *cobra.Command {
 	var branch, signers string
