@@ -21,7 +21,7 @@ import (
 // only base runs has no network and no variables.
 func Tighten(p, base Policy) Policy {
 	out := p
-	a, b := &out.Approvals, base.Approvals
+	a, b, gate, g := &out.Approvals, base.Approvals, &out.Gate, base.Gate
 	a.Required = max(a.Required, b.Required)
 	a.Permission = permissions[max(slices.Index(permissions, a.Permission), slices.Index(permissions, b.Permission), 0)]
 	a.AllowAuthor = a.AllowAuthor && b.AllowAuthor
@@ -53,8 +53,7 @@ func Tighten(p, base Policy) Policy {
 	if len(p.Gate.Bases) > 0 { // none stands for the default branch, whose Policy p is
 		out.Gate.Bases = union(p.Gate.Bases, base.Gate.Bases)
 	}
-	g := &out.Gate
-	g.AllowForce, g.AllowDelete, g.AllowTags = g.AllowForce && base.Gate.AllowForce, g.AllowDelete && base.Gate.AllowDelete, g.AllowTags && base.Gate.AllowTags
+	gate.AllowForce, gate.AllowDelete, gate.AllowTags = gate.AllowForce && g.AllowForce, gate.AllowDelete && g.AllowDelete, gate.AllowTags && g.AllowTags
 	out.Explained.Decisions = tightenDecisions(p.Explained.Decisions, base.Explained.Decisions)
 	out.Explained.RefuseEmpty = p.Explained.RefuseEmpty || base.Explained.RefuseEmpty
 	return out
