@@ -293,7 +293,17 @@ git -C former.git config --unset countersign.guardSigners
 git -C former.git config countersign.guardLedger /nowhere
 refused git -C work push -q ../former.git HEAD:refs/heads/main
 
-# What the guard builds on has to hold.
+# What the guard builds on has to hold, and where others' word counts, to be theirs.
+ssh-keygen -q -t ed25519 -N '' -C w@example.org -f writer
+echo "w@example.org $(cat writer.pub)" >writers
+cd work; echo 3 >g; git add g; git diff --cached >../x.patch; git reset -q --hard
+countersign review ../x.patch --summary x --no-push -q >/dev/null; git push -q ../plain.git HEAD~1:refs/heads/main refs/agent/ledger; cd ..
+refused countersign guard install --repo plain.git --allowed-signers writers
+git -C plain.git update-ref -d refs/agent/ledger
+countersign guard install --repo plain.git --allowed-signers writers
+cd work; refused git push -q ../plain.git refs/agent/ledger
+git update-ref -d refs/agent/ledger; rm -r .git/countersign
+countersign review ../x.patch --summary x --no-push -q --sign-key ../writer >/dev/null; git push -q ../plain.git refs/agent/ledger; cd ..
 git -C gitea.git update-ref refs/agent/ledger main
 refused countersign guard install -C gitea.git
 `)

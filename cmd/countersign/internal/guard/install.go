@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -151,14 +153,14 @@ func install(ctx context.Context, c *console.Console, p place, signers, elsewher
 		if err != nil {
 			return err
 		}
-		if err := sound(ctx, s); err != nil {
+		if err := sound(ctx, c, s, cmp.Or(signers, s.Repo.Config.Habit(signersHabit))); err != nil {
 			return err
 		}
 		for _, said := range []struct {
 			key, name string
 			check     func(name string) error
 		}{
-			{signersHabit, signers, func(name string) error { _, err := proofs.AllowedSigners(c, name); return err }},
+			{signersHabit, signers, func(string) error { return nil }}, // sound has read it
 			{ledgerHabit, elsewhere, func(name string) error {
 				of, err := gitstore.Open(name)
 				if err != nil {
@@ -185,16 +187,23 @@ func install(ctx context.Context, c *console.Console, p place, signers, elsewher
 	return writeHooks(p.hooks, program)
 }
 
-// sound refuses a ledger that does not verify: what comes is held to what is there.
-func sound(ctx context.Context, s *session.Session) error {
-	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
+// sound refuses a ledger that does not verify, or that others than the signers wrote, if there are any: what comes is held to
+// what is there.
+func sound(ctx context.Context, c *console.Console, s *session.Session, signers string) (err error) {
+	var keys *sshsig.Allowed
+	if signers != "" {
+		if keys, err = proofs.AllowedSigners(c, signers); err != nil {
+			return err
+		}
+	}
+	h, err := s.Local.History(ctx, gitstore.HistoryOptions{Signers: keys})
 	if errors.Is(err, gitstore.ErrNoLedger) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	found, err := proofs.AuditRules(ctx, s, h, verdict.Options{})
+	found, err := proofs.AuditRules(ctx, s, h, verdict.Options{Signatures: keys != nil})
 	if err == nil && !found.OK {
 		err = fault.Fail("the ledger that is there does not verify", "countersign audit -C "+s.Repo.Dir())
 	}
