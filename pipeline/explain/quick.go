@@ -11,10 +11,11 @@ import (
 )
 
 // Quick reports whether commits that the default branch gets, which is at old, are accounted for by rules, or by
-// transactions that propose exactly what a commit changes and whose records name it, and it alone, as their making: such a
-// one accounts for nothing before. It reads no other transaction, however many there are. Where it reports false, Run has to
-// be asked, with all of them. Index and Default of the options do not count.
-func Quick(ctx context.Context, o Options, old string, commits []history.BranchCommit) (bool, error) {
+// transactions that propose exactly what a commit changes and whose records name it, and it alone, as their making. Such a
+// one accounts for nothing before only if nothing changed its files since it was proposed: what a record names is up to
+// whoever wrote it. since are the commits that old has and another has not. It reads no other transaction, however many there
+// are. Where it reports false, Run has to be asked, with all of them. Index and Default of the options do not count.
+func Quick(ctx context.Context, o Options, old string, commits []history.BranchCommit, since func(base string) ([]history.BranchCommit, error)) (bool, error) {
 	x := newIndex()
 	x.part = true
 	o.Index, o.Default = x, []string{old}
@@ -56,10 +57,50 @@ func Quick(ctx context.Context, o Options, old string, commits []history.BranchC
 		return false, err
 	}
 	for _, e := range r.Explained {
+		if denied, err := r.Denied(e.Commit); err != nil || denied != "" {
+			return false, err
+		}
 		for _, id := range e.Transactions() {
-			if made := x.entry(id).made; len(made) != 1 || made[0] != e.Commit {
+			entry := x.entry(id)
+			if len(entry.made) != 1 || entry.made[0] != e.Commit {
 				return false, nil
 			}
+			if fresh, err := r.judge.fresh(ctx, entry, old, since); err != nil || !fresh {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// Denied is the transaction that accounts for a commit and whose patch somebody denied, in whichever transaction and whenever,
+// "" for none. That it was denied only after it was applied is up to whoever wrote the record.
+func (r Result) Denied(commit string) (string, error) {
+	for _, id := range r.Explained[commit].Transactions() {
+		if denials, err := ledger.Denials(r.judge.Ledger, r.judge.Index.entry(id).patch); err != nil || len(denials) > 0 {
+			return id, err
+		}
+	}
+	return "", nil
+}
+
+// fresh reports whether no commit that old has, and the commit that a transaction was proposed on has not, changes one of its
+// files. Of more than a few it does not find out.
+func (j *judge) fresh(ctx context.Context, e *entry, old string, since func(base string) ([]history.BranchCommit, error)) (bool, error) {
+	if e.base == old {
+		return true, nil
+	}
+	newer, err := since(e.base)
+	if err != nil || len(newer) > MaxRow {
+		return false, err
+	}
+	for _, c := range newer {
+		if len(c.Parents) == 0 {
+			return false, nil
+		}
+		ch, err := j.change(ctx, c.Parents[0], c.ID)
+		if err != nil || slices.ContainsFunc(ch.paths, func(path string) bool { return j.Index.covers(e, []string{path}) }) {
+			return false, err
 		}
 	}
 	return true, nil

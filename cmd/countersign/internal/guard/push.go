@@ -19,8 +19,10 @@ type update struct {
 // maxUpdates is how many refs a push may name.
 const maxUpdates = 10_000
 
-// readUpdates reads what git gives a pre-receive hook: "OLD NEW REF" lines.
+// readUpdates reads what git gives a pre-receive hook: "OLD NEW REF" lines. A ref that is named twice, which git's own push never
+// does, is an error: what the push makes of it is not known.
 func readUpdates(in io.Reader) (all []update, err error) {
+	named := map[string]bool{}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		fields := strings.SplitN(lines.Text(), " ", 3)
@@ -30,6 +32,10 @@ func readUpdates(in io.Reader) (all []update, err error) {
 		if all = append(all, newUpdate(fields[2], fields[0], fields[1])); len(all) > maxUpdates {
 			return nil, fmt.Errorf("the push names more than %d refs", maxUpdates)
 		}
+		if named[fields[2]] {
+			return nil, fmt.Errorf("the push names %+q twice", fields[2])
+		}
+		named[fields[2]] = true
 	}
 	return all, lines.Err()
 }

@@ -1,6 +1,7 @@
 package proofs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -141,10 +142,12 @@ func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old, ne
 	if err != nil {
 		return false, err
 	}
-	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all)
+	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all,
+		func(base string) ([]history.BranchCommit, error) { return s.Repo.CommitsBetween(ctx, base, old) })
 }
 
-// Added judges what a branch gets that is at old: the commits that next has and old has not.
+// Added judges what a branch gets that is at old: the commits that next has and old has not. Those that it has already and that
+// these would take their approval from are unexplained as well, and so is what was denied, even after it was applied.
 func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b explain.Branch, err error) {
 	here, err := j.Repo.Has(j.Index.First)
 	if err != nil {
@@ -161,7 +164,29 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 	if !among(all, old) && j.Index.First != old {
 		listed, err = commitsSince(ctx, j.Repo, next, old)
 	}
-	return r.List(name, old, listed), err
+	b = r.List(name, old, listed)
+	for _, e := range b.Explained {
+		id, failed := r.Denied(e.Commit)
+		if err = cmp.Or(err, failed); id != "" {
+			b.Unexplained = append(b.Unexplained, explain.Unexplained{
+				Commit: e.Commit, Subject: e.Subject, Code: explain.Denied, Reason: "the patch of " + id + " was denied",
+				Transactions: []string{id}, Paths: []string{}, Lines: []explain.Lines{},
+			})
+		}
+	}
+	had := func(id string) bool { _, not := r.Unexplained[id]; return not && !listed(id) }
+	if err != nil || !slices.ContainsFunc(r.Order(), had) {
+		return b, err
+	}
+	before, _, err := j.branch(ctx, old, old)
+	for _, id := range r.Order() {
+		if _, was := before.Explained[id]; was && had(id) {
+			lost := r.Unexplained[id]
+			lost.Reason = "is there, and a new commit would take its approval: " + lost.Reason
+			b.Unexplained = append(b.Unexplained, lost)
+		}
+	}
+	return b, err
 }
 
 // without are those of some commits, each with all that it has of them, that one does not have.
