@@ -215,7 +215,7 @@ func (p *push) holdOne(ctx context.Context, u update) (*refusal, error) {
 	case u.Old != p.was[u.Ref]:
 		return &refusal{Why: "has moved meanwhile", Hint: "git fetch"}, nil
 	case alike != "":
-		return &refusal{Why: "is " + alike + " where case does not count"}, nil
+		return &refusal{Why: "can be taken for " + alike + ", or be in its way"}, nil
 	case strings.HasPrefix(u.Ref, "refs/replace/"):
 		return &refusal{Why: "would have git show other objects than there are"}, nil
 	case u.Ref == p.ledger && p.elsewhere:

@@ -72,10 +72,12 @@ func (n names) beside() []string {
 	return []string{n.ledger + "-checkpoints", n.ledger + "-attestations"}
 }
 
-// alike is the guarded ref that a name is taken for where case and normalisation do not count, "" for none.
+// alike is the guarded ref that a name is taken for, "" for none: where case and normalisation do not count; by git, which finds
+// refs/NAME and refs/tags/NAME before a branch NAME (gitrevisions(7)); or as it is below a ref of the ledger, which could not be made then.
 func (n names) alike(ref string) string {
 	for _, guarded := range append(append(n.branches[:len(n.branches):len(n.branches)], n.ledger), n.beside()...) {
-		if ref != guarded && casefold.Name(ref) == casefold.Name(guarded) {
+		folded, short := casefold.Name(ref), casefold.Name(short(guarded))
+		if ref != guarded && (folded == casefold.Name(guarded) || folded == "refs/"+short || folded == "refs/tags/"+short || strings.HasPrefix(folded, casefold.Name(guarded)+"/")) {
 			return guarded
 		}
 	}
