@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -115,17 +115,29 @@ func (r *Repo) commitNamed(name string) (object.ID, error) {
 	if err == nil && id.IsZero() {
 		err = &NotInHistoryError{Name: name, Why: ": there is no such ref"}
 	}
-	for err == nil {
-		var o packfile.Object
-		if o, err = r.objects.View(id); err != nil || o.Type != plumbing.TagObject {
-			break
-		}
-		var tagged bool
-		if id, _, tagged = object.HeaderLine(string(o.Data), "object "); !tagged {
-			err = &NotInHistoryError{Name: name, Why: ": the tag is malformed"}
-		}
+	if err == nil {
+		id, _, err = r.peel(id)
 	}
 	return id, err
+}
+
+// maxTags is how many tags of tags are followed.
+const maxTags = 10
+
+// peel follows a tag to what it names, if an object is one.
+func (r *Repo) peel(id object.ID) (object.ID, plumbing.ObjectType, error) {
+	for range maxTags {
+		o, err := r.objects.View(id)
+		if err != nil || o.Type != plumbing.TagObject {
+			return id, o.Type, err
+		}
+		next, _, tagged := object.HeaderLine(string(o.Data), "object ")
+		if !tagged {
+			return id, o.Type, &NotInHistoryError{Name: id.String(), Why: ": the tag is malformed"}
+		}
+		id = next
+	}
+	return id, plumbing.TagObject, &NotInHistoryError{Name: id.String(), Why: fmt.Sprintf(": more than %d tags lead to it", maxTags)}
 }
 
 // distortions reads what makes git show another history than there is.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
@@ -109,26 +111,9 @@ func (r *Repo) Newer(ctx context.Context, since, commit string, most int) (count
 
 // Peeled is the commit that an object is, or that a tag names; "" for an object of another kind.
 func (r *Repo) Peeled(id string) (string, error) {
-	for range maxTags {
-		o, err := r.objects.View(r.id(id))
-		if err != nil {
-			return "", err
-		}
-		switch o.Type.String() {
-		case "commit":
-			return id, nil
-		case "tag":
-			next, _, tagged := object.HeaderLine(string(o.Data), "object ")
-			if !tagged {
-				return "", fmt.Errorf("tag %s is malformed", id)
-			}
-			id = next.String()
-		default:
-			return "", nil
-		}
+	at, kind, err := r.peel(r.id(id))
+	if err != nil || kind != plumbing.CommitObject {
+		return "", err
 	}
-	return "", fmt.Errorf("tag %s leads through more than %d others", id, maxTags)
+	return at.String(), nil
 }
-
-// maxTags is how many tags of tags are followed.
-const maxTags = 10

@@ -267,6 +267,15 @@ cmp was gitea.git/hooks/pre-receive
 git -C work push -q ../gitea.git HEAD~1:refs/heads/main
 refused git -C work push -q ../gitea.git HEAD:refs/heads/main
 
+# One that only speaks of the directory does not; and an install that was cut off goes on.
+git init -q --bare -b main speaks.git
+printf '#!/bin/sh\n# not pre-receive.d\n' >speaks.git/hooks/pre-receive; chmod +x speaks.git/hooks/pre-receive
+mkdir speaks.git/hooks/pre-receive.d; ln speaks.git/hooks/pre-receive speaks.git/hooks/pre-receive.d/before-countersign
+refused countersign guard status -C speaks.git
+countersign guard install -C speaks.git
+git -C work push -q ../speaks.git HEAD~1:refs/heads/main
+refused git -C work push -q ../speaks.git HEAD:refs/heads/main
+
 # A directory of hooks, as GitLab has it; and hooks that git would not look for.
 countersign guard install --hooks custom_hooks
 [ -x custom_hooks/pre-receive.d/countersign ]

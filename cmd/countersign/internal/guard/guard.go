@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -142,13 +143,18 @@ func tell(c *console.Console, refused []refusal) {
 func judge(ctx context.Context, c *console.Console, head string, updates []update, beside, signers string) ([]refusal, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
+	dir, err := scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
 	type answer struct {
 		refused []refusal
 		err     error
 	}
 	done := make(chan answer, 1)
 	go func() {
-		refused, err := judgeAll(ctx, c, head, updates, beside, signers)
+		refused, err := judgeAll(ctx, c, dir, head, updates, beside, signers)
 		done <- answer{refused, err}
 	}()
 	select {
@@ -159,7 +165,10 @@ func judge(ctx context.Context, c *console.Console, head string, updates []updat
 	}
 }
 
-func judgeAll(ctx context.Context, c *console.Console, head string, updates []update, beside, signers string) ([]refusal, error) {
+// scratch is a directory for a view.
+func scratch() (string, error) { return os.MkdirTemp("", "countersign-guard-") }
+
+func judgeAll(ctx context.Context, c *console.Console, dir, head string, updates []update, beside, signers string) ([]refusal, error) {
 	s, err := session.OpenRepo(c)
 	if err != nil {
 		return nil, err
@@ -170,11 +179,10 @@ func judgeAll(ctx context.Context, c *console.Console, head string, updates []up
 			return nil, err
 		}
 	}
-	p, err := open(ctx, s, head, updates, beside, keys)
+	p, err := open(ctx, s, dir, head, updates, beside, keys)
 	if err != nil {
 		return nil, err
 	}
-	defer p.close()
 	refused, err := p.hold(ctx)
 	for _, one := range p.broken {
 		c.Say("%s", one)

@@ -32,9 +32,11 @@ const (
 	formerOne = "before-countersign" // the hook that was there
 )
 
+// runnerMark is how every version of runner begins.
+const runnerMark = "#!/bin/sh\n# countersign guard: every program in pre-receive.d "
+
 // runner is the hook that runs the others; one that is not there, or may not be run, is passed over, but ours is not.
-const runner = `#!/bin/sh
-# countersign guard: every program in pre-receive.d gets the push, and each may refuse it.
+const runner = runnerMark + `gets the push, and each may refuse it.
 dir=$(dirname "$0")/pre-receive.d
 [ -x "$dir/countersign" ] || { echo "countersign: error: $dir/countersign is not there, or may not be run" >&2; exit 1; }
 push=$(cat; echo .)
@@ -230,21 +232,33 @@ func writeHooks(dir, program string) error {
 	switch {
 	case err != nil:
 		return err
-	case string(there) == runner:
+	case strings.HasPrefix(string(there), runnerMark):
 		return writeHook(first, runner)
-	case strings.Contains(string(there), hooksDir): // it runs all of them
+	case runsAll(there):
 		return nil
 	case !at.Mode().IsRegular():
 		return fault.Fail(first+" is a link", "move it to "+filepath.Join(below, formerOne)+", and install again")
 	}
 	former := filepath.Join(below, formerOne)
-	if _, err := os.Lstat(former); err == nil {
+	if was, err := os.Lstat(former); err == nil && os.SameFile(was, at) { // an install that was cut off
+		return writeHook(first, runner)
+	} else if err == nil {
 		return fault.Fail(former+" is there, and "+first+" is another hook", "move one of them away, and install again")
 	}
 	if err := os.Link(first, former); err != nil {
 		return err
 	}
 	return writeHook(first, runner)
+}
+
+// runsAll reports whether a hook that is not ours has a command with the directory of hooks in it.
+func runsAll(hook []byte) bool {
+	for line := range strings.Lines(string(hook)) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && strings.Contains(line, hooksDir) {
+			return true
+		}
+	}
+	return false
 }
 
 func writeHook(name, text string) error {
@@ -319,12 +333,17 @@ func look(c *console.Console, p *place) (g guarded) {
 			return g
 		}
 		g.Signers = s.Repo.Config.Habit(signersHabit)
-		at, err := open(context.Background(), s, "", nil, "", nil)
+		dir, err := scratch()
 		if err != nil {
 			g.Why = err.Error()
 			return g
 		}
-		defer at.close()
+		defer os.RemoveAll(dir)
+		at, err := open(context.Background(), s, dir, "", nil, "", nil)
+		if err != nil {
+			g.Why = err.Error()
+			return g
+		}
 		for _, branch := range at.branches {
 			g.Branches = append(g.Branches, short(branch))
 		}
@@ -356,7 +375,7 @@ func hooked(dir string) string {
 		return name + " is of another program, or another place of this one"
 	}
 	first, err := os.ReadFile(filepath.Join(dir, firstHook))
-	if err != nil || !strings.Contains(string(first), hooksDir) {
+	if err != nil || !runsAll(first) {
 		return filepath.Join(dir, firstHook) + " does not run what is in " + hooksDir
 	}
 	for _, name := range []string{name, filepath.Join(dir, firstHook)} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,9 +35,7 @@ type push struct {
 	signers *sshsig.Allowed // of the ledger's commits; nil where nobody knows who writes it
 	policy  policy.Policy
 	was     map[string]string // the commits of the refs of names and updates
-	repo    *gitstore.Repo    // as it is
 	view    *session.Session  // as it would be, but for the branches
-	close   func()
 
 	broken    []string // who broke the glass, for which branch, and why
 	elsewhere bool     // whether the ledger is in another repository
@@ -46,10 +43,10 @@ type push struct {
 	judge *proofs.BranchJudge // nil until a commit has to be accounted for
 }
 
-// open makes the view of a push; beside is where git keeps the objects of the push, "" for with the others.
-func open(ctx context.Context, real *session.Session, head string, updates []update, beside string, signers *sshsig.Allowed) (p *push, err error) {
+// open makes the view of a push in an empty directory; beside is where git keeps the objects of the push, "" for with the others.
+func open(ctx context.Context, real *session.Session, dir, head string, updates []update, beside string, signers *sshsig.Allowed) (p *push, err error) {
 	c := real.Console
-	p = &push{updates: updates, signers: signers, repo: real.Repo, names: names{head: head, ledger: c.Flags.LedgerRef}, close: func() {}}
+	p = &push{updates: updates, signers: signers, names: names{head: head, ledger: c.Flags.LedgerRef}}
 	if p.head == "" {
 		if p.head, err = real.Repo.HeadRef(); err != nil {
 			return nil, err
@@ -79,11 +76,6 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 		}
 		objects = append(objects, of)
 	}
-	dir, err := os.MkdirTemp("", "countersign-guard-")
-	if err != nil {
-		return nil, err
-	}
-	p.close = func() { _ = os.RemoveAll(dir) }
 	refs := map[string]string{}
 	for name, commit := range map[string]string{p.head: p.was[p.head], p.ledger: p.now(p.ledger)} {
 		if commit != "" {
@@ -91,7 +83,6 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 		}
 	}
 	if err := real.Repo.View(dir, gitstore.View{Beside: objects, Head: p.head, Refs: refs}); err != nil {
-		p.close()
 		return nil, err
 	}
 	own := *c
@@ -103,12 +94,11 @@ func open(ctx context.Context, real *session.Session, head string, updates []upd
 		return ""
 	}
 	p.view = &session.Session{Console: &own}
-	if p.view.Repo, err = gitstore.Open(dir); err == nil {
-		p.close = func() { _, _ = p.view.Repo.Close(), os.RemoveAll(dir) }
-		_, err = p.view.OpenLedger()
+	if p.view.Repo, err = gitstore.Open(dir); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		p.close()
+	c.AtEnd = append(c.AtEnd, p.view.Repo.Close)
+	if _, err = p.view.OpenLedger(); err != nil {
 		return nil, err
 	}
 	return p, p.readPolicy(ctx)
@@ -317,18 +307,18 @@ func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
 		return &refusal{Why: "is guarded, and may only begin at a commit of " + short(p.head), Hint: fmt.Sprintf("git push origin origin/%s:%s", short(p.head), u.Ref)}, nil
 	}
 	n, line, grows, err := p.view.Repo.Newer(ctx, u.Old, u.New, maxCommits+1)
-	if err == nil && !grows {
+	if err == nil && !grows && n <= maxCommits {
 		grows, err = p.view.Repo.Descends(ctx, u.New, u.Old)
 	}
 	switch {
 	case err != nil:
 		return nil, err
+	case n > maxCommits:
+		return &refusal{Why: fmt.Sprintf("would get more than %d commits at once", maxCommits), Hint: "push them in several steps"}, nil
 	case !grows && !p.policy.Gate.AllowForce:
 		return &refusal{Why: "is guarded, and would lose commits", Hint: "git pull --rebase"}, nil
 	case n == 0:
 		return nil, nil
-	case n > maxCommits:
-		return &refusal{Why: fmt.Sprintf("would get more than %d commits at once", maxCommits), Hint: "push them in several steps"}, nil
 	}
 	r, err := p.account(ctx, u, n, line)
 	if r == nil || err != nil {

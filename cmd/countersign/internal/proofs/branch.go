@@ -154,7 +154,8 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 		return b, err
 	}
 	if !here { // nothing that is known here says where the ledger began
-		j.Index.First = old
+		x := *j.Index
+		x.First, j.Index = old, &x
 	}
 	r, all, err := j.branch(ctx, next, old)
 	if err != nil {
