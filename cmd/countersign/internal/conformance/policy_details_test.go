@@ -224,6 +224,8 @@ func valueDetails(g *generator) {
 		{"Y-6", "a time with fractions", "ledger: {since: 2026-01-05T12:00:00.0Z}\n", nil},
 		{"Y-6", "a base that begins with a minus", "gate: {bases: [-a]}\n", nil},
 		{"Y-6", "a base that begins with a slash", "gate: {bases: [/a]}\n", nil},
+		{"Y-3", "allow_force as a word", "gate: {allow_force: yes}\n", nil},
+		{"Y-6", "allow_tags as a number", "gate: {allow_tags: 1}\n", nil},
 		{"Y-6", "a base twice", "gate: {bases: [a, a]}\n", nil},
 		{"Y-6", "a base of 201 characters", "gate: {bases: [" + long(201) + "]}\n", nil},
 		{"Y-7", "a command with two spaces", "commands: {run: [go  vet]}\n", run(`"go","vet"`, minutes)},

@@ -76,6 +76,8 @@ func policyFiles(g *generator) {
 		canonicalPolicy(`"commands":{}`, `"commands":{"allow":[{"argv":["go","test"],"env":["GOCACHE"],"network":true,"timeout":"3600s"},{"argv":["make x"],"network":false,"shell":true,"timeout":"600s"}],"run":[{"argv":["go","vet","./..."],"network":false,"required":true,"timeout":"600s"}]}`))
 	good("Y-7 Y-20", "a command that is not required", "commands: {run: [{argv: [lint], required: false}]}\n",
 		canonicalPolicy(`"commands":{}`, `"commands":{"run":[{"argv":["lint"],"network":false,"required":false,"timeout":"600s"}]}`))
+	good("Y-6 Y-20", "what a guard lets through", "gate: {allow_force: true, allow_delete: true, allow_tags: true}\n", canonicalPolicy(`"gate":{}`, `"gate":{"allow_delete":true,"allow_force":true,"allow_tags":true}`))
+	good("Y-5 Y-20", "nothing that a guard lets through", "gate: {allow_force: false, allow_delete: false, allow_tags: false}\n", canonicalPolicy())
 	good("Y-6 Y-20", "apply, gate and ledger", "apply: {to: pull_request, merge: auto, sign: KEY}\ngate: {bases: [main, release/1]}\nledger: {repository: acme/ledgers, tip: "+strings.Repeat("a", 40)+", since: 2026-01-05T12:00:00Z}\n",
 		canonicalPolicy(`"apply":{}`, `"apply":{"merge":"auto","sign":"KEY","to":"pull_request"}`, `"gate":{}`, `"gate":{"bases":["main","release/1"]},"ledger":{"repository":"acme/ledgers","since":"2026-01-05T12:00:00Z","tip":"`+strings.Repeat("a", 40)+`"}`))
 	good("Y-6 Y-20", "explained: decisions are put in order", "explained:\n  decisions: [local, signed]\n  merges: covered\n  empty: false\n  bots: [{keys: keys, paths: [go.mod], modes: true}]\n",
@@ -162,6 +164,8 @@ func policyTightened(g *generator) {
 	tighten("a merge that is automatic in the first alone", "apply: {merge: auto, to: branch}", "{}", `"apply":{}`, `"apply":{"merge":"human","to":"branch"}`)
 	tighten("apply of the branch does not matter", "{}", "apply: {to: ref, merge: auto}")
 	tighten("bases are added", "gate: {bases: [main]}", "gate: {bases: [dev, main]}", `"gate":{}`, `"gate":{"bases":["main","dev"]}`)
+	tighten("what a guard lets through needs both", "gate: {allow_force: true, allow_delete: true}", "gate: {allow_force: true, allow_tags: true}", `"gate":{}`, `"gate":{"allow_force":true}`)
+	tighten("what a guard lets through is not the branch's alone", "{}", "gate: {allow_force: true, allow_delete: true, allow_tags: true}")
 	tighten("no bases are all bases", "{}", "gate: {bases: [dev]}")
 	tighten("decisions of both", "explained: {decisions: [signed, local]}", "explained: {decisions: [signed, forge]}", `"gate"`, `"explained":{"decisions":["signed"]},"gate"`)
 	tighten("decisions of the branch alone", "{}", "explained: {decisions: [signed, local]}", `"gate"`, `"explained":{"decisions":["signed"]},"gate"`)
