@@ -156,21 +156,24 @@ type question struct {
 	done chan struct{} // closed when it is answered
 }
 
-// errUnasked is a question that a process did not come to.
-var errUnasked = errors.New("git cat-file ended")
+// errUnasked is a question that a process did not come to, errMoving one whose packs never stood still.
+var (
+	errUnasked = errors.New("git cat-file ended")
+	errMoving  = errors.New("what holds the objects changes all the time")
+)
 
-// timesMissing is how often git must say that an object is missing. It lists the packs anew each time, and beside a
-// `git gc`, which makes a pack and removes others, one listing may have none of them (T80).
-const timesMissing = 3
+// timesMoved is how often the packs may change beneath one question.
+const timesMoved = 1000
 
-// ask asks for an object. A process that died, or that complains and then finds nothing, is
-// replaced once: `git gc` may have moved the packs that it knew. What still complains then is
-// an error and not absence.
+// ask asks for an object. That git finds none counts where the packs before the question were those after it: beside
+// a `git gc`, which makes a pack and removes others, a listing may have none of them (T80). A process that died, or
+// that complains and then finds nothing, is replaced once. What still complains then is an error and not absence.
 func (o *Objects) ask(command string, id object.ID) (*question, error) {
 	q := &question{command: command, id: id}
 	if id.Size() != o.Format.Size() { // to git it is the name of a ref, or the beginning of an ID
 		return q, fmt.Errorf("object %s: %w", id, packfile.ErrMissing)
 	}
+	var before []string
 	for tries, missed := 0, 0; tries < 2; {
 		run, err := o.running()
 		if err != nil {
@@ -187,14 +190,15 @@ func (o *Objects) ask(command string, id object.ID) (*question, error) {
 			return q, nil
 		}
 		if errors.Is(q.err, packfile.ErrMissing) {
-			if missed++; missed < timesMissing {
+			packs, hidden := o.readable(id)
+			if missed++; hidden == nil && (missed == 1 || !slices.Equal(packs, before)) && missed < timesMoved {
+				before = packs
 				continue
 			}
-			hidden := o.readable(id)
-			if hidden == nil {
+			if hidden == nil && missed < timesMoved {
 				break
 			}
-			q.err = hidden
+			q.err = cmp.Or(hidden, errMoving)
 		}
 		if errors.Is(q.err, os.ErrDeadlineExceeded) {
 			break
@@ -232,8 +236,9 @@ func (o *Objects) replace(run *catFile) {
 	}
 }
 
-// readable says what cannot be read that may hold an object: git calls that missing without a word.
-func (o *Objects) readable(id object.ID) error {
+// readable lists the packs that may hold an object, with the time each directory of them was changed. The error is
+// what cannot be read of it all: git calls that missing without a word.
+func (o *Objects) readable(id object.ID) (packs []string, err error) {
 	dirs, err := o.dirs(context.Background())
 	errs := []error{err}
 	for _, dir := range dirs {
@@ -243,13 +248,17 @@ func (o *Objects) readable(id object.ID) error {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
-		indexes, err := packfile.Files(filepath.Join(dir, "pack"), "", ".idx")
-		errs = append(errs, err, canRead(alternates(dir)))
+		dir, borrows := filepath.Join(dir, "pack"), canRead(alternates(dir))
+		if info, err := os.Stat(dir); err == nil {
+			packs = append(packs, info.ModTime().String())
+		}
+		indexes, err := packfile.Files(dir, "", ".idx")
+		errs, packs = append(errs, err, borrows), append(packs, indexes...)
 		for _, idx := range indexes {
 			errs = append(errs, canRead(idx), canRead(strings.TrimSuffix(idx, ".idx")+".pack"))
 		}
 	}
-	return errors.Join(errs...)
+	return packs, errors.Join(errs...)
 }
 
 // canRead says why a file that is there cannot be read.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -504,17 +506,23 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// T80 An object that git does not find while it lists packs that another collects is asked for again.
-func TestT80MissedOnce(t *testing.T) {
-	s := newStored(t)
-	id := s.write("there")
-	bin := t.TempDir()
-	script := "#!/bin/sh\nn=0\nwhile read word id; do n=$((n+1)); if [ $n -lt 3 ]; then echo \"$id missing\"; else printf '%s blob 5\\nthere\\n' \"$id\"; fi; done\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	if o, err := s.open().View(id); err != nil || string(o.Data) != "there" {
-		t.Errorf("%q, %v", o.Data, err)
+// T80 That git finds no object says nothing while the packs change, however often it says so.
+func TestT80MissedWhilePacksChange(t *testing.T) {
+	for _, at := range []struct {
+		missed int
+		want   string
+	}{{5, "there"}, {2000, ""}} {
+		there := packfile.Object{Type: plumbing.BlobObject, Data: []byte("there")}
+		id, err := there.ID(object.SHA1)
+		o, bin := &git.Objects{Dir: t.TempDir()}, t.TempDir()
+		pack := filepath.Join(o.Dir, "pack")
+		script := fmt.Sprintf("#!/bin/sh\ncd %s\nn=0\n: > 0.idx\nwhile read word id; do mv $n.idx $((n+1)).idx; n=$((n+1)); if [ $n -lt %d ]; then echo \"$id missing\"; else printf '%%s blob 5\\nthere\\n' \"$id\"; fi; done\n", pack, at.missed)
+		if err := errors.Join(err, os.Mkdir(pack, 0o777), os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+		if found, err := o.View(id); string(found.Data) != at.want || (at.want == "") != (err != nil) || errors.Is(err, packfile.ErrMissing) {
+			t.Errorf("%d: %q, %v", at.missed, found.Data, err)
+		}
 	}
 }
