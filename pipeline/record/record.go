@@ -118,7 +118,7 @@ func Open(files fs.FS, id string) (*Record, error) {
 		e.Findings = append(e.Findings, Finding{Rule: f.RuleID, Path: f.Path, Message: f.Message})
 	}
 	switch {
-	case slices.ContainsFunc(found, func(f rule.Violation) bool { return f.RuleID != ledger.RuleNewer }):
+	case slices.ContainsFunc(found, func(f rule.Violation) bool { return f.RuleID != rule.Newer }):
 		return nil, e
 	case len(found) > 0:
 		return nil, fmt.Errorf("%w: transaction %s: %s", ErrNewer, id, found[0].Message)

@@ -371,8 +371,8 @@ def value(v, t, recorded):
 
 def build(v, recorded=False):
     """The canonical form of what was read (Y-6, Y-20, Y-21)."""
-    newer = isinstance(v, dict) and isinstance(v.get("version"), int) and v["version"] > 1
-    need(not newer, "V16: written by a newer countersign", "NEWER")
+    version = v.get("version") if isinstance(v, dict) else None
+    need(not isinstance(version, (int, float)) or version <= 1, "V16: written by a newer countersign", "NEWER")
     v = value(v, "Policy", recorded)
     need(recorded or sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
     return v

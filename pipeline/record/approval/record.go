@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -28,17 +27,11 @@ func Schema(kind string) string { return schemas[kind] }
 
 // ReadArtifact reads a JSON document that a transaction recorded; schema is where it says its own.
 func ReadArtifact(dir fs.FS, a *ledger.ArtifactStored, doc any, schema *string) error {
-	raw, err := fs.ReadFile(dir, a.Path)
-	if err == nil {
-		err = format.Unmarshal("it", raw, doc)
-	}
+	err := ledger.ReadDocument(dir, a.Path, doc)
 	if err == nil && (*schema == "" || *schema != Schema(a.Kind)) {
-		err = errors.New("it is of an unknown schema")
+		err = fmt.Errorf("%s: it is of an unknown schema", a.Path)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.Path, err)
-	}
-	return nil
+	return err
 }
 
 // storedAt is the artifact of a kind at a path among events, nil if there is none.

@@ -232,7 +232,7 @@ type Result struct {
 	Newer        string            `json:"newer,omitempty"` // the least version that can judge all of it, if this program cannot
 	Pages        Pages             `json:"pages"`
 	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
-	faults       int               // how many findings there are that are not of ledger.RuleNewer
+	faults       int               // how many findings there are that are not of rule.Newer
 }
 
 // Pages are what an audit found of pages. OK says that each one that was checked says what the record does; Findings, of
@@ -254,7 +254,7 @@ type findings struct {
 	all        []history.Finding
 	notes      []Note
 	count      int
-	newer      int            // of ledger.RuleNewer
+	newer      int            // of rule.Newer
 	unsure     map[string]int // of rules that a newer version may not have, by commit
 	incomplete bool
 }
@@ -264,7 +264,7 @@ func (f *findings) add(one history.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++
-	if one.RuleID == ledger.RuleNewer {
+	if one.RuleID == rule.Newer {
 		f.newer++
 	} else if !slices.Contains(sure, one.RuleID) {
 		if f.unsure == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // An ownVersion is a commit that adds to the ledger's own events.
@@ -60,7 +61,7 @@ func (a *auditor) raise(commit history.ID, age int, path, version string, err er
 	var newer *format.NewerError
 	if errors.As(err, &newer) {
 		version, a.unknown = newer.Needs, max(a.unknown, age+1)
-		a.add(ledger.RuleNewer, commit, path, "%v", newer)
+		a.add(rule.Newer, commit, path, "%v", newer)
 		a.atLeast(newer.Needs)
 	}
 	a.raises = append(a.raises, raised{age, version})
@@ -191,11 +192,7 @@ func (l *life) mark(eventsFiles []history.Entry) {
 		if _, err := ledger.ReadLog(l.content[e.ID]); !errors.As(err, &newer) {
 			continue
 		}
-		v := &l.versions[max(i-1, 0)]
-		l.needs(v, newer.Needs)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.atLeast(newer.Needs)
+		l.needs(&l.versions[max(i-1, 0)], newer.Needs)
 		return
 	}
 }
@@ -226,7 +223,7 @@ func (l *life) growth(v *version, events []ledger.Event) {
 }
 
 // sure are the rules that hold in every version of one MAJOR.
-var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", ledger.RuleNewer}
+var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", rule.Newer}
 
 // undecided takes what was found in commits of a version that this program does not know from the findings to the
 // notes, but for rules that hold in every version.

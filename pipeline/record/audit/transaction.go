@@ -250,6 +250,9 @@ func (l *life) check(files map[string]history.Entry, at history.ID) *ledger.Log 
 	}
 	for _, f := range found {
 		l.add(f.RuleID, at, path.Join(l.dir, f.Path), "%s", f.Message)
+		l.mu.Lock()
+		l.atLeast(f.Needs)
+		l.mu.Unlock()
 	}
 	if log == nil {
 		return nil

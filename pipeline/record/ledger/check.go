@@ -12,10 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// RuleNewer is the rule of what only a newer program can judge (package format): where no other rule was found to be
-// broken, a record is undecidable, and neither sound nor damaged.
-const RuleNewer = "NEWER"
-
 // ReadOwn verifies the directory of a transaction, which must be of this program's making, so that a tamperer gains nothing by
 // dropping the chain: I1–I12, L1–L7, L9, L10, L20 and L24 (docs/formats.md). Of events that do not fold, the first that does not is
 // told. id is the transaction's. The log is nil where the events cannot be read or ReadLog refuses them; something was found then.
@@ -50,7 +46,7 @@ func (c *checker) check() {
 	var broken *ruleError
 	switch newer := errors.As(refused, new(*format.NewerError)); {
 	case newer:
-		c.Add(RuleNewer, EventsFile, "%v", refused)
+		c.Add(rule.Newer, EventsFile, "%v", refused)
 		c.chain(raw)
 	case c.log == nil:
 		if err == nil && len(raw) == 0 {

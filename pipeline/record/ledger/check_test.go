@@ -505,7 +505,8 @@ func TestRisks(t *testing.T) {
 		"another file":      {"L20", []string{list(patchID, `{"kind":"executable","path":"b"}`)}},
 		"from another file": {"L20", []string{list(patchID, `{"from":"b","kind":"rename","path":"a"}`)}},
 		"more than we know": {"L20", []string{list(patchID, `{"also":1,"kind":"executable","path":"a"}`)}},
-		"another schema":    {"L20", []string{strings.Replace(good, "risks/1", "risks/2", 1)}},
+		"a later schema":    {"NEWER", []string{strings.Replace(good, "risks/1", "risks/2", 1)}},
+		"another schema":    {"L20", []string{strings.Replace(good, "risks/1", "risks/0", 1)}},
 		"not canonical":     {"L20 L7", []string{strings.Replace(good, `"schema"`, ` "schema"`, 1)}},
 		"no list":           {"L20", []string{"[]\n"}},
 	} {

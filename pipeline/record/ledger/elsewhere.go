@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
 // KindElsewhere is the kind of the artifact that says who had proposed a transaction's patch in other transactions
@@ -74,13 +72,7 @@ func (e Elsewhere) check(tx Transaction) error {
 
 // ReadElsewhere reads such an artifact.
 func ReadElsewhere(dir fs.FS, a *ArtifactStored) (e Elsewhere, err error) {
-	raw, err := fs.ReadFile(dir, a.Path)
-	if err == nil {
-		err = format.Unmarshal("it", raw, &e)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", a.Path, err)
-	}
+	err = ReadDocument(dir, a.Path, &e)
 	return e, err
 }
 

@@ -183,12 +183,21 @@ type Findings struct {
 	More       int              `json:"more,omitempty"`
 }
 
-// ReadFindings reads those that a validate/complete names.
-func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
+// ReadDocument reads a JSON document of a transaction's directory.
+func ReadDocument(dir fs.FS, name string, doc any) error {
 	raw, err := fs.ReadFile(dir, name)
 	if err == nil {
-		err = format.Unmarshal("it", raw, &f)
+		err = format.Unmarshal("it", raw, doc)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// ReadFindings reads those that a validate/complete names.
+func ReadFindings(dir fs.FS, name string) (f Findings, err error) {
+	err = ReadDocument(dir, name, &f)
 	if err == nil && (f.Schema != FindingsSchema || len(f.Violations) == 0 || len(f.Violations) > MaxFindings) {
 		err = errors.New("it lists no findings")
 	}

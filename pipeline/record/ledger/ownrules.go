@@ -46,11 +46,11 @@ func (c *checker) risks() {
 		if i > 0 {
 			c.Add("L20", a.Path, "the risks are recorded a second time")
 		}
-		raw, err := c.read(a.Path)
-		if err != nil {
+		if !c.exists(a.Path) {
 			continue // I10 says so
 		}
-		doc, err := parseRisks(raw)
+		var doc risksDoc
+		err := ReadDocument(c.dir, a.Path, &doc)
 		switch {
 		case err != nil:
 			c.Add("L20", a.Path, "is no list of risks: %v", err)

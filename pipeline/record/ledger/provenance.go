@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
@@ -65,15 +64,8 @@ type Input struct {
 func (p Provenance) By(who Actor) bool { return p.Proposer.Kind == who.Kind && p.Proposer.ID == who.ID }
 
 // ReadProvenance reads what an artifact says of a proposal.
-func ReadProvenance(dir fs.FS, a *ArtifactStored) (Provenance, error) {
-	var p Provenance
-	raw, err := fs.ReadFile(dir, a.Path)
-	if err == nil {
-		err = format.Unmarshal("it", raw, &p)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", a.Path, err)
-	}
+func ReadProvenance(dir fs.FS, a *ArtifactStored) (p Provenance, err error) {
+	err = ReadDocument(dir, a.Path, &p)
 	return p, err
 }
 

@@ -1,7 +1,5 @@
 package ledger
 
-import "github.com/countersign-dev/countersign/pipeline/record/format"
-
 // A risksDoc is the artifact of kind KindRisks, as package risk writes it.
 type risksDoc struct {
 	Schema  string         `json:"schema"`
@@ -17,8 +15,4 @@ type riskEntry struct {
 	Lines  []int  `json:"lines,omitempty"`
 	More   int    `json:"more,omitempty"`
 	Detail string `json:"detail,omitempty"`
-}
-
-func parseRisks(raw []byte) (doc risksDoc, err error) {
-	return doc, format.Unmarshal("it", raw, &doc)
 }

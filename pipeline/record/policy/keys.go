@@ -134,14 +134,14 @@ func Parse(name string, raw []byte) (Policy, error) {
 	if !ok {
 		return Policy{}, r.problems.err()
 	}
-	if err := newer(root); err != nil {
-		return Policy{}, err
-	}
 	return r.policy(root)
 }
 
-// policy is the Policy that a file says.
+// policy is the Policy that a file says, a *format.NewerError of one of a later version.
 func (r *reader) policy(root node) (Policy, error) {
+	if err := newer(root); err != nil {
+		return Policy{}, err
+	}
 	said := file(r, root, "")
 	if err := r.problems.err(); err != nil {
 		return Policy{}, err

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
@@ -179,7 +180,7 @@ func jsonNode(v any) node {
 	case string:
 		n.kind, n.text = isText, v
 	case float64:
-		n.kind, n.text = isInteger, fmt.Sprintf("%.0f", v)
+		n.kind, n.text = isInteger, strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		n.kind = isSequence
 		for _, one := range v {

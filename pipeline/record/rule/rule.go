@@ -6,12 +6,18 @@ package rule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
+
+// Newer is the rule of what only a newer program can judge (package format): where no other rule was found to be
+// broken, a record is undecidable, and neither sound nor damaged.
+const Newer = "NEWER"
 
 // A Violation is one broken rule. Path is what the verifier's format says it
 // is (a JSON path, a file's path, an action's id) and is left out when empty.
@@ -19,6 +25,7 @@ type Violation struct {
 	RuleID  string `json:"rule_id"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
+	Needs   string `json:"-"` // of Newer: the least version that can judge it
 }
 
 // A Report is a verifier's whole answer, as it is printed.
@@ -44,9 +51,17 @@ func Sort(vs []Violation) {
 // A Finder gathers violations while a verifier walks its document.
 type Finder struct{ Found []Violation }
 
-// Add notes one violation; the message is made as fmt.Sprintf does.
-func (f *Finder) Add(id, path, format string, args ...any) {
-	f.Found = append(f.Found, Violation{RuleID: id, Path: path, Message: fmt.Sprintf(format, args...)})
+// Add notes one violation; the message is made as fmt.Sprintf does. Where an error among its arguments says that something is
+// newer, no other rule is broken.
+func (f *Finder) Add(id, path, message string, args ...any) {
+	v := Violation{RuleID: id, Path: path, Message: fmt.Sprintf(message, args...)}
+	for _, arg := range args {
+		var newer *format.NewerError
+		if err, is := arg.(error); is && errors.As(err, &newer) {
+			v.RuleID, v.Needs = Newer, newer.Needs
+		}
+	}
+	f.Found = append(f.Found, v)
 }
 
 // Sorted returns what was found, in the order of Sort.

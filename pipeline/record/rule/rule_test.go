@@ -19,8 +19,8 @@ func TestNewReport(t *testing.T) {
 			`{"ok":false,"violations":[{"message":"m","rule_id":"AS9"}]}`},
 		{"rule, then path, then as found",
 			[]rule.Violation{
-				{"SCHEMA", "$", "1"}, {"PS2", "b", "2"}, {"PS10", "z", "3"}, {"PS2", "", "4"},
-				{"PS2", "b", "0"}, {"PS2", "\uffff", "5"}, {"PS2", "😀", "6"},
+				{"SCHEMA", "$", "1", ""}, {"PS2", "b", "2", ""}, {"PS10", "z", "3", ""}, {"PS2", "", "4", ""},
+				{"PS2", "b", "0", ""}, {"PS2", "\uffff", "5", ""}, {"PS2", "😀", "6", ""},
 			},
 			`{"ok":false,"violations":[` +
 				`{"message":"3","path":"z","rule_id":"PS10"},` +

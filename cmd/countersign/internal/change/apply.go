@@ -200,7 +200,7 @@ func showValidation(c *console.Console, what, note string, v rule.Report, status
 	if err := c.Result(console.Document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
 		return err
 	}
-	if !slices.ContainsFunc(v.Violations, func(f rule.Violation) bool { return f.RuleID != ledger.RuleNewer }) {
+	if !slices.ContainsFunc(v.Violations, func(f rule.Violation) bool { return f.RuleID != rule.Newer }) {
 		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}

@@ -38,6 +38,9 @@ func signedLife(g *generator) {
 		r.insert(at+1, e)
 	})
 	c.bad("S-30 S-40", "a key on an unreadable line", "L21", func(r *record) { r.change("key", func(d m) { d["line"] = "ada@example.org x" }) })
+	for _, kind := range []string{"key", "signature"} {
+		c.bad("S-30 U-6", "a "+kind+" of a later schema", "NEWER", func(r *record) { r.change(kind, func(d m) { d["schema"] = "countersign/" + kind + "/2" }) })
+	}
 	c.bad("S-26 S-46", "a key that was not valid any more", "L21", func(r *record) {
 		r.change("key", func(d m) {
 			d["line"] = strings.Replace(d["line"].(string), " ", ` valid-before="20260104Z" `, 1)
@@ -88,6 +91,7 @@ func guardedLife(g *generator) {
 	c.bad("D-25", "a comment whose earlier text was another", "L18", said(func(_, s m) { s["earlier"] = []any{"no"} }))
 	c.bad("D-25 J-14", "a member that is empty", "L18", said(func(_, s m) { s["app"] = "" }))
 	c.bad("D-25", "evidence of an unknown schema", "L18", said(func(d, _ m) { d["schema"] = "countersign/statement/x" }))
+	c.bad("D-25 U-6", "evidence of a later schema", "NEWER", said(func(d, _ m) { d["schema"] = "countersign/statement/2" }))
 	c.bad("D-25", "evidence that is not recorded", "L18", func(r *record) {
 		p, _ := r.find("approval/decision", 0)
 		p["source"].(m)["evidence"] = "artifacts/" + strings.Repeat("0", 64) + ".json"
@@ -187,6 +191,7 @@ func guardedLife(g *generator) {
 		}
 	}
 	c.good("E-45", "merged", merged(nil))
+	c.bad("E-45 U-6", "merged, in a later schema", "NEWER", merged(m{"schema": "countersign/merge/2"}))
 	c.bad("E-45", "merged as another pull request", "L25", merged(m{"pull_request": 2}))
 	c.bad("E-45", "merged as two commits", "L25", func(r *record) { merged(nil)(r); merged(m{"merge_commit": strings.Repeat("3", 40)})(r) })
 	validated := func(change func(doc m)) func(*record) {
@@ -206,6 +211,7 @@ func guardedLife(g *generator) {
 	c.bad("E-38 D-21", "validated, with a standing of other decisions", "L17", validated(func(d m) { d["decisions"] = []any{} }))
 	c.bad("E-38 D-21 D-7", "validated, with a permission that is lost", "L17", validated(func(d m) { d["decisions"].([]any)[0].(m)["permission"] = "read" }))
 	c.bad("E-38 D-21", "validated, with a standing of another pull request", "L17", validated(func(d m) { d["pull_request"] = 2 }))
+	c.bad("E-38 D-21 U-6", "validated, with a standing of a later schema", "NEWER", validated(func(d m) { d["schema"] = "countersign/standing/2" }))
 	c.bad("E-38 D-20", "validated without a standing", "L17", func(r *record) {
 		for i, e := range r.events {
 			if p := e["payload"].(m); p["kind"] == "standing" {

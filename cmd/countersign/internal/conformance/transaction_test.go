@@ -318,9 +318,10 @@ func wholeLife(g *generator) {
 	c.bad("E-32 E-34", "apply_result.json that is no line", "L7", func(r *record) { r.exactly = m{"apply_result.json": " " + r.files["apply_result.json"]} })
 	risks := func(change func(doc m)) func(*record) { return func(r *record) { r.change("risks", change) } }
 	open.bad("E-33", "risks of an unknown schema", "L20", risks(func(d m) { d["schema"] = "countersign/risks/x" }))
-	open.bad("E-33 U-6", "risks of a later schema", "NEWER L20", risks(func(d m) { d["schema"] = "countersign/risks/2" }))
+	open.bad("E-33 U-6", "risks of a later schema", "NEWER", risks(func(d m) { d["schema"] = "countersign/risks/2" }))
 	open.bad("E-33", "risks of schema 0", "L20", risks(func(d m) { d["schema"] = "countersign/risks/0" }))
-	open.bad("D-20 U-6", "a Policy of a later version", "L17 NEWER", func(r *record) { r.policy(canonicalPolicy(`"version":1`, `"version":2`)) })
+	open.bad("E-33 U-6", "risks that need a newer version", "NEWER", risks(func(d m) { d["needs_version"] = "1.1" }))
+	open.bad("D-20 U-6", "a Policy of a later version", "NEWER", func(r *record) { r.policy(canonicalPolicy(`"version":1`, `"version":2`)) })
 	open.bad("E-33", "risks of another patch", "L20", risks(func(d m) { d["patch_id"] = strings.Repeat("0", 64) }))
 	open.bad("E-33", "a risk of a file that the patch does not touch", "L20", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "other"}} }))
 	open.good("E-33", "a risk of a file that the patch touches", risks(func(d m) { d["risks"] = []any{m{"kind": "x", "path": "dir/file0.txt", "lines": []any{1, 2}}} }))
@@ -363,6 +364,8 @@ func wholeLife(g *generator) {
 	open.bad("E-38 D-20", "a Policy that takes no local approvals", "L17", func(r *record) { r.policy(canonicalPolicy(`"permission"`, `"local":false,"permission"`)) })
 	open.bad("D-20 Y-21", "a Policy that is not in its canonical form", "L17", func(r *record) { r.policy(canonicalPolicy(`{"apply"`, `{ "apply"`)) })
 	open.bad("D-20", "a Policy of an unknown schema", "L17", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/x" }) })
+	open.bad("D-20 U-6", "a Policy's document of a later schema", "NEWER", func(r *record) { r.change("policy", func(d m) { d["schema"] = "countersign/policy/2" }) })
+	open.bad("D-20 U-6", "a Policy of version 1.1", "NEWER", func(r *record) { r.policy(canonicalPolicy(`"version":1`, `"version":1.1`)) })
 	open.bad("E-38 D-5", "an approval of a bot", "L17", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["author"].(m)["kind"] = "bot" })
 	open.bad("E-38 D-7", "an approval from elsewhere", "L17 L18", func(r *record) { p, _ := r.find("approval/decision", 0); p["source"].(m)["kind"] = "email" })
 	open.bad("E-38 D-10", "an approval of an author of the change", "L17", func(r *record) {
@@ -435,6 +438,7 @@ func failedLife(g *generator) {
 		}
 	}
 	c.good("E-23 E-36", "a validation that found something", findings(nil))
+	c.bad("E-23 E-36 U-6", "findings of a later schema", "NEWER", findings(m{"schema": "countersign/findings/2"}))
 	c.bad("E-23", "a validation that failed without findings", "L9", func(r *record) {
 		r.add("validate/start", m{"validate_id": "validate_1"})
 		r.add("validate/complete", m{"success": false, "validate_id": "validate_1"})
@@ -471,7 +475,7 @@ func againLife(g *generator) {
 	c.good("E-14 E-40", "proposed again for somebody", again(m{"requested_by": []any{bob}}))
 	c.bad("E-14 E-40", "proposed again for nobody, and not left out", "L24", again(m{"requested_by": []any{}}))
 	c.good("E-40 U-6", "proposed again with extra", again(m{"extra": m{"weather": "rain"}}))
-	c.bad("E-40 U-6", "proposed again in a newer version", "L24 NEWER", again(m{"needs_version": "1.1"}))
+	c.bad("E-40 U-6", "proposed again in a newer version", "NEWER", again(m{"needs_version": "1.1"}))
 	c.bad("E-40", "another patch proposed again", "L24", again(m{"patch_id": strings.Repeat("0", 64)}))
 	c.bad("E-40", "proposed again by nobody", "L24", again(m{"proposer": m{"id": ""}}))
 	c.bad("E-40 J-13", "proposed again with a member more", "L24", again(m{"note": "x"}))
@@ -495,6 +499,7 @@ func againLife(g *generator) {
 		}
 	}
 	c.good("E-41", "proposed elsewhere", elsewhere(nil))
+	c.bad("E-41 U-6", "proposed elsewhere in a later schema", "NEWER", elsewhere(m{"schema": "countersign/proposed_elsewhere/2"}))
 	c.good("E-14 E-41", "proposed elsewhere for somebody", elsewhere(m{"proposals": []any{m{"proposer": m{"id": "9", "kind": "user", "login": "cy"}, "requested_by": []any{bob}, "transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}}}))
 	c.bad("E-41", "proposed nowhere else", "L24", elsewhere(m{"proposals": []any{}}))
 	c.bad("E-41", "proposed elsewhere in this very transaction", "L24", func(r *record) {
