@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/reviewed"
@@ -153,7 +154,7 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 		return Gated{}, err
 	}
 	if len(found) > 0 {
-		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
+		return Gated{}, &ledger.CorruptError{ID: id, Err: rule.Error(found)}
 	}
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {

@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"pipeline/record/visible":        {},
 	"pipeline/markdown":              {"pipeline/record/lazyregexp", "pipeline/record/visible"},
 	"pipeline/record/canon":          {},
-	"pipeline/record/rule":           {"pipeline/record/canon"},
+	"pipeline/record/rule":           {"pipeline/record/canon", "pipeline/record/format"},
 	"pipeline/record/format":         {"pipeline/record/canon"},
 	"pipeline/record/patch/linediff": {},
 	"pipeline/record/patch/casefold": {"golang.org/x/text"},
@@ -53,13 +53,13 @@ var mayImport = map[string][]string{
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/evidence": {
 		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/replay", "pipeline/state",
 	},
 	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/view"},
 	"pipeline/simulate": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay", "pipeline/writing",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/replay", "pipeline/writing",
 	},
 	"pipeline/recipe": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
 	"pipeline/alike":  {"golang.org/x/text"},
@@ -150,11 +150,11 @@ var mayImport = map[string][]string{
 	"pipeline/explain": {
 		"pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
 	},
 	"pipeline/attest": {
 		"pipeline/artifact", "pipeline/explain", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
 		"pipeline/state",
 	},
 	"gitstore/object": {"pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
@@ -315,7 +315,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide", "cmd/countersign/internal/session",
 		"cmd/countersign/internal/terminal", "pipeline", "pipeline/atomicfile", "pipeline/batch", "pipeline/checks", "pipeline/conversation",
 		"pipeline/fault", "pipeline/foreign", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
+		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
 		"pipeline/redact", "pipeline/review", "pipeline/state", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/console": {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // TestNewerProgram plays a made-up 1.1, which is this program linked with another version, against 1.0. What 1.0 began, 1.1
@@ -81,6 +83,28 @@ func TestNewerProgram(t *testing.T) {
 		young.run(0, "audit")
 	})
 
+	t.Run("an artifact of 2.0", func(t *testing.T) {
+		old, _, _ := start(t)
+		id, _ := old.run(0, "-q", "review", "../new.patch")
+		id = strings.TrimSpace(id)
+		fingerprint := fingerprintOf(t, old, id)
+		made := old.later(id)
+		check(t, os.RemoveAll(filepath.Join(old.repo, ".git", "countersign"))) // as somebody who fetches it
+		old.git("update-ref", gitstore.LedgerRef, made)
+		for _, args := range [][]string{
+			{"audit"}, {"gate", id}, {"approve", id, "--fingerprint", fingerprint}, {"deny", id, "--fingerprint", fingerprint}, {"apply", id}, {"run", id}, {"validate", id},
+			{"close", id}, {"attest", id},
+		} {
+			code, out, errs := runIn(old.repo, old.getenv, args...)
+			if code != cli.ExitNewer || !strings.Contains(out+errs, "was written by a newer countersign, needs at least 2.0") || strings.Contains(errs+out, "damaged") || strings.Contains(out, "approved") {
+				t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
+			}
+		}
+		if tip := strings.TrimSpace(old.git("rev-parse", gitstore.LedgerRef)); tip != made {
+			t.Errorf("something was written: %s", tip)
+		}
+	})
+
 	t.Run("a Policy of 1.1", func(t *testing.T) {
 		old, _, _ := start(t)
 		id, _ := old.run(0, "-q", "review", "../new.patch")
@@ -99,6 +123,49 @@ func TestNewerProgram(t *testing.T) {
 			}
 		}
 	})
+}
+
+// later makes the commit of a review again as one whose list of risks is of a later schema.
+func (s playground) later(id string) (commit string) {
+	s.t.Helper()
+	dir := gitstore.LedgerRef + ":" + ledger.Dir(id) + "/"
+	object := func(kind, content string) string {
+		file := filepath.Join(s.dir, "object")
+		check(s.t, os.WriteFile(file, []byte(content), 0o644))
+		return strings.TrimSpace(s.git("hash-object", "-w", "-t", kind, file))
+	}
+	s.git("read-tree", gitstore.LedgerRef)
+	put := func(name, content string) {
+		s.git("update-index", "--add", "--cacheinfo", "100644,"+object("blob", content)+","+ledger.Dir(id)+"/"+name)
+	}
+	events, prev := "", any(nil)
+	for line := range strings.Lines(s.git("cat-file", "blob", dir+"events.jsonl")) {
+		doc, err := canon.Parse([]byte(line))
+		check(s.t, err)
+		event := doc.(map[string]any)
+		if p := event["payload"].(map[string]any); p["kind"] == "risks" {
+			old := p["path"].(string)
+			content := strings.Replace(s.git("cat-file", "blob", dir+old), "countersign/risks/1", "countersign/risks/2", 1)
+			sum := canon.Hex([]byte(content))
+			p["artifact_id"], p["path"], p["stored_sha256"] = sum, ledger.ArtifactFile(sum), "sha256:"+sum
+			s.git("update-index", "--force-remove", ledger.Dir(id)+"/"+old)
+			put(ledger.ArtifactFile(sum), content)
+		}
+		event["prev"] = prev
+		raw, err := canon.Line(event)
+		check(s.t, err)
+		events, prev = events+string(raw), canon.Sum(raw)
+	}
+	put("events.jsonl", events)
+	log, err := ledger.ReadLog([]byte(events))
+	check(s.t, err)
+	state, err := canon.Line(log.Transaction())
+	check(s.t, err)
+	put("transaction.json", string(state))
+	_, rest, _ := strings.Cut(s.git("cat-file", "commit", gitstore.LedgerRef), "\n")
+	made := object("commit", "tree "+s.git("write-tree")+rest)
+	s.git("read-tree", "HEAD")
+	return made
 }
 
 // fingerprintOf is what the approval of a transaction is about.

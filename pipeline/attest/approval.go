@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"path"
@@ -258,7 +259,7 @@ func read(r Record) (settled, error) {
 		return settled{}, err
 	}
 	if len(found) > 0 {
-		return settled{}, &ledger.CorruptError{ID: r.ID, Err: fmt.Errorf("its record does not verify: %s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)}
+		return settled{}, &ledger.CorruptError{ID: r.ID, Err: fmt.Errorf("its record does not verify: %w", rule.Error(found))}
 	}
 	tx := log.Transaction()
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/state"
@@ -36,7 +37,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		if !accounts { // which the row says already
 			return nil
 		}
-		row.add(RecordInvalid, fmt.Sprintf("%s does not verify: %s %s: %s", id, found[0].RuleID, found[0].Path, found[0].Message))
+		row.add(RecordInvalid, fmt.Sprintf("%s does not verify: %v", id, rule.Error(found)))
 		return nil
 	}
 	tx := log.Transaction()

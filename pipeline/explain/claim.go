@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -72,7 +73,7 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 	}
 	c := &Claim{TransactionID: e.id, Code: RecordInvalid, Decisions: []Said{}, terms: t}
 	if len(found) > 0 {
-		c.Why = fmt.Sprintf("its record does not verify: %s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)
+		c.Why = fmt.Sprint("its record does not verify: ", rule.Error(found))
 	}
 	if log != nil {
 		c.describe(log)

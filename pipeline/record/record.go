@@ -118,10 +118,10 @@ func Open(files fs.FS, id string) (*Record, error) {
 		e.Findings = append(e.Findings, Finding{Rule: f.RuleID, Path: f.Path, Message: f.Message})
 	}
 	switch {
-	case slices.ContainsFunc(found, func(f rule.Violation) bool { return f.RuleID != rule.Newer }):
-		return nil, e
-	case len(found) > 0:
+	case len(found) > 0 && errors.As(rule.Error(found), new(*format.NewerError)):
 		return nil, fmt.Errorf("%w: transaction %s: %s", ErrNewer, id, found[0].Message)
+	case len(found) > 0:
+		return nil, e
 	case log.Transaction().Pointers.Proposal == nil:
 		return nil, fmt.Errorf("transaction %s proposes nothing", id)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
@@ -72,7 +73,7 @@ func Transaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) 
 	c := Case{TransactionID: id, Then: replay.Unknown, Now: replay.Unknown, AtBest: replay.Unknown, Difference: Unknown, Why: []string{}}
 	switch {
 	case err == nil && len(found) > 0:
-		err = fmt.Errorf("its record does not verify: %s %s: %s", found[0].RuleID, found[0].Path, found[0].Message)
+		err = fmt.Errorf("its record does not verify: %w", rule.Error(found))
 	case err == nil && log == nil:
 		err = lookup.ErrNotFound
 	}

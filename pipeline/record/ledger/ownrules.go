@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -53,7 +54,7 @@ func (c *checker) risks() {
 		err := ReadDocument(c.dir, a.Path, &doc)
 		switch {
 		case err != nil:
-			c.Add("L20", a.Path, "is no list of risks: %v", err)
+			c.Add("L20", a.Path, "is no list of risks: %v", errors.Unwrap(err))
 		case doc.Schema != RisksSchema:
 			c.Add("L20", a.Path, "its schema is %s", show(doc.Schema))
 		case p == nil || doc.PatchID != p.PatchID:

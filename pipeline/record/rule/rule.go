@@ -40,6 +40,14 @@ func NewReport(vs []Violation) Report {
 	return Report{OK: len(vs) == 0, Violations: vs}
 }
 
+// Error is the first violation that is not Newer, and a *format.NewerError where all are.
+func Error(found []Violation) error {
+	if i := slices.IndexFunc(found, func(v Violation) bool { return v.RuleID != Newer }); i >= 0 {
+		return fmt.Errorf("%s %s: %s", found[i].RuleID, found[i].Path, found[i].Message)
+	}
+	return &format.NewerError{What: found[0].Path, Needs: found[0].Needs}
+}
+
 // Sort orders violations by rule id, then path, each by UTF-16 code unit; those
 // that tie keep the order in which they were found.
 func Sort(vs []Violation) {
@@ -58,7 +66,7 @@ func (f *Finder) Add(id, path, message string, args ...any) {
 	for _, arg := range args {
 		var newer *format.NewerError
 		if err, is := arg.(error); is && errors.As(err, &newer) {
-			v.RuleID, v.Needs = Newer, newer.Needs
+			v.RuleID, v.Message, v.Needs = Newer, newer.Error(), newer.Needs
 		}
 	}
 	f.Found = append(f.Found, v)

@@ -2,9 +2,9 @@ package change
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/foreign"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -200,7 +201,7 @@ func showValidation(c *console.Console, what, note string, v rule.Report, status
 	if err := c.Result(console.Document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
 		return err
 	}
-	if !slices.ContainsFunc(v.Violations, func(f rule.Violation) bool { return f.RuleID != rule.Newer }) {
+	if errors.As(rule.Error(v.Violations), new(*format.NewerError)) {
 		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
