@@ -148,7 +148,7 @@ var mayImport = map[string][]string{
 	"pipeline/state": {},
 	"pipeline/watch": {"pipeline/explain", "pipeline/forge", "pipeline/markdown", "pipeline/record/ledger"},
 	"pipeline/explain": {
-		"pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/lazyregexp",
+		"pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
 	},

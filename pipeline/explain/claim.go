@@ -79,7 +79,7 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 		c.describe(log)
 	}
 	if len(found) == 0 {
-		if c.Code, c.Why, err = j.stands(log); err == nil && c.Code == "" {
+		if c.Code, c.Why, err = j.stands(e, log); err == nil && c.Code == "" {
 			err = j.decide(c, e, log, t)
 		}
 		if err != nil {
@@ -131,7 +131,7 @@ func cloned(a ledger.Actor) ledger.Actor {
 
 // stands says by its record how a transaction ended, and why it accounts for nothing, whatever
 // the Policy: it was denied, or not made.
-func (j *judge) stands(log *ledger.Log) (Reason, string, error) {
+func (j *judge) stands(e *entry, log *ledger.Log) (Reason, string, error) {
 	tx := log.Transaction()
 	late := false // whether it was denied after the apply began
 	coming := false
@@ -145,14 +145,14 @@ func (j *judge) stands(log *ledger.Log) (Reason, string, error) {
 			// Of an apply that was cut off, what is found is recorded, whoever put it there.
 			coming = false
 			switch {
-			case p.Success && late:
+			case p.Success && (late || e.denied):
 				return Denied, "it was denied before it was found to be applied", nil
 			case p.Success:
 				return "", "it was applied", nil
 			}
 		}
 	}
-	if tx.GateOnly() && tx.Status == ledger.Completed {
+	if tx.GateOnly() && tx.Status == ledger.Completed && !e.denied {
 		return "", "it was merged as approved", nil
 	}
 	denials, err := ledger.Denials(j.Ledger, tx.PatchID())

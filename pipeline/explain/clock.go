@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -22,11 +23,13 @@ type Clock struct {
 	seen []tick
 }
 
-// A tick is one commit of the ledger: the transactions that it is about.
+// A tick is one commit of the ledger: the transactions that it is about, and the one whose result it brings.
 type tick struct {
-	age  int
-	when int64
-	ids  []string
+	age    int
+	when   int64
+	ids    []string
+	result string
+	denied []string // directories of denials
 }
 
 // NewClock notes what is read of a ledger.
@@ -41,8 +44,17 @@ func (c *Clock) Commits(visit func(history.Commit)) error {
 		t := tick{age: one.Age, when: one.When}
 		for _, change := range one.Changes {
 			// transactions/YYYY/MM/DD/XX/ID/…
-			if parts := strings.Split(change.Path, "/"); len(parts) > 6 && parts[0] == "transactions" && !slices.Contains(t.ids, parts[5]) {
-				t.ids = append(t.ids, parts[5])
+			parts := strings.Split(change.Path, "/")
+			switch {
+			case ledger.IsDenial(change.Path):
+				t.denied = append(t.denied, path.Dir(change.Path))
+			case len(parts) > 6 && parts[0] == "transactions":
+				if !slices.Contains(t.ids, parts[5]) {
+					t.ids = append(t.ids, parts[5])
+				}
+				if parts[6] == ledger.ResultFile {
+					t.result = parts[5]
+				}
 			}
 		}
 		c.mu.Lock()
@@ -53,18 +65,23 @@ func (c *Clock) Commits(visit func(history.Commit)) error {
 }
 
 // A recorded transaction was not recorded before From, and what was last added to it not
-// before To.
-type recorded struct{ from, to time.Time }
+// before To. End is the place in the history of its result, or, without one, of what was last added to it.
+type recorded struct {
+	from, to time.Time
+	result   bool
+	end      int
+}
 
-// transactions are those of the ledger in the order in which they were first recorded.
-func (c *Clock) transactions() (order []string, at map[string]recorded) {
+// transactions are those of the ledger in the order in which they were first recorded. By their directory, denied has
+// the place in the history of the first denial of each patch that somebody denied.
+func (c *Clock) transactions() (order []string, at map[string]recorded, denied map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ticks := slices.Clone(c.seen)
 	slices.SortFunc(ticks, func(a, b tick) int { return cmp.Compare(b.age, a.age) })
-	at = map[string]recorded{}
+	at, denied = map[string]recorded{}, map[string]int{}
 	var latest int64
-	for _, t := range ticks {
+	for n, t := range ticks {
 		latest = max(latest, t.when)
 		now := time.Unix(latest, 0).UTC()
 		for _, id := range t.ids {
@@ -74,10 +91,18 @@ func (c *Clock) transactions() (order []string, at map[string]recorded) {
 				order = append(order, id)
 			}
 			known.to = now
+			if !known.result {
+				known.end, known.result = n, t.result == id
+			}
 			at[id] = known
 		}
+		for _, dir := range t.denied {
+			if _, is := denied[dir]; !is {
+				denied[dir] = n
+			}
+		}
 	}
-	return order, at
+	return order, at, denied
 }
 
 // check is an error unless the history has a transaction.

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -45,6 +46,7 @@ type entry struct {
 	merged    time.Time
 	settled   bool
 	ownDiff   bool
+	denied    bool         // somebody had denied the patch, in whichever transaction, before it was applied or last added to
 	read      bool         // blobs was read
 	blobs     []PathChange // the files of the patch, nil if the ledger does not have it as it was
 }
@@ -53,7 +55,7 @@ type entry struct {
 // order of the ledger's history, which a Clock noted, and no time is before what came before
 // it there.
 func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
-	order, at := c.transactions()
+	order, at, denied := c.transactions()
 	ids, err := lookup.IDs(tree)
 	if err != nil {
 		return nil, err
@@ -81,6 +83,10 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		}
 		if err := x.add(tree, id, log, at[id]); err != nil {
 			return nil, err
+		}
+		if e := &x.entries[i]; canon.IsHex64(e.patch) {
+			n, is := denied[ledger.DeniedDir(e.patch)]
+			e.denied = is && n < at[id].end
 		}
 	}
 	return x, nil
