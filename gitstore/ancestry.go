@@ -208,6 +208,12 @@ func (r *Repo) hold(ctx context.Context, commits ...string) error {
 	return err
 }
 
+// OnRemote reports whether a branch of a remote has a commit, as far as this clone knows.
+func (r *Repo) OnRemote(ctx context.Context, commit string) (bool, error) {
+	out, _, err := r.history(ctx, "rev-list", "--max-count=1", r.name(commit), "--not", "--remotes")
+	return err == nil && out == "", err
+}
+
 // ErrNoBranch is a branch that is not there.
 var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git branch --all"}
 

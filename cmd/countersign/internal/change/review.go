@@ -414,6 +414,11 @@ func showReviewed(ctx context.Context, s *session.Session, f ReviewFlags, done r
 	if err != nil {
 		return console.About(done.ID), err
 	}
+	if base := g.Transaction().Pointers.Proposal.BaseCommit; s.Flags.Push && !console.InWorkflow(s.Getenv) {
+		if on, err := s.Repo.OnRemote(ctx, base); err == nil && !on {
+			s.Say("commit %.12s, on which it is proposed, is on no branch of the remote yet: push it as well, or others cannot check what this is about", base)
+		}
+	}
 	rep.Verdict, rep.InputSHA256, rep.Offsets = nil, done.InputSHA256, done.Patchset.Offsets
 	if !s.Flags.JSON {
 		rep.Verdict = &g.Verdict
