@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
@@ -230,35 +231,51 @@ func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]hist
 	if err != nil {
 		return nil, err
 	}
+	return r.Commits(ids)
+}
+
+// Commits reads what CommitsBetween returns of commits.
+func (r *Repo) Commits(ids []string) ([]history.BranchCommit, error) {
 	out := make([]history.BranchCommit, len(ids))
-	for i, id := range ids {
-		raw, err := readObject(r.objects, plumbing.CommitObject, id)
+	return out, parallel.Try(askers, len(ids), func(i int) error {
+		raw, err := readObject(r.objects, plumbing.CommitObject, r.id(ids[i]))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c, err := object.ParseCommit(raw)
 		if err != nil {
-			return nil, fmt.Errorf("commit %s: %w", id, err)
+			return fmt.Errorf("commit %s: %w", ids[i], err)
 		}
 		_, message, _ := strings.Cut(string(raw), "\n\n")
-		out[i] = history.BranchCommit{ID: id.String(), Message: message, When: committedAt(raw)}
+		out[i] = history.BranchCommit{ID: ids[i], Message: message, When: committedAt(raw)}
 		for _, parent := range c.Parents {
 			out[i].Parents = append(out[i].Parents, parent.String())
 		}
-	}
-	return out, nil
+		return nil
+	})
+}
+
+// askers is how many questions about objects are asked at a time: git goes from one to the next without waiting.
+const askers = 16
+
+// ReadAhead reads what the last of some commits change, as far as that is kept: who asks for one after another waits less
+// then. What cannot be read is told then.
+func (r *Repo) ReadAhead(ctx context.Context, commits []history.BranchCommit) {
+	_ = parallel.Try(askers, min(len(commits), 2000), func(i int) error {
+		if c := commits[len(commits)-1-i]; len(c.Parents) > 0 {
+			_, _ = r.Paths(ctx, c.Parents[0], c.ID)
+		}
+		return ctx.Err()
+	})
 }
 
 // listed are the commits of a range. One of which a parent is not here is a *CutOffError.
-func (r *Repo) listed(ctx context.Context, commits ...string) (ids []object.ID, err error) {
+func (r *Repo) listed(ctx context.Context, commits ...string) (ids []string, err error) {
 	out, cut, err := r.history(ctx, append([]string{"rev-list"}, commits...)...)
 	if err == nil && cut != "" {
 		err = r.notCut(ctx, cut, commits...)
 	}
-	for id := range strings.FieldsSeq(out) {
-		ids = append(ids, r.id(id))
-	}
-	return ids, err
+	return strings.Fields(out), err
 }
 
 // BranchTip is where a branch is, a remote branch ("origin/main"), or a ref's full name.

@@ -89,9 +89,9 @@ func (r *Repo) Has(commit string) (bool, error) {
 	return err == nil, missingIsNil(err)
 }
 
-// Newer are the commits that one has and another has not, but most at most; and of these those by first parents, the
-// oldest first, which follow on the other one directly if grows says so.
-func (r *Repo) Newer(ctx context.Context, since, commit string, most int) (count int, line []string, grows bool, err error) {
+// Newer are the commits that one has and another has not, but most at most, in the order of CommitsBetween; and of these those
+// by first parents, the oldest first, which follow on the other one directly if grows says so.
+func (r *Repo) Newer(ctx context.Context, since, commit string, most int) (all, line []string, grows bool, err error) {
 	out, cut, err := r.history(ctx, "rev-list", "--parents", fmt.Sprintf("--max-count=%d", most), r.name(commit), "^"+r.name(since))
 	if err == nil && cut != "" {
 		err = &CutOffError{cut}
@@ -100,13 +100,14 @@ func (r *Repo) Newer(ctx context.Context, since, commit string, most int) (count
 	for said := range strings.Lines(out) {
 		ids := append(strings.Fields(said), "")
 		first[ids[0]] = ids[1]
+		all = append(all, ids[0])
 	}
 	next := commit
 	for id, is := first[next]; is; id, is = first[next] {
 		line, next = append(line, next), id
 	}
 	slices.Reverse(line)
-	return len(first), line, next == since, err
+	return all, line, next == since, err
 }
 
 // Peeled is the commit that an object is, or that a tag names; "" for an object of another kind.

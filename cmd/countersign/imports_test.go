@@ -177,8 +177,9 @@ var mayImport = map[string][]string{
 	"gitstore/wire":          {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore": {
 		"gitstore/attributes", "gitstore/bundle", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire",
-		"pipeline/code", "pipeline/lookup", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
+		"pipeline/code", "pipeline/lookup", "pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
+		"pipeline/writing",
 		"github.com/go-git/go-git/v5", "github.com/gofrs/flock",
 	},
 	"report/view": {

@@ -306,7 +306,8 @@ func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
 		}
 		return &refusal{Why: "is guarded, and may only begin at a commit of " + short(p.head), Hint: fmt.Sprintf("git push origin origin/%s:%s", short(p.head), u.Ref)}, nil
 	}
-	n, line, grows, err := p.view.Repo.Newer(ctx, u.Old, u.New, maxCommits+1)
+	all, line, grows, err := p.view.Repo.Newer(ctx, u.Old, u.New, maxCommits+1)
+	n := len(all)
 	if err == nil && !grows && n <= maxCommits {
 		grows, err = p.view.Repo.Descends(ctx, u.New, u.Old)
 	}
@@ -320,7 +321,7 @@ func (p *push) holdBranch(ctx context.Context, u update) (*refusal, error) {
 	case n == 0:
 		return nil, nil
 	}
-	r, err := p.account(ctx, u, n, line)
+	r, err := p.account(ctx, u, all, line)
 	if r == nil || err != nil {
 		return r, err
 	}
@@ -381,7 +382,7 @@ const maxCommits = 10_000
 
 // account refuses commits that nothing accounts for. Of many, the first are judged first: with those
 // that may be in a row with them, what comes later changes nothing for them.
-func (p *push) account(ctx context.Context, u update, n int, line []string) (*refusal, error) {
+func (p *push) account(ctx context.Context, u update, commits, line []string) (*refusal, error) {
 	var tree fs.FS = nothing{}
 	if tip := p.now(p.ledger); tip != "" {
 		var err error
@@ -390,7 +391,7 @@ func (p *push) account(ctx context.Context, u update, n int, line []string) (*re
 		}
 	}
 	if u.Ref == p.head {
-		if quick, err := proofs.Quick(ctx, p.view, tree, p.atLeast(), u.Old, u.New); err == nil && quick {
+		if quick, err := proofs.Quick(ctx, p.view, tree, p.atLeast(), u.Old, commits); err == nil && quick {
 			return nil, nil
 		}
 	}
@@ -405,19 +406,19 @@ func (p *push) account(ctx context.Context, u update, n int, line []string) (*re
 		}
 		early := slices.DeleteFunc(first.Unexplained, func(one explain.Unexplained) bool { return !slices.Contains(line[:explain.MaxRow], one.Commit) })
 		if len(early) > 0 {
-			return unaccounted(u, early, n), nil
+			return unaccounted(u, early, len(commits)), nil
 		}
 	}
 	all, err := j.Added(ctx, u.Ref, u.Old, u.New)
 	switch {
 	case err != nil:
 		return nil, err
-	case all.Commits != n:
-		return nil, fmt.Errorf("%d of %d commits were judged", all.Commits, n)
+	case all.Commits != len(commits):
+		return nil, fmt.Errorf("%d of %d commits were judged", all.Commits, len(commits))
 	case len(all.Unexplained) == 0:
 		return nil, nil
 	}
-	return unaccounted(u, all.Unexplained, n), nil
+	return unaccounted(u, all.Unexplained, len(commits)), nil
 }
 
 // atLeast is how strong decisions have to be: signed, where whoever may push may have written the record.

@@ -136,12 +136,13 @@ func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.R
 	return r, all, err
 }
 
-// Quick is explain.Quick of what the default branch gets, which is at old.
-func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old, next string) (bool, error) {
-	all, err := s.Repo.CommitsBetween(ctx, old, next)
+// Quick is explain.Quick of the commits that the default branch gets, the newest first, which is at old.
+func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old string, commits []string) (bool, error) {
+	all, err := s.Repo.Commits(commits)
 	if err != nil {
 		return false, err
 	}
+	s.Repo.ReadAhead(ctx, all)
 	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all,
 		func(base string) ([]history.BranchCommit, error) { return s.Repo.CommitsBetween(ctx, base, old) })
 }
