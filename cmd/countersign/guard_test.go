@@ -366,6 +366,53 @@ func BenchmarkGuardedPush(b *testing.B) {
 	}
 }
 
+// T91 A ledger on another server is a mirror that a hook of its own fetches, as docs/guard.md has it; where it cannot be fetched, nothing
+// gets in. Neither does it where the guard has no room, or where a denial of what is pushed lands before the record of its apply.
+func TestT91GuardFailsClosed(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/guard.md")
+	check(t, err)
+	_, hook, found := strings.Cut(string(doc), "pre-receive.d/00-ledger`:\n\n")
+	hook, _, ends := strings.Cut(strings.ReplaceAll(hook, "      ", ""), "\n\n")
+	if !found || !ends {
+		t.Fatal("docs/guard.md has no hook that fetches the ledger")
+	}
+	for _, c := range []struct{ name, script, want string }{
+		{"a mirror", `
+git init -q --bare ../ledger.git; git push -q ../ledger.git 'refs/agent/*:refs/agent/*'
+git -C ../app.git for-each-ref --format='delete %(refname)' refs/agent | git -C ../app.git update-ref --stdin
+git init -q --bare ../mirror.git; git -C ../mirror.git remote add origin ../ledger.git; git -C ../mirror.git fetch -q origin 'refs/agent/*:refs/agent/*'
+countersign guard install -C ../app.git --ledger $PWD/../mirror.git
+printf '%s' "$hook" | sed "s#/srv/git/ledger.git#$PWD/../mirror.git#" >../app.git/hooks/pre-receive.d/00-ledger; chmod +x ../app.git/hooks/pre-receive.d/00-ledger
+apply ok; git push -q ../ledger.git refs/agent/ledger; git push -q origin main
+test $(git rev-parse main) = $(git -C ../app.git rev-parse main)
+apply half; git push -q ../ledger.git refs/agent/ledger; mv ../ledger.git ../gone.git
+refused git push -q origin main
+mv ../gone.git ../ledger.git; git push -q --force ../ledger.git $ledger:refs/agent/ledger
+refused git push -q origin main`, "remote: fatal: Could not read from remote repository"},
+		{"no room", `
+unshare -Urm true 2>/dev/null || { echo "remote: countersign: error"; exit 0; }
+mv ../app.git/hooks/pre-receive.d/countersign ../guard; mkdir ../full
+printf '#!/bin/sh\nTMPDIR=%s; export TMPDIR; exec unshare -Urm sh -c "mount -t tmpfs -o size=4k none $TMPDIR && { head -c 9999 /dev/zero >$TMPDIR/x; exec %s; }"\n' $PWD/../full $PWD/../guard >../app.git/hooks/pre-receive.d/countersign; chmod +x ../app.git/hooks/pre-receive.d/countersign
+apply ok
+refused git push -q --atomic origin main refs/agent/ledger`, "remote: countersign: error"},
+		{"a denial meanwhile", `
+git clone -q ../app.git ../ada-clone; cd ../ada-clone; git fetch -q origin '+refs/agent/*:refs/agent/*'
+GIT_COMMITTER_EMAIL=ada@example.org countersign deny $(countersign review ../ok.patch --base $first --summary x --to branch -q --no-push) --sign --key ../ada --reason no --no-push -q >/dev/null
+cd ../work; apply ok
+printf '#!/bin/sh\n%s && env -u GIT_QUARANTINE_PATH -u GIT_OBJECT_DIRECTORY -u GIT_ALTERNATE_OBJECT_DIRECTORIES -u GIT_DIR git -C %s fetch -q %s refs/agent/ledger:refs/agent/ledger' $PWD/../guard $PWD/../app.git $PWD/../ada-clone >../hook; mv ../app.git/hooks/pre-receive.d/countersign ../guard; mv ../hook ../app.git/hooks/pre-receive.d/countersign
+chmod +x ../app.git/hooks/pre-receive.d/countersign
+refused git push -q --atomic origin main refs/agent/ledger`, "refs/agent/ledger"},
+	} {
+		dir := guarded(t)
+		check(t, os.WriteFile(filepath.Join(dir, "hook"), []byte(hook), 0o600))
+		out, err := guardShell(dir, "work", "set -e\nexec 2>&1\nhook=$(cat ../hook)\nrefused() { if \"$@\" >../out; then echo \"taken: $*\"; exit 1; fi; cat ../out; }\n"+c.script)
+		if err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v\n%s", c.name, err, out)
+		}
+	}
+}
+
 // TestGuardOtherHooks: the guard as Git's update hook refuses, as its pre-push hook warns, and as a command answers.
 func TestGuardOtherHooks(t *testing.T) {
 	t.Parallel()
