@@ -81,7 +81,7 @@ type Ahead struct {
 // stage left it with the Verdict on it, and what each stage came to, nil where
 // the run did not get so far.
 type Outcome struct {
-	Gated
+	Judgement
 	Applied   *ApplyOutcome
 	Validated *Validation
 	Learnt    Known
@@ -105,9 +105,9 @@ func (o Outcome) Status() ledger.Status { return o.Transaction().Status }
 func (r *Runner) Advance(ctx context.Context, id string, to Ahead) (Outcome, error) {
 	g, err := r.Gate(ctx, id)
 	if err != nil {
-		return Outcome{Gated: g, Learnt: r.Known()}, err
+		return Outcome{Judgement: g, Learnt: r.Known()}, err
 	}
-	return r.Continue(ctx, Outcome{Gated: g, Learnt: r.Known()}, to)
+	return r.Continue(ctx, Outcome{Judgement: g, Learnt: r.Known()}, to)
 }
 
 // Continue is Advance for a transaction that was at the gate in this run, and of
@@ -119,7 +119,7 @@ func (r *Runner) Continue(ctx context.Context, o Outcome, to Ahead) (Outcome, er
 		case StepStop:
 			return o, o.stopped(to.Until)
 		case StepGate:
-			o.Gated, err = r.Gate(ctx, o.Transaction().TransactionID)
+			o.Judgement, err = r.Gate(ctx, o.Transaction().TransactionID)
 		case StepApply:
 			err = r.With(o.Learnt).applyTo(ctx, &o, to.ApplyOptions)
 		case StepValidate:
@@ -143,7 +143,7 @@ func (o Outcome) stopped(until Stage) error {
 
 // applyTo adds what Apply came to.
 func (r *Runner) applyTo(ctx context.Context, o *Outcome, options ApplyOptions) error {
-	applied, err := r.Apply(ctx, o.Gated, options)
+	applied, err := r.Apply(ctx, o.Judgement, options)
 	o.Applied = &applied
 	if applied.Learnt.Secrets != nil {
 		o.Learnt = applied.Learnt
@@ -189,7 +189,7 @@ func (r *Runner) reread(ctx context.Context, o *Outcome, after writing.Snapshot)
 // Ending is why a transaction goes no further: nil where it is approved, else a
 // *PendingError or a *DeniedError, and of one that has ended, which waits for
 // nobody any more, a *SupersededError or *ClosedError.
-func (g Gated) Ending() error {
+func (g Judgement) Ending() error {
 	err := g.Err()
 	if err == nil || g.Verdict.State == approval.Denied {
 		return err

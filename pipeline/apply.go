@@ -39,7 +39,7 @@ type ApplyOutcome struct {
 // After a crash it finishes what was begun.
 //
 // A refusal returns an outcome REFUSED together with the error that says why.
-func (r *Runner) Apply(ctx context.Context, g Gated, o ApplyOptions) (ApplyOutcome, error) {
+func (r *Runner) Apply(ctx context.Context, g Judgement, o ApplyOptions) (ApplyOutcome, error) {
 	from := r.Reader()
 	g, now, err := r.again(ctx, g, o, from)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, f
 // again reads the pull request once more, so that an approval that is gone, and
 // a denial that has come, are known before anything is done. now says whether the
 // verdict was made here.
-func (r *Runner) again(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (_ Gated, now bool, err error) {
+func (r *Runner) again(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (_ Judgement, now bool, err error) {
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
@@ -151,7 +151,7 @@ func already(snap writing.Snapshot, log *ledger.Log) (ApplyOutcome, error) {
 	if tx.GateOnly() || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return ApplyOutcome{}, nil
 	}
-	res, commit, err := Gated{Ledger: snap, log: log}.Result()
+	res, commit, err := Judgement{Ledger: snap, log: log}.Result()
 	if res == nil || err != nil {
 		return ApplyOutcome{}, err
 	}
@@ -171,7 +171,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect.Effect, g Gated, snap writing.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect.Effect, g Judgement, snap writing.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
 	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err
@@ -239,7 +239,7 @@ func refusal(err error, dryRun bool) result.Result {
 }
 
 // carryOut records the intent, makes the change, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Gated, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Judgement, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	resumed := g.Applying()
 	start, err := r.begin(ctx, to, id, p, resumed, from)

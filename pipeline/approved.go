@@ -49,7 +49,7 @@ type prepared struct {
 
 // target returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
+func (r *Runner) target(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
 	if g.Transaction().PullRequest() > 0 && o.To != policy.ToWorktree {
 		return r.pullTarget(ctx, g, o, from)
 	}
@@ -88,7 +88,7 @@ func (r *Runner) target(ctx context.Context, g Gated, o ApplyOptions, from *conv
 
 // pullTarget is the way to the head branch of a pull request, or to another ref
 // on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullTarget(ctx context.Context, g Gated, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
+func (r *Runner) pullTarget(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
 		return r.ref(fmt.Sprintf("refs/countersign/pull/%d/head", tx.PullRequest())), nil
@@ -157,7 +157,7 @@ func (r *Runner) keepableBranch(name string) error {
 
 // approvedPatch reads the approved bytes from the ledger, checks that they are
 // those bytes, and puts them on the present base.
-func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Gated, snap writing.Snapshot) (prepared, error) {
+func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Judgement, snap writing.Snapshot) (prepared, error) {
 	tx := g.Transaction()
 	diff, err := r.Source().Bytes(ctx, snap.Tree, tx)
 	if err != nil {

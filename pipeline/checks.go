@@ -17,7 +17,7 @@ func (r *Runner) checker() checks.Checker {
 
 // check runs the checks on the tree that a change makes of its base, before
 // anything is written: commands in the sandbox, on a copy.
-func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) error {
+func (r *Runner) check(ctx context.Context, g Judgement, p *prepared, dryRun bool) error {
 	base, err := r.Repo.Tree(ctx, p.Base)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *Runner) check(ctx context.Context, g Gated, p *prepared, dryRun bool) e
 
 // checkApplied runs the checks on what was applied.
 func (r *Runner) checkApplied(ctx context.Context, snap writing.Snapshot, log *ledger.Log, read checks.ReadFile) (checks.Done, error) {
-	g := Gated{Ledger: snap, log: log, history: true}
+	g := Judgement{Ledger: snap, log: log, history: true}
 	start, _, _ := log.DecidedAt()
 	begun := log.Payloads()[start].(*ledger.ApplyStart)
 	var err error

@@ -42,7 +42,7 @@ type Ruling struct {
 type Basis struct{ PatchID, Fingerprints, Policy string }
 
 // Basis is what a decision on the transaction, as it is here, is taken on.
-func (g Gated) Basis() Basis {
+func (g Judgement) Basis() Basis {
 	var about []string
 	for _, n := range g.Verdict.Needs {
 		about = append(about, fmt.Sprintf("%s %s %d", n.Kind, n.Fingerprint, n.Required))
@@ -52,18 +52,18 @@ func (g Gated) Basis() Basis {
 
 // Judge is the verdict on a transaction as it is now, with what its pull request
 // says. It records nothing.
-func (r *Runner) Judge(ctx context.Context, id string) (Gated, error) {
+func (r *Runner) Judge(ctx context.Context, id string) (Judgement, error) {
 	snap, err := r.Ledger(ctx, Paths(id)...)
 	if err != nil {
-		return Gated{}, err
+		return Judgement{}, err
 	}
 	return r.judge(ctx, snap, id, r.Reader())
 }
 
 // Decide records a ruling of the Decider, and what follows from it.
-func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, error) {
+func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Judgement, error) {
 	if r.Decider.ID == "" {
-		return Gated{}, ErrNobody
+		return Judgement{}, ErrNobody
 	}
 	from := r.Reader()
 	if s := ruling.Signature; s != nil {
@@ -73,10 +73,10 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 		}
 	}
 	if ruling.Decision != ledger.Approve && ruling.Decision != ledger.Deny {
-		return Gated{}, Undecided(fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40)))
+		return Judgement{}, Undecided(fmt.Sprintf("nothing is decided here by %s", r.OneLine(string(ruling.Decision), 40)))
 	}
 	ruling.Reason = r.OneLine(ruling.Reason, 500)
-	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Judgement], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil {
 			return Nothing(g, err)
@@ -102,7 +102,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Gated, e
 // decide says what a ruling is about, and judges with that. What does not
 // count is not recorded: the person is told why, and of several things the
 // others are said again without it.
-func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, about []approval.Request, ruling Ruling, from *conversation.Reader) (Gated, *writing.Stage, error) {
+func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Judgement, about []approval.Request, ruling Ruling, from *conversation.Reader) (Judgement, *writing.Stage, error) {
 	var uncounted []string
 	for {
 		s := r.Stage(g.log)
@@ -137,7 +137,7 @@ func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Gated, abo
 }
 
 // toDecide returns what a ruling is about, nothing where it need not be taken.
-func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
+func (r *Runner) toDecide(g Judgement, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	if ruling.Request != "" && tx.Closed {
 		return nil, ClosedError(tx.TransactionID, tx.Status)
@@ -162,7 +162,7 @@ func (r *Runner) toDecide(g Gated, ruling Ruling) ([]approval.Request, error) {
 
 // Asks are what a ruling of the Decider can decide on now, everything where it names
 // nothing: none where all is said. An error says why it cannot be taken.
-func (r *Runner) Asks(g Gated, ruling Ruling) ([]approval.Request, error) {
+func (r *Runner) Asks(g Judgement, ruling Ruling) ([]approval.Request, error) {
 	if r.Decider.ID == "" {
 		return nil, ErrNobody
 	}
@@ -172,7 +172,7 @@ func (r *Runner) Asks(g Gated, ruling Ruling) ([]approval.Request, error) {
 
 // WhyNot says why a ruling of the Decider on one thing would not count, "" where it
 // would. It is tried on a copy of the record.
-func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruling Ruling) (string, error) {
+func (r *Runner) WhyNot(ctx context.Context, g Judgement, one approval.Request, ruling Ruling) (string, error) {
 	g.log = g.log.Clone()
 	s := r.Stage(g.log)
 	if err := r.noteElsewhere(ctx, s, &g); err != nil {
@@ -190,7 +190,7 @@ func (r *Runner) WhyNot(ctx context.Context, g Gated, one approval.Request, ruli
 
 // needless reports whether an approval changes nothing: enough people have
 // approved, or this one has.
-func (r *Runner) needless(g Gated, one approval.Request) bool {
+func (r *Runner) needless(g Judgement, one approval.Request) bool {
 	voted := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool {
 		return j.Counted && j.Author.ID == r.Decider.ID && j.Fingerprint == one.Fingerprint
 	})
@@ -200,7 +200,7 @@ func (r *Runner) needless(g Gated, one approval.Request) bool {
 }
 
 // Named are the needs that a ruling names, each fingerprint once.
-func (r *Runner) Named(g Gated, ruling Ruling) ([]approval.Request, error) {
+func (r *Runner) Named(g Judgement, ruling Ruling) ([]approval.Request, error) {
 	tx := g.Transaction()
 	var wanted []string
 	for _, name := range ruling.Fingerprints {
@@ -254,7 +254,7 @@ func inFull(name, patchID string) string {
 
 // rule records one decision that was taken here; an error is what is wrong with its
 // signature.
-func (r *Runner) rule(s *writing.Stage, g *Gated, about approval.Request, ruling Ruling) error {
+func (r *Runner) rule(s *writing.Stage, g *Judgement, about approval.Request, ruling Ruling) error {
 	body := "/" + string(ruling.Decision) + " " + about.Fingerprint
 	if ruling.Reason != "" {
 		body += " " + ruling.Reason

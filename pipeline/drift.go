@@ -45,7 +45,7 @@ func (r *Runner) drift(ctx context.Context, tx ledger.Transaction, from, to stri
 
 // base is the commit that the change would go onto as far as a stage sees it: one
 // that an apply was begun on is finished there.
-func (g Gated) base() string {
+func (g Judgement) base() string {
 	if open, applying := g.log.OpenApply(); applying {
 		return open.BaseCommit
 	}
@@ -55,7 +55,7 @@ func (g Gated) base() string {
 // onto measures drift up to the commit that a change is about to go onto. A branch
 // that begins at the commit which was reviewed has not moved: people were shown the
 // change to that.
-func (r *Runner) onto(ctx context.Context, g Gated, to effect.Effect, base string) Gated {
+func (r *Runner) onto(ctx context.Context, g Judgement, to effect.Effect, base string) Judgement {
 	if base == g.base() || g.rules.Policy.Approvals.Drift == nil {
 		return g
 	}
@@ -70,7 +70,7 @@ func (r *Runner) onto(ctx context.Context, g Gated, to effect.Effect, base strin
 
 // driftAsItWas takes from the record how far the base had moved before an event;
 // where the Policy set no bound, nobody had to know.
-func (g *Gated) driftAsItWas(event int) error {
+func (g *Judgement) driftAsItWas(event int) error {
 	if g.rules.Policy.Approvals.Drift == nil {
 		return nil
 	}

@@ -19,11 +19,11 @@ import (
 // Interrupt closes a transaction that nobody will take further. Unlike a
 // denial it says nothing about the patch. An apply that was begun, here or
 // elsewhere, and is not going on is recorded as what is found here.
-func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Gated, error) {
+func (r *Runner) Interrupt(ctx context.Context, id, reason string) (Judgement, error) {
 	if err := r.endApply(ctx, id); err != nil {
-		return Gated{}, err
+		return Judgement{}, err
 	}
-	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Judgement], error) {
 		g, err := r.judge(ctx, snap, id, nil)
 		if err != nil {
 			return Nothing(g, err)
@@ -70,9 +70,9 @@ func (r *Runner) endApply(ctx context.Context, id string) error {
 // closed: as completed if it was merged, approved, and whyNot, which says why what was merged is
 // not what was approved, has nothing to say; else as interrupted. As what it was merged is
 // recorded before. What cannot be read is an error, and ends nothing.
-func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Gated) (string, error)) (Gated, error) {
+func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.Context, Judgement) (string, error)) (Judgement, error) {
 	from := r.Reader()
-	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Judgement], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
 			return Nothing(g, err)
@@ -141,7 +141,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 // forge answered about people, as both were recorded when its check passed last. Only whether
 // what was said stands is asked now: what came after the merge takes nothing back. It is nil where
 // the check does not pass on record, or passed on another head.
-func (g Gated) whenItPassed(ctx context.Context) (*Gated, error) {
+func (g Judgement) whenItPassed(ctx context.Context) (*Judgement, error) {
 	if g.Transaction().Status != ledger.Proposed || len(g.log.Artifacts(approval.KindStanding)) == 0 {
 		return nil, nil
 	}
@@ -240,7 +240,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 
 // lateDenial is the first denial of a closed transaction's patch that counts, nil
 // for none.
-func (r *Runner) lateDenial(ctx context.Context, g *Gated, from *conversation.Reader) (*conversation.Said, error) {
+func (r *Runner) lateDenial(ctx context.Context, g *Judgement, from *conversation.Reader) (*conversation.Remark, error) {
 	var err error
 	if g.talk, err = from.About(ctx, g.Ledger.Tree, g.log); err != nil {
 		return nil, err

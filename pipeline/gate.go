@@ -20,24 +20,24 @@ import (
 
 // Gate adds up the decisions, opens the requests that are missing, and records
 // the verdict where it moves the transaction on.
-func (r *Runner) Gate(ctx context.Context, id string) (Gated, error) {
+func (r *Runner) Gate(ctx context.Context, id string) (Judgement, error) {
 	return r.GateFrom(ctx, id, r.Reader())
 }
 
 // GateToMerge is Gate right before this program merges the pull request: what the forge
 // answered about the approvals is recorded, as before an apply.
-func (r *Runner) GateToMerge(ctx context.Context, id string) (Gated, error) {
+func (r *Runner) GateToMerge(ctx context.Context, id string) (Judgement, error) {
 	return r.gate(ctx, id, r.Reader(), true)
 }
 
 // GateFrom is Gate for one of the transactions of a pull request, which is read
 // once for all of them.
-func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Reader) (Gated, error) {
+func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Reader) (Judgement, error) {
 	return r.gate(ctx, id, from, false)
 }
 
-func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Gated, error) {
-	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Gated], error) {
+func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Judgement, error) {
+	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Judgement], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
 			return Nothing(g, err)
@@ -70,7 +70,7 @@ func gateSubject(v approval.Verdict) string {
 // recordVerdict records what a verdict means for a transaction that is still open. That a
 // pull request's own diff is approved lets people merge it, whenever they like: what the forge
 // answered is recorded with that.
-func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Gated) {
+func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Judgement) {
 	status := s.Log.Transaction().Status
 	switch v := g.Verdict; v.State {
 	case approval.Pending: // as many requests are open as approvals are missing, of the Policy that was asked by last
@@ -109,7 +109,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Gated) {
 }
 
 // ask opens a request.
-func (g Gated) ask(s *writing.Stage, about approval.Request) string {
+func (g Judgement) ask(s *writing.Stage, about approval.Request) string {
 	g.rules.Note(s)
 	item, _ := writing.FileChange(s.Log)
 	tx := s.Log.Transaction()
@@ -132,7 +132,7 @@ var prompts = map[string]string{
 
 // recordDecisions records what was said and counts, and tells why the rest does
 // not; of that, what is exactly a decision on this patch is kept as evidence.
-func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Gated) error {
+func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Judgement) error {
 	if g.talk == nil { // nobody was asked
 		return nil
 	}
@@ -163,7 +163,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Gated
 }
 
 // recordDecision records one decision, or says why it does not count.
-func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Gated, said conversation.Said) (why string, err error) {
+func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Judgement, said conversation.Remark) (why string, err error) {
 	decision, recordable := said.Command.Decision()
 	switch {
 	case said.Void != "":
@@ -212,7 +212,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Gated,
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
-func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.Said, access approval.Access, signature *proven) string {
+func (r *Runner) whyNotCounted(ctx context.Context, g Judgement, said conversation.Remark, access approval.Access, signature *proven) string {
 	g.log = g.log.Clone()
 	r.record(r.Stage(g.log), &g, said, access, signature)
 	all := g.verdict(ctx, g.at).Decisions
@@ -224,7 +224,7 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Gated, said conversation.S
 
 // record adds a decision of a pull request to a stage, after what shows that it
 // was taken, and its signature, if it has a good one.
-func (r *Runner) record(s *writing.Stage, g *Gated, said conversation.Said, access approval.Access, signature *proven) {
+func (r *Runner) record(s *writing.Stage, g *Judgement, said conversation.Remark, access approval.Access, signature *proven) {
 	d := r.decision(*g, said, access)
 	d.Source.Evidence = s.Artifact(approval.KindStatement, said.Doc(access))
 	d.Source.Signature = g.store(s, signature)
@@ -232,7 +232,7 @@ func (r *Runner) record(s *writing.Stage, g *Gated, said conversation.Said, acce
 }
 
 // decision is what was said on a pull request, as the ledger has it.
-func (r *Runner) decision(g Gated, said conversation.Said, access approval.Access) ledger.ApprovalDecision {
+func (r *Runner) decision(g Judgement, said conversation.Remark, access approval.Access) ledger.ApprovalDecision {
 	decision, _ := said.Command.Decision()
 	return ledger.ApprovalDecision{
 		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.OneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
@@ -240,7 +240,7 @@ func (r *Runner) decision(g Gated, said conversation.Said, access approval.Acces
 }
 
 // proveSaid verifies the signature of what was said on a pull request.
-func (r *Runner) proveSaid(s *writing.Stage, g Gated, said conversation.Said, access approval.Access) (*proven, error) {
+func (r *Runner) proveSaid(s *writing.Stage, g Judgement, said conversation.Remark, access approval.Access) (*proven, error) {
 	signature, _, err := approval.ParseSigned(said.Text)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (r *Runner) proveSaid(s *writing.Stage, g Gated, said conversation.Said, ac
 // noteElsewhere records who proposed the patch in other transactions of the ledger, before an approval: from the
 // record alone it is then found that they approve their own change (T10). Nobody is recorded twice, and a stage looks
 // once: what it stages itself is not in the ledger yet. A ledger that is elsewhere is asked for all of it at once.
-func (r *Runner) noteElsewhere(ctx context.Context, s *writing.Stage, g *Gated) error {
+func (r *Runner) noteElsewhere(ctx context.Context, s *writing.Stage, g *Judgement) error {
 	if g.elsewhere != nil {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (r *Runner) noteElsewhere(ctx context.Context, s *writing.Stage, g *Gated) 
 
 // enter records a decision as the answer to a request, and a denial where it
 // cannot be overlooked.
-func (g Gated) enter(s *writing.Stage, about approval.Request, d ledger.ApprovalDecision) {
+func (g Judgement) enter(s *writing.Stage, about approval.Request, d ledger.ApprovalDecision) {
 	tx := s.Log.Transaction()
 	d.TransactionID = tx.TransactionID
 	if d.ApprovalRequestID == "" {
@@ -306,7 +306,7 @@ func (g Gated) enter(s *writing.Stage, about approval.Request, d ledger.Approval
 
 // openRequest returns a request that waits for an answer, and opens one where
 // there is none: a denial always finds one.
-func (g Gated) openRequest(s *writing.Stage, about approval.Request) string {
+func (g Judgement) openRequest(s *writing.Stage, about approval.Request) string {
 	if s.Log.Transaction().Status == ledger.Proposed && g.Verdict.State == approval.Pending {
 		defer s.Status(ledger.Awaiting, "approval asked for")
 	}
@@ -322,7 +322,7 @@ func (g Gated) openRequest(s *writing.Stage, about approval.Request) string {
 // what the forge answered when it was asked again goes into it.
 //
 // How far the base had moved is recorded too, where the Policy bounds that.
-func (g Gated) onRecord(ctx context.Context, s *writing.Stage) approval.Verdict {
+func (g Judgement) onRecord(ctx context.Context, s *writing.Stage) approval.Verdict {
 	if g.rules.Policy.Approvals.Drift != nil {
 		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
 	}

@@ -24,9 +24,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// A Gated is a transaction with its Verdict. Apply takes one, so that no change
+// A Judgement is a transaction with its Verdict. Apply takes one, so that no change
 // gets there without having been through the gate.
-type Gated struct {
+type Judgement struct {
 	Verdict approval.Verdict
 	Ledger  writing.Snapshot // as the stage left it
 	// Recorded reports whether this call added anything to the ledger.
@@ -54,26 +54,26 @@ type Gated struct {
 }
 
 // Log are the events that the Verdict is about.
-func (g Gated) Log() *ledger.Log { return g.log }
+func (g Judgement) Log() *ledger.Log { return g.log }
 
 // Secrets is what the stage knew of secrets.
-func (g Gated) Secrets() redact.Finder { return g.secrets }
+func (g Judgement) Secrets() redact.Finder { return g.secrets }
 
 // Source is where the patch is to be had.
-func (g Gated) Source() reviewed.Source { return g.patch }
+func (g Judgement) Source() reviewed.Source { return g.patch }
 
 // Transaction is the state that the Verdict is about.
-func (g Gated) Transaction() ledger.Transaction { return g.log.Transaction() }
+func (g Judgement) Transaction() ledger.Transaction { return g.log.Transaction() }
 
 // Applying reports whether an apply was begun and has no end yet.
-func (g Gated) Applying() bool { return g.log.Applying() }
+func (g Judgement) Applying() bool { return g.log.Applying() }
 
 // Offsets are the hunks that were found at another line than they name, where this command read them.
-func (g Gated) Offsets() []patch.Offset { return g.offsets }
+func (g Judgement) Offsets() []patch.Offset { return g.offsets }
 
 // Moved returns the files of an open transaction of no pull request that HEAD has not any more as the
 // review found them: applied there, it is superseded.
-func (g Gated) Moved(ctx context.Context) ([]string, error) {
+func (g Judgement) Moved(ctx context.Context) ([]string, error) {
 	tx := g.Transaction()
 	if tx.Closed || tx.PullRequest() > 0 || g.Applying() || tx.Status == ledger.Applied || g.head == "" || g.head == tx.Pointers.Proposal.BaseCommit {
 		return nil, nil
@@ -82,7 +82,7 @@ func (g Gated) Moved(ctx context.Context) ([]string, error) {
 }
 
 // Err is nil when the verdict is approved, else a *PendingError or *DeniedError.
-func (g Gated) Err() error {
+func (g Judgement) Err() error {
 	id := g.Transaction().TransactionID
 	switch g.Verdict.State {
 	case approval.Approved:
@@ -94,7 +94,7 @@ func (g Gated) Err() error {
 }
 
 // Pull is the pull request that a stage read, nil where it read none.
-func (g Gated) Pull() *forge.PullRequest {
+func (g Judgement) Pull() *forge.PullRequest {
 	if g.talk == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (g Gated) Pull() *forge.PullRequest {
 }
 
 // Statements are what was said on the pull request that a stage read.
-func (g Gated) Statements() []approval.Statement {
+func (g Judgement) Statements() []approval.Statement {
 	if g.talk == nil {
 		return nil
 	}
@@ -111,14 +111,14 @@ func (g Gated) Statements() []approval.Statement {
 }
 
 // TeamsUnread reports whether a team was asked about that the forge does not show.
-func (g Gated) TeamsUnread() bool { return g.talk != nil && g.talk.TeamsUnread() }
+func (g Judgement) TeamsUnread() bool { return g.talk != nil && g.talk.TeamsUnread() }
 
 // Policy is the one that the Verdict goes by.
-func (g Gated) Policy() policy.Policy { return g.rules.Policy }
+func (g Judgement) Policy() policy.Policy { return g.rules.Policy }
 
 // PolicyCommit is where the Policy was read from when the change was reviewed, ""
 // where that has none.
-func (g Gated) PolicyCommit() string {
+func (g Judgement) PolicyCommit() string {
 	ref := ledger.PolicyRef{Commit: g.log.Meta().PolicyCommit, SHA256: g.Transaction().Pointers.Proposal.PolicySHA256}
 	rules, err := recorded(g.Ledger.Tree, g.log, ref)
 	if err != nil || !rules.Found {
@@ -128,13 +128,13 @@ func (g Gated) PolicyCommit() string {
 }
 
 // Needs are the approvals that the change takes.
-func (g Gated) Needs() []policy.Need {
+func (g Judgement) Needs() []policy.Need {
 	p := g.Transaction().Pointers.Proposal
 	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets)
 }
 
 // Commands are those that run before the change is applied, in words.
-func (g Gated) Commands() ([]string, error) {
+func (g Judgement) Commands() ([]string, error) {
 	asked, err := checks.ReadAsked(g.Ledger.Tree, g.Transaction())
 	return checks.Lines(g.rules.Policy, asked), err
 }
@@ -145,31 +145,31 @@ func (g Gated) Commands() ([]string, error) {
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError. Of a pull request from reads what was
 // said there; without it nobody is asked, and no approval there counts.
-func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *conversation.Reader) (Gated, error) {
+func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *conversation.Reader) (Judgement, error) {
 	log, found, err := approval.CheckRecord(snap.Tree, id)
 	if err == nil && len(found) > 0 {
 		_, err = ledger.Read(snap.Tree, id) // what keeps it from being read is an error
 	}
 	if err != nil {
-		return Gated{}, err
+		return Judgement{}, err
 	}
 	if len(found) > 0 {
-		return Gated{}, &ledger.CorruptError{ID: id, Err: rule.Error(found)}
+		return Judgement{}, &ledger.CorruptError{ID: id, Err: rule.Error(found)}
 	}
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {
-		return Gated{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
+		return Judgement{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
 	}
-	g := Gated{Ledger: snap, log: log, at: r.Now(), patch: r.Source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
+	g := Judgement{Ledger: snap, log: log, at: r.Now(), patch: r.Source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {
-		return Gated{}, err
+		return Judgement{}, err
 	}
 	if tx.PullRequest() > 0 && !tx.Closed && from != nil {
 		if g.talk, err = from.About(ctx, snap.Tree, log); err == nil {
 			err = g.talk.AskAboutVoters(ctx, log)
 		}
 		if err != nil {
-			return Gated{}, err
+			return Judgement{}, err
 		}
 	}
 	if event, policy, done := log.DecidedAt(); done {
@@ -179,14 +179,14 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 		g.rules.Keys, err = g.talk.Keys(ctx, g.rules.Policy, g.rules.Keys, log)
 	}
 	if err != nil {
-		return Gated{}, err
+		return Judgement{}, err
 	}
 	g.head = r.headOf(ctx, g)
 	if _, _, done := log.DecidedAt(); !done {
 		g.driftsTo = g.base()
 		g.drift = r.driftTo(ctx, tx, g.driftsTo)
 		if g.unjoined, err = snap.UnjoinedDenials(tx.PatchID()); err != nil {
-			return Gated{}, err
+			return Judgement{}, err
 		}
 	}
 	g.Verdict = g.verdict(ctx, g.at)
@@ -196,7 +196,7 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 // rulesFor are the rules that an open transaction goes by now. Where its pull
 // request was not read, nothing tells which branch that is to: it is what was
 // asked for last, and no approval counts by it.
-func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, error) {
+func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Judgement) (Rules, error) {
 	asked := ledger.Last[*ledger.ApprovalRequest](g.log)
 	switch pull := g.Pull(); {
 	case pull != nil && pull.State != forge.PullRequestOpen:
@@ -214,7 +214,7 @@ func (r *Runner) rulesFor(ctx context.Context, tree fs.FS, g Gated) (Rules, erro
 
 // headOf is the commit that approvals are of: the pull request's head as it was
 // read, or HEAD. Without one no approval is one of it.
-func (r *Runner) headOf(ctx context.Context, g Gated) string {
+func (r *Runner) headOf(ctx context.Context, g Judgement) string {
 	if pull := g.Pull(); pull != nil {
 		return pull.Head.Commit
 	}
@@ -229,7 +229,7 @@ func (r *Runner) headOf(ctx context.Context, g Gated) string {
 }
 
 // asItWas takes the verdict's time, Policy and standing from the record.
-func (g *Gated) asItWas(snap writing.Snapshot, event int, policy ledger.PolicyRef) (err error) {
+func (g *Judgement) asItWas(snap writing.Snapshot, event int, policy ledger.PolicyRef) (err error) {
 	if g.at, err = g.log.Time(event); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (g *Gated) asItWas(snap writing.Snapshot, event int, policy ledger.PolicyRe
 }
 
 // verdict decides on a transaction under the rules at a moment.
-func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
+func (g Judgement) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	c := approval.Case{
 		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
@@ -264,7 +264,7 @@ func (g Gated) verdict(ctx context.Context, now time.Time) approval.Verdict {
 }
 
 // told is the verdict of a case, with what people are told beside it.
-func (g Gated) told(c approval.Case) approval.Verdict {
+func (g Judgement) told(c approval.Case) approval.Verdict {
 	v := c.Decide()
 	v.Drift = plain.ShownDrift(c, v)
 	return plain.NameOwners(v, g.rules.OwnersOf)

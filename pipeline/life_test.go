@@ -342,7 +342,7 @@ func TestDecideOnSeveral(t *testing.T) {
 	w.policy.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}}
 	tx := w.review().ID
 	own := policy.Fingerprint(policy.KindFileChange, w.gate(tx).Transaction().PatchID())
-	decide := func(names ...string) (pipeline.Gated, error) {
+	decide := func(names ...string) (pipeline.Judgement, error) {
 		return w.as(ada).Decide(t.Context(), tx, pipeline.Ruling{Decision: ledger.Approve, Fingerprints: names, Kind: "local"})
 	}
 	if _, err := decide(own, "secret"); !errors.Is(err, fault.Refused) {

@@ -86,14 +86,14 @@ func once[K comparable, V any](ask func(context.Context, K) (V, error)) func(con
 
 // History returns the verdict on a transaction as a ledger has it, asking nobody
 // and recording nothing.
-func (r *Runner) History(ctx context.Context, snap writing.Snapshot, id string) (Gated, error) {
+func (r *Runner) History(ctx context.Context, snap writing.Snapshot, id string) (Judgement, error) {
 	return r.judge(ctx, snap, id, nil)
 }
 
 // Result returns a transaction's ApplyResult, nil before it was applied, and the
 // commit that was made, "" for a working tree. A transaction that was closed since, or
 // that failed since, keeps it.
-func (g Gated) Result() (*result.Result, string, error) {
+func (g Judgement) Result() (*result.Result, string, error) {
 	last := ledger.Last[*ledger.ApplyComplete](g.log)
 	if last == nil || !last.Success {
 		return nil, "", nil
@@ -109,11 +109,11 @@ func (g Gated) Result() (*result.Result, string, error) {
 // Diff returns what the ledger has of the patch that a transaction proposes,
 // having checked that it is what was stored: its canonical bytes, or these
 // without the secrets in them.
-func (g Gated) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
+func (g Judgement) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
 
 // Patchset returns the patch that a transaction proposes on the commit that it was reviewed
 // on. One that the ledger has only without secrets may be a *reviewed.RedactedError.
-func (g Gated) Patchset(ctx context.Context) (patch.Patchset, error) {
+func (g Judgement) Patchset(ctx context.Context) (patch.Patchset, error) {
 	tx := g.Transaction()
 	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)
 	if err == nil && set.ID() != tx.PatchID() {
@@ -123,7 +123,7 @@ func (g Gated) Patchset(ctx context.Context) (patch.Patchset, error) {
 }
 
 // Provenances are where the transaction's patch came from, each time that it was proposed.
-func (g Gated) Provenances() ([]ledger.Provenance, error) {
+func (g Judgement) Provenances() ([]ledger.Provenance, error) {
 	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		return nil, err

@@ -196,7 +196,7 @@ func (h *hub) propose() (tx, fingerprint string) {
 	return done.ID, "patchset:" + done.PatchID
 }
 
-func (h *hub) gate(tx string) pipeline.Gated {
+func (h *hub) gate(tx string) pipeline.Judgement {
 	h.w.Helper()
 	g, err := h.runner().Gate(h.w.Context(), tx)
 	if err != nil {
@@ -207,7 +207,7 @@ func (h *hub) gate(tx string) pipeline.Gated {
 
 // want fails the test unless the verdict is state, and some decision has a
 // reason with these words.
-func (h *hub) want(tx string, state approval.State, reason string) pipeline.Gated {
+func (h *hub) want(tx string, state approval.State, reason string) pipeline.Judgement {
 	h.w.Helper()
 	g := h.gate(tx)
 	told := slices.ContainsFunc(g.Verdict.Decisions, func(j approval.Judged) bool { return strings.Contains(j.Reason, reason) })
@@ -732,7 +732,7 @@ func TestT73QueuePlanted(t *testing.T) {
 }
 
 // queue judges what the merge queue made of the head.
-func (h *hub) queue() (pipeline.Gated, error) {
+func (h *hub) queue() (pipeline.Judgement, error) {
 	h.w.Helper()
 	r := h.runner()
 	open, _, err := r.Open(h.w.Context())

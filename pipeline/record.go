@@ -61,7 +61,7 @@ func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepa
 }
 
 // starting is the stage that ends with apply/start.
-func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prepared) (s *writing.Stage, start ledger.ApplyStart, err error) {
+func (r *Runner) starting(ctx context.Context, g Judgement, to effect.Effect, p prepared) (s *writing.Stage, start ledger.ApplyStart, err error) {
 	tx := g.Transaction()
 	// The time is the verdict's, so that an approval cannot expire between.
 	s = writing.NewStage(g.log, g.at, r.Secrets)
@@ -94,7 +94,7 @@ func (r *Runner) starting(ctx context.Context, g Gated, to effect.Effect, p prep
 // baseChanged records that the base of an approved change is gone. Where the
 // transaction has gone on since that was found, it may be the change itself that
 // was made: ErrMoved says to look again.
-func (r *Runner) baseChanged(ctx context.Context, g Gated, why *SupersededError) error {
+func (r *Runner) baseChanged(ctx context.Context, g Judgement, why *SupersededError) error {
 	_, _, err := Update(ctx, r, Paths(why.ID), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := ledger.Read(snap.Tree, why.ID)
 		if err != nil {
@@ -177,7 +177,7 @@ func (r *Runner) recordState(s *writing.Stage, success bool) {
 // abandon ends an apply that was cut off and whose patch was denied since: what
 // is on disk is recorded as it is, nothing more is written, and the transaction
 // is closed as denied.
-func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Gated) error {
+func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Judgement) error {
 	open, applying := g.log.OpenApply()
 	if !applying {
 		return nil
@@ -193,7 +193,7 @@ func (r *Runner) abandon(ctx context.Context, to effect.Effect, g Gated) error {
 }
 
 // giveUp records an open apply as what is found on disk.
-func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Gated, why string) error {
+func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Judgement, why string) error {
 	open, _ := g.log.OpenApply()
 	tx := g.Transaction()
 	set, err := r.Source().On(ctx, g.Ledger.Tree, tx, open.BaseCommit)

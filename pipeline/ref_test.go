@@ -75,7 +75,7 @@ const branch = "refs/heads/fixes"
 
 var toBranch = pipeline.ApplyOptions{To: policy.ToBranch, Branch: "fixes"}
 
-func (w *world) onBranch() (*refs, *pipeline.Runner, pipeline.Gated) {
+func (w *world) onBranch() (*refs, *pipeline.Runner, pipeline.Judgement) {
 	w.Helper()
 	g := w.approved()
 	r := newRefs(w.repo)

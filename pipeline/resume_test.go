@@ -67,12 +67,12 @@ func TestT41BranchWentOn(t *testing.T) {
 // Two runs apply the same transaction, and the second is as far as it can be
 // when the first does something: one apply is recorded, and both say so.
 func TestT52SameApplyAtOnce(t *testing.T) {
-	for what, first := range map[string]func(*pipeline.Runner, *refs, pipeline.Gated) error{
-		"moves the branch": func(_ *pipeline.Runner, r *refs, _ pipeline.Gated) error {
+	for what, first := range map[string]func(*pipeline.Runner, *refs, pipeline.Judgement) error{
+		"moves the branch": func(_ *pipeline.Runner, r *refs, _ pipeline.Judgement) error {
 			r.tips[branch] = id(len(r.trees))
 			return nil
 		},
-		"does it all": func(run *pipeline.Runner, _ *refs, g pipeline.Gated) error {
+		"does it all": func(run *pipeline.Runner, _ *refs, g pipeline.Judgement) error {
 			_, err := run.Apply(t.Context(), g, toBranch)
 			return err
 		},

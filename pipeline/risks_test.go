@@ -13,7 +13,7 @@ import (
 )
 
 // told is a list of risks, one a line.
-func told(t *testing.T, g pipeline.Gated) string {
+func told(t *testing.T, g pipeline.Judgement) string {
 	t.Helper()
 	list, err := review.Risks(t.Context(), g)
 	if err != nil {

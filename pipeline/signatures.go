@@ -25,7 +25,7 @@ import (
 // time. The fingerprints are in full, as those of the Verdict's needs; the decision may
 // be signed.BreakGlass. It is an error where the transaction cannot take a signed
 // decision.
-func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
+func (g Judgement) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
 	about, err := approval.Subject(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
 	if err == nil {
 		about.Proposers, about.RequestedBy, err = lookup.Everybody(g.Ledger.Tree, g.log)
@@ -45,7 +45,7 @@ func (g Gated) Statement(decision ledger.Decision, fingerprints []string, reason
 
 // asking is the Policy that asks for a decision now: as the last request names it that was made under it, since the
 // commit that it is read from moves on where it stays the same.
-func (g Gated) asking() ledger.PolicyRef {
+func (g Judgement) asking() ledger.PolicyRef {
 	now := g.rules.ref()
 	for _, q := range ledger.Of[*ledger.ApprovalRequest](g.log) {
 		if q.Policy.SHA256 == now.SHA256 {
@@ -56,7 +56,7 @@ func (g Gated) asking() ledger.PolicyRef {
 }
 
 // party is who proposed the patch and who asked for it, as the record has it and this stage adds to it.
-func (g Gated) party() approval.Party {
+func (g Judgement) party() approval.Party {
 	p := approval.ReadParty(g.dir(), g.log)
 	for path, doc := range g.elsewhere {
 		p.Proposers[path], p.Requesters[path] = doc.Proposers(), doc.Requesters()
@@ -65,7 +65,7 @@ func (g Gated) party() approval.Party {
 }
 
 // dir is the directory of the transaction.
-func (g Gated) dir() fs.FS {
+func (g Judgement) dir() fs.FS {
 	dir, err := fs.Sub(g.Ledger.Tree, ledger.Dir(g.Transaction().TransactionID))
 	if err != nil {
 		panic("pipeline: a transaction that was read has no directory: " + err.Error())
@@ -76,7 +76,7 @@ func (g Gated) dir() fs.FS {
 // CheckBytes is an error unless what the ledger shows of the patch is all of it, or the
 // very bytes are at hand and are what was shown: a text without secrets is held to
 // nothing but its own record. *reviewed.RedactedError says that they are not at hand.
-func (g Gated) CheckBytes(ctx context.Context) error {
+func (g Judgement) CheckBytes(ctx context.Context) error {
 	tx := g.Transaction()
 	if tx.Pointers.Proposal.PatchRedactedSHA256 == "" {
 		_, err := g.Diff()
@@ -90,7 +90,7 @@ func (g Gated) CheckBytes(ctx context.Context) error {
 }
 
 // Keys say whose signatures count for the transaction, by the rules of the Verdict.
-func (g Gated) Keys() signed.Keys { return g.rules.Keys }
+func (g Judgement) Keys() signed.Keys { return g.rules.Keys }
 
 // A proven signature is good, for the decision that it is recorded with.
 type proven struct {
@@ -100,7 +100,7 @@ type proven struct {
 
 // prove verifies the signature of a decision on a request of some kind, which a stage
 // is about to record.
-func (r *Runner) prove(s *writing.Stage, g Gated, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
+func (r *Runner) prove(s *writing.Stage, g Judgement, signature signed.Signature, d ledger.ApprovalDecision, kind string) (*proven, error) {
 	if g.rules.Policy.Approvals.Signing() == policy.SignedOff {
 		return nil, errors.New("the Policy takes none (approvals.signed)")
 	}
@@ -137,7 +137,7 @@ func (p *proven) artifacts() [3]any {
 }
 
 // store records a signature, and returns what a decision says of it. Nil is none.
-func (g *Gated) store(s *writing.Stage, p *proven) *ledger.Signature {
+func (g *Judgement) store(s *writing.Stage, p *proven) *ledger.Signature {
 	if p == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (g *Gated) store(s *writing.Stage, p *proven) *ledger.Signature {
 // name now: those who can write the ledger can put any key into it. That it is of this
 // decision was seen before, by prove or by rule L21. A verdict that is history goes by
 // the record.
-func (g Gated) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
+func (g Judgement) signedAt(d ledger.ApprovalDecision) (time.Time, error) {
 	if g.history {
 		return new(approval.Policies).Record(g.dir(), g.log).Signed(g.rules.Policy)(d)
 	}

@@ -259,7 +259,7 @@ func (w *world) input(diff string) input.Change {
 	return in
 }
 
-func (w *world) says(who ledger.Actor, d ledger.Decision, tx string) pipeline.Gated {
+func (w *world) says(who ledger.Actor, d ledger.Decision, tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(who).Decide(w.Context(), tx, pipeline.Ruling{Decision: d, Reason: "because", Kind: "local"})
 	if err != nil {
@@ -269,7 +269,7 @@ func (w *world) says(who ledger.Actor, d ledger.Decision, tx string) pipeline.Ga
 }
 
 // approved is a transaction that waits to be applied.
-func (w *world) approved() pipeline.Gated {
+func (w *world) approved() pipeline.Judgement {
 	w.Helper()
 	tx := w.review().ID
 	w.gate(tx)
@@ -277,7 +277,7 @@ func (w *world) approved() pipeline.Gated {
 	return w.gate(tx)
 }
 
-func (w *world) gate(tx string) pipeline.Gated {
+func (w *world) gate(tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(bot).Gate(w.Context(), tx)
 	if err != nil {
@@ -286,7 +286,7 @@ func (w *world) gate(tx string) pipeline.Gated {
 	return g
 }
 
-func (w *world) apply(g pipeline.Gated) pipeline.ApplyOutcome {
+func (w *world) apply(g pipeline.Judgement) pipeline.ApplyOutcome {
 	w.Helper()
 	out, err := w.as(bot).Apply(w.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	if err != nil {
@@ -361,7 +361,7 @@ func (w *world) log(tx string) (*ledger.Log, error) { return ledger.Read(w.ledge
 
 func (w *world) directory(tx string) (fs.FS, error) { return fs.Sub(w.ledger().Tree, ledger.Dir(tx)) }
 
-func (w *world) history(tx string) pipeline.Gated {
+func (w *world) history(tx string) pipeline.Judgement {
 	w.Helper()
 	g, err := w.as(bot).History(w.Context(), w.ledger(), tx)
 	if err != nil {

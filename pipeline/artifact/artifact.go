@@ -52,14 +52,14 @@ func Merge(in ledger.Repository, number int, base, head, commit, at string) (app
 func Standing(readAt time.Time, pullRequest int, head string) approval.Standing {
 	return approval.Standing{
 		Schema: approval.Schema(approval.KindStanding), ReadAt: ledger.FormatTime(readAt), PullRequest: pullRequest, HeadCommit: head,
-		Decisions: []approval.Stood{}, Teams: map[string][]string{}, Owners: map[string][]string{},
+		Decisions: []approval.StandingApproval{}, Teams: map[string][]string{}, Owners: map[string][]string{},
 	}
 }
 
 // Stood is what became of a recorded approval: the reason of Transcript.Stands, and what its
 // author may do now.
-func Stood(d ledger.ApprovalDecision, reason string, a approval.Access) approval.Stood {
-	return approval.Stood{ApprovalRequestID: d.ApprovalRequestID, Stands: reason == "", Reason: reason, Permission: a.Permission, Role: a.Role}
+func Stood(d ledger.ApprovalDecision, reason string, a approval.Access) approval.StandingApproval {
+	return approval.StandingApproval{ApprovalRequestID: d.ApprovalRequestID, Stands: reason == "", Reason: reason, Permission: a.Permission, Role: a.Role}
 }
 
 // AddID notes that the account of an id is in the team or owns the path that is the key.

@@ -141,13 +141,13 @@ type Record struct {
 	Keys func(commit string, p policy.Policy) (keys signed.Keys, here bool)
 }
 
-// A Landed change is what a commit changes in its first parent, and what accounts for it,
+// A CommitChange is what a commit changes in its first parent, and what accounts for it,
 // as they were computed from the trees. Reviewed is the commit whose files were approved,
 // where there is one and it is here: a pull request's head, or the commit that was
 // applied on the commit that the change was reviewed on.
 //
 // From is where the change begins that is accounted for, and Shipped its patch_id.
-type Landed struct {
+type CommitChange struct {
 	Commit, Tree  string
 	Parents       []string
 	From, Shipped string
@@ -165,7 +165,7 @@ func (e *UnsettledError) Hint() string  { return "countersign show " + e.ID }
 // New makes the statement of one predicate type about a settled transaction and a commit
 // that it explains. The record is verified, and decided again, before; whatever does not
 // hold is an error.
-func New(predicateType string, r Record, of Landed) (Statement, error) {
+func New(predicateType string, r Record, of CommitChange) (Statement, error) {
 	s, err := read(r)
 	if err != nil {
 		return Statement{}, err
@@ -246,7 +246,7 @@ type settled struct {
 	policy   policy.Policy
 	doc      approval.PolicyDoc
 	standing *approval.Standing // nil where none is recorded
-	of       Landed
+	of       CommitChange
 }
 
 // read verifies a record and decides again.

@@ -78,13 +78,13 @@ func record(files fstest.MapFS, id string) attest.Record {
 }
 
 // landed is a commit that is exactly what a transaction proposes.
-func landed(t testing.TB, files fstest.MapFS, id string) attest.Landed {
+func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 	t.Helper()
 	tx, err := ledger.State(files, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := attest.Landed{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main"}
+	of := attest.CommitChange{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main"}
 	of.Change = explain.Explanation{
 		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: replay.Shell, Once: explain.First,
 		Transactions: []explain.Claim{{TransactionID: id, Explains: true}},
@@ -162,15 +162,15 @@ func TestT79Refused(t *testing.T) {
 	}
 	files, ids := ledgerOf(t, storetest.Whole, storetest.Whole)
 	good := landed(t, files, ids[0])
-	for what, change := range map[string]func(*attest.Landed){
-		"another's change":  func(of *attest.Landed) { of.Change.Transactions = landed(t, files, ids[1]).Change.Transactions },
-		"no transaction":    func(of *attest.Landed) { of.Change.Transactions = nil },
-		"does not explain":  func(of *attest.Landed) { of.Change.Transactions[0].Explains = false },
-		"another parent":    func(of *attest.Landed) { of.Parents = []string{strings.Repeat("a", 40)} },
-		"no parent":         func(of *attest.Landed) { of.Parents = nil },
-		"another commit":    func(of *attest.Landed) { of.Commit = strings.Repeat("a", 40) },
-		"another's tree":    func(of *attest.Landed) { of.Tree = strings.Repeat("a", 40) },
-		"tree of no change": func(of *attest.Landed) { of.Change.Tree = "" },
+	for what, change := range map[string]func(*attest.CommitChange){
+		"another's change":  func(of *attest.CommitChange) { of.Change.Transactions = landed(t, files, ids[1]).Change.Transactions },
+		"no transaction":    func(of *attest.CommitChange) { of.Change.Transactions = nil },
+		"does not explain":  func(of *attest.CommitChange) { of.Change.Transactions[0].Explains = false },
+		"another parent":    func(of *attest.CommitChange) { of.Parents = []string{strings.Repeat("a", 40)} },
+		"no parent":         func(of *attest.CommitChange) { of.Parents = nil },
+		"another commit":    func(of *attest.CommitChange) { of.Commit = strings.Repeat("a", 40) },
+		"another's tree":    func(of *attest.CommitChange) { of.Tree = strings.Repeat("a", 40) },
+		"tree of no change": func(of *attest.CommitChange) { of.Change.Tree = "" },
 	} {
 		of := good
 		of.Change.Transactions = slices.Clone(good.Change.Transactions)

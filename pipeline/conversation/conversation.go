@@ -17,12 +17,12 @@ import (
 // what those who said it may do.
 type Conversation struct {
 	Transcript
-	said []Said
+	said []Remark
 	*reading
 }
 
 // Said is Transcript.Said, which was read once.
-func (c *Conversation) Said() []Said { return c.said }
+func (c *Conversation) Said() []Remark { return c.said }
 
 // Stands is Transcript.Stands.
 func (c *Conversation) Stands(d ledger.ApprovalDecision) string { return c.stands(c.said, d) }

@@ -17,7 +17,7 @@ const KeptStatements = 20
 
 // Doc is the artifact of what was said, by somebody with this access.
 // Of earlier texts it keeps the one that counts: there may be a thousand.
-func (s Said) Doc(a approval.Access) approval.StatementDoc {
+func (s Remark) Doc(a approval.Access) approval.StatementDoc {
 	s.Earlier = nil
 	if s.Text != s.Body {
 		s.Earlier = []string{s.Text}
@@ -30,7 +30,7 @@ func (s Said) Doc(a approval.Access) approval.StatementDoc {
 // Source is where the decision was read, as the ledger records it: of an author
 // with this access, with the StatementDoc at the path evidence. What names no
 // commit itself was said of head.
-func (s Said) Source(a approval.Access, head, evidence string) ledger.Source {
+func (s Remark) Source(a approval.Access, head, evidence string) ledger.Source {
 	return ledger.Source{
 		Kind: s.Kind, ID: s.ID, URL: s.URL, Author: s.Author, Permission: a.Permission, Commit: cmp.Or(s.Commit, head),
 		BodySHA256: canon.Sum([]byte(s.Text)), CreatedAt: s.CreatedAt, Evidence: evidence,
@@ -38,21 +38,21 @@ func (s Said) Source(a approval.Access, head, evidence string) ledger.Source {
 }
 
 // Recorded reports whether the log has this decision of this statement.
-func (s Said) Recorded(log *ledger.Log) bool {
+func (s Remark) Recorded(log *ledger.Log) bool {
 	decision, _ := s.Command.Decision()
 	return slices.ContainsFunc(ledger.Of[*ledger.ApprovalDecision](log), func(d *ledger.ApprovalDecision) bool {
 		return s.from(d.Source) && d.Decision == decision && d.Fingerprint == s.Command.Fingerprint
 	})
 }
 
-func (s Said) from(source ledger.Source) bool { return s.Kind == source.Kind && s.ID == source.ID }
+func (s Remark) from(source ledger.Source) bool { return s.Kind == source.Kind && s.ID == source.ID }
 
 // Stands says why a recorded approval stands no more in this reading, "" if its
 // statement still says the same and may count. What its author may do now is
 // for the caller to ask.
 func (c Transcript) Stands(d ledger.ApprovalDecision) string { return c.stands(c.Said(), d) }
 
-func (c Transcript) stands(said []Said, d ledger.ApprovalDecision) string {
+func (c Transcript) stands(said []Remark, d ledger.ApprovalDecision) string {
 	for _, s := range said {
 		if !s.from(d.Source) || s.Command.Verb != approval.VerbApprove {
 			continue

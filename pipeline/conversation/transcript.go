@@ -34,7 +34,7 @@ type Transcript struct {
 	Since      time.Time
 }
 
-// A Said is one thing that a statement says about the patch. Command has the
+// A Remark is one thing that a statement says about the patch. Command has the
 // fingerprint of the patch where the statement names it by its place alone; it
 // has no Verb where the text only looks like a command. Text is that of the
 // texts of the statement which says it. Native is a green review without words.
@@ -42,7 +42,7 @@ type Transcript struct {
 // Void is why it cannot count, whoever said it, "" if it may. A denial counts in
 // whatever text it ever stood, and is void only if it is of another patch or
 // stands where it names none.
-type Said struct {
+type Remark struct {
 	approval.Statement
 	Command approval.Command
 	Text    string
@@ -55,11 +55,11 @@ const reviewPending = "PENDING" // not submitted yet: only its author sees it
 // Said returns what was said about the patch, in the order of time and, at one
 // time, of the forge's numbers. A statement can say two things: it was a denial
 // before it was edited into an approval.
-func (c Transcript) Said() []Said {
+func (c Transcript) Said() []Remark {
 	c.Statements = slices.SortedStableFunc(slices.Values(c.Statements), func(a, b approval.Statement) int {
 		return cmp.Or(at(a).Compare(at(b)), compareIDs(a, b))
 	})
-	var out []Said
+	var out []Remark
 	for _, s := range c.Statements {
 		if s.State == reviewPending || c.ours(s) {
 			continue
@@ -100,8 +100,8 @@ func (c Transcript) ours(s approval.Statement) bool {
 }
 
 // denials are those in any text that a statement ever had, each fingerprint once.
-func (c Transcript) denials(s approval.Statement) []Said {
-	var out []Said
+func (c Transcript) denials(s approval.Statement) []Remark {
+	var out []Remark
 	for _, text := range slices.Concat(s.Earlier, []string{s.Body}) {
 		command, ok := approval.ParseCommand(text)
 		if !ok || command.Verb != approval.VerbDeny {
@@ -110,9 +110,9 @@ func (c Transcript) denials(s approval.Statement) []Said {
 		if command.Fingerprint == "" && c.inThread(s) {
 			command.Fingerprint = policy.Fingerprint(policy.KindFileChange, c.PatchID)
 		}
-		known := slices.ContainsFunc(out, func(o Said) bool { return o.Command.Fingerprint == command.Fingerprint })
+		known := slices.ContainsFunc(out, func(o Remark) bool { return o.Command.Fingerprint == command.Fingerprint })
 		if c.names(command) && !known {
-			out = append(out, Said{Statement: s, Command: command, Text: text})
+			out = append(out, Remark{Statement: s, Command: command, Text: text})
 		}
 	}
 	return out
@@ -125,17 +125,17 @@ func (c Transcript) names(command approval.Command) bool {
 
 // others is what a statement says now, beside the denials of the patch: one thing,
 // but for a signed approval of several kinds.
-func (c Transcript) others(s approval.Statement) []Said {
+func (c Transcript) others(s approval.Statement) []Remark {
 	_, commands, err := approval.ParseSigned(s.Body)
 	if err != nil || commands[0].Verb == approval.VerbDeny {
 		if said, ok := c.other(s); ok {
-			return []Said{said}
+			return []Remark{said}
 		}
 		return nil
 	}
-	var out []Said
+	var out []Remark
 	for _, command := range commands {
-		said := Said{Statement: s, Text: s.Body, Command: command}
+		said := Remark{Statement: s, Text: s.Body, Command: command}
 		said.Void = c.void(&said)
 		out = append(out, said)
 	}
@@ -143,14 +143,14 @@ func (c Transcript) others(s approval.Statement) []Said {
 }
 
 // other is what a statement says now that decides on one thing.
-func (c Transcript) other(s approval.Statement) (Said, bool) {
-	said := Said{Statement: s, Text: s.Body}
+func (c Transcript) other(s approval.Statement) (Remark, bool) {
+	said := Remark{Statement: s, Text: s.Body}
 	command, ok := approval.ParseCommand(s.Body)
 	switch {
 	case c.GateOnly && s.Wordless():
 		return c.native(said), true
 	case ok && command.Verb == approval.VerbDeny && (c.names(command) || command.Fingerprint == "" && c.inThread(s)):
-		return Said{}, false // one of denials
+		return Remark{}, false // one of denials
 	case ok:
 		said.Command = command
 		said.Void = c.void(&said)
@@ -164,7 +164,7 @@ func (c Transcript) other(s approval.Statement) (Said, bool) {
 	case s.Kind == approval.KindReview && s.State == approval.ReviewApproved && !c.GateOnly:
 		said.Void = "a green review does not name the patch; paste the line"
 	default:
-		return Said{}, false
+		return Remark{}, false
 	}
 	return said, true
 }

@@ -25,7 +25,7 @@ func (c Transcript) buried(body string) bool {
 }
 
 // void says why a command cannot count, and fills in what its place names.
-func (c Transcript) void(said *Said) string {
+func (c Transcript) void(said *Remark) string {
 	command := &said.Command
 	if command.Fingerprint == "" {
 		if why := c.unbound(said.Statement); why != "" {
@@ -81,7 +81,7 @@ func (c Transcript) asPosted(s approval.Statement) bool {
 
 // native judges a wordless review, where the pull request's own diff is the
 // patch. That its text was edited changes nothing: the state cannot be.
-func (c Transcript) native(said Said) Said {
+func (c Transcript) native(said Remark) Remark {
 	s := said.Statement
 	said.Native = true
 	said.Command = approval.Command{Verb: approval.VerbApprove, Fingerprint: policy.Fingerprint(policy.KindFileChange, c.PatchID)}

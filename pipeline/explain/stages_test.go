@@ -128,7 +128,7 @@ func (w *stages) proposes(who ledger.Actor, base string, after files, pull *pull
 }
 
 // needs are the fingerprints that approvals are asked of.
-func needs(g pipeline.Gated) (out []string) {
+func needs(g pipeline.Judgement) (out []string) {
 	for _, n := range g.Verdict.Needs {
 		if !slices.Contains(out, n.Fingerprint) {
 			out = append(out, n.Fingerprint)
@@ -222,7 +222,7 @@ func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Tim
 // there is a why not.
 func (w *stages) ends(id string, pull *pullRequest, commit string, whyNot string) error {
 	pull.State, pull.MergeCommit, pull.MergedAt = forge.PullRequestMerged, commit, w.now.UTC().Format(time.RFC3339)
-	_, err := w.runner(bea).EndOwnDiff(context.Background(), id, func(context.Context, pipeline.Gated) (string, error) { return whyNot, nil })
+	_, err := w.runner(bea).EndOwnDiff(context.Background(), id, func(context.Context, pipeline.Judgement) (string, error) { return whyNot, nil })
 	return err
 }
 

@@ -89,8 +89,8 @@ const mostRebased = 50
 // End ends a transaction of a pull request's own diff after the pull request was
 // closed: as completed if it was approved and what was merged is exactly that, on whatever
 // the base branch had by then, else as interrupted.
-func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Gated, error) {
-	return r.EndOwnDiff(ctx, id, func(ctx context.Context, g pipeline.Gated) (string, error) {
+func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Judgement, error) {
+	return r.EndOwnDiff(ctx, id, func(ctx context.Context, g pipeline.Judgement) (string, error) {
 		pull := g.Pull()
 		failed := func(err error) error {
 			return fmt.Errorf("reading what pull request %d was merged as, %.12s: %w", pull.Number, pull.MergeCommit, err)
@@ -117,7 +117,7 @@ func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Gated, er
 
 // approved is the patch that a pull request's own diff was, whose secrets the pull
 // request has.
-func approved(ctx context.Context, r *pipeline.Runner, g pipeline.Gated) (patch.Patchset, error) {
+func approved(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement) (patch.Patchset, error) {
 	tx := g.Transaction()
 	set, err := g.Patchset(ctx)
 	var redacted *reviewed.RedactedError

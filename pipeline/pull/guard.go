@@ -197,7 +197,7 @@ func (s *settlement) tellGuardDenied(ctx context.Context, why *pipeline.DeniedEr
 
 // took notes what a stage came to, and returns its report with and without
 // secrets.
-func (s *settlement) took(ctx context.Context, g pipeline.Gated) (raw, clean report.Report, err error) {
+func (s *settlement) took(ctx context.Context, g pipeline.Judgement) (raw, clean report.Report, err error) {
 	s.said, s.ledger = g.Statements(), g.Ledger
 	if raw, err = s.report(ctx, g); err != nil {
 		return raw, clean, err
@@ -334,21 +334,21 @@ func (s *settlement) judgeQueue(ctx context.Context, open []ledger.Transaction, 
 // by the open transaction whose patch is what the commit does to its base, a
 // *QueueError where there is none. The record is held to that patch and to who wrote
 // the pull request, as nothing else is applied that would be.
-func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, open []ledger.Transaction, base, commit string) (pipeline.Gated, error) {
+func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest, open []ledger.Transaction, base, commit string) (pipeline.Judgement, error) {
 	merging, err := r.Code.Diff(ctx, base, commit)
 	if err != nil {
-		return pipeline.Gated{}, err
+		return pipeline.Judgement{}, err
 	}
 	id := merging.ID()
 	i := slices.IndexFunc(open, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.PatchID() == id })
 	if i < 0 {
-		return pipeline.Gated{}, &QueueError{pull.Number, id}
+		return pipeline.Judgement{}, &QueueError{pull.Number, id}
 	}
 	if _, err := reviewed.Compare(open[i], merging, r.Secrets); err != nil {
-		return pipeline.Gated{}, err
+		return pipeline.Judgement{}, err
 	}
 	if err := reviewed.ByAuthors(open[i], pull.Author, pull.Head.Commit, pull.Committers); err != nil {
-		return pipeline.Gated{}, err
+		return pipeline.Judgement{}, err
 	}
 	return r.Gate(ctx, open[i].TransactionID)
 }

@@ -127,7 +127,7 @@ func (s Settler) became(ctx context.Context, id string, o Opened) error {
 // sees it, and what nobody can be kept from approving who proposed it: a name that a
 // clone made up is no account. Only the person who has it may open what it proposed, as
 // that person's account is then the author.
-func (s Settler) mayOpen(g pipeline.Gated) error {
+func (s Settler) mayOpen(g pipeline.Judgement) error {
 	tx, r := g.Transaction(), s.Runner
 	p := tx.Pointers.Proposal
 	switch {
@@ -220,7 +220,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 }
 
 // place puts a transaction's commit onto its branch: that very commit, or nothing.
-func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) error {
+func (s Settler) place(ctx context.Context, g pipeline.Judgement, to forge.Side) error {
 	tx := g.Transaction()
 	refs, err := s.Runner.Code.Refs(ctx, to)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Gated, to forge.Side) err
 
 // build builds a transaction's commit on the commit that was reviewed. It follows from
 // the transaction alone, and is not signed: nothing was approved yet.
-func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Gated, to forge.Side) (string, error) {
+func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Judgement, to forge.Side) (string, error) {
 	tx := g.Transaction()
 	base := tx.Pointers.Proposal.BaseCommit
 	set, err := reviewed.Source{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, g.Ledger.Tree, tx, base)
@@ -302,9 +302,9 @@ func (s Settler) fits(ctx context.Context, refs code.Refs, tx ledger.Transaction
 
 // openPull finds or opens the pull request of a transaction's branch, and records its
 // own diff, if that is the transaction's patch.
-func (s Settler) openPull(ctx context.Context, g pipeline.Gated, base string) (Opened, error) {
+func (s Settler) openPull(ctx context.Context, g pipeline.Judgement, base string) (Opened, error) {
 	tx := g.Transaction()
-	rep, err := s.Host.Report(ctx, pipeline.Outcome{Gated: g})
+	rep, err := s.Host.Report(ctx, pipeline.Outcome{Judgement: g})
 	if err == nil {
 		rep, err = s.Host.Clean(rep)
 	}

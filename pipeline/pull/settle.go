@@ -205,8 +205,8 @@ func (s *settlement) rules(ctx context.Context) (pipeline.Rules, error) {
 }
 
 // report describes a transaction as a stage left it.
-func (s *settlement) report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
-	return s.Host.Report(ctx, pipeline.Outcome{Gated: g})
+func (s *settlement) report(ctx context.Context, g pipeline.Judgement) (report.Report, error) {
+	return s.Host.Report(ctx, pipeline.Outcome{Judgement: g})
 }
 
 // waits reports whether an error says no more than that people have not approved.
@@ -253,7 +253,7 @@ func (s *settlement) settleProposal(ctx context.Context, from *conversation.Read
 
 // preflight says what will keep a change from being applied, before anybody is
 // asked about it.
-func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
+func (s *settlement) preflight(g pipeline.Judgement) []report.Obstacle {
 	pull := g.Pull()
 	tx := g.Transaction()
 	if pull == nil || s.Apply.To == policy.ToRef || tx.Closed || tx.Status == ledger.Applied {
@@ -271,8 +271,8 @@ func (s *settlement) preflight(g pipeline.Gated) []report.Obstacle {
 const noteCommands = "The commands that the Policy asks for run in a job without rights; what is approved is applied once they succeed."
 
 // apply carries out an approved proposal and validates it.
-func (s *settlement) apply(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
-	out, err := s.Runner.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: s.Apply})
+func (s *settlement) apply(ctx context.Context, g pipeline.Judgement, rep *report.Report) error {
+	out, err := s.Runner.Continue(ctx, pipeline.Outcome{Judgement: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: s.Apply})
 	s.learn(out.Learnt)
 	if out.Applied != nil {
 		s.Host.Resumed(rep.TransactionID, *out.Applied)
@@ -328,7 +328,7 @@ func (s *settlement) posted(id string) ([]forge.Posted, error) {
 
 // policyFile is where people can read the Policy that the change was reviewed
 // under. What cannot be read is no more than a link less.
-func (s *settlement) policyFile(ctx context.Context, g pipeline.Gated) report.PolicyFile {
+func (s *settlement) policyFile(ctx context.Context, g pipeline.Judgement) report.PolicyFile {
 	commit := g.PolicyCommit()
 	if commit == "" {
 		return report.PolicyFile{}
@@ -344,7 +344,7 @@ func (s *settlement) policyFile(ctx context.Context, g pipeline.Gated) report.Po
 // request opens the thread in which people can answer: a comment on a file of
 // the pull request's diff. Where that has none of the patch's files, any does; the
 // one comment on the pull request always works.
-func (s *settlement) request(ctx context.Context, g pipeline.Gated, rep *report.Report) error {
+func (s *settlement) request(ctx context.Context, g pipeline.Judgement, rep *report.Report) error {
 	posted, err := artifact.ReadPosted(g.Ledger.Tree, g.Log())
 	if err != nil || len(posted) > 0 {
 		return err

@@ -168,7 +168,7 @@ func (s *settlement) tellDenied(ctx context.Context, why *pipeline.DeniedError) 
 
 // deniedIn is the transaction in which a patch was denied, and whether it is this pull
 // request's: another place tells of its own.
-func (s *settlement) deniedIn(ctx context.Context, why *pipeline.DeniedError) (g pipeline.Gated, here bool, err error) {
+func (s *settlement) deniedIn(ctx context.Context, why *pipeline.DeniedError) (g pipeline.Judgement, here bool, err error) {
 	if s.ledger, err = s.Runner.Ledger(ctx, ledger.Dir(why.In)); err != nil {
 		return g, false, err
 	}

@@ -167,7 +167,7 @@ func (s *settlement) tellEnds(ctx context.Context, open []ledger.Transaction) er
 // tell reports on a transaction that has ended, before those that go on: the
 // last one is what a step's outputs are about. Of one whose patch was denied
 // since, the record that says so tells more.
-func (s *settlement) tell(ctx context.Context, id string) (pipeline.Gated, error) {
+func (s *settlement) tell(ctx context.Context, id string) (pipeline.Judgement, error) {
 	g, err := s.Runner.History(ctx, s.ledger, id)
 	if err != nil {
 		return g, err

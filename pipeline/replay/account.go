@@ -237,7 +237,7 @@ func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
 			continue
 		}
 		var s approval.Standing
-		stood := func(s approval.Stood) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }
+		stood := func(s approval.StandingApproval) bool { return s.ApprovalRequestID == d.ApprovalRequestID && s.Stands }
 		if approval.ReadArtifact(m.Dir, a, &s, &s.Schema) == nil && slices.ContainsFunc(s.Decisions, stood) {
 			return true
 		}

@@ -180,7 +180,7 @@ func (m *moment) with(said []approval.StatementDoc) (*ledger.Log, error) {
 		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: doc.Command.RequestKind(), Fingerprint: doc.Command.Fingerprint}
 		d := ledger.ApprovalDecision{
 			TransactionID: id, ApprovalRequestID: request.ApprovalRequestID, Decision: ledger.Approve, Fingerprint: doc.Command.Fingerprint, Reason: doc.Command.Reason,
-			Source: conversation.Said{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
+			Source: conversation.Remark{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
 		}
 		if doc.Command.Signed {
 			d.Source.Signature = &ledger.Signature{KeyFingerprint: request.ApprovalRequestID}

@@ -16,7 +16,7 @@ import (
 // finds in it, the list that the review recorded, and what the Policy of the Verdict
 // protects. Whoever can write the ledger can record a list that leaves things out;
 // where this program cannot look at the patch, the list says so before all else.
-func Risks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
+func Risks(ctx context.Context, g pipeline.Judgement) (risk.List, error) {
 	recorded, err := recordedRisks(g)
 	if err != nil {
 		return risk.List{}, err
@@ -29,7 +29,7 @@ func Risks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
 }
 
 // recordedRisks reads the list that the review recorded, empty where there is none.
-func recordedRisks(g pipeline.Gated) (list risk.List, err error) {
+func recordedRisks(g pipeline.Judgement) (list risk.List, err error) {
 	recorded := g.Log().Artifacts(ledger.KindRisks)
 	if len(recorded) == 0 {
 		return list, nil
@@ -46,7 +46,7 @@ func recordedRisks(g pipeline.Gated) (list risk.List, err error) {
 }
 
 // ownRisks lists what this program finds in the patch.
-func ownRisks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
+func ownRisks(ctx context.Context, g pipeline.Judgement) (risk.List, error) {
 	tx := g.Transaction()
 	set, err := g.Patchset(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func ownRisks(ctx context.Context, g pipeline.Gated) (risk.List, error) {
 
 // unlisted says that this program could not look at the patch, and lists what the
 // stored diff tells by itself.
-func unlisted(ctx context.Context, g pipeline.Gated, why error) risk.List {
+func unlisted(ctx context.Context, g pipeline.Judgement, why error) risk.List {
 	reason := ledger.OneLine(g.Secrets().Text(why.Error()), 200)
 	if redacted := (*reviewed.RedactedError)(nil); errors.As(why, &redacted) {
 		reason = "kept without secrets"

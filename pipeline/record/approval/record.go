@@ -257,15 +257,15 @@ type Standing struct {
 	ReadAt      string              `json:"read_at"`
 	PullRequest int                 `json:"pull_request"`
 	HeadCommit  string              `json:"head_commit"`
-	Decisions   []Stood             `json:"decisions"`
+	Decisions   []StandingApproval  `json:"decisions"`
 	Teams       map[string][]string `json:"teams"`
 	Owners      map[string][]string `json:"owners"`
 	Policy      ledger.PolicyRef    `json:"policy"` // that the decisions were judged by
 }
 
-// Stood is what became of one approval: whether its statement still says so, why
+// StandingApproval is what became of one approval: whether its statement still says so, why
 // not, and what its author may do by now.
-type Stood struct {
+type StandingApproval struct {
 	ApprovalRequestID string `json:"approval_request_id"`
 	Stands            bool   `json:"stands"`
 	Reason            string `json:"reason"` // "" where it stands

@@ -64,7 +64,7 @@ func apply(ctx context.Context, s *session.Session, args []string, o pipeline.Ap
 		return console.Outcome{}, err
 	}
 	r, done := s.Runner, console.About(id)
-	var g pipeline.Gated
+	var g pipeline.Judgement
 	if o.DryRun { // nothing is recorded, not even a request
 		g, err = r.History(ctx, snap, id)
 	} else {

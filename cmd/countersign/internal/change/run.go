@@ -147,7 +147,7 @@ func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.Appl
 	if err != nil {
 		return console.About(id), err
 	}
-	out, stop := r.Continue(ctx, pipeline.Outcome{Gated: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: o})
+	out, stop := r.Continue(ctx, pipeline.Outcome{Judgement: g}, pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: o})
 	s.Learn(out.Learnt)
 	if out.Applied != nil {
 		session.SayResumed(s.Console, out.Transaction().TransactionID, *out.Applied)
@@ -183,7 +183,7 @@ func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, 
 
 // askInRun asks the person at the terminal, where there is one, about what the gate
 // waits for and they can decide on. It returns the transaction that they were shown last.
-func askInRun(ctx context.Context, s *session.Session, g pipeline.Gated, find func() (string, error)) (pipeline.Gated, error) {
+func askInRun(ctx context.Context, s *session.Session, g pipeline.Judgement, find func() (string, error)) (pipeline.Judgement, error) {
 	r, person := s.Runner, s.Person()
 	if person == nil || g.Transaction().Closed || !errors.As(g.Err(), new(*pipeline.PendingError)) {
 		return g, nil

@@ -162,7 +162,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
 		row.State = state.Logged(out.Log(), row.Verdict)
-		if risks, err := review.Risks(ctx, out.Gated); err == nil {
+		if risks, err := review.Risks(ctx, out.Judgement); err == nil {
 			row.Risks = risks.Redacted(known.Text)
 		}
 	}

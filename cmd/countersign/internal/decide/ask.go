@@ -23,7 +23,7 @@ import (
 // nothing is recorded, and it is shown again. Find is asked each time which transaction
 // is meant. Without an answer, which is not answered, nothing is recorded; nor where there
 // is nothing to decide, whatever there is by the time that it would be recorded.
-func DecideHere(ctx context.Context, s *session.Session, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Gated, answered bool, err error) {
+func DecideHere(ctx context.Context, s *session.Session, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Judgement, answered bool, err error) {
 	r := s.Runner
 	for {
 		id, err := find()
@@ -74,7 +74,7 @@ type asking struct {
 // ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
 // It returns the person's ruling on what was shown, nil for no answer. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func ask(ctx context.Context, a *session.Session, g pipeline.Gated, what asking, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
+func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what asking, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
 	kinds := kindsOf(what.about)
@@ -166,7 +166,7 @@ func denied(ruling pipeline.Ruling) []string {
 
 // Countable are those on which the person's ruling would count, and why it would not on
 // the others: nobody is asked for what is then refused.
-func Countable(ctx context.Context, r *pipeline.Runner, g pipeline.Gated, about []approval.Request, ruling pipeline.Ruling) (counts []approval.Request, refused []string, err error) {
+func Countable(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement, about []approval.Request, ruling pipeline.Ruling) (counts []approval.Request, refused []string, err error) {
 	for _, one := range about {
 		why, err := r.WhyNot(ctx, g, one, ruling)
 		switch {
@@ -193,7 +193,7 @@ func kindsOf(about []approval.Request) []string {
 }
 
 // prompt is what the person is shown of a transaction, without secrets.
-func prompt(ctx context.Context, s *session.Session, g pipeline.Gated, person io.Writer) (report.Prompt, error) {
+func prompt(ctx context.Context, s *session.Session, g pipeline.Judgement, person io.Writer) (report.Prompt, error) {
 	rep, err := s.Report(ctx, g)
 	if err == nil {
 		rep, err = s.CleanReport(rep)

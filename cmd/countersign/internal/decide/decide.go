@@ -93,7 +93,7 @@ func decide(ctx context.Context, c *console.Console, args []string, ruling pipel
 	}
 	var sign signFunc
 	if f.sign {
-		sign = func(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signature, error) {
+		sign = func(g pipeline.Judgement, ruling pipeline.Ruling) (*signed.Signature, error) {
 			return signRuling(ctx, s, g, ruling, f.key)
 		}
 	}
@@ -177,7 +177,7 @@ func decideOne(ctx context.Context, s *session.Session, args []string, ruling pi
 
 // decideSomewhere asks the person at the terminal, whatever was named. Where nobody can
 // be asked it takes the ruling on what was named as it is.
-func decideSomewhere(ctx context.Context, s *session.Session, args []string, ruling pipeline.Ruling, sign signFunc) (id string, g pipeline.Gated, answered bool, err error) {
+func decideSomewhere(ctx context.Context, s *session.Session, args []string, ruling pipeline.Ruling, sign signFunc) (id string, g pipeline.Judgement, answered bool, err error) {
 	find := func() (string, error) {
 		id, err = toDecide(ctx, s, args)
 		if len(args) == 0 && errors.As(err, new(*lookup.AmbiguousError)) {
@@ -337,7 +337,7 @@ func unnamed(ctx context.Context, s *session.Session, short string, ruling pipel
 }
 
 // SayUncounted says which of several decisions were not recorded, and why.
-func SayUncounted(c *console.Console, g pipeline.Gated) {
+func SayUncounted(c *console.Console, g pipeline.Judgement) {
 	for _, why := range g.Uncounted {
 		c.Say("%s", why)
 	}
@@ -363,7 +363,7 @@ func gateCommand(c *console.Console) *cobra.Command {
 	}
 }
 
-func showGate(ctx context.Context, s *session.Session, g pipeline.Gated, by string) (console.Outcome, error) {
+func showGate(ctx context.Context, s *session.Session, g pipeline.Judgement, by string) (console.Outcome, error) {
 	rep, err := s.ReportResult(ctx, g)
 	if err != nil {
 		return console.About(g.Transaction().TransactionID), err
@@ -372,7 +372,7 @@ func showGate(ctx context.Context, s *session.Session, g pipeline.Gated, by stri
 }
 
 // showEnding is showGate, with the error that the verdict is.
-func showEnding(ctx context.Context, s *session.Session, g pipeline.Gated) (console.Outcome, error) {
+func showEnding(ctx context.Context, s *session.Session, g pipeline.Judgement) (console.Outcome, error) {
 	done, err := showGate(ctx, s, g, "")
 	return done, errors.Join(err, g.Ending())
 }

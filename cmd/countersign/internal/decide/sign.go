@@ -39,9 +39,9 @@ type signFlags struct {
 }
 
 // A signFunc signs a ruling on a transaction; nil leaves it unsigned.
-type signFunc func(pipeline.Gated, pipeline.Ruling) (*signed.Signature, error)
+type signFunc func(pipeline.Judgement, pipeline.Ruling) (*signed.Signature, error)
 
-func (f signFunc) of(g pipeline.Gated, ruling pipeline.Ruling) (*signed.Signature, error) {
+func (f signFunc) of(g pipeline.Judgement, ruling pipeline.Ruling) (*signed.Signature, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -174,7 +174,7 @@ func signFor(ctx context.Context, c *console.Console, number int, args []string,
 
 // answerOnPull asks the person at the terminal; where nobody is there the ruling is taken
 // as it is, if it names what it is about.
-func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Gated, args []string, ruling pipeline.Ruling) (*pipeline.Ruling, error) {
+func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Judgement, args []string, ruling pipeline.Ruling) (*pipeline.Ruling, error) {
 	id, number := g.Transaction().TransactionID, g.Transaction().PullRequest()
 	person := s.Person()
 	if person == nil {
@@ -202,7 +202,7 @@ func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Gated, arg
 
 // checkRepository refuses a transaction of another repository than the one that is
 // meant: whoever can write that one's ledger says what is shown.
-func checkRepository(ctx context.Context, s *session.Session, g pipeline.Gated) error {
+func checkRepository(ctx context.Context, s *session.Session, g pipeline.Judgement) error {
 	p := g.Transaction().Pointers.Proposal
 	meant := github.RepositoryOf(s.Repo.Config.RemoteURL(s.Flags.Remote))
 	if p.Repository == nil || meant == "" || !strings.EqualFold(p.Repository.Name, meant) {
@@ -219,10 +219,10 @@ func checkRepository(ctx context.Context, s *session.Session, g pipeline.Gated) 
 }
 
 // standing is a transaction as the ledger has it, asking nobody.
-func standing(ctx context.Context, s *session.Session, id string) (pipeline.Gated, error) {
+func standing(ctx context.Context, s *session.Session, id string) (pipeline.Judgement, error) {
 	snap, err := s.Runner.Ledger(ctx, ledger.Dir(id))
 	if err != nil {
-		return pipeline.Gated{}, err
+		return pipeline.Judgement{}, err
 	}
 	g, err := s.Runner.History(ctx, snap, id)
 	if err == nil && g.Transaction().Closed {
@@ -267,7 +267,7 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 }
 
 // signRuling signs a ruling on a transaction with the person's own key.
-func signRuling(ctx context.Context, a *session.Session, g pipeline.Gated, ruling pipeline.Ruling, key string) (*signed.Signature, error) {
+func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, ruling pipeline.Ruling, key string) (*signed.Signature, error) {
 	about, err := a.Runner.Named(g, ruling)
 	if err != nil {
 		return nil, err
@@ -312,7 +312,7 @@ func comment(c *console.Console, s signed.Signature, block bool) (string, error)
 // signingKey is the key that is named, else the one that Git's configuration has for
 // signatures by SSH, else the agent's: the first that the Policy's list has, or its only
 // one.
-func signingKey(ctx context.Context, s *session.Session, g pipeline.Gated, named string) (sshkey.Key, error) {
+func signingKey(ctx context.Context, s *session.Session, g pipeline.Judgement, named string) (sshkey.Key, error) {
 	if named != "" {
 		return s.OwnKey(named), nil
 	}

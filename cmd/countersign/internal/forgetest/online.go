@@ -114,7 +114,7 @@ var onlineCases = []testCase{
 		s.Review(s.ada, s.pr, "APPROVED", "")
 		s.wants(approval.Approved, "")
 		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
-		ended := must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) (string, error) { return "", nil }))(s)
+		ended := must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Judgement) (string, error) { return "", nil }))(s)
 		s.tells(online.WhatPull, online.Same, "merged at "+s.head)
 		s.tells(online.WhatCheckRun, online.Unknown, "")
 		patchID := ended.Transaction().PatchID()
@@ -156,7 +156,7 @@ var onlineCases = []testCase{
 		s.wants(approval.Approved, "")
 		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
 		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
-		must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Gated) (string, error) { return "", nil }))(s)
+		must(s.runner().EndOwnDiff(s.Context(), s.tx, func(context.Context, pipeline.Judgement) (string, error) { return "", nil }))(s)
 		s.tells(online.WhatDenied, online.Same, "merged at "+s.head)
 		s.tells(online.WhatPull, online.Same, "merged at "+s.head)
 	}},

@@ -191,9 +191,9 @@ func (host) Unanswered(error) bool         { return false }
 func (host) RedactDiff(diff []byte) string { return string(diff) }
 
 func (host) Report(_ context.Context, o pipeline.Outcome) (report.Report, error) {
-	diff, err := o.Gated.Diff()
-	rep := report.New(o.Gated.Log(), diff, &o.Gated.Verdict)
-	rep.LedgerCommit = o.Gated.Ledger.Tip
+	diff, err := o.Judgement.Diff()
+	rep := report.New(o.Judgement.Log(), diff, &o.Judgement.Verdict)
+	rep.LedgerCommit = o.Judgement.Ledger.Tip
 	return rep, err
 }
 

@@ -47,10 +47,10 @@ func (c *call) list(ctx context.Context, keep func(ledger.Transaction) bool) (an
 }
 
 // transaction finds a transaction, and the verdict on it by what the ledger has.
-func (c *call) transaction(ctx context.Context, name string) (pipeline.Gated, error) {
+func (c *call) transaction(ctx context.Context, name string) (pipeline.Judgement, error) {
 	snap, id, err := c.find(ctx, name)
 	if err != nil {
-		return pipeline.Gated{}, err
+		return pipeline.Judgement{}, err
 	}
 	g, err := c.History(ctx, snap, id)
 	if err != nil || c.shared || g.Transaction().PullRequest() == 0 || g.Transaction().Closed {
@@ -105,7 +105,7 @@ func (c *call) state(ctx context.Context, snap writing.Snapshot, id string) (map
 }
 
 // putPerson puts how a person decides into the document of an open transaction.
-func (c *call) putPerson(doc map[string]any, g pipeline.Gated) {
+func (c *call) putPerson(doc map[string]any, g pipeline.Judgement) {
 	if doc["closed"] = g.Transaction().Closed; doc["closed"] == true {
 		return
 	}
@@ -117,7 +117,7 @@ func (c *call) putPerson(doc map[string]any, g pipeline.Gated) {
 
 // person says how a person decides: on the pull request, or by commands of their own. An
 // answer within the client would not do, as the client is the agent's.
-func (c *call) person(g pipeline.Gated) map[string]any {
+func (c *call) person(g pipeline.Judgement) map[string]any {
 	id, number := g.Transaction().TransactionID, g.Transaction().PullRequest()
 	doc := map[string]any{"command": c.Again("run", id), "browse": c.Again("browse", id)}
 	page := ""

@@ -51,8 +51,8 @@ type Program interface {
 	// Warn tells whoever runs the server of an error, in one line.
 	Warn(err error)
 	// Report describes a transaction with its next step, and Diff its patch, as report.DiffDocument does.
-	Report(ctx context.Context, g pipeline.Gated) (report.Report, error)
-	Diff(g pipeline.Gated) (map[string]any, error)
+	Report(ctx context.Context, g pipeline.Judgement) (report.Report, error)
+	Diff(g pipeline.Judgement) (map[string]any, error)
 	// Newest are the newest transactions of a kind as lists have them, oldest first, and whether there are more.
 	Newest(ctx context.Context, limit int, keep func(ledger.Transaction) bool) (rows []any, more bool, err error)
 	// Page is the address of a pull request, "" where none is known.
@@ -71,7 +71,7 @@ type Stages interface {
 	WorktreeInput(ctx context.Context, summary string) (input.Change, error)
 	Ledger(ctx context.Context, paths ...string) (writing.Snapshot, error)
 	Find(ctx context.Context, name string, look bool) (writing.Snapshot, string, error)
-	History(ctx context.Context, snap writing.Snapshot, id string) (pipeline.Gated, error)
+	History(ctx context.Context, snap writing.Snapshot, id string) (pipeline.Judgement, error)
 }
 
 // An ArgumentError says what is wrong with a tool's arguments.

@@ -194,13 +194,13 @@ func (p *proposing) Warn(err error) {
 	_ = console.Emit(p.Stderr, p.Redact("countersign: error: "+console.OneLine(err)+"\n"))
 }
 
-func (p *proposing) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+func (p *proposing) Report(ctx context.Context, g pipeline.Judgement) (report.Report, error) {
 	rep, err := p.ReportResult(ctx, g)
 	rep.Next = rep.NextStep(p.Again)
 	return rep, err
 }
 
-func (p *proposing) Diff(g pipeline.Gated) (map[string]any, error) {
+func (p *proposing) Diff(g pipeline.Judgement) (map[string]any, error) {
 	diff, err := g.Diff()
 	return report.DiffDocument(g.Transaction().TransactionID, p.Finder().RedactDiff(diff).String()), err
 }

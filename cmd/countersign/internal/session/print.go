@@ -57,7 +57,7 @@ func (s *Session) FirstTime(what string) bool {
 func (s *Session) Long(text secret.Redacted) error { return s.LongWith(s.Repo.Config, text) }
 
 // Report describes a transaction as a stage left it.
-func (s *Session) Report(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+func (s *Session) Report(ctx context.Context, g pipeline.Judgement) (report.Report, error) {
 	diff, err := g.Diff()
 	if err != nil {
 		return report.Report{}, err
@@ -84,7 +84,7 @@ func (s *Session) Report(ctx context.Context, g pipeline.Gated) (report.Report, 
 }
 
 // ReportResult is Report with what an earlier apply came to.
-func (s *Session) ReportResult(ctx context.Context, g pipeline.Gated) (report.Report, error) {
+func (s *Session) ReportResult(ctx context.Context, g pipeline.Judgement) (report.Report, error) {
 	rep, err := s.Report(ctx, g)
 	if err == nil {
 		rep.ApplyResult, rep.AppliedCommit, err = g.Result()
@@ -102,7 +102,7 @@ func (s *Session) KeptAt(tip string) (address string, elsewhere bool) {
 
 // ReportRun is report with what a run came to.
 func (s *Session) ReportRun(ctx context.Context, o pipeline.Outcome) (report.Report, error) {
-	rep, err := s.Report(ctx, o.Gated)
+	rep, err := s.Report(ctx, o.Judgement)
 	if done := o.Applied; done != nil && done.Result.Outcome != "" {
 		rep.ApplyResult, rep.AppliedCommit, rep.AppliedBranch = &done.Result, done.Commit, done.Branch
 	}

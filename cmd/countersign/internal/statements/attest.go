@@ -237,7 +237,7 @@ type attested struct {
 type madeStatement struct {
 	id string // of the transaction
 	attest.Statement
-	landed attest.Landed
+	landed attest.CommitChange
 }
 
 type skippedStatement struct {
@@ -367,8 +367,8 @@ func (w attester) applied(ctx context.Context, id string) (string, error) {
 }
 
 // landed computes what a commit changes, and what explains that.
-func (w attester) landed(ctx context.Context, commit string) (attest.Landed, error) {
-	of := attest.Landed{Commit: commit, Ref: w.ref}
+func (w attester) landed(ctx context.Context, commit string) (attest.CommitChange, error) {
+	of := attest.CommitChange{Commit: commit, Ref: w.ref}
 	parent, err := w.Repo.FirstParent(ctx, commit)
 	if err != nil {
 		return of, err
@@ -390,7 +390,7 @@ func (w attester) landed(ctx context.Context, commit string) (attest.Landed, err
 	return of, nil
 }
 
-func (w attester) statement(predicate, id string, of attest.Landed) (attest.Statement, error) {
+func (w attester) statement(predicate, id string, of attest.CommitChange) (attest.Statement, error) {
 	log, err := ledger.Read(w.snap.Tree, id)
 	if err != nil {
 		return attest.Statement{}, err

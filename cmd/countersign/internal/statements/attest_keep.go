@@ -161,7 +161,7 @@ func keptByThisWorkflow(ctx context.Context, s *session.Session, predicate strin
 		for name, raw := range files.Files {
 			made, err := attest.OpenBundle(raw)
 			id, _ := ledger.TransactionOf(name)
-			of := madeStatement{id, made.Statement, attest.Landed{Commit: made.Statement.Commit()}}
+			of := madeStatement{id, made.Statement, attest.CommitChange{Commit: made.Statement.Commit()}}
 			if err == nil && made.Claims() == identity && keptName(of, raw) == name {
 				found[kept{id, of.landed.Commit}] = true
 			}

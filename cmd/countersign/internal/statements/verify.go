@@ -353,7 +353,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 
 // compare makes the statement again of each transaction that it may be of. elsewhere says of which
 // other ledger it is, "" for none.
-func (v verifier) compare(ctx context.Context, w attester, landed attest.Landed, candidates []string, elsewhere string) (attest.Check, error) {
+func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitChange, candidates []string, elsewhere string) (attest.Check, error) {
 	why := "no transaction explains the commit"
 	for _, id := range candidates {
 		again, err := w.again(v.stated.PredicateType, id, landed)
@@ -411,7 +411,7 @@ func (v verifier) isOn(ctx context.Context, ref string) bool {
 }
 
 // again makes the statement of a transaction that only the statement names.
-func (w attester) again(predicateType, id string, of attest.Landed) (attest.Statement, error) {
+func (w attester) again(predicateType, id string, of attest.CommitChange) (attest.Statement, error) {
 	if err := ledger.CheckID(id); err != nil {
 		return attest.Statement{}, err
 	}
