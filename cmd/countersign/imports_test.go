@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/replay", "pipeline/state",
 	},
-	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/view"},
+	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template", "report/view"},
 	"pipeline/simulate": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/replay", "pipeline/writing",
@@ -197,8 +197,9 @@ var mayImport = map[string][]string{
 		"pipeline/artifact", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
 		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
-		"pipeline/risk", "pipeline/state", "pipeline/writing", "report/view",
+		"pipeline/risk", "pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
+	"report/template": {},
 	"report/verifier": {"report/html"},
 	"report/site": {
 		"pipeline/forge", "pipeline/markdown", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger",

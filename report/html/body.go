@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/report/template"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // constant is markup that stands in the source of this program. No other package
@@ -54,35 +59,12 @@ func (b *Body) Put(markup constant, parts ...any) *Body {
 		}
 		b.Markup(constant(before))
 		rest = after
-		switch part := part.(type) {
-		case string:
-			b.b = appendText(b.b, part, "", !b.inAttribute())
-		case int:
-			b.b = strconv.AppendInt(b.b, int64(part), 10)
-		case *Body:
-			if b.inAttribute() {
-				panic("html: markup in an attribute: " + string(markup))
-			}
-			b.Add(part)
-		case nil:
-		default:
-			panic(fmt.Sprintf("html: a %T is no part", part))
-		}
+		b.b = put(b.b, part)
 	}
 	if strings.Contains(rest, "{}") {
 		panic("html: a place without its part: " + string(markup))
 	}
 	return b.Markup(constant(rest))
-}
-
-// File is Put of the markup of a file. Only what the compiler embedded can be in an embed.FS. A file that is not there
-// is a bug.
-func (b *Body) File(files embed.FS, name string, parts ...any) *Body {
-	markup, err := files.ReadFile(name)
-	if err != nil {
-		panic("html: " + err.Error())
-	}
-	return b.Put(constant(markup), parts...)
 }
 
 // PutIf is Put where something is so, and nothing otherwise.
@@ -93,17 +75,52 @@ func (b *Body) PutIf(is bool, markup constant, parts ...any) *Body {
 	return b.Put(markup, parts...)
 }
 
-// inAttribute reports whether the end is between the quotation marks of an attribute. In a tag text can
+// put adds a part to markup.
+func put(out []byte, part any) []byte {
+	switch part := part.(type) {
+	case string:
+		return appendText(out, part, "", !inAttribute(out))
+	case int:
+		return strconv.AppendInt(out, int64(part), 10)
+	case *Body:
+		if inAttribute(out) {
+			panic("html: markup in an attribute: " + string(part.b))
+		}
+		return append(out, part.b...)
+	case nil:
+		return out
+	}
+	panic(fmt.Sprintf("html: a %T is no part", part))
+}
+
+// inAttribute reports whether markup ends between the quotation marks of an attribute. In a tag text can
 // be nowhere else. What is text has none of these signs.
-func (b *Body) inAttribute() bool {
-	at := bytes.LastIndexAny(b.b, "<>")
-	if at < 0 || b.b[at] == '>' {
+func inAttribute(markup []byte) bool {
+	at := bytes.LastIndexAny(markup, "<>")
+	if at < 0 || markup[at] == '>' {
 		return false
 	}
-	if bytes.Count(b.b[at:], []byte(`"`))%2 == 0 {
-		panic("html: text in a tag: " + string(b.b[at:]))
+	if bytes.Count(markup[at:], []byte(`"`))%2 == 0 {
+		panic("html: text in a tag: " + string(markup[at:]))
 	}
 	return true
+}
+
+// Templates are those of a package's files, with functions of its own beside those that all have.
+func Templates(files embed.FS, funcs template.Funcs) func() *template.Set {
+	return sync.OnceValue(func() *template.Set {
+		all := template.Funcs{
+			"code": Code, "time": When, "link": To, "plural": ledger.Plural, "upper": view.Upper, "string": func(text any) string { return fmt.Sprint(text) },
+			"lines": func(text string) *Body { return new(Body).Lines(text) }, "same": func(a, b string) bool { return a == b },
+		}
+		maps.Copy(all, funcs)
+		return template.Parse(files, put, all)
+	})
+}
+
+// Fill fills in a template, in which each value is a part as Put takes it.
+func Fill(templates func() *template.Set, name string, data any, more template.Funcs) *Body {
+	return &Body{templates().Fill(nil, name, data, more)}
 }
 
 // Part is a body of its own.

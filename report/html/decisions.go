@@ -1,70 +1,62 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/report/view"
 )
 
-// decisions has each decision with its evidence, and why it counted or did not.
-func (s *sheet) decisions() {
-	list := all[*ledger.ApprovalDecision](s.t)
-	if len(list) == 0 {
-		return
+// said is who decided what. What does not verify is told as the record's word.
+func (s *sheet) said(d *ledger.ApprovalDecision) *Body {
+	verb, kind := map[bool]string{true: "approved ", false: "denied "}[d.Decision == ledger.Approve], ""
+	if !s.T.Sound() {
+		verb = "is recorded to have " + verb
 	}
-	s.Markup("<section>\n<h2 id=\"decisions\">Each decision, with its evidence</h2>\n")
-	for i, d := range list {
-		s.Put("<article class=\"decision\" id=\"decision-{}\">\n<h3>Decision {}: {}</h3>\n", i+1, i+1, s.said(d))
-		if s.t.told {
-			class, says := map[bool]string{true: "good", false: "bad"}[d.Decision == ledger.Approve], "Counted"
-			if j := s.t.verdict.Decisions[i]; !j.Counted {
-				class, says = "over", "Not counted: "+plain.Why(j)
-			}
-			s.Put("<p class=\"{}\"><strong>{}</strong></p>\n", class, says)
-		}
-		s.PutIf(d.Reason != "", "<blockquote><p>{}</p></blockquote>\n", d.Reason)
-		s.evidence(d.Source, d.Fingerprint)
-		s.Markup("</article>\n")
-	}
-	s.Markup("</section>\n")
-}
-
-// evidence is where a decision was read, and what the forge said of its author.
-func (s *sheet) evidence(from ledger.Source, fingerprint string) {
-	s.Markup("<dl>\n")
-	s.Fact("Said", When(from.CreatedAt))
-	where := Part("{}", view.Where(from.Kind))
-	where.PutIf(from.URL != "", ": {}", s.web(from.URL))
-	s.Fact("Where", where)
-	s.Fact("Account", Part("{} {}, id {}", from.Author.Kind, Code(from.Author.Login), Code(from.Author.ID)))
-	if from.Permission != "" {
-		s.Fact("Permission", from.Permission)
-	}
-	s.Fact("Names", Code(fingerprint))
-	if from.Commit != "" {
-		s.Fact("Made on", s.commit(from.Commit))
-	}
-	if doc, ok := aside[approval.StatementDoc](s.t, from.Evidence); ok {
-		s.Fact("Edited", map[bool]string{true: "yes, after it was posted", false: "no"}[doc.Statement.Edited || len(doc.Statement.Earlier) > 0])
-		if doc.Text != "" {
-			s.Fact("Words", new(Body).Markup("<pre>").Lines(cut(doc.Text)).Markup("</pre>"))
+	for _, r := range all[*ledger.ApprovalRequest](s.T) {
+		if r.ApprovalRequestID == d.ApprovalRequestID {
+			kind = r.Kind
+			break
 		}
 	}
-	if sig := from.Signature; sig != nil {
-		s.Fact("Signed", Part("with the key {}, listed as {}", Code(sig.KeyFingerprint), Code(sig.Principal)))
-	}
-	if from.Evidence != "" {
-		s.Fact("Evidence", Code(from.Evidence))
-	}
-	s.Markup("</dl>\n")
+	return Part("{} {}{}", s.person(d.Source.Author), verb, plain.InWords(kind))
 }
 
-// Fact adds a row of a list of facts.
-func (b *Body) Fact(name string, value any) {
-	b.Put("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value)
+// decided leads to a decision, by its number from 0.
+func (s *sheet) decided(d *ledger.ApprovalDecision, i int) *Body {
+	return s.fill("ApprovalDecision", struct {
+		Decision *ledger.ApprovalDecision
+		Number   int
+	}{d, i + 1})
+}
+
+// A counted decision is one that counted, or why it did not.
+type counted struct{ Class, Says string }
+
+// counted is nil where the record does not tell.
+func (s *sheet) counted(i int) *counted {
+	if !s.T.Told {
+		return nil
+	}
+	switch d := s.T.verdict.Decisions[i]; {
+	case !d.Counted:
+		return &counted{"over", "Not counted: " + plain.Why(d)}
+	case d.Decision == ledger.Approve:
+		return &counted{"good", "Counted"}
+	}
+	return &counted{"bad", "Counted"}
+}
+
+// statement is what was read of a decision, nil for none.
+func (s *sheet) statement(path string) *approval.StatementDoc {
+	doc, ok := aside[approval.StatementDoc](s.T, path)
+	if !ok {
+		return nil
+	}
+	return &doc
 }
 
 // maxShown bounds a foreign text on the page, in bytes.
@@ -76,3 +68,16 @@ func cut(text string) string {
 	}
 	return text[:maxShown] + fmt.Sprintf("\n… %d more bytes: see the record", len(text)-maxShown)
 }
+
+// sum is a hash, of which the beginning is shown.
+func sum(hex string) *Body {
+	if !isLongHex(hex) {
+		return Code(cmp.Or(hex, "none"))
+	}
+	return Part(`<code title="{}">{}…</code>`, hex, hex[:shownDigits])
+}
+
+// isLongHex reports whether a text is a hash, of which the beginning is shown; what is none stands as it is.
+func isLongHex(text string) bool { return len(text) > shownDigits && canon.IsHex(text, len(text)) }
+
+const shownDigits = 12

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -36,12 +35,12 @@ type changedFile struct {
 // changedFiles are the files of the diff in its order, a rename where its new file is; without the diff they
 // are those of the record, and have no lines.
 func (t Transaction) changedFiles() []changedFile {
-	out := make([]changedFile, max(len(t.stats), len(t.view.Files)))
+	out := make([]changedFile, max(len(t.stats), len(t.View.Files)))
 	for i := range out {
 		f := &out[i]
 		f.Number, f.Name = i+1, fmt.Sprintf("file %d", i+1)
-		if i < len(t.view.Files) {
-			f.File, f.Name = t.view.Files[i], t.view.Files[i].Path
+		if i < len(t.View.Files) {
+			f.File, f.Name = t.View.Files[i], t.View.Files[i].Path
 		}
 		if i >= len(t.stats) {
 			f.Binary = true
@@ -52,7 +51,7 @@ func (t Transaction) changedFiles() []changedFile {
 		}
 		s := t.stats[i]
 		if f.diff = s.Diff; s.Binary {
-			f.Note = content(s, t.risks, f.Name)
+			f.Note = content(s, t.Risks, f.Name)
 		}
 		f.count(s)
 	}
@@ -63,7 +62,7 @@ func (t Transaction) changedFiles() []changedFile {
 		f.count(difflook.Stats(r.Diff)[0])
 		out[r.From].diff = nil
 	}
-	if t.patch == nil {
+	if t.Patch == nil {
 		return out
 	}
 	return slices.DeleteFunc(out, func(f changedFile) bool { return f.diff == nil })
@@ -117,40 +116,40 @@ func counts(added, deleted int) *Body {
 	return Part(`<span class="plus">+{}</span> <span class="minus">−{}</span>`, added, deleted)
 }
 
-// writeDiff writes the files of a diff, a section each. Its canonical bytes stand there once, so that
+// A fileSection is a file as its template has it.
+type fileSection struct {
+	changedFile
+	Renamed          bool
+	From             int
+	Exact            []byte // canonical bytes that are left out on paper
+	Shown, Gone, Now *Body
+}
+
+// diff is the files of a diff, a section each. Its canonical bytes stand there once, so that
 // they can be selected and compared; of a rename they are below what differs. Two style rules set the
 // removed and the added lines of a change below each other, or side by side.
-func (s *sheet) writeDiff(files []changedFile) {
-	d := drawer{Body: &s.Body, words: maxWordWork}
+func (s *sheet) diff() *Body {
+	d := drawer{Body: new(Body), words: maxWordWork}
+	out := new(Body)
 	paper := maxPaperLines
-	for _, f := range files {
-		s.Put("<details class=\"file\" id=\"file-{}\"", f.Number)
-		s.PutIf(!f.Closed, " open")
-		s.Put(">\n<summary><h3>{}</h3>", f.Name)
-		s.PutIf(!f.Binary, " {}", counts(f.Added, f.Deleted))
-		s.PutIf(f.Note != "", " <span class=\"note\">{}</span>", f.Note)
-		s.Markup("</summary>\n")
+	for _, f := range s.Files {
+		one := fileSection{changedFile: f, Renamed: f.gone != nil, From: f.from, Shown: d.draw(f.diff, f.gone != nil)}
+		exact := f.diff
+		if one.Renamed {
+			one.Gone, one.Now, exact = d.draw(f.gone, false), d.draw(f.now, false), slices.Concat(f.gone, f.now)
+		}
 		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
 			paper -= n
 		} else {
-			exact := slices.Concat(f.gone, f.now)
-			if f.gone == nil {
-				exact = f.diff
-			}
-			s.Put("<p class=\"paper\">Left out on paper: {} bytes with the SHA-256 {}</p>\n", len(exact), Code(canon.Hex(exact)))
+			one.Exact = exact
 		}
-		if f.gone == nil {
-			d.write("diff", "", "Diff of "+f.Name, f.diff)
-		} else {
-			d.write(told, "", "What changed in "+f.Name, f.diff)
-			s.Markup("<details class=\"exact\">\n<summary>As the patch has it: one file deleted, one added</summary>\n")
-			d.write("diff", fmt.Sprintf("file-%d", f.from), "Diff of the old file of "+f.Name, f.gone)
-			d.write("diff", "", "Diff of the new file of "+f.Name, f.now)
-			s.Markup("</details>\n")
-		}
-		s.Markup("</details>\n")
+		out.Add(Fill(templates, "file", one, nil))
 	}
+	return out
 }
+
+// hidden reports whether what does not show is marked in markup.
+func hidden(b *Body) bool { return bytes.Contains(b.b, []byte(`class="hidden"`)) }
 
 // A drawer writes diffs line by line.
 type drawer struct {
@@ -159,21 +158,16 @@ type drawer struct {
 	removed, added []difflook.Line // of the change that is open, with what says that a newline is missing
 }
 
-// told is the class of a diff that is not canonical bytes, but what differs in a rename. The title says
-// all of its header but the modes.
-const told constant = "diff told"
-
-func (d *drawer) write(class constant, id, label string, diff []byte) {
-	d.Markup(`<pre class="`).Markup(class).Markup(`"`)
-	d.PutIf(id != "", ` id="{}"`, id)
-	d.Put(` tabindex="0" role="region" aria-label="{}"><code>`, label)
+// draw is a diff, or of a rename what differs: the title says all of its header but the modes.
+func (d *drawer) draw(diff []byte, renamed bool) *Body {
+	d.Body = new(Body)
 	for l := range difflook.Lines(diff) {
-		if class != told || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
+		if !renamed || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
 			d.line(l)
 		}
 	}
 	d.endChange()
-	d.Markup("</code></pre>\n")
+	return d.Body
 }
 
 // line writes a line, or keeps it until its change is whole. A removed line after an added one begins

@@ -18,12 +18,10 @@ func TestBrowserDiff(t *testing.T) {
 	diff, changes := patched(t, map[string]string{"a": "one two\n", "b/old.txt": lines(0, 100), "image.png": "\x00"}, map[string]string{
 		"a": "one three\n", "c/new.txt": lines(20, 110), "image.png": "\x89PNG\r\n\x1a\n\x00", "large": lines(0, 500),
 	})
-	s := &sheet{files: filesOf(diff, changes, nil)}
-	s.t.proposal, s.t.patch = &ledger.Proposal{}, diff
+	s := &sheet{Files: filesOf(diff, changes, nil)}
+	s.T.Proposal, s.T.Patch = &ledger.Proposal{}, diff
 	var page strings.Builder
-	s.Markup("<h1>A diff</h1>\n")
-	s.diff()
-	if err := Layout(&page, Head{Title: "A diff", Alone: true}, &s.Body); err != nil {
+	if err := Layout(&page, Head{Title: "A diff", Alone: true}, Part("<h1>A diff</h1>\n{}", s.fill("diff", s))); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "index.html")

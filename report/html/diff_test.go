@@ -24,22 +24,21 @@ import (
 
 // TestDiffLines: each line of a diff is one element whatever it says, with its numbers, and a change has two halves.
 func TestDiffLines(t *testing.T) {
-	s := &sheet{}
-	s.writeDiff(filesOf([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []ledger.ItemChange{{Path: "x.go"}}, nil))
+	s := &sheet{Files: filesOf([]byte("diff --git a/x.go b/x.go\n@@ -4,2 +4,3 @@\n return 1\n-\"a\" // b\n+<i>\u202e\n+\n"), []ledger.ItemChange{{Path: "x.go"}}, nil)}
 	const want = `<span class="g">@@ -4,2 +4,3 @@
 </span><span class="u" data-o="4" data-n="4"> return 1
 </span><span class="ch"><span class="o"><span class="d" data-o="5">-&#34;a&#34; // b
 </span></span><span class="w"><span class="a" data-n="5">+&lt;i&gt;<span class="hidden">\u202e</span>
 </span><span class="a" data-n="6">+
 </span></span></span></code></pre>`
-	if !strings.Contains(string(s.b), want) {
-		t.Errorf("got %s", s.b)
+	if got := string(s.diff().b); !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
 	}
 }
 
 // filesOf are the files of a diff.
 func filesOf(diff []byte, changes []ledger.ItemChange, list *risk.List) []changedFile {
-	t := Transaction{patch: diff, proposal: &ledger.Proposal{}, risks: list}
+	t := Transaction{Patch: diff, Proposal: &ledger.Proposal{}, Risks: list}
 	t.measure(changes)
 	return t.With().changedFiles()
 }
@@ -47,9 +46,8 @@ func filesOf(diff []byte, changes []ledger.ItemChange, list *risk.List) []change
 // drawn is the section of a page that shows a diff.
 func drawn(t *testing.T, diff []byte, changes []ledger.ItemChange, list *risk.List) *parser.Node {
 	t.Helper()
-	s := &sheet{}
-	s.writeDiff(filesOf(diff, changes, list))
-	doc, err := parser.Parse(strings.NewReader(string(s.b)))
+	s := &sheet{Files: filesOf(diff, changes, list)}
+	doc, err := parser.Parse(strings.NewReader(string(s.diff().b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,9 +219,9 @@ func TestChangedWords(t *testing.T) {
 		"-a caf\u00e9 here\n+a cafe\u0301 here\n":                                      "-a <caf\u00e9> here\n+a <cafe\u0301> here\n",
 		"-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n": "-" + strings.Repeat("é", 1001) + " a\n+" + strings.Repeat("é", 1001) + " b\n",
 	} {
-		s := &sheet{}
-		s.writeDiff(filesOf([]byte("diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"+in), nil, nil))
-		got := regexp.MustCompile(`</?span[^>]*>|</code>.*\n|</details>\n`).ReplaceAllString(string(s.b[bytes.Index(s.b, []byte("@@\n"))+3:]), "")
+		s := &sheet{Files: filesOf([]byte("diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"+in), nil, nil)}
+		b := s.diff().b
+		got := regexp.MustCompile(`</?span[^>]*>|</code>.*\n|</details>\n`).ReplaceAllString(string(b[bytes.Index(b, []byte("@@\n"))+3:]), "")
 		if got = strings.NewReplacer(`<b class="word">`, "<", "</b>", ">").Replace(got); got != want {
 			t.Errorf("%q: got %q", in, got)
 		}
@@ -288,7 +286,7 @@ func TestWebWithin(t *testing.T) {
 	for address, links := range map[string]bool{
 		web + "/pull/1#issuecomment-2": true, web + "/../../evil/app/pull/1": false, web + "/%2e%2E/%2e./evil/app": false, web + "/..": false, web + "x/pull/1": false, web: false,
 	} {
-		s := &sheet{o: Options{Links: forge.Links{Web: web}}}
+		s := &sheet{O: Options{Links: forge.Links{Web: web}}}
 		if got := string(s.web(address).b); strings.Contains(got, "<a") != links {
 			t.Errorf("%s: %s", address, got)
 		}
@@ -320,7 +318,7 @@ func TestPullPage(t *testing.T) {
 	} {
 		d := &ledger.ApprovalDecision{}
 		d.Source.URL = c.decided
-		s := &sheet{o: Options{Links: c.links}, t: Transaction{Summary: Summary{PullRequest: 7}, events: []event{{payload: d}}}}
+		s := &sheet{O: Options{Links: c.links}, T: Transaction{Summary: Summary{PullRequest: 7}, events: []event{{payload: d}}}}
 		if got := string(s.pull().b); c.want == "" && got != "#7" || c.want != "" && !strings.Contains(got, `href="`+c.want+`"`) {
 			t.Errorf("%+v, %q: %s", c.links, c.decided, got)
 		}
@@ -334,10 +332,10 @@ func TestRedacted(t *testing.T) {
 	command := &ledger.CommandItem{Item: ledger.Command{AggregatedOutput: said}}
 	other := &ledger.CommandItem{Item: ledger.Command{Metadata: ledger.CommandMetadata{Artifact: ledger.ArtifactRef{Path: ran}}}}
 	tx := Transaction{
-		risks: &risk.List{Risks: []risk.Risk{
+		Risks: &risk.List{Risks: []risk.Risk{
 			{Kind: risk.Lookalike, Path: "a", Lines: []int{1}, Detail: said}, {Kind: risk.Hidden, Path: "a", Lines: []int{1}, Detail: "it is read as " + said},
 		}},
-		noPolicy: "none",
+		NoPolicy: "none",
 		asides: map[string]json.RawMessage{
 			stored: json.RawMessage(`{"checks":[{"type":"command","target":"make","message":"exit code 1: ` + said + `"}]}`),
 			ran:    json.RawMessage(`{"execution":{"stdout":"` + said + `","stderr":"` + said + `","error":"` + said + `"}}`),
@@ -347,14 +345,12 @@ func TestRedacted(t *testing.T) {
 			{payload: &ledger.StatusChange{To: ledger.Failed, Reason: "command make: exit code 1: " + said}},
 		},
 	}
-	tx.view.Risks = view.RisksOf(*tx.risks)
+	tx.View.Risks = view.RisksOf(*tx.Risks)
 	for redact, want := range map[bool]int{false: 8, true: 0} {
-		s := &sheet{t: tx, o: Options{Redact: redact}}
-		s.risks()
-		s.timeline()
-		s.commands()
-		if n := strings.Count(string(s.b), said); n != want {
-			t.Errorf("redacted %t: %d times, want %d: %s", redact, n, want, s.b)
+		s := &sheet{T: tx, O: Options{Redact: redact}}
+		text := string(s.fill("risks", s).b) + string(s.fill("timeline", s).b) + string(s.fill("commands", s).b)
+		if n := strings.Count(text, said); n != want {
+			t.Errorf("redacted %t: %d times, want %d: %s", redact, n, want, text)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"io"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 //go:embed style.css
@@ -54,39 +56,20 @@ type Head struct {
 // Layout writes a whole page. Its policy allows the site's own style sheet and icon, or the hash of the
 // styles in the page, the site's own scripts where there are any, and nothing else from anywhere.
 func Layout(w io.Writer, h Head, body *Body) error {
-	b := Body{make([]byte, 0, body.Len()+4096)}
-	b.Put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", h.ContentSecurityPolicy())
-	b.Markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
-	b.Put("<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n", h.Title)
-	if h.Alone {
-		b.Markup("<style>")
-		b.b = append(b.b, style...) // ours, and a test holds that it has no <
-		b.Markup("</style>\n")
-	} else {
-		b.Put("<link rel=\"stylesheet\" href=\"{}\">\n<link rel=\"icon\" href=\"{}\">\n", h.Root+StyleFile, h.Root+IconFile)
-	}
-	for _, script := range h.Scripts {
-		b.Put("<script defer src=\"{}\"></script>\n", h.Root+script)
-	}
-	b.Markup("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n")
-	if len(h.Nav) > 0 {
-		b.Markup("<header>\n<nav aria-label=\"Site\">\n<ul>\n")
-		for _, l := range h.Nav {
-			b.Put("<li><a href=\"{}\"", h.Root+l.Address)
-			b.PutIf(l.Address == h.Here, ` aria-current="page"`)
-			b.Put(">{}</a></li>\n", l.Text)
-		}
-		b.Markup("</ul>\n</nav>\n</header>\n")
-	}
-	b.Put("<main id=\"main\" tabindex=\"-1\">\n{}</main>\n<footer>\n<p>{}</p>\n</footer>\n", body, h.Footer)
-	if len(h.Script) > 0 {
-		b.Markup("<script>")
-		b.b = append(b.b, h.Script...)
-		b.Markup("</script>\n")
-	}
-	b.Markup("</body>\n</html>\n")
-	_, err := w.Write(b.b)
+	_, err := w.Write(Fill(templates, "layout", struct {
+		Head
+		Allows string
+		Main   *Body
+	}{h, h.ContentSecurityPolicy(), body}, nil).b)
 	return err
+}
+
+// Findings are what was found against a record, or a whole ledger.
+func Findings(title, lead string, found []history.Finding) *Body {
+	return Fill(templates, "findings", struct {
+		Title, Lead string
+		Found       []history.Finding
+	}{title, lead, found}, nil)
 }
 
 // ContentSecurityPolicy is the policy of a page, for those who serve it to send as a header as

@@ -1,16 +1,40 @@
 package html
 
 import (
-	"bytes"
 	"cmp"
+	"embed"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/template"
+	"github.com/countersign-dev/countersign/report/view"
 )
+
+//go:embed templates
+var files embed.FS
+
+var templates = Templates(files, template.Funcs{
+	"style": func() *Body { return &Body{style} }, "script": func(ours []byte) *Body { return &Body{ours} }, // a test holds that the styles have no <
+	"cut": cut, "hidden": hidden, "digest": func(data []byte) *Body { return Code(canon.Hex(data)) }, "counts": counts,
+	"sum": sum, "hash": hash, "hex": func(sum string) string { return strings.TrimPrefix(sum, "sha256:") },
+	"met": view.Requirement.Met, "several": func(r view.Requirement) bool { return !r.Met() || r.Required > 1 },
+	"oneLine": func(text string) string { return ledger.OneLine(text, 200) }, "commandLine": func(args []string) string { return "countersign " + strings.Join(args, " ") },
+	"riskLines": func(r risk.Risk) string { return view.Lines(r.Lines, r.More, math.MaxInt) },
+	"where":     view.Where, "beside": beside, "to": to, "exit": exit, "form": lookup.Form, "requests": requests,
+	"edited":     func(doc *approval.StatementDoc) bool { return doc.Statement.Edited || len(doc.Statement.Earlier) > 0 },
+	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead },
+	"failed": func(to ledger.Status) bool { return to == ledger.Failed }, "endedAs": endedAs,
+	"unnamed": func(doc ledger.Findings) int { return max(0, len(doc.Violations)-3+doc.More) },
+})
 
 // Options are what a page is given beside its transaction.
 type Options struct {
@@ -37,89 +61,45 @@ type Options struct {
 
 // A sheet is a page as it is written.
 type sheet struct {
-	Body
-	t     Transaction
-	o     Options
-	files []changedFile
+	T     Transaction
+	O     Options
+	Files []changedFile
 }
 
 // Write writes the page.
 func (t Transaction) Write(w io.Writer, o Options) error {
-	s := &sheet{t: t, o: o, Body: Body{make([]byte, 0, 16<<10)}, files: t.changedFiles()}
+	s := &sheet{T: t, O: o, Files: t.changedFiles()}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
-	s.top()
-	if t.Status != "" {
-		s.requirements()
-		s.risks()
-		s.index()
-		s.compare()
-		s.diff()
-		s.decisions()
-	}
-	if len(t.events) > 0 {
-		s.proposal()
-		s.timeline()
-	}
-	if t.Status != "" {
-		s.commands()
-		s.rules()
-		s.trace()
-	}
-	s.verify()
 	return Layout(w, Head{
 		Title: title + " · " + string(t.State), Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
-	}, &s.Body)
+	}, s.fill("page", s))
 }
 
 func (s *sheet) madeOf() string {
-	text := "This page decides nothing. It was made of the record of " + s.t.ID
-	if s.o.LedgerCommit != "" {
-		text += ", as " + cmp.Or(s.o.LedgerRef, "the ledger") + " has it in commit " + s.o.LedgerCommit
+	text := "This page decides nothing. It was made of the record of " + s.T.ID
+	if s.O.LedgerCommit != "" {
+		text += ", as " + cmp.Or(s.O.LedgerRef, "the ledger") + " has it in commit " + s.O.LedgerCommit
 	}
 	return text + "."
 }
 
-// top is who wanted what, and how it stands.
-func (s *sheet) top() {
-	s.Put("<h1>{}</h1>\n", cmp.Or(s.t.Summary.Summary, "A change without a summary"))
-	if len(s.t.events) > 0 {
-		s.lead()
-	}
-	if !s.t.Sound() {
-		s.Add(Findings("This record does not verify", "Nothing on this page counts as approved. What could be read stands below.", s.t.Findings))
-	}
-	b := s.t.view.Banner
-	s.Put("<div class=\"verdict {}\"><p><strong>{}</strong></p>", s.t.Class(), b.Title)
-	s.PutIf(b.Detail != "", "<p>{}</p>", b.Detail)
-	s.Markup("</div>\n")
-}
-
-// lead is who wanted it, how large it is, and what it is for.
-func (s *sheet) lead() {
-	t := s.t
-	s.Put("<p class=\"faint\">{} proposed it {} UTC", s.person(t.Proposer), When(t.Proposed))
-	if n := len(t.view.Files); n > 0 {
-		s.Put(" · <a href=\"#files\">{}</a>", ledger.Plural(n, "file", "files"))
-		added, deleted := 0, 0
-		for _, f := range s.files {
-			added, deleted = added+f.Added, deleted+f.Deleted
-		}
-		s.PutIf(t.patch != nil, " {}", counts(added, deleted))
-	}
-	if t.proposal != nil {
-		s.Put(" · for {}", s.commit(t.proposal.BaseCommit))
-	}
-	if t.PullRequest > 0 {
-		s.Put(" · {}", s.pull())
-	}
-	switch n := len(t.Commits); {
-	case !t.Sound():
-	case n > 0:
-		s.Put(" · {} commit {}", map[bool]string{true: "is", false: "became"}[t.Kind == ledger.KindPullRequest], s.commit(t.Commits[n-1]))
-	case t.result != nil:
-		s.Markup(" · written to the working tree")
-	}
-	s.Markup("</p>\n")
+// fill is a template of this page.
+func (s *sheet) fill(name string, data any) *Body {
+	return Fill(templates, name, data, template.Funcs{
+		"findings": Findings, "sound": s.T.Sound, "class": s.T.Class, "events": func() bool { return len(s.T.events) > 0 }, "waits": func() bool { return s.T.State == state.Waits },
+		"gateOnly": func() bool { return s.T.Kind == ledger.KindPullRequest },
+		"redacted": func() bool { return s.T.Proposal != nil && s.T.Proposal.PatchRedactedSHA256 != "" },
+		"person":   s.person, "commit": s.commit, "pull": s.pull, "transactions": s.transactions, "web": s.web, "quoting": s.quoting,
+		"total": s.total, "riskPath": s.riskPath, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
+		"decisions": func() []*ledger.ApprovalDecision { return all[*ledger.ApprovalDecision](s.T) },
+		"said":      s.said, "decided": s.decided, "counted": s.counted, "statement": s.statement,
+		"step":       func() []view.Step { return s.T.View.Next[:min(len(s.T.View.Next), 1)] },
+		"comparison": s.compare, "diff": s.diff, "timeline": s.timeline, "claims": s.claims,
+		"findingsOf": func(path string) ledger.Findings { doc, _ := aside[ledger.Findings](s.T, path); return doc },
+		"merge":      func(path string) approval.Merge { doc, _ := aside[approval.Merge](s.T, path); return doc },
+		"posted":     s.posted, "commands": s.commands, "printed": s.printed, "validations": s.validations,
+		"policyLines": s.policyLines, "protected": s.protected, "trace": s.trace, "checks": s.checks,
+	})
 }
 
 var tones = map[state.Tone]string{state.Bad: "bad", state.Good: "good", state.Open: "waits"}
@@ -127,37 +107,3 @@ var tones = map[state.Tone]string{state.Bad: "bad", state.Good: "good", state.Op
 // Class is the class of the style sheet that colours a transaction: good, bad, waits or over.
 // Nothing that does not verify has the colour of what is approved.
 func (s Summary) Class() string { return cmp.Or(tones[s.Tone], "over") }
-
-// Findings are what was found against a record, or a whole ledger.
-func Findings(title, lead string, found []history.Finding) *Body {
-	b := Part("<section class=\"findings\" aria-labelledby=\"findings\">\n<h2 id=\"findings\">{}</h2>\n<p>{}</p>\n<ul>\n", title, lead)
-	for _, f := range found {
-		b.Put("<li>{} {}{}", Code(f.RuleID), strings.TrimPrefix(f.Path+": ", ": "), f.Message)
-		b.PutIf(f.Commit != "", " (commit {})", Code(f.Commit))
-		b.Markup("</li>\n")
-	}
-	return b.Markup("</ul>\n</section>\n")
-}
-
-// diff is the patch, and the choice of how it is laid out: two radio buttons and style rules, without
-// a script.
-func (s *sheet) diff() {
-	s.Markup("<section class=\"change\">\n<h2 id=\"diff\">The diff</h2>\n")
-	defer s.Markup("</section>\n")
-	switch {
-	case s.o.Redact:
-		s.Markup("<p>The diff is left out of these pages.</p>\n")
-		return
-	case s.t.patch == nil:
-		s.Markup("<p>The patch cannot be read.</p>\n")
-		return
-	case s.t.proposal.PatchRedactedSHA256 != "":
-		s.Markup("<p>The ledger keeps this patch without what looks like a secret: these are not all of the bytes that were decided about.</p>\n")
-	}
-	s.Markup("<fieldset class=\"layout\">\n<legend>Show what is removed and added</legend>\n<label><input type=\"radio\" name=\"layout\" id=\"unified\" checked> below each other</label>\n<label><input type=\"radio\" name=\"layout\" id=\"split\"> side by side</label>\n</fieldset>\n")
-	from := s.Len()
-	s.writeDiff(s.files)
-	if bytes.Contains(s.b[from:], []byte(`class="hidden"`)) {
-		s.Markup("<p class=\"note\">Marked escapes, such as <span class=\"hidden\">\\u202e</span>, stand for characters that do not show and for bytes that are no text.</p>\n")
-	}
-}

@@ -46,12 +46,12 @@ func TestBrowserPaper(t *testing.T) {
 	patch, changes := patched(t, map[string]string{"a.go": lines(0, 20)}, map[string]string{
 		"a.go": lines(0, 12), "c.go": lines(0, 8), "d.go": lines(0, 300), "e.png": "\x89PNG\r\n\x1a\n\x00",
 	})
-	tx.proposal.BaseSHA256, tx.proposal.AfterSHA256 = map[string]*string{}, map[string]*string{}
+	tx.Proposal.BaseSHA256, tx.Proposal.AfterSHA256 = map[string]*string{}, map[string]*string{}
 	for _, c := range changes {
 		sum := canon.Sum([]byte(c.Path))
-		tx.proposal.BaseSHA256[c.Path], tx.proposal.AfterSHA256[c.Path] = &sum, &sum
+		tx.Proposal.BaseSHA256[c.Path], tx.Proposal.AfterSHA256[c.Path] = &sum, &sum
 	}
-	tx.patch = patch
+	tx.Patch = patch
 	tx.measure(changes)
 	tx = tx.With()
 	var out bytes.Buffer

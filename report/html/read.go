@@ -55,20 +55,20 @@ func (r *Reader) asWritten(canonical string) string {
 type Transaction struct {
 	Summary
 	events    []event
-	patch     []byte // canonical bytes as they are stored, nil where they cannot be read
-	proposal  *ledger.Proposal
+	Patch     []byte // canonical bytes as they are stored, nil where they cannot be read
+	Proposal  *ledger.Proposal
 	stats     []difflook.Stat
 	renamings []difflook.Renaming
-	risks     *risk.List
-	again     []ledger.Provenance // further proposals of the patch
+	Risks     *risk.List
+	Again     []ledger.Provenance // further proposals of the patch
 	verdict   approval.Verdict
-	told      bool // whether the verdict is that of all decisions of a record that verifies
-	view      view.Transaction
+	Told      bool // whether the verdict is that of all decisions of a record that verifies
+	View      view.Transaction
 	policy    policy.Policy
-	rules     approval.PolicyDoc // the Policy as it was recorded, and where it was read
+	Rules     approval.PolicyDoc // the Policy as it was recorded, and where it was read
 	written   string             // the Policy as people write one
-	noPolicy  string             // why the Policy cannot be shown, "" where it can
-	result    *result.Result
+	NoPolicy  string             // why the Policy cannot be shown, "" where it can
+	Result    *result.Result
 	facts     view.Facts                 // of a record that verifies, but for the verdict
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
 }
@@ -110,9 +110,6 @@ type Summary struct {
 
 	Findings []history.Finding // of the record alone, and what the caller added
 }
-
-// Patch is the diff as it is stored, nil where it cannot be read.
-func (t Transaction) Patch() []byte { return t.patch }
 
 // Sound reports whether nothing was found against the record.
 func (s Summary) Sound() bool { return len(s.Findings) == 0 }
@@ -159,20 +156,20 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	}
 	t.summarize(log)
 	t.readFiles(dir, log)
-	if item, ok := writing.FileChange(log); ok && t.proposal != nil {
+	if item, ok := writing.FileChange(log); ok && t.Proposal != nil {
 		t.measure(item.Item.Changes)
 	}
 	var err error
-	t.verdict, t.policy, t.rules, err = replay.AsRecorded(record)
+	t.verdict, t.policy, t.Rules, err = replay.AsRecorded(record)
 	at := state.Logged(log, t.verdict.State)
 	if err != nil {
-		t.noPolicy, at = err.Error(), state.Logged(log, "")
-	} else if t.risks != nil {
-		more := t.risks.Under(t.policy, t.Paths)
-		t.risks = &more
+		t.NoPolicy, at = err.Error(), state.Logged(log, "")
+	} else if t.Risks != nil {
+		more := t.Risks.Under(t.policy, t.Paths)
+		t.Risks = &more
 	}
-	if t.rules.Policy != "" {
-		t.written = r.asWritten(t.rules.Policy)
+	if t.Rules.Policy != "" {
+		t.written = r.asWritten(t.Rules.Policy)
 	}
 	for _, j := range t.verdict.Decisions {
 		to := &t.Approvers
@@ -188,8 +185,8 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 		State:     at,
 		Proposers: append(slices.Concat(slices.Collect(maps.Values(ledger.Proposers(dir, log)))...), t.Proposer),
 		Ended:     view.Ended(log), GateOnly: t.Kind == ledger.KindPullRequest,
-		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](t), func(a *ledger.ApplyComplete) bool { return a.Success }), Risks: t.risks, Files: t.facts.Files,
-		ID: id[max(0, len(id)-7):], Status: t.Status, PullRequest: t.PullRequest, Redacted: t.proposal != nil && t.proposal.PatchRedactedSHA256 != "",
+		Written: slices.ContainsFunc(all[*ledger.ApplyComplete](t), func(a *ledger.ApplyComplete) bool { return a.Success }), Risks: t.Risks, Files: t.facts.Files,
+		ID: id[max(0, len(id)-7):], Status: t.Status, PullRequest: t.PullRequest, Redacted: t.Proposal != nil && t.Proposal.PatchRedactedSHA256 != "",
 	}
 	if t.Status == ledger.Denied {
 		t.facts.Ended = view.Reason(log)
@@ -199,8 +196,8 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 
 // measure takes the numbers of the diff for the files that the record has.
 func (t *Transaction) measure(changes []ledger.ItemChange) {
-	t.stats, t.renamings = difflook.Stats(t.patch), difflook.Renamings(t.patch)
-	t.facts.Files = view.Files(changes, t.proposal, t.stats, t.renamings)
+	t.stats, t.renamings = difflook.Stats(t.Patch), difflook.Renamings(t.Patch)
+	t.facts.Files = view.Files(changes, t.Proposal, t.stats, t.renamings)
 }
 
 // With is the transaction with what an audit found against it: nobody's approval counts then.
@@ -222,7 +219,7 @@ func (t Transaction) With(found ...history.Finding) Transaction {
 // look notes whom the page names beside those who decided, and makes the view.
 func (t *Transaction) look() {
 	var named []ledger.Actor
-	for _, p := range t.again {
+	for _, p := range t.Again {
 		named = append(named, p.Proposer)
 	}
 	for _, d := range all[*ledger.ApprovalDecision](*t) {
@@ -235,18 +232,18 @@ func (t *Transaction) look() {
 			known, t.Others = append(known, a), append(t.Others, a)
 		}
 	}
-	t.told = t.Sound() && t.noPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
+	t.Told = t.Sound() && t.NoPolicy == "" && len(t.verdict.Decisions) == len(all[*ledger.ApprovalDecision](*t))
 	f := t.facts
-	if t.told {
+	if t.Told {
 		f.Verdict = &t.verdict
 	}
 	if !t.Sound() {
 		f.State = state.Damaged
 	}
-	t.view = view.Of(f)
-	t.State, t.Tone, t.Own, t.Needs = t.view.State, t.view.Banner.Tone, len(t.view.ByProposer()) > 0, ""
+	t.View = view.Of(f)
+	t.State, t.Tone, t.Own, t.Needs = t.View.State, t.View.Banner.Tone, len(t.View.ByProposer()) > 0, ""
 	if t.Waits && t.Sound() {
-		t.Needs = t.view.Needs()
+		t.Needs = t.View.Needs()
 	}
 }
 
@@ -277,7 +274,7 @@ func (t *Transaction) summarize(log *ledger.Log) {
 	t.Status, t.Closed, t.Proposer, t.Summary.Summary = tx.Status, tx.Closed, tx.Proposer, tx.Notes
 	t.Proposed = tx.CreatedAt
 	if p := tx.Pointers.Proposal; p != nil {
-		t.proposal = p
+		t.Proposal = p
 		t.PatchID, t.Kind, t.Paths = p.PatchID, p.Kind, p.TargetFiles
 		t.Repository, t.PullRequest, t.Supersedes = p.Repository, p.PullRequest, p.Supersedes
 	}
@@ -286,8 +283,8 @@ func (t *Transaction) summarize(log *ledger.Log) {
 			t.Commits = append(t.Commits, a.CommitAfter)
 		}
 	}
-	if tx.GateOnly() && t.proposal.HeadCommit != "" {
-		t.Commits = append(t.Commits, t.proposal.HeadCommit)
+	if tx.GateOnly() && t.Proposal.HeadCommit != "" {
+		t.Commits = append(t.Commits, t.Proposal.HeadCommit)
 	}
 	t.Waits = !t.Closed && (t.Status == ledger.Proposed || t.Status == ledger.Awaiting)
 }
@@ -297,13 +294,13 @@ func (t *Transaction) summarize(log *ledger.Log) {
 func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 	if canon.IsHex64(t.PatchID) {
 		raw, err := fs.ReadFile(dir, ledger.PatchFile(t.PatchID))
-		if err == nil && canon.Sum(raw) != cmp.Or(t.proposal.PatchRedactedSHA256, "sha256:"+t.PatchID) {
+		if err == nil && canon.Sum(raw) != cmp.Or(t.Proposal.PatchRedactedSHA256, "sha256:"+t.PatchID) {
 			err = errors.New("the stored patch does not hash to its patch_id")
 		}
 		if err != nil && t.Sound() {
 			t.Findings = []history.Finding{{RuleID: "L4", Path: ledger.PatchFile(t.PatchID), Message: err.Error()}}
 		} else if err == nil {
-			t.patch = raw
+			t.Patch = raw
 		}
 	}
 	for _, a := range ledger.Of[*ledger.ArtifactStored](log) {
@@ -318,11 +315,11 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 		case ledger.KindAgain:
 			var p ledger.Provenance
 			if format.Unmarshal("it", raw, &p) == nil {
-				t.again = append(t.again, p)
+				t.Again = append(t.Again, p)
 			}
 		case ledger.KindRisks:
 			if list, err := risk.Read(raw); err == nil {
-				t.risks = &list
+				t.Risks = &list
 			}
 		case approval.KindStatement, "command", "validation", ledger.KindFindings, artifact.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw
@@ -330,7 +327,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 	}
 	if raw, err := fs.ReadFile(dir, ledger.ResultFile); err == nil {
 		if res, err := result.Parse(raw); err == nil {
-			t.result = &res
+			t.Result = &res
 		}
 	}
 }

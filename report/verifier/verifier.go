@@ -33,6 +33,8 @@ var script []byte
 //go:embed page.html
 var files embed.FS
 
+var templates = html.Templates(files, nil)
+
 // A Program is what checks the ledger.
 type Program struct {
 	// Wasm is cmd/verify, compiled to WebAssembly and compressed by gzip.
@@ -89,7 +91,5 @@ func (p Program) Write(w io.Writer, head html.Head) error {
 	}
 	head.Title, head.Alone, head.Policy, head.Script = "Verify the ledger", true, Policy(), script
 	text := base64.StdEncoding.EncodeToString // in elements whose type no browser runs
-	var b html.Body
-	b.File(files, "page.html", p.Version, p.Go, sum, new(html.Body).Lines(p.Command()), text(p.Exec), text(p.Wasm))
-	return html.Layout(w, head, &b)
+	return html.Layout(w, head, html.Fill(templates, "verifier", struct{ Version, Go, Sum, Command, Exec, Wasm string }{p.Version, p.Go, sum, p.Command(), text(p.Exec), text(p.Wasm)}, nil))
 }

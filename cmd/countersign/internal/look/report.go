@@ -92,11 +92,11 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	o := html.Options{Alone: true, LedgerRef: s.Flags.LedgerRef, LedgerCommit: snap.Tip, Links: s.Links()}
 	_, o.Elsewhere = s.KeptAt(snap.Tip)
 	masked := func(diff []byte) bool { return s.Finder().RedactDiff(diff).String() != string(diff) }
-	o.Redact = redact || masked(t.Patch())
+	o.Redact = redact || masked(t.Patch)
 	if n := len(t.Supersedes); n > 0 {
 		if earlier, err := reader.In(snap.Tree, t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
-			o.Redact = o.Redact || masked(earlier.Patch()) // the page has what the two differ in
+			o.Redact = o.Redact || masked(earlier.Patch) // the page has what the two differ in
 		}
 	}
 	if o.Redact && !redact {

@@ -222,7 +222,7 @@ func (b *build) commitOf(id string) string {
 
 // leavesOut reports whether a diff would not be shown as it is.
 func (b *build) leavesOut(t html.Transaction) bool {
-	if !b.masks(t.Patch()) {
+	if !b.masks(t.Patch) {
 		return false
 	}
 	b.masked.Store(true)
