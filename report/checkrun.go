@@ -32,6 +32,9 @@ const (
 // transactionCheck begins the name of each transaction's check run.
 const transactionCheck = "countersign/"
 
+// CheckName is the name of the check run of a transaction with a patch.
+func CheckName(patchID string) string { return transactionCheck + patchID[:min(12, len(patchID))] }
+
 // CheckRun renders the report as a check run of its own name. A proposal that
 // nobody answered, or that a human denied, is neutral: it must not paint a pull
 // request red.

@@ -306,37 +306,3 @@ func columnsOf(r rune, at int) int {
 	}
 	return 2 // or one: then a line is folded early
 }
-
-// Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.
-func Asks(e plain.Explanation) string {
-	var b strings.Builder
-	for _, p := range e.Paths {
-		fmt.Fprintf(&b, "%s\n", Clean(p.Path))
-		for _, m := range p.Rules {
-			fmt.Fprintf(&b, "  %s %s\n", m.Rule, Clean(m.Glob))
-		}
-		if p.OwnedBy != nil {
-			fmt.Fprintf(&b, "  %s\n", Clean(plain.OwnedBy(p.OwnedBy)))
-		}
-	}
-	for _, s := range e.Secrets {
-		fmt.Fprintf(&b, "%s:%d what looks like a secret (%s)\n", Clean(s.Path), s.Line, s.Kind)
-	}
-	for _, n := range e.Needs {
-		by := "" // anybody's approval counts
-		if who := (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People(); who != "" {
-			by = " by " + Clean(who)
-		}
-		fmt.Fprintf(&b, "needs %s of %s%s\n", Counted(n.Required, map[bool]string{true: "signed "}[n.Signed]+"approval"), n.Fingerprint, by)
-	}
-	for _, c := range e.Commands {
-		fmt.Fprintf(&b, "runs %s\n", Clean(c))
-	}
-	switch e.Merge {
-	case policy.MergeHuman:
-		b.WriteString("becomes a pull request, which a person merges\n")
-	case policy.MergeAuto:
-		b.WriteString("becomes a pull request, which settle merges once it is approved\n")
-	}
-	return b.String()
-}

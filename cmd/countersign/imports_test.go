@@ -191,7 +191,7 @@ var mayImport = map[string][]string{
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon",
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
 		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/simulate",
-		"pipeline/state", "pipeline/writing", "report/view",
+		"pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/html": {
 		"pipeline/artifact", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",

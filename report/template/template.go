@@ -67,6 +67,9 @@ var builtin = Funcs{
 	"beyond": func(n int, list any) int { return max(0, reflect.ValueOf(list).Len()-n) },
 }
 
+// Len is how long a list is.
+func Len(list any) int { return reflect.ValueOf(list).Len() }
+
 // Safe is text that is of the form of the output already.
 type Safe string
 
@@ -201,8 +204,8 @@ func (f *filling) call(name string, args []reflect.Value) reflect.Value {
 		switch {
 		case !arg.IsValid():
 			args[i] = reflect.Zero(as)
-		case !arg.Type().AssignableTo(as) && arg.Kind() == as.Kind():
-			args[i] = arg.Convert(as) // a string of a type of its own
+		case !arg.Type().AssignableTo(as) && (arg.Kind() == as.Kind() || arg.CanInt() && as.Kind() == reflect.Int):
+			args[i] = arg.Convert(as) // of a type of its own
 		}
 	}
 	return whole(fn.Call(args)[0])

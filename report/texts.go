@@ -1,0 +1,82 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/report/template"
+)
+
+//go:embed templates
+var files embed.FS
+
+// texts are the templates for a terminal.
+var texts = sync.OnceValue(func() *template.Set {
+	return template.Parse(files, func(out []byte, value any) []byte { return append(out, shown(value)...) }, template.Funcs{
+		"counted": Counted, "short": func(id string) string { return id[:min(12, len(id))] },
+		"pad":   func(n int, text string) string { return fmt.Sprintf("%-*s", n, text) },
+		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
+		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
+		"add":   func(a, b int) int { return a + b },
+		"lines": lines, "part": part, "byRule": byRule, "strength": replay.Strength.Words, "inWords": plain.InWords,
+		"byRecord": func(by explain.By) string {
+			return map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}[by]
+		},
+		"replayed": func(m explain.Making) bool { return m == explain.Replay },
+		"unlisted": func(d audit.SignedDecisions) int { return max(0, d.Count-d.Listed-d.Registered-d.Unknown) },
+		"verb": func(d ledger.Decision) string {
+			return map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[d]
+		},
+		"verdicts": verdicts,
+		"ownedBy": func(owners []string) string {
+			if owners == nil {
+				return ""
+			}
+			return plain.OwnedBy(owners)
+		},
+		"asked": func(n plain.ExplainedNeed) string {
+			return (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People()
+		},
+		"merges": func(m policy.Merge) string {
+			return map[policy.Merge]string{policy.MergeHuman: "a person merges", policy.MergeAuto: "settle merges once it is approved"}[m]
+		},
+	})
+})
+
+// shown is a value as it is safe to show on a terminal.
+func shown(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return Clean(value)
+	case int:
+		return strconv.Itoa(value)
+	case template.Safe:
+		return string(value)
+	}
+	panic(fmt.Sprintf("report: a %T is no text", value))
+}
+
+// fill fills in a template for a terminal.
+func (s Style) fill(name string, data any) string {
+	in := func(colour string) any {
+		return func(parts ...any) template.Safe {
+			var b strings.Builder
+			for _, part := range parts {
+				b.WriteString(shown(part))
+			}
+			return template.Safe(s.paint(colour, b.String()))
+		}
+	}
+	return string(texts().Fill(nil, name, data, template.Funcs{"red": in(red), "bold": in(bold)}))
+}
