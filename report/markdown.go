@@ -2,9 +2,13 @@ package report
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -14,8 +18,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
+
+//go:embed markdown
+var markdownFiles embed.FS
 
 // Markdown is the report for a job summary or a check run, of at most
 // MaxCheckText bytes: verdict and failures first.
@@ -94,14 +102,7 @@ func (r Report) wants(over bool) string {
 	default:
 		verb += "change"
 	}
-	text := "**" + name(r.Proposer.Login) + "** " + verb + " **" + r.filesLine() + "**"
-	if r.Author != nil {
-		text += ", by " + name(r.Author.Name) + " as the patch says, which nobody has verified"
-	}
-	if r.Summary == "" {
-		return text + ".\n\n"
-	}
-	return text + ": “" + words(unquoted(r.Summary)) + "”\n\n"
+	return r.paragraph("wants", Links{}, template.Funcs{"verb": func() string { return verb }})
 }
 
 // record leads to the transaction's page in the ledger, where a server has it.
@@ -188,35 +189,43 @@ func (r Report) needed() string {
 }
 
 // facts are which bytes these are, and where they stand.
-func (r Report) facts(to Links) string {
-	rows := []string{
-		"transaction | " + r.linked() + " (" + string(r.State) + ")", "fingerprint | " + name(r.Fingerprint),
-		"base commit | " + to.commit(r.BaseCommit),
+func (r Report) facts(to Links) string { return r.paragraph("facts", to, nil) }
+
+// paragraphs are the templates of Markdown. Foreign text is prose in them, if it is not code.
+var paragraphs = sync.OnceValue(func() *template.Set {
+	safe := func(show func(string) string) func(string) template.Safe {
+		return func(text string) template.Safe { return template.Safe(show(text)) }
 	}
-	if r.PullRequest > 0 {
-		rows = append(rows, fmt.Sprintf("pull request | %d", r.PullRequest))
+	return template.Parse(markdownFiles, func(out []byte, value any) []byte {
+		if text, is := value.(string); is {
+			return append(out, words(text)...)
+		}
+		return append(out, shown(value)...)
+	}, template.Funcs{
+		"name": safe(name), "code": safe(code), "copied": safe(lineBlock), "unquoted": unquoted, "from": from, "plus": func(a, b string) string { return a + b },
+		"safe":  func(ours string) template.Safe { return template.Safe(ours) },
+		"codes": func(names []string, most int) template.Safe { return template.Safe(codes(names, most)) },
+		"link":  func(text, address string) template.Safe { return template.Safe(link(text, address)) },
+		"one":   func(kind string) template.Safe { return template.Safe(view.One(kind)) }, "counted": Counted,
+		"several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "yes": yes,
+		"people": func(n policy.Need) template.Safe { return template.Safe(people(n)) }, "atLeast": func(n int) int { return max(1, n) },
+		"severally": func(n policy.Need) bool { return n.Required > 1 },
+		"age":       func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": func(d *policy.Drift) template.Safe { return template.Safe(driftRow(d)) },
+	})
+})
+
+// paragraph is a template of Markdown about the report.
+func (r Report) paragraph(of string, to Links, more template.Funcs) string {
+	safe := func(markdown string) template.Safe { return template.Safe(markdown) }
+	funcs := template.Funcs{
+		"patchID": func() string { return strings.TrimPrefix(r.Fingerprint, "patchset:") }, "linked": func() template.Safe { return safe(r.linked()) }, "commit": func(id string) template.Safe { return safe(to.commit(id)) },
+		"ledgerCommit": func() template.Safe { return safe(Links{Web: cmp.Or(r.LedgerWeb, to.Web)}.commit(r.LedgerCommit)) },
+		"author":       r.author, "further": r.further, "sure": r.sure, "filesLine": r.filesLine, "missing": r.missing, "thread": func() string { return to.Thread },
+		"sign": func() template.Safe { return safe(r.sign()) }, "record": func() template.Safe { return safe(strings.TrimSpace(r.record())) },
+		"whole": func(command string) template.Safe { return safe(r.whole(command)) },
 	}
-	if r.GateOnly {
-		rows = append(rows, "kind | the pull request's own diff; nothing is applied")
-	}
-	if len(r.Supersedes) > 0 {
-		rows = append(rows, "supersedes | "+codes(r.Supersedes, maxNames))
-	}
-	if r.Author != nil {
-		rows = append(rows, "author | "+words(r.author()))
-	}
-	for _, one := range r.further() {
-		rows = append(rows, "proposed too | "+words(from(one)))
-	}
-	if r.Confidence != nil {
-		rows = append(rows, "confidence | "+r.sure())
-	}
-	if r.AppliedCommit != "" {
-		rows = append(rows, "commit | "+to.commit(r.AppliedCommit))
-	}
-	to.Web = cmp.Or(r.LedgerWeb, to.Web)
-	rows = append(rows, "ledger | "+name(r.LedgerRef)+" "+to.commit(r.LedgerCommit))
-	return "| | |\n|---|---|\n| " + strings.Join(rows, " |\n| ") + " |\n\n"
+	maps.Copy(funcs, more)
+	return string(paragraphs().Fill(nil, of, r, funcs))
 }
 
 // writeFailures lists what is wrong: broken rules, then operations that failed.
@@ -308,62 +317,39 @@ func (r Report) asks(to Links, shown bool) string {
 	if !r.waits() {
 		return ""
 	}
-	if to.Thread != "" {
-		return "**To answer,** reply in " + link("the request", to.Thread) + ", which shows the change:\n\n" + r.short(r.missing())
-	}
-	head := "**To answer,** comment on the pull request with one line, exactly as it stands."
-	switch {
-	case r.GateOnly:
-		head += " A review that approves the pull request as it is now approves the change itself, too."
-	case !shown:
-		head += " The diff is not shown here: " + r.whole("diff") + " has it."
-	}
-	head += "\n\n"
-	for _, n := range r.missing() {
-		if !n.Signed {
-			head += "To approve " + view.One(n.Kind) + ":\n\n" + lineBlock("/approve "+n.Fingerprint) + "\n"
-		}
-	}
-	if signs(r.missing()) {
-		head += "Signed with your own SSH key: " + r.sign() + "\n\n"
-	}
-	return head + "To deny it for good, add your reason to this line:\n\n" + lineBlock("/deny "+r.Fingerprint) + "\n"
+	return r.paragraph("asks", to, template.Funcs{"shown": func() bool { return shown }})
 }
 
 // effect says what comes of approvals, and where the record is.
-func (r Report) effect() string {
-	text := "Exactly these bytes are applied once everybody needed has approved, and nothing else."
-	if r.GateOnly {
-		text = "The check `countersign` passes for exactly these bytes, the pull request's own diff, once everybody needed has approved."
-	}
-	return strings.TrimSpace(text+" "+r.record()) + "\n\n"
-}
+func (r Report) effect() string { return r.paragraph("effect", Links{}, nil) }
 
 // short is a table of what to type in the request's own thread.
 func (r Report) short(needs []view.Requirement) string {
-	var yes []string
-	for _, n := range needs {
-		if !n.Signed {
-			yes = append(yes, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
-		}
+	return r.paragraph("short", Links{}, template.Funcs{"missing": func() []view.Requirement { return needs }})
+}
+
+func unsigned(needs []view.Requirement) []view.Requirement {
+	return slices.DeleteFunc(slices.Clone(needs), func(n view.Requirement) bool { return n.Signed })
+}
+
+// yes are the replies that approve what needs no signature.
+func yes(needs []view.Requirement) template.Safe {
+	var out []string
+	for _, n := range unsigned(needs) {
+		out = append(out, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
 	}
-	text, all := strings.Join(yes, " then "), "yes"
-	if len(yes) > 1 {
-		text, all = text+", a reply each", "yes, all of it"
+	text := strings.Join(out, " then ")
+	if len(out) > 1 {
+		text += ", a reply each"
 	}
-	if signs(needs) {
-		text = strings.TrimPrefix(text+", and ", ", and ") + "signed with your own SSH key: " + r.sign()
-	}
-	return "| | |\n|---|---|\n| **" + all + "** | " + text + " |\n| **no, for good** | " + code("/deny") + " and your reason |\n\n"
+	return template.Safe(text)
 }
 
 // lines are the answers that name the bytes, which count anywhere on the pull request.
 func (r Report) lines(needs []view.Requirement) string {
 	var text string
-	for _, n := range needs {
-		if !n.Signed {
-			text += "/approve " + Clean(n.Fingerprint) + "\n"
-		}
+	for _, n := range unsigned(needs) {
+		text += "/approve " + Clean(n.Fingerprint) + "\n"
 	}
 	return fenced("text", text+"/deny "+Clean(r.Fingerprint)) + "\n"
 }

@@ -93,19 +93,19 @@ func (q Request) writeHead(p *page) {
 
 // waits says how many answers are asked for, and about what.
 func (q Request) waits() string {
-	var about []string
 	answers := 0
 	for _, n := range q.Needs {
-		text := view.One(n.Kind)
-		if len(n.Paths) > 0 {
-			text += " (" + codes(n.Paths, 3) + ")"
-		}
-		if n.Required > 1 {
-			text += fmt.Sprintf(" by %d people", n.Required)
-		}
-		about, answers = append(about, text), answers+max(1, n.Required)
+		answers += max(1, n.Required)
 	}
-	return "**Waiting for " + Counted(answers, "answer") + ":** " + strings.Join(about, " · ") + "\n\n"
+	return q.fill("waiting", struct {
+		Answers int
+		Needs   []policy.Need
+	}{answers, q.Needs})
+}
+
+// fill is a template of Markdown.
+func (q Request) fill(of string, data any) string {
+	return string(paragraphs().Fill(nil, of, data, nil))
 }
 
 // unanswered are the needs as a verdict has them before anybody has answered.
@@ -122,12 +122,8 @@ func (q Request) links() Links { return Links{Web: q.Web, Policy: q.Policy} }
 func (q Request) writeDetails(p *page) {
 	r := q.Report
 	links := q.links()
-	text := "- transaction " + name(r.TransactionID) + " on " + links.commit(r.BaseCommit) + "\n"
-	if r.Confidence != nil {
-		text += "- confidence: " + r.sure() + "\n"
-	}
-	p.write(text + "\n" + q.conditions())
-	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, needRow), maxNames, "need", ""})
+	p.write(r.paragraph("request", links, nil) + q.fill("conditions", q.Approvals))
+	p.list(list{"Needed, under " + links.policy() + ":\n\n", each(q.Needs, func(n policy.Need) string { return q.fill("need", n) }), maxNames, "need", ""})
 	commands := each(q.Commands, func(c string) string { return "- " + name(c) + "\n" })
 	p.list(list{"Commands that run first, in a sandbox:\n\n", commands, maxNames, "command", ""})
 	p.write("The same bytes in a clone:\n\n" + r.seeDiff())
@@ -135,19 +131,6 @@ func (q Request) writeDetails(p *page) {
 
 // maxNames is how many paths, people or commands are named in one place.
 const maxNames = 20
-
-// needRow says in words what one need asks for.
-func needRow(n policy.Need) string {
-	who := Counted(max(1, n.Required), "person")
-	if n.Names() {
-		who += ", each " + people(n)
-	}
-	row := "- " + view.One(n.Kind) + ": " + who
-	if len(n.Paths) > 0 {
-		row += ", for " + codes(n.Paths, maxNames)
-	}
-	return row + "\n"
-}
 
 // people names whom a need is for.
 func people(n policy.Need) string {
@@ -164,30 +147,11 @@ func people(n policy.Need) string {
 	return strings.Join(who, " or ")
 }
 
-// conditions says in words which approvals count under the Policy.
-func (q Request) conditions() string {
-	a := q.Approvals
-	rows := []string{"people with the permission " + name(string(a.Permission)) + " or more, which is checked again before anything is written"}
-	if a.AllowAuthor {
-		rows = append(rows, "the proposer may approve as well, but not what looks like a secret")
-	} else {
-		rows = append(rows, "not the proposer")
-	}
-	rows = append(rows, "no bot, no app, no e-mail; an edited comment does not count")
-	if a.MaxAge > 0 {
-		rows = append(rows, "an approval holds for "+age(time.Duration(a.MaxAge)))
-	}
-	if a.SameHead {
-		rows = append(rows, "an approval holds only for the commit that it was made on: a push ends it")
-	}
-	if row := driftRow(a.Drift); row != "" {
-		rows = append(rows, row)
-	}
-	return "Who may approve:\n\n- " + strings.Join(rows, "\n- ") + "\n\n"
-}
-
-// age is a duration in the largest unit that it is a whole number of.
+// age is a duration, "" for none, in the largest unit that it is a whole number of.
 func age(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
 	for _, unit := range []struct {
 		name string
 		long time.Duration
@@ -229,11 +193,7 @@ func OpenedBody(r Report) string {
 	p := newPage(MaxComment)
 	p.write("### A change that waits for approval\n\n" + r.wants(false))
 	p.write(r.risks(p.left/2, Links{}))
-	p.write("**To approve it, review this pull request and press Approve.** The review is of the diff that the pull request has at that time: a push of another diff asks again. " +
-		"Whoever proposed the change, opened this pull request or wrote its commits cannot approve it. The check " + code(GuardName) + " says what is missing.\n\n")
-	p.write("To deny it for good, comment with this line and your reason:\n\n" + lineBlock("/deny "+r.Fingerprint) + "\n")
-	p.folded("Ids", func(p *page) {
-		p.write("- patch " + name(strings.TrimPrefix(r.Fingerprint, "patchset:")) + "\n- proposed as transaction " + name(r.TransactionID) + " on " + name(r.BaseCommit) + "\n\n")
-	})
+	p.write(r.paragraph("review", Links{}, nil))
+	p.folded("Ids", func(p *page) { p.write(r.paragraph("ids", Links{}, nil)) })
 	return p.String()
 }

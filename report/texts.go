@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/report/template"
 )
 
-//go:embed templates
+//go:embed text
 var files embed.FS
 
 // texts are the templates for a terminal.
