@@ -203,7 +203,7 @@ var mayImport = map[string][]string{
 	"report/verifier": {"report/html"},
 	"report/site": {
 		"pipeline/forge", "pipeline/markdown", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/state", "report/html", "report/view",
+		"pipeline/state", "report/html", "report/template", "report/view",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",

@@ -2,6 +2,8 @@ package site
 
 import (
 	"strconv"
+
+	"github.com/countersign-dev/countersign/report/html"
 )
 
 // How many months are drawn, and how: down in pixels; across in per cent of the width, so that letters are
@@ -19,11 +21,14 @@ const (
 var outcomeClasses = [outcomes]string{"chart-waits", "chart-good", "chart-bad", "chart-over", "chart-broken"}
 
 // chart draws the newest months as bars, one on the other, beside an axis.
-func (d *doc) chart(months []monthCount) {
+func chart(months []monthCount) *html.Body {
 	months = months[max(0, len(months)-charted):]
 	if len(months) == 0 {
-		d.Markup("<p>There are no transactions.</p>\n")
-		return
+		return html.Part("<p>There are no transactions.</p>\n")
+	}
+	d := new(html.Body)
+	label := func(x string, y int, anchor, text string) {
+		d.Put("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, text)
 	}
 	most := 0
 	for _, m := range months {
@@ -36,7 +41,7 @@ func (d *doc) chart(months []monthCount) {
 	d.Put("<div class=\"chart\" role=\"img\" aria-label=\"Changes by month, from {} to {}, at most {} in a month. The list of all changes has the numbers.\">\n", months[0].name, last.name, most)
 	d.Put("<svg width=\"100%\" height=\"{}\">", chartHigh)
 	for n := 0; n <= top; n += step {
-		d.label("90%", chartFoot-high(n)+4, "end", strconv.Itoa(n))
+		label("90%", chartFoot-high(n)+4, "end", strconv.Itoa(n))
 	}
 	d.Put("</svg>\n<svg width=\"100%\" height=\"{}\">", chartHigh)
 	for n := 0; n <= top; n += step {
@@ -55,9 +60,9 @@ func (d *doc) chart(months []monthCount) {
 		}
 		switch {
 		case i == len(months)-1 && every > 1:
-			d.label("100%", chartHigh-4, "end", m.name)
+			label("100%", chartHigh-4, "end", m.name)
 		case (len(months)-1-i)%every == 0:
-			d.label(slot(10*i+5, places), chartHigh-4, "middle", m.name)
+			label(slot(10*i+5, places), chartHigh-4, "middle", m.name)
 		}
 	}
 	d.Markup("</svg>\n</div>\n<ul class=\"legend\">")
@@ -72,7 +77,7 @@ func (d *doc) chart(months []monthCount) {
 			d.Put("<li><svg aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\" class=\"{}\"/></svg> {}</li>", outcomeClasses[o], standings[o].words)
 		}
 	}
-	d.Markup("</ul>\n")
+	return d.Markup("</ul>\n")
 }
 
 // tick is the distance of the marks of an axis up to a number: 1, 2 or 5, or ten or a hundred times that,
@@ -90,8 +95,4 @@ func tick(most int) int {
 // slot is so many tenths of the width that each of the months has.
 func slot(tenths, months int) string {
 	return strconv.FormatFloat(10*float64(tenths)/float64(months), 'f', 2, 64) + "%"
-}
-
-func (d *doc) label(x string, y int, anchor, text string) {
-	d.Put("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, text)
 }

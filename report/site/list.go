@@ -2,12 +2,15 @@ package site
 
 import (
 	"bytes"
+	"embed"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/template"
 )
 
 // How many rows the list of all changes has, and each page of the list of a group: DIR/index.html has its newest,
@@ -37,17 +40,20 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 		return nil, false
 	}
 	d := s.doc(chunk(group, n), s.titleOf(group))
-	d.what(group)
 	part := slices.Clone(in[max(0, len(in)-(n+1)*perPage) : len(in)-n*perPage])
 	slices.Reverse(part)
-	d.rows(part)
-	if len(in) > perPage {
-		d.Put("<p>{} of {} transactions", len(part), len(in))
-		d.PutIf(n > 0, " · {}", d.to(chunk(group, n-1), "later ones"))
-		d.PutIf((n+1)*perPage < len(in), " · {}", d.to(chunk(group, n+1), "earlier ones"))
-		d.Markup("</p>\n")
+	data := struct {
+		What, Rows, Later, Earlier *html.Body
+		Pages                      bool
+		Here, All                  int
+	}{What: d.what(group), Rows: d.rows(part), Pages: len(in) > perPage, Here: len(part), All: len(in)}
+	if n > 0 {
+		data.Later = d.to(chunk(group, n-1), "later ones")
 	}
-	return d.bytes(), true
+	if (n+1)*perPage < len(in) {
+		data.Earlier = d.to(chunk(group, n+1), "earlier ones")
+	}
+	return d.bytes("group", data), true
 }
 
 func (s *Site) titleOf(group string) string {
@@ -73,32 +79,30 @@ func (s *Site) titleOf(group string) string {
 	return "Changes to " + s.paths[group]
 }
 
-// what says what the transactions of a group have in common.
-func (d *doc) what(group string) {
+// what says what the transactions of a group have in common, nothing of those that stand alike.
+func (d *doc) what(group string) *html.Body {
 	kind, name, _ := strings.Cut(group, "/")
-	switch kind {
-	case "patch":
-		d.Put("<p>These transactions propose exactly the bytes whose SHA-256 is {}.</p>\n", html.Code(name))
-	case "commit":
-		d.Markup("<p>These transactions became this commit, or are of a pull request that ended with it.")
-		d.PutIf(d.o.Links.Web != "", " {}.", html.To(d.o.Links.Web+"/commit/"+name, "The commit on the forge"))
-		d.Markup("</p>\n")
-	case "pull":
-		d.Markup("<p>The transactions of this pull request")
-		if names := d.repositories(group); len(names) > 1 {
-			d.Put(", which several repositories have: {}", strings.Join(names, ", "))
-		}
-		d.Markup(".")
-		if n, err := strconv.Atoi(name); err == nil && d.o.Links.Pull(n) != "" {
-			d.Put(" {}.", html.To(d.o.Links.Pull(n), "It on the forge"))
-		}
-		d.Markup("</p>\n")
-	case "person":
-		p := d.Site.people[group]
-		d.Put("<p>Account {} {}, id {}: proposed {}, approved {}, of these their own {}, denied {}.</p>\n", p.Kind, html.Code(p.Login), html.Code(p.ID), p.proposed, p.approved, p.own, p.denied)
-	case "path":
-		d.Put("<p>The transactions that propose to change {}.</p>\n", html.Code(d.paths[group]))
+	if !templates().Has("what " + kind) {
+		return nil
 	}
+	data := struct {
+		Name, Forge, Repositories, Path string
+		Person                          *person
+	}{Name: name, Path: d.paths[group], Person: d.people[group]}
+	switch kind {
+	case "commit":
+		if d.o.Links.Web != "" {
+			data.Forge = d.o.Links.Web + "/commit/" + name
+		}
+	case "pull":
+		if n, err := strconv.Atoi(name); err == nil {
+			data.Forge = d.o.Links.Pull(n)
+		}
+		if names := d.repositories(group); len(names) > 1 {
+			data.Repositories = strings.Join(names, ", ")
+		}
+	}
+	return d.fill("what "+kind, data)
 }
 
 // repositories are those that a pull request's transactions name.
@@ -112,26 +116,31 @@ func (d *doc) repositories(group string) []string {
 	return names
 }
 
+//go:embed pages.html
+var files embed.FS
+
+var templates = html.Templates(files, template.Funcs{"short": func(id string) string { return markdown.ShortenTo(id, 12) }})
+
 // A doc is a page of lists in the making.
 type doc struct {
 	*Site
-	html.Body
 	address, title, root string
 }
 
 // doc begins a page.
 func (s *Site) doc(address, title string) *doc {
-	d := &doc{Site: s, address: address, title: title, root: strings.Repeat("../", strings.Count(address, "/"))}
-	d.Put("<h1>{}</h1>\n", title)
-	if len(s.o.Found) > 0 {
-		d.Add(html.Findings("This ledger does not verify", "Nothing in it counts as approved.", s.o.Found))
-	}
-	return d
+	return &doc{Site: s, address: address, title: title, root: strings.Repeat("../", strings.Count(address, "/"))}
 }
 
-// bytes are the whole page. Only the overview says which commit of the ledger it was made of:
+func (d *doc) fill(of string, data any) *html.Body {
+	return html.Fill(templates, of, data, template.Funcs{
+		"to": d.to, "person": d.person, "findings": html.Findings, "found": func() []history.Finding { return d.o.Found },
+	})
+}
+
+// bytes are the whole page, with a template below its title. Only the overview says which commit of the ledger it was made of:
 // the others stay as they are when that grows.
-func (d *doc) bytes() []byte {
+func (d *doc) bytes(of string, data any) []byte {
 	var out bytes.Buffer
 	footer := "These pages decide nothing. They were made of the ledger"
 	if d.address == overviewAddress {
@@ -143,18 +152,9 @@ func (d *doc) bytes() []byte {
 	}
 	_ = html.Layout(&out, html.Head{
 		Title: title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
-	}, &d.Body) // a Buffer takes everything
+	}, d.fill("head", d.title).Add(d.fill(of, data))) // a Buffer takes everything
 	return out.Bytes()
 }
 
-func (d *doc) head(text string) { d.Put("<h2>{}</h2>\n", text) }
-
-// to is text that leads to another page, and maybe does only if there is one.
+// to is text that leads to another page.
 func (d *doc) to(address, text string) *html.Body { return html.To(d.root+address, text) }
-
-func (d *doc) maybe(is bool, address, text string) *html.Body {
-	if !is {
-		return html.Part("{}", text)
-	}
-	return d.to(address, text)
-}

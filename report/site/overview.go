@@ -86,70 +86,51 @@ const (
 
 func (s *Site) overview() []byte {
 	d := s.doc(overviewAddress, "Changes to "+s.o.Name+", and who approved them")
-	d.audited()
-	d.cards()
-	if in := s.groups[standings[broken].group()]; len(in) > 0 {
-		d.head(standings[broken].title)
-		d.Markup("<p>The findings are on these pages, and nothing there counts as approved.</p>\n")
-		d.rows(in[:min(len(in), oldestWaiting)])
+	broken, waiting, who := s.groups[standings[broken].group()], s.groups[standings[waiting].group()], s.peopleBy()
+	data := struct {
+		Tip                                                    string
+		Unsound, Differ                                        int
+		Tally                                                  []tally
+		Broken, Waiting, Older, Decided, People, Others, Chart *html.Body
+	}{Tip: s.o.Tip, Unsound: len(broken), Differ: s.o.Differ, Tally: d.tally(), Decided: d.decided(), Chart: chart(s.monthCounts())}
+	if len(broken) > 0 {
+		data.Broken = d.rows(broken[:min(len(broken), oldestWaiting)])
 	}
-	d.waiting(s.groups[standings[waiting].group()])
-	d.decided()
-	d.head("People")
-	who := s.peopleBy()
-	d.people(who[:min(len(who), most)])
-	d.PutIf(len(who) > most, "<p>{}</p>\n", d.to(peopleAddress, fmt.Sprintf("All %d people", len(who))))
-	d.head("By month")
-	d.chart(s.monthCounts())
-	return d.bytes()
-}
-
-// audited says whether the history was checked.
-func (d *doc) audited() {
-	unsound := len(d.groups[standings[broken].group()])
-	switch {
-	case len(d.o.Found) > 0: // stands on top
-	case unsound > 0:
-		d.Put("<p class=\"bad\"><strong>{} not verify.</strong></p>\n", ledger.Plural(unsound, "record does", "records do"))
-	default:
-		d.Put("<p>The whole history was audited up to commit <code title=\"{}\">{}</code>, and it verifies.</p>\n", d.o.Tip, markdown.ShortenTo(d.o.Tip, 12))
+	if len(waiting) > oldestWaiting {
+		data.Older = d.to(standings[0].group()+page, fmt.Sprintf("all %d", len(waiting)))
 	}
-	if d.o.Differ > 0 {
-		d.Markup("<p class=\"bad\"><strong>Pages in the ledger itself (README.md) differ from the record:</strong> ").Text(ledger.Plural(d.o.Differ, "finding", "findings") + ", which countersign audit lists. These pages here are made of the record.").Markup("</p>\n")
-	}
-}
-
-// cards count the transactions by how they stand. Each leads to the list of those that it counts.
-func (d *doc) cards() {
-	d.Markup("<ul class=\"tally\">\n")
-	for _, st := range append(standings[:], own) {
-		in := d.groups[st.group()]
-		if len(in) == 0 && st == standings[broken] {
-			continue
-		}
-		words := st.words
-		if st == standings[waiting] && len(in) > 0 && d.since(d.all[in[0]].Proposed) != "" {
-			words += ", the oldest for " + d.since(d.all[in[0]].Proposed)
-		}
-		class := st.class
-		if len(in) == 0 {
-			class = "over"
-		}
-		d.Put("<li class=\"{}\"><strong>{}</strong> {}</li>\n", class, len(in), d.maybe(len(in) > 0, st.group()+page, words))
-	}
-	d.Markup("</ul>\n")
-}
-
-// waiting is what waits, the longest first.
-func (d *doc) waiting(in []int) {
-	d.head(standings[waiting].title)
-	if len(in) > oldestWaiting {
-		d.Put("<p>The oldest {}; {}.</p>\n", oldestWaiting, d.to(standings[waiting].group()+page, fmt.Sprintf("all %d", len(in))))
-		in = in[:oldestWaiting]
-	}
-	d.table(in, d.changes(), d.states(), d.needs(), d.proposers(), column{
+	data.Waiting = table(d, waiting[:min(len(waiting), oldestWaiting)], d.changes(), d.states(), d.needs(), d.proposers(), column[int]{
 		head: "For", label: "for", number: true, cell: func(i int) any { return d.since(d.all[i].Proposed) },
 	})
+	data.People = d.peopleTable(who[:min(len(who), most)])
+	if len(who) > most {
+		data.Others = d.to(peopleAddress, fmt.Sprintf("All %d people", len(who)))
+	}
+	return d.bytes("overview", data)
+}
+
+// A tally counts the transactions that stand alike, and leads to the list of them.
+type tally struct {
+	Class string
+	N     int
+	Words *html.Body
+}
+
+func (d *doc) tally() (out []tally) {
+	for _, st := range append(standings[:], own) {
+		in := d.groups[st.group()]
+		switch {
+		case len(in) == 0 && st != standings[broken]:
+			out = append(out, tally{"over", 0, html.Part("{}", st.words)})
+		case len(in) > 0:
+			words := st.words
+			if since := d.since(d.all[in[0]].Proposed); st == standings[waiting] && since != "" {
+				words += ", the oldest for " + since
+			}
+			out = append(out, tally{st.class, len(in), d.to(st.group()+page, words)})
+		}
+	}
+	return out
 }
 
 // since is how long ago a moment is.
@@ -165,7 +146,7 @@ func (d *doc) since(at string) string {
 }
 
 // decided is what was decided last.
-func (d *doc) decided() {
+func (d *doc) decided() *html.Body {
 	var in []int
 	for i := range d.all {
 		if t := &d.all[i]; t.Sound() && t.Decided != "" {
@@ -173,8 +154,7 @@ func (d *doc) decided() {
 		}
 	}
 	slices.SortFunc(in, func(a, b int) int { return cmp.Or(strings.Compare(d.all[b].Decided, d.all[a].Decided), b-a) })
-	d.head("Decided last")
-	d.table(in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(t *html.Summary) string { return t.Decided }))
+	return table(d, in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(t *html.Summary) string { return t.Decided }))
 }
 
 // A monthCount is a month, such as 2026-11, and what became of its transactions.
@@ -194,71 +174,47 @@ func (s *Site) monthCounts() (out []monthCount) {
 	return out
 }
 
-// up are the numbers below n, and down are those with the last one first.
-func up(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-func down(n int) []int {
-	out := up(n)
-	slices.Reverse(out)
-	return out
-}
-
 func (s *Site) allMonths() []byte {
 	d := s.doc(monthsAddress, "All changes")
-	in := down(len(s.all))
-	if len(in) > newest {
-		in = in[:newest]
-		d.Put("<p>The newest {} of {}. The <a href=\"#months\">months</a> below have all of them.</p>\n", newest, len(s.all))
+	var in []int
+	for i := len(s.all) - 1; i >= 0 && len(in) < newest; i-- {
+		in = append(in, i)
 	}
-	d.rows(in)
-	d.Markup("<h2 id=\"months\">By month</h2>\n")
-	all := s.monthCounts()
-	columns := []column{
-		{head: "Month", cell: func(i int) any { return d.to("month/"+all[i].name+page, all[i].name) }},
-		d.numbers("Changes", func(i int) int { return all[i].sum() }),
+	columns := []column[monthCount]{
+		{head: "Month", cell: func(m monthCount) any { return d.to("month/"+m.name+page, m.name) }}, numbers("Changes", monthCount.sum),
 	}
 	for o, st := range standings {
-		columns = append(columns, d.numbers(view.Upper(st.words), func(i int) int { return all[i].counts[o] }))
+		columns = append(columns, numbers(view.Upper(st.words), func(m monthCount) int { return m.counts[o] }))
 	}
-	d.table(down(len(all)), columns...)
-	return d.bytes()
+	months := s.monthCounts()
+	slices.Reverse(months)
+	return d.bytes("months", struct {
+		Some           bool
+		N              int
+		Newest, Months *html.Body
+	}{len(s.all) > newest, len(s.all), d.rows(in), table(d, months, columns...)})
 }
 
 // peopleBy are the people who took part, those who did most first.
-func (s *Site) peopleBy() []string {
-	sum := func(address string) int { p := s.people[address]; return p.proposed + p.approved + p.denied }
-	who := slices.SortedFunc(maps.Keys(s.people), func(a, b string) int {
-		return cmp.Or(sum(b)-sum(a), strings.Compare(s.people[a].Login, s.people[b].Login), strings.Compare(a, b))
+func (s *Site) peopleBy() []*person {
+	who := slices.Collect(maps.Values(s.people))
+	slices.SortFunc(who, func(a, b *person) int {
+		return cmp.Or(b.sum()-a.sum(), strings.Compare(a.Login, b.Login), strings.Compare(Person(a.Actor), Person(b.Actor)))
 	})
-	return slices.DeleteFunc(who, func(address string) bool { return sum(address) == 0 })
+	return slices.DeleteFunc(who, func(p *person) bool { return p.sum() == 0 })
 }
 
-// people are a table of people, by their addresses.
-func (d *doc) people(who []string) {
-	number := func(head string, of func(*person) int) column {
-		return d.numbers(head, func(i int) int { return of(d.Site.people[who[i]]) })
-	}
-	d.table(up(len(who)),
-		column{head: "Who", cell: func(i int) any { return d.person(d.Site.people[who[i]].Actor) }},
-		column{head: "Account", cell: func(i int) any { return html.Code(markdown.ShortenTo(d.Site.people[who[i]].ID, 100)) }},
-		number("Proposed", func(p *person) int { return p.proposed }),
-		number("Approved", func(p *person) int { return p.approved }),
-		number("Of these their own", func(p *person) int { return p.own }),
-		number("Denied", func(p *person) int { return p.denied }))
+func (d *doc) peopleTable(who []*person) *html.Body {
+	return table(d, who,
+		column[*person]{head: "Who", cell: func(p *person) any { return d.person(p.Actor) }},
+		column[*person]{head: "Account", cell: func(p *person) any { return html.Code(markdown.ShortenTo(p.ID, 100)) }},
+		numbers("Proposed", func(p *person) int { return p.Proposed }), numbers("Approved", func(p *person) int { return p.Approved }),
+		numbers("Of these their own", func(p *person) int { return p.Own }), numbers("Denied", func(p *person) int { return p.Denied }))
 }
 
 func (s *Site) allPeople() []byte {
-	d := s.doc(peopleAddress, "Who proposed and decided")
-	who := s.peopleBy()
-	d.cut(len(who), "who took part most often")
-	d.people(who[:min(len(who), longest)])
-	return d.bytes()
+	d, who := s.doc(peopleAddress, "Who proposed and decided"), s.peopleBy()
+	return d.list(len(who), "who took part most often", d.peopleTable(who[:min(len(who), longest)]))
 }
 
 func (s *Site) allPaths() []byte {
@@ -267,17 +223,24 @@ func (s *Site) allPaths() []byte {
 	paths := slices.SortedFunc(maps.Keys(s.paths), func(a, b string) int {
 		return cmp.Or(last(b)-last(a), strings.Compare(s.paths[a], s.paths[b]))
 	})
-	d.cut(len(paths), "that were proposed to be changed last")
-	d.table(up(min(len(paths), longest)),
-		column{head: "File", cell: func(i int) any {
-			return html.Part("<code>{}</code>", d.maybe(s.has(paths[i]), paths[i]+page, markdown.ShortenTo(s.paths[paths[i]], 200)))
+	return d.list(len(paths), "that were proposed to be changed last", table(d, paths[:min(len(paths), longest)],
+		column[string]{head: "File", cell: func(address string) any {
+			name := markdown.ShortenTo(s.paths[address], 200)
+			if !s.has(address) {
+				return html.Code(name)
+			}
+			return html.Part("<code>{}</code>", d.to(address+page, name))
 		}},
-		d.numbers("Changes", func(i int) int { return len(s.groups[paths[i]]) }),
-		column{head: "The last", label: "the last:", cell: func(i int) any { return d.change(last(paths[i])) }})
-	return d.bytes()
+		numbers("Changes", func(address string) int { return len(s.groups[address]) }),
+		column[string]{head: "The last", label: "the last:", cell: func(address string) any { return d.change(last(address)) }}))
 }
 
-// cut says that a list has not all, and where the others are found.
-func (d *doc) cut(n int, which string) {
-	d.PutIf(n > longest, "<p>The {} of {} {}. {} finds the transactions of the others.</p>\n", longest, n, which, d.to(searchAddress, "Search"))
+// list is a page of a table that may not have all.
+func (d *doc) list(n int, which string, table *html.Body) []byte {
+	return d.bytes("longest", struct {
+		Some  bool
+		N     int
+		Which string
+		Table *html.Body
+	}{n > longest, n, which, table})
 }

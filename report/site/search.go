@@ -223,12 +223,4 @@ func Scripts(address string) []string {
 	return nil
 }
 
-// searchPage is the one page with a script.
-func (s *Site) searchPage() []byte {
-	d := s.doc(searchAddress, "Search")
-	d.Markup("<form role=\"search\" id=\"search\">\n<p><label for=\"query\">Words of a summary, a path, who proposed or decided, a patch_id, a commit, a transaction, #12 for a pull request, is:waiting, is:own or state:denied, a day or a month such as 2026-11</label></p>\n")
-	d.Markup("<p><input type=\"search\" id=\"query\" name=\"q\" autocomplete=\"off\" spellcheck=\"false\"> <button type=\"submit\">Search</button></p>\n</form>\n")
-	d.Put("<noscript><p>Search needs its script, which is beside this page. {} needs none.</p></noscript>\n", d.to(monthsAddress, "The list of all changes"))
-	d.Markup("<p id=\"found\" role=\"status\"></p>\n<table class=\"list\" hidden>\n<thead><tr><th scope=\"col\">Change</th><th scope=\"col\">State</th><th scope=\"col\">Proposed by</th><th scope=\"col\">Decided by</th><th scope=\"col\">Proposed</th></tr></thead>\n<tbody id=\"results\"></tbody>\n</table>\n")
-	return d.bytes()
-}
+func (s *Site) searchPage() []byte { return s.doc(searchAddress, "Search").bytes("search", nil) }

@@ -49,9 +49,11 @@ type Site struct {
 
 type person struct {
 	ledger.Actor
-	proposed, approved, denied int
-	own                        int // approved that they proposed themselves
+	Proposed, Approved, Denied int
+	Own                        int // approved that they proposed themselves
 }
+
+func (p *person) sum() int { return p.Proposed + p.Approved + p.Denied }
 
 // unnamed stands for a repository whose name is not known.
 const unnamed = "this repository"
@@ -119,15 +121,15 @@ func (s *Site) name(t *html.Summary) {
 		return s.people[address]
 	}
 	if t.Proposer != (ledger.Actor{}) {
-		meet(t.Proposer).proposed++
+		meet(t.Proposer).Proposed++
 	}
 	for _, a := range t.Approvers {
-		if meet(a).approved++; isOwn(t, a) {
-			meet(a).own++
+		if meet(a).Approved++; isOwn(t, a) {
+			meet(a).Own++
 		}
 	}
 	for _, a := range t.Deniers {
-		meet(a).denied++
+		meet(a).Denied++
 	}
 	for _, a := range t.Others {
 		meet(a)

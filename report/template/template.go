@@ -1,5 +1,5 @@
 // Package template fills in templates that stand in files of this program. They are written as those of
-// text/template are, and parsed by its parser, and have of it: fields, variables, functions, if, with, range,
+// text/template are, and parsed by its parser, and have of it: fields, variables of range, functions, if, with, range,
 // define and template. What a template names must be there: what is not is a bug, and panics.
 //
 // text/template itself calls methods by their names, for which the linker keeps every method of every
@@ -13,12 +13,14 @@ import (
 	"io/fs"
 	"maps"
 	"reflect"
-	"strings"
 	"text/template/parse"
 )
 
 // Funcs are functions that templates call, by name. Each has one result.
 type Funcs = map[string]any
+
+// Safe is text that is of the form of the output already.
+type Safe string
 
 // A Set is templates of one form of output. Several goroutines may use it.
 type Set struct {
@@ -29,7 +31,7 @@ type Set struct {
 
 // Parse reads all templates of files, which is where the markup comes from: only what the compiler embedded can be in
 // an embed.FS. Each is known by the name that its file defines for it. Put adds a value to the output behind what is
-// there; of a type that is a string it gets a string, of one that is a number an int.
+// there: nil, a string, an int, or a value of another type as it is.
 func Parse(files embed.FS, put func(out []byte, value any) []byte, funcs Funcs) *Set {
 	s := &Set{map[string]*parse.Tree{}, maps.Clone(builtin), put}
 	maps.Copy(s.funcs, funcs)
@@ -38,12 +40,11 @@ func Parse(files embed.FS, put func(out []byte, value any) []byte, funcs Funcs) 
 			return err
 		}
 		text, err := files.ReadFile(name)
-		if err != nil {
-			return err
+		if err == nil {
+			tree := parse.New(name)
+			tree.Mode = parse.SkipFuncCheck
+			_, err = tree.Parse(string(text), "", "", s.trees)
 		}
-		tree := parse.New(name)
-		tree.Mode = parse.SkipFuncCheck
-		_, err = tree.Parse(string(text), "", "", s.trees)
 		return err
 	})
 	if err != nil {
@@ -58,20 +59,15 @@ var builtin = Funcs{
 	"and": func(a, b any) bool { return truth(reflect.ValueOf(a)) && truth(reflect.ValueOf(b)) },
 	"or":  func(a, b any) bool { return truth(reflect.ValueOf(a)) || truth(reflect.ValueOf(b)) },
 	// The number after another, and of a list its length, the first n, the last, and how many there are beyond n.
-	"next": func(n int) int { return n + 1 },
-	"len":  func(list any) int { return reflect.ValueOf(list).Len() },
-	"first": func(n int, list any) any {
-		return reflect.ValueOf(list).Slice(0, min(n, reflect.ValueOf(list).Len())).Interface()
-	},
-	"last":   func(list any) any { return reflect.ValueOf(list).Index(reflect.ValueOf(list).Len() - 1).Interface() },
-	"beyond": func(n int, list any) int { return max(0, reflect.ValueOf(list).Len()-n) },
+	"next":   func(n int) int { return n + 1 },
+	"len":    Len,
+	"first":  func(n int, list any) any { return reflect.ValueOf(list).Slice(0, min(n, Len(list))).Interface() },
+	"last":   func(list any) any { return reflect.ValueOf(list).Index(Len(list) - 1).Interface() },
+	"beyond": func(n int, list any) int { return max(0, Len(list)-n) },
 }
 
 // Len is how long a list is.
 func Len(list any) int { return reflect.ValueOf(list).Len() }
-
-// Safe is text that is of the form of the output already.
-type Safe string
 
 // Has reports whether there is a template of that name.
 func (s *Set) Has(name string) bool { return s.trees[name] != nil }
@@ -87,105 +83,82 @@ func (s *Set) Fill(out []byte, name string, data any, more Funcs) []byte {
 type filling struct {
 	set  *Set
 	more Funcs
-	vars []variable
+	vars map[string]reflect.Value
 	out  []byte
 }
 
-type variable struct {
-	name  string
-	value reflect.Value
-}
-
 func (f *filling) template(name string, dot reflect.Value) {
-	tree := f.set.trees[name]
-	if tree == nil {
+	if !f.set.Has(name) {
 		panic("template: there is none called " + name)
 	}
 	vars := f.vars
-	f.vars = []variable{{"$", dot}}
-	f.walk(tree.Root, dot)
+	f.vars = map[string]reflect.Value{"$": dot}
+	f.walk(f.set.trees[name].Root, dot)
 	f.vars = vars
 }
 
-func (f *filling) walk(node parse.Node, dot reflect.Value) {
-	known := len(f.vars)
-	switch n := node.(type) {
-	case *parse.ListNode:
-		for _, one := range n.Nodes {
-			f.walk(one, dot)
-		}
+func (f *filling) walk(list *parse.ListNode, dot reflect.Value) {
+	if list == nil { // there is no else
 		return
-	case *parse.TextNode:
-		f.out = append(f.out, n.Text...)
-	case *parse.ActionNode:
-		if value := f.pipe(n.Pipe, dot); len(n.Pipe.Decl) == 0 {
-			f.out = f.set.put(f.out, plain(value))
-		} else {
-			return // the variable is of the list
-		}
-	case *parse.IfNode:
-		f.either(truth(f.pipe(n.Pipe, dot)), &n.BranchNode, dot, dot)
-	case *parse.WithNode:
-		value := f.pipe(n.Pipe, dot)
-		f.either(truth(value), &n.BranchNode, value, dot)
-	case *parse.RangeNode:
-		list := f.pipe(n.Pipe, dot)
-		f.vars = f.vars[:known]
-		for i, one := range list.Seq2() {
-			for j, decl := range n.Pipe.Decl {
-				value := one
-				if j < len(n.Pipe.Decl)-1 {
-					value = i
-				}
-				f.vars = append(f.vars, variable{decl.Ident[0], value})
-			}
-			f.walk(n.List, one)
-			f.vars = f.vars[:known]
-		}
-		if list.Len() == 0 && n.ElseList != nil {
-			f.walk(n.ElseList, dot)
-		}
-	case *parse.TemplateNode:
-		f.template(n.Name, f.pipe(n.Pipe, dot))
-	default:
-		panic(fmt.Sprintf("template: a %T is not known", n))
 	}
-	f.vars = f.vars[:known]
+	for _, node := range list.Nodes {
+		switch n := node.(type) {
+		case *parse.TextNode:
+			f.out = append(f.out, n.Text...)
+		case *parse.ActionNode:
+			f.out = f.set.put(f.out, plain(f.pipe(n.Pipe, dot)))
+		case *parse.TemplateNode:
+			f.template(n.Name, f.pipe(n.Pipe, dot))
+		case *parse.IfNode:
+			f.branch(n.BranchNode, truth(f.pipe(n.Pipe, dot)), dot, dot)
+		case *parse.WithNode:
+			value := f.pipe(n.Pipe, dot)
+			f.branch(n.BranchNode, truth(value), value, dot)
+		case *parse.RangeNode:
+			f.each(n, f.pipe(n.Pipe, dot), dot)
+		default:
+			panic(fmt.Sprintf("template: a %T is not known", n))
+		}
+	}
 }
 
-// either fills in one branch of two.
-func (f *filling) either(is bool, n *parse.BranchNode, dot, other reflect.Value) {
+func (f *filling) branch(n parse.BranchNode, is bool, dot, other reflect.Value) {
 	if is {
 		f.walk(n.List, dot)
-	} else if !is && n.ElseList != nil {
+	} else {
 		f.walk(n.ElseList, other)
 	}
 }
 
-// pipe is the value of a pipe, which is handed on from command to command.
-func (f *filling) pipe(n *parse.PipeNode, dot reflect.Value) (value reflect.Value) {
-	if n == nil {
-		return value
+// each fills in a part for each of a list. Its variables are the number of one from 0, and the one.
+func (f *filling) each(n *parse.RangeNode, list, dot reflect.Value) {
+	if list.Len() == 0 {
+		f.walk(n.ElseList, dot)
 	}
-	for i, c := range n.Cmds {
-		name, is := c.Args[0].(*parse.IdentifierNode)
-		if !is {
-			value = f.value(c.Args[0], dot)
-			continue
+	for i := range list.Len() {
+		values := []reflect.Value{reflect.ValueOf(i), list.Index(i)}
+		for j, decl := range n.Pipe.Decl {
+			f.vars[decl.Ident[0]] = values[len(values)-len(n.Pipe.Decl)+j]
 		}
-		var args []reflect.Value
-		for _, arg := range c.Args[1:] {
-			args = append(args, f.value(arg, dot))
-		}
-		if i > 0 {
-			args = append(args, value)
-		}
-		value = f.call(name.Ident, args)
+		f.walk(n.List, list.Index(i))
 	}
-	for _, decl := range n.Decl {
-		f.vars = append(f.vars, variable{decl.Ident[0], value})
+}
+
+// pipe is the value of the one command of a pipe: that of a function, or of what else it begins with.
+func (f *filling) pipe(n *parse.PipeNode, dot reflect.Value) reflect.Value {
+	if len(n.Cmds) != 1 {
+		panic("template: more than one command in " + n.String())
 	}
-	return value
+	args := n.Cmds[0].Args
+	name, is := args[0].(*parse.IdentifierNode)
+	if !is {
+		return f.value(args[0], dot)
+	}
+	var values []reflect.Value
+	for _, arg := range args[1:] {
+		values = append(values, f.value(arg, dot))
+	}
+	return f.call(name.Ident, values)
 }
 
 func (f *filling) call(name string, args []reflect.Value) reflect.Value {
@@ -219,13 +192,7 @@ func (f *filling) value(node parse.Node, dot reflect.Value) reflect.Value {
 	case *parse.FieldNode:
 		return fields(dot, n.Ident)
 	case *parse.VariableNode:
-		for i := len(f.vars) - 1; i >= 0; i-- {
-			if f.vars[i].name == n.Ident[0] {
-				return fields(f.vars[i].value, n.Ident[1:])
-			}
-		}
-	case *parse.ChainNode:
-		return fields(f.value(n.Node, dot), n.Field)
+		return fields(f.vars[n.Ident[0]], n.Ident[1:])
 	case *parse.PipeNode:
 		return f.pipe(n, dot)
 	case *parse.IdentifierNode:
@@ -238,18 +205,13 @@ func (f *filling) value(node parse.Node, dot reflect.Value) reflect.Value {
 	panic("template: no value is " + node.String())
 }
 
-// fields follows fields of structs, and keys of maps, by their names.
+// fields follows fields of structs by their names.
 func fields(value reflect.Value, names []string) reflect.Value {
 	value = whole(value)
 	for _, name := range names {
 		of := reflect.Indirect(value)
-		if of.Kind() == reflect.Map {
-			value = of.MapIndex(reflect.ValueOf(name))
-		} else {
-			value = of.FieldByName(name)
-		}
-		if !value.IsValid() {
-			panic(fmt.Sprintf("template: no field %s in %s", strings.Join(names, "."), of.Kind()))
+		if value = of.FieldByName(name); !value.IsValid() {
+			panic(fmt.Sprintf("template: a %s has no field %s", of.Type(), name))
 		}
 		value = whole(value)
 	}
@@ -264,9 +226,9 @@ func whole(value reflect.Value) reflect.Value {
 	return value
 }
 
-// plain is a value as it is put in place: nil, a string, an int, or what it is.
+// plain is a value as it is put in place: nil, a string, an int, also of a pointer, or what it is.
 func plain(value reflect.Value) any {
-	if of := reflect.Indirect(value); of.IsValid() && (of.Kind() == reflect.String || of.CanInt()) {
+	if of := reflect.Indirect(value); of.CanInt() || of.Kind() == reflect.String {
 		value = of
 	}
 	switch {
@@ -285,7 +247,7 @@ func truth(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Invalid:
 		return false
-	case reflect.Slice, reflect.Map:
+	case reflect.Slice:
 		return value.Len() > 0
 	case reflect.Struct:
 		return true

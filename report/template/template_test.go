@@ -30,7 +30,6 @@ type data struct {
 	Of     *int
 	List   []string
 	None   *data
-	Key    map[string]any
 	hidden string
 }
 
@@ -44,8 +43,8 @@ func set() *template.Set {
 func TestFill(t *testing.T) {
 	zero := 0
 	for want, d := range map[string]data{
-		"<a> <k> of nothing none empty <kk> <1> <aa> 0":   {Name: "a", Kind: "k", Key: map[string]any{"a": "1"}},
-		"<a> <> of 0 0=<x>, 1=<<> <> 2 <aa> 2 <<> 1 1 2!": {Name: "a", Of: &zero, List: []string{"x", "<"}, Key: map[string]any{"a": 2}},
+		"<a> <k> of nothing none empty <kk> <aa> 0":     {Name: "a", Kind: "k"},
+		"<a> <> of 0 0=<x>, 1=<<> <> <aa> 2 <<> 1 1 2!": {Name: "a", Of: &zero, List: []string{"x", "<"}},
 	} {
 		got := string(set().Fill([]byte("^"), "all", d, template.Funcs{"safe": func() template.Safe {
 			if len(d.List) > 0 {
@@ -65,7 +64,7 @@ func TestBugs(t *testing.T) {
 	if s.Has("none") || !s.Has("all") {
 		t.Error("what there is cannot be told")
 	}
-	for _, name := range []string{"field", "function", "type", "hidden", "none"} {
+	for _, name := range []string{"field", "function", "type", "hidden", "pipe", "none"} {
 		func() {
 			defer func() {
 				if recover() == nil {
