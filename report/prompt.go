@@ -75,14 +75,14 @@ func (p Prompt) head(masks string, s Style) string {
 	for _, one := range p.further() {
 		again = append(again, from(one))
 	}
-	for _, one := range []row{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}} {
-		if one.text != "" {
-			fmt.Fprintf(&b, "%s\n", cut(one.name+" "+one.text, p.Columns))
+	for _, one := range []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}} {
+		if one.Text != "" {
+			fmt.Fprintf(&b, "%s\n", cut(one.Name+" "+one.Text, p.Columns))
 		}
 	}
-	answers := p.answered(Style{Zone: s.Zone})
-	for _, line := range answers[:min(len(answers), 3)] {
-		b.WriteString(cut(strings.TrimSuffix(line, "\n"), p.Columns) + "\n")
+	answers := p.answered()
+	for _, one := range answers[:min(len(answers), 3)] {
+		b.WriteString(cut(strings.TrimSuffix(Style{Zone: s.Zone}.fill("answer", one), "\n"), p.Columns) + "\n")
 	}
 	more(&b, len(answers), 3)
 	if text := Drift(p.Verdict.Drift); text != "" {

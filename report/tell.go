@@ -3,7 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -92,7 +94,7 @@ func (r Report) viewAs(id string) view.Transaction {
 func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
 	id, about := ShortID(r.TransactionID), " "+cut(r.about(), 60)
 	var b strings.Builder
-	r.warn(&b, s)
+	b.WriteString(r.warn(s))
 	line := func(tone state.Tone, text string) { fmt.Fprintln(&b, s.paint(tones[tone], text)) }
 	at := r.State
 	switch {
@@ -119,7 +121,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 		var uncounted []string // the newest, and why
 		for _, a := range r.View().Others {
 			if !a.Counts {
-				uncounted = append(uncounted, s.other(a))
+				uncounted = append(uncounted, s.fill("answer", other(a)))
 			}
 		}
 		b.WriteString(strings.Join(uncounted[max(0, len(uncounted)-maxReasons):], ""))
@@ -133,7 +135,9 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 	if text := r.moved(); text != "" {
 		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
 	}
-	b.WriteString(r.violationLines(maxReasons))
+	for _, v := range r.unfit()[:min(len(r.unfit()), maxReasons)] {
+		b.WriteString(s.fill("violation", v))
+	}
 	if text := Drift(r.verdict().Drift); text != "" && at != state.Applied {
 		fmt.Fprintf(&b, "    since then: %s\n", text)
 	}
@@ -141,11 +145,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 }
 
 // warn says first that the glass was broken.
-func (r Report) warn(b *strings.Builder, s Style) {
-	if r.verdict().BreakGlass {
-		fmt.Fprintf(b, "%s\n", s.paint(red, glassWarning+": "+Clean(reasonOf(r.Verdict))))
-	}
-}
+func (r Report) warn(s Style) string { return s.fill("glass", r) }
 
 var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
 
@@ -289,55 +289,33 @@ func Pathspecs(names []string, magic string) string {
 // Text is all that there is to know of a transaction, for a person: where it stands, what
 // is missing, what to look at and what to type. long adds hashes, ids and addresses.
 func (r Report) Text(again func(args ...string) string, columns int, long bool, s Style) string {
-	var b strings.Builder
-	id, at := ShortID(r.TransactionID), r.standsIn(Clean)
+	at := r.standsIn(Clean)
 	switch {
 	case r.Waits():
 		at += " (" + r.approvals() + ")"
 	case r.State == state.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
-	r.warn(&b, s)
-	fmt.Fprintf(&b, "%s  %s  by %s\n", s.paint(bold, r.about()), id, Clean(r.Proposer.Login))
-	fmt.Fprintf(&b, "%s   %s\n", s.paint(tones[r.State.Tone()], at), r.filesLine())
-	named(&b, s, []row{{"pull", r.pullText()}, {"found", r.found()}, {"moved", s.paint(yellow, r.moved())}})
-	b.WriteString(strings.Join(r.answered(s), ""))
-	named(&b, s, []row{{"since", Drift(r.verdict().Drift)}})
-	if r.Risks != nil {
-		count := cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found")
-		named(&b, s, []row{{"risks", count}})
-		b.WriteString(Risks(r.list(), columns, risksHeight, s))
+	funcs := template.Funcs{
+		"about": r.about, "stands": func() template.Safe { return template.Safe(s.paint(tones[r.State.Tone()], at)) }, "filesLine": r.filesLine, "files": func() []File { return r.View().Files },
+		"pull": r.pullText, "found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
+		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
+		"risks":     func() template.Safe { return template.Safe(Risks(r.list(), columns, risksHeight, s)) },
+		"claims":    func() template.Safe { return template.Safe(r.claimLines(maxClaims)) }, "sure": r.sure, "apply": func() template.Safe { return r.applyText(s) }, "author": r.author,
+		"long": func() bool { return long }, "unwritten": r.unwritten, "violations": r.unfit,
+		"next": func() template.Safe { // is pasted, and not folded
+			return template.Safe(strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       "))
+		},
+		"given": func() string {
+			if file := strings.TrimPrefix(r.InputSHA256, "sha256:"); file != r.PatchID {
+				return file
+			}
+			return ""
+		},
+		"base": func() string { return strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on ") }, "supersedes": func() string { return strings.Join(r.Supersedes, ", ") },
+		"ledger": func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
 	}
-	if text := r.claimLines(maxClaims); text != "" {
-		named(&b, s, []row{{"says", "in the proposer's words, which nobody has verified:"}})
-		b.WriteString(text)
-	}
-	for _, p := range r.further() {
-		named(&b, s, []row{{"too", "proposed by " + from(p)}})
-	}
-	named(&b, s, []row{{"sure", r.sure()}, {"apply", r.applyText(s)}, {"author", r.author()}, {"commit", r.AppliedCommit}})
-	r.filesText(&b, s, long)
-	if violations := r.violationLines(math.MaxInt); violations != "" {
-		named(&b, s, []row{{"check", s.paint(red, Counted(len(r.Validation.Violations), "violation"))}})
-		b.WriteString(violations)
-	}
-	text := Fold(b.String(), columns)
-	b.Reset()
-	next := strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(id, again))), "\n    ", "\n       ")
-	named(&b, s, []row{{"next", next}}) // is pasted, and not folded
-	r.idsText(&b, s, long)
-	return text + b.String()
-}
-
-// A row has a name of its own, and is left out where there is nothing to say.
-type row struct{ name, text string }
-
-func named(b *strings.Builder, s Style, all []row) {
-	for _, one := range all {
-		if one.text != "" {
-			fmt.Fprintf(b, "%s %s\n", s.paint(bold, fmt.Sprintf("%-6s", one.name)), one.text)
-		}
-	}
+	return Fold(s.with("transaction", r, funcs), columns) + s.with("ids", r, funcs)
 }
 
 func (r Report) pullText() string {
@@ -362,116 +340,77 @@ func (r Report) sure() string {
 }
 
 // applyText says what the state does not of an apply.
-func (r Report) applyText(s Style) string {
+func (r Report) applyText(s Style) template.Safe {
 	switch res := r.ApplyResult; {
 	case res != nil && res.Outcome != result.Success:
-		return s.paint(red, Clean(cmp.Or(res.Error, string(r.State))))
+		return template.Safe(s.paint(red, Clean(cmp.Or(res.Error, string(r.State)))))
 	case res != nil && r.State.Tone() != state.Good:
 		return "it was applied, and read back"
 	}
 	return ""
 }
 
-// violationLines are what was found wrong, a line each, at most most of them.
-func (r Report) violationLines(most int) string {
+// unfit are what was found wrong with the result.
+func (r Report) unfit() []rule.Violation {
 	if r.Validation == nil || r.Validation.OK {
-		return ""
+		return nil
 	}
-	var b strings.Builder
-	for _, v := range r.Validation.Violations[:min(len(r.Validation.Violations), most)] {
-		fmt.Fprintf(&b, "  %-8s %s: %s\n", v.RuleID, Clean(v.Path), Clean(v.Message))
-	}
-	return b.String()
+	return r.Validation.Violations
 }
 
-// answered has a line for each answer, with the requirement that it meets, or why it does not count, and for
-// each requirement with paths of its own that nobody has answered.
-func (r Report) answered(s Style) (lines []string) {
+// unwritten are the operations that did not do what they should.
+func (r Report) unwritten() []result.Operation {
+	return slices.DeleteFunc(r.Operations(), func(o result.Operation) bool { return o.Status == result.StatusSuccess })
+}
+
+// An answerLine is an answer with the requirement that it meets, or why it does not count; or paths of a requirement that
+// nobody has answered.
+type answerLine struct {
+	view.Answer
+	Mark, Colour, What, Paths string
+}
+
+// answered are the answers, and the requirements with paths of their own that lack some.
+func (r Report) answered() (lines []answerLine) {
 	v := r.View()
 	for _, n := range v.Requirements {
 		for _, a := range n.Answers {
-			lines = append(lines, s.answer("ok", green, n.What, a, ""))
+			lines = append(lines, answerLine{Answer: a, Mark: "ok", Colour: green, What: n.What})
 		}
 		if len(n.Paths) > 0 && !n.Met() {
-			lines = append(lines, s.answerLine("--", yellow, n.What, Clean(shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords))))
+			lines = append(lines, answerLine{Mark: "--", Colour: yellow, What: n.What, Paths: shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords)})
 		}
 	}
 	for _, a := range v.Others {
-		lines = append(lines, s.other(a))
+		lines = append(lines, other(a))
 	}
 	return lines
 }
 
-func (s Style) answerLine(mark, colour, what, text string) string {
-	return fmt.Sprintf("  %s   %-15s  %s\n", s.paint(colour, mark), what, text)
-}
-
-// answer is who answered what, when, where and why, and what else there is to say of it.
-func (s Style) answer(mark, colour, what string, a view.Answer, rest string) string {
-	text := Clean(a.By.Login) + ", " + s.when(a.At) + ", " + Clean(a.Where)
-	if a.Key != "" {
-		text += ", signed"
-	}
-	if a.Said != "" {
-		text += "  " + Quoted(a.Said)
-	}
-	return s.answerLine(mark, colour, what, text+rest)
-}
-
 // other is an answer that meets no requirement.
-func (s Style) other(a view.Answer) string {
+func other(a view.Answer) answerLine {
 	switch {
 	case a.Counts && a.Denies:
-		return s.answer("no", red, "denied", a, "")
+		return answerLine{Answer: a, Mark: "no", Colour: red, What: "denied"}
 	case a.Counts:
-		return s.answer("ok", green, a.Verb, a, "")
+		return answerLine{Answer: a, Mark: "ok", Colour: green, What: a.Verb}
 	}
-	return s.answer("--", yellow, cmp.Or(Clean(a.Verb), "unclear"), a, "; does not count: "+Clean(a.Why))
+	return answerLine{Answer: a, Mark: "--", Colour: yellow, What: cmp.Or(a.Verb, "unclear")}
 }
 
-func (r Report) filesText(b *strings.Builder, s Style, long bool) {
-	for _, f := range r.View().Files[:min(len(r.Files), maxRows)] {
-		added, deleted, note := lineCounts(f)
-		counts := strings.TrimSpace(s.paint(green, added) + " " + s.paint(red, deleted))
-		fmt.Fprintf(b, "  %-7s %s  %s%s", f.Kind, fileName(f), counts, s.paint(yellow, note)+renamedFrom(f, Clean))
-		if long && f.After != nil {
-			fmt.Fprintf(b, "  %s", *f.After)
-		}
-		b.WriteString("\n")
-	}
-	more(b, len(r.Files), maxRows)
-	for _, o := range r.Operations() {
-		if o.Status != result.StatusSuccess {
-			fmt.Fprintf(b, "  %s %s  %s\n", s.paint(red, string(o.Status)), Clean(o.Path), Clean(o.Error))
-		}
-	}
-}
+// A proof is how much a decision proves that is signed, or weak.
+type proof struct{ Name, Text string }
 
-// idsText is what a record, a ticket or another program calls it by.
-func (r Report) idsText(b *strings.Builder, s Style, long bool) {
-	base := Clean(r.BaseCommit[:min(12, len(r.BaseCommit))])
-	if !long {
-		named(b, s, []row{{"ids", fmt.Sprintf("%s  patch %.12s…  base %s", r.TransactionID, r.PatchID, base)}})
-		return
-	}
-	named(b, s, []row{{"ids", r.TransactionID}})
-	for _, one := range []row{
-		{"patch", r.PatchID}, {"file given", strings.TrimPrefix(r.InputSHA256, "sha256:")}, {"proposer", Clean(r.Proposer.Kind + ", " + r.Proposer.ID)},
-		{"proposed", s.when(r.CreatedAt)}, {"last change", s.when(r.UpdatedAt)}, {"base", Clean(strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on "))},
-		{"commit", r.AppliedCommit}, {"supersedes", Clean(strings.Join(r.Supersedes, ", "))}, {"ledger", strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit)}, {"record", Clean(r.Record)},
-	} {
-		if one.text != "" && (one.name != "file given" || one.text != r.PatchID) {
-			fmt.Fprintf(b, "       %-12s %s\n", one.name, one.text)
-		}
-	}
+func (r Report) proofs() (out []proof) {
 	for _, d := range r.verdict().Decisions {
-		switch proof, weak := view.Proof(d.Source, d.SignedBy != "", d.Author); {
+		switch words, weak := view.Proof(d.Source, d.SignedBy != "", d.Author); {
 		case d.SignedBy != "":
-			fmt.Fprintf(b, "       %-12s by %s with %s\n", "signed", Clean(d.Author.Login), Clean(d.SignedBy))
+			out = append(out, proof{"signed", "by " + d.Author.Login + " with " + d.SignedBy})
 		case weak:
-			fmt.Fprintf(b, "       %-12s by %s, %s\n", string(d.Decision), Clean(d.Author.Login), proof)
+			out = append(out, proof{string(d.Decision), "by " + d.Author.Login + ", " + words})
 		}
 	}
+	return out
 }
 
 // verdict is the Verdict, an empty one where there is none.

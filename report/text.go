@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -244,53 +244,16 @@ func ShellWords(words []string) string {
 func Events(log *ledger.Log) string {
 	var b strings.Builder
 	for i, p := range log.Payloads() {
-		e := log.Events()[i]
-		fmt.Fprintf(&b, "%3d  %s  %-18s %s\n", e.Seq, e.Timestamp, e.Type, Clean(eventText(p)))
+		said, name := "", strings.TrimPrefix(fmt.Sprintf("%T", p), "*ledger.")
+		if texts().Has(name) {
+			said = Style{}.fill(name, p)
+		}
+		b.WriteString(Style{}.fill("event", struct {
+			ledger.Event
+			Text template.Safe
+		}{log.Events()[i], template.Safe(said)}))
 	}
 	return b.String()
-}
-
-// eventText is one event in a few words.
-func eventText(p ledger.Payload) string {
-	switch p := p.(type) {
-	case *ledger.Meta:
-		return "proposed by " + p.Proposer.Login + " on " + p.BaseCommit[:min(12, len(p.BaseCommit))]
-	case *ledger.StatusChange:
-		if p.To == ledger.Proposed || p.To == ledger.Awaiting { // also once it is approved
-			return p.Reason
-		}
-		return string(state.Of(p.To, "", false, false)) + ": " + p.Reason
-	case *ledger.TurnStart:
-		return p.TurnID + " " + p.Input
-	case *ledger.TurnItem:
-		return p.Item.ID + " " + p.Item.Type
-	case *ledger.CommandItem:
-		return fmt.Sprintf("%s %s, exit code %d: %s", p.Item.ID, p.Item.Type, p.Item.ExitCode, p.Item.Command)
-	case *ledger.TraceItem:
-		if p.Item.Metadata.Source == ledger.SourceClaimed {
-			return fmt.Sprintf("%s claimed by the proposer: %s", p.Item.ID, view.StepSaid(p.Item))
-		}
-		how := ""
-		if word := view.Unfinished(p.Item); word != "" {
-			how = " (" + word + ")"
-		}
-		return fmt.Sprintf("%s %s%s, as the proposer tells it: %s", p.Item.ID, p.Item.Type, how, view.StepSaid(p.Item))
-	case *ledger.ArtifactStored:
-		return p.Kind + " " + p.Path
-	case *ledger.ApprovalRequest:
-		return p.ApprovalRequestID + " " + plain.InWords(p.Kind) + " " + p.Fingerprint
-	case *ledger.ApprovalDecision:
-		return fmt.Sprintf("%s by %s (%s) %s", p.Decision, p.Source.Author.Login, p.Source.Kind, p.Reason)
-	case *ledger.ApplyStart:
-		return fmt.Sprintf("%s: %d files to %s", p.ApplyID, len(p.Files), p.Target)
-	case *ledger.ApplyComplete:
-		return p.ApplyID + ": " + map[bool]string{true: "written and read back", false: string(state.ApplyFailed)}[p.Success]
-	case *ledger.ValidateComplete:
-		return fmt.Sprintf("success %v", p.Success)
-	case *ledger.Close:
-		return string(state.Of(p.Status, "", false, false))
-	}
-	return ""
 }
 
 // ShortHash is enough of a hash for a person to compare it with the whole one: both

@@ -3,6 +3,7 @@ package report
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,7 +14,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 //go:embed text
@@ -26,7 +29,24 @@ var texts = sync.OnceValue(func() *template.Set {
 		"pad":   func(n int, text string) string { return fmt.Sprintf("%-*s", n, text) },
 		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
 		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
-		"add":   func(a, b int) int { return a + b },
+		"add":   func(a, b int) int { return a + b }, "joined": func(parts ...any) template.Safe { return template.Safe(join(parts...)) },
+		"id": func(name, text string) template.Safe { // of nothing there is none
+			if text == "" {
+				return ""
+			}
+			return template.Safe(fmt.Sprintf("       %-12s %s\n", name, Clean(text)))
+		},
+		"shortID": ShortID, "quoted": func(text string) template.Safe { return template.Safe(Quoted(text)) }, "from": from, "fileName": fileName,
+		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
+		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
+		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },
+		"endedAs": func(to ledger.Status) string {
+			if to == ledger.Proposed || to == ledger.Awaiting { // also once it is approved
+				return ""
+			}
+			return stateOf(to)
+		},
+		"broken": func(r Report) bool { return r.verdict().BreakGlass }, "reason": func(r Report) string { return reasonOf(r.Verdict) },
 		"lines": lines, "part": part, "byRule": byRule, "strength": replay.Strength.Words, "inWords": plain.InWords,
 		"byRecord": func(by explain.By) string {
 			return map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}[by]
@@ -52,6 +72,8 @@ var texts = sync.OnceValue(func() *template.Set {
 	})
 })
 
+func stateOf(status ledger.Status) string { return string(state.Of(status, "", false, false)) }
+
 // shown is a value as it is safe to show on a terminal.
 func shown(value any) string {
 	switch value := value.(type) {
@@ -68,15 +90,36 @@ func shown(value any) string {
 }
 
 // fill fills in a template for a terminal.
-func (s Style) fill(name string, data any) string {
+func (s Style) fill(name string, data any) string { return s.with(name, data, nil) }
+
+// with is fill with functions for the template.
+func (s Style) with(name string, data any, funcs template.Funcs) string {
 	in := func(colour string) any {
-		return func(parts ...any) template.Safe {
-			var b strings.Builder
-			for _, part := range parts {
-				b.WriteString(shown(part))
-			}
-			return template.Safe(s.paint(colour, b.String()))
-		}
+		return func(parts ...any) template.Safe { return template.Safe(s.paint(colour, join(parts...))) }
 	}
-	return string(texts().Fill(nil, name, data, template.Funcs{"red": in(red), "bold": in(bold)}))
+	all := template.Funcs{
+		"red": in(red), "bold": in(bold), "yellow": in(yellow), "when": s.when,
+		"in": func(colour, text string) template.Safe { return template.Safe(s.paint(colour, Clean(text))) },
+		"row": func(name string, value any) template.Safe { // of nothing there is none
+			if text := shown(value); text != "" {
+				return template.Safe(s.paint(bold, fmt.Sprintf("%-6s", name)) + " " + text + "\n")
+			}
+			return ""
+		},
+		"lineCounts": func(f File) template.Safe {
+			added, deleted, note := lineCounts(f)
+			return template.Safe(strings.TrimSpace(s.paint(green, added)+" "+s.paint(red, deleted)) + s.paint(yellow, note))
+		},
+	}
+	maps.Copy(all, funcs)
+	return string(texts().Fill(nil, name, data, all))
+}
+
+// join is some values as they are shown, in one.
+func join(parts ...any) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(shown(part))
+	}
+	return b.String()
 }

@@ -174,6 +174,10 @@ func (f *filling) call(name string, args []reflect.Value) reflect.Value {
 		if fn.Type().IsVariadic() && i >= fn.Type().NumIn()-1 {
 			as = as.Elem()
 		}
+		if as.Kind() == reflect.Interface {
+			arg = reflect.ValueOf(plain(arg))
+			args[i] = arg
+		}
 		switch {
 		case !arg.IsValid():
 			args[i] = reflect.Zero(as)
