@@ -73,8 +73,8 @@ func (r Report) write(p *page, to Links) {
 	r.writeDecisions(p)
 	if r.waits() {
 		p.write(r.effect())
-	} else {
-		p.write(r.record())
+	} else if record := r.record(); record != "" {
+		p.write(record + "\n\n")
 	}
 	if !asked && !shown {
 		p.list(r.files(500))
@@ -102,7 +102,7 @@ func (r Report) wants(over bool) string {
 	default:
 		verb += "change"
 	}
-	return r.paragraph("wants", Links{}, template.Funcs{"verb": func() string { return verb }})
+	return r.paragraph("wants", Links{}, template.Funcs{"verb": template.Raw(func() string { return verb })})
 }
 
 // record leads to the transaction's page in the ledger, where a server has it.
@@ -115,7 +115,7 @@ func (r Report) record() string {
 	if r.LedgerWeb != "" {
 		to += " (in another repository, for those who may read that)"
 	}
-	return to + "\n\n"
+	return to
 }
 
 // linked is the transaction's id, which leads to its record where a server has that.
@@ -193,36 +193,27 @@ func (r Report) facts(to Links) string { return r.paragraph("facts", to, nil) }
 
 // paragraphs are the templates of Markdown. Foreign text is prose in them, if it is not code.
 var paragraphs = sync.OnceValue(func() *template.Set {
-	safe := func(show func(string) string) func(string) template.Safe {
-		return func(text string) template.Safe { return template.Safe(show(text)) }
-	}
 	return template.Parse(markdownFiles, func(out []byte, value any) []byte {
 		if text, is := value.(string); is {
-			return append(out, words(text)...)
+			value = template.Safe(words(text))
 		}
 		return append(out, shown(value)...)
 	}, template.Funcs{
-		"name": safe(name), "code": safe(code), "copied": safe(lineBlock), "unquoted": unquoted, "from": from, "plus": func(a, b string) string { return a + b },
-		"safe":  func(ours string) template.Safe { return template.Safe(ours) },
-		"codes": func(names []string, most int) template.Safe { return template.Safe(codes(names, most)) },
-		"link":  func(text, address string) template.Safe { return template.Safe(link(text, address)) },
-		"one":   func(kind string) template.Safe { return template.Safe(view.One(kind)) }, "counted": Counted,
-		"several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "yes": yes,
-		"people": func(n policy.Need) template.Safe { return template.Safe(people(n)) }, "atLeast": func(n int) int { return max(1, n) },
-		"severally": func(n policy.Need) bool { return n.Required > 1 },
-		"age":       func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": func(d *policy.Drift) template.Safe { return template.Safe(driftRow(d)) },
+		"name": template.Raw(name), "code": template.Raw(code), "copied": template.Raw(lineBlock), "codes": template.Raw(codes), "link": template.Raw(link),
+		"unquoted": unquoted, "from": from, "plus": func(a, b string) string { return a + b }, "counted": Counted, "atLeast": func(n int) int { return max(1, n) },
+		"one": template.Raw(view.One), "several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "yes": template.Raw(yes),
+		"people": template.Raw(people), "severally": func(n policy.Need) bool { return n.Required > 1 },
+		"age": func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": template.Raw(driftRow),
 	})
 })
 
 // paragraph is a template of Markdown about the report.
 func (r Report) paragraph(of string, to Links, more template.Funcs) string {
-	safe := func(markdown string) template.Safe { return template.Safe(markdown) }
 	funcs := template.Funcs{
-		"patchID": func() string { return strings.TrimPrefix(r.Fingerprint, "patchset:") }, "linked": func() template.Safe { return safe(r.linked()) }, "commit": func(id string) template.Safe { return safe(to.commit(id)) },
-		"ledgerCommit": func() template.Safe { return safe(Links{Web: cmp.Or(r.LedgerWeb, to.Web)}.commit(r.LedgerCommit)) },
-		"author":       r.author, "further": r.further, "sure": r.sure, "filesLine": r.filesLine, "missing": r.missing, "thread": func() string { return to.Thread },
-		"sign": func() template.Safe { return safe(r.sign()) }, "record": func() template.Safe { return safe(strings.TrimSpace(r.record())) },
-		"whole": func(command string) template.Safe { return safe(r.whole(command)) },
+		"linked": template.Raw(r.linked), "commit": template.Raw(to.commit), "record": template.Raw(r.record), "whole": template.Raw(r.whole), "sign": template.Raw(r.sign),
+		"ledgerCommit": template.Raw(func() string { return Links{Web: cmp.Or(r.LedgerWeb, to.Web)}.commit(r.LedgerCommit) }),
+		"patchID":      func() string { return strings.TrimPrefix(r.Fingerprint, "patchset:") }, "author": r.author, "further": r.further,
+		"sure": template.Raw(r.sure), "filesLine": template.Raw(r.filesLine), "missing": r.missing, "thread": func() string { return to.Thread },
 	}
 	maps.Copy(funcs, more)
 	return string(paragraphs().Fill(nil, of, r, funcs))
@@ -333,7 +324,7 @@ func unsigned(needs []view.Requirement) []view.Requirement {
 }
 
 // yes are the replies that approve what needs no signature.
-func yes(needs []view.Requirement) template.Safe {
+func yes(needs []view.Requirement) string {
 	var out []string
 	for _, n := range unsigned(needs) {
 		out = append(out, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
@@ -342,7 +333,7 @@ func yes(needs []view.Requirement) template.Safe {
 	if len(out) > 1 {
 		text += ", a reply each"
 	}
-	return template.Safe(text)
+	return text
 }
 
 // lines are the answers that name the bytes, which count anywhere on the pull request.

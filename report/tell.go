@@ -297,15 +297,15 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		at = r.approvals()
 	}
 	funcs := template.Funcs{
-		"about": r.about, "stands": func() template.Safe { return template.Safe(s.paint(tones[r.State.Tone()], at)) }, "filesLine": r.filesLine, "files": func() []File { return r.View().Files },
+		"about": r.about, "stands": template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }), "filesLine": r.filesLine, "files": func() []File { return r.View().Files },
 		"pull": r.pullText, "found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
 		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
-		"risks":     func() template.Safe { return template.Safe(Risks(r.list(), columns, risksHeight, s)) },
-		"claims":    func() template.Safe { return template.Safe(r.claimLines(maxClaims)) }, "sure": r.sure, "apply": func() template.Safe { return r.applyText(s) }, "author": r.author,
+		"risks":     template.Raw(func() string { return Risks(r.list(), columns, risksHeight, s) }),
+		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }), "sure": r.sure, "apply": template.Raw(func() string { return r.applyText(s) }), "author": r.author,
 		"long": func() bool { return long }, "unwritten": r.unwritten, "violations": r.unfit,
-		"next": func() template.Safe { // is pasted, and not folded
-			return template.Safe(strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       "))
-		},
+		"next": template.Raw(func() string { // is pasted, and not folded
+			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       ")
+		}),
 		"given": func() string {
 			if file := strings.TrimPrefix(r.InputSHA256, "sha256:"); file != r.PatchID {
 				return file
@@ -340,10 +340,10 @@ func (r Report) sure() string {
 }
 
 // applyText says what the state does not of an apply.
-func (r Report) applyText(s Style) template.Safe {
+func (r Report) applyText(s Style) string {
 	switch res := r.ApplyResult; {
 	case res != nil && res.Outcome != result.Success:
-		return template.Safe(s.paint(red, Clean(cmp.Or(res.Error, string(r.State)))))
+		return s.paint(red, Clean(cmp.Or(res.Error, string(r.State))))
 	case res != nil && r.State.Tone() != state.Good:
 		return "it was applied, and read back"
 	}

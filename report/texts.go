@@ -29,14 +29,14 @@ var texts = sync.OnceValue(func() *template.Set {
 		"pad":   func(n int, text string) string { return fmt.Sprintf("%-*s", n, text) },
 		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
 		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
-		"add":   func(a, b int) int { return a + b }, "joined": func(parts ...any) template.Safe { return template.Safe(join(parts...)) },
-		"id": func(name, text string) template.Safe { // of nothing there is none
+		"add":   func(a, b int) int { return a + b }, "joined": template.Raw(join),
+		"id": template.Raw(func(name, text string) string { // of nothing there is none
 			if text == "" {
 				return ""
 			}
-			return template.Safe(fmt.Sprintf("       %-12s %s\n", name, Clean(text)))
-		},
-		"shortID": ShortID, "quoted": func(text string) template.Safe { return template.Safe(Quoted(text)) }, "from": from, "fileName": fileName,
+			return fmt.Sprintf("       %-12s %s\n", name, Clean(text))
+		}),
+		"shortID": ShortID, "quoted": Quoted, "from": from, "fileName": fileName,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
 		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },
@@ -95,21 +95,21 @@ func (s Style) fill(name string, data any) string { return s.with(name, data, ni
 // with is fill with functions for the template.
 func (s Style) with(name string, data any, funcs template.Funcs) string {
 	in := func(colour string) any {
-		return func(parts ...any) template.Safe { return template.Safe(s.paint(colour, join(parts...))) }
+		return template.Raw(func(parts ...any) string { return s.paint(colour, join(parts...)) })
 	}
 	all := template.Funcs{
 		"red": in(red), "bold": in(bold), "yellow": in(yellow), "when": s.when,
-		"in": func(colour, text string) template.Safe { return template.Safe(s.paint(colour, Clean(text))) },
-		"row": func(name string, value any) template.Safe { // of nothing there is none
+		"in": template.Raw(func(colour, text string) string { return s.paint(colour, Clean(text)) }),
+		"row": template.Raw(func(name string, value any) string { // of nothing there is none
 			if text := shown(value); text != "" {
-				return template.Safe(s.paint(bold, fmt.Sprintf("%-6s", name)) + " " + text + "\n")
+				return s.paint(bold, fmt.Sprintf("%-6s", name)) + " " + text + "\n"
 			}
 			return ""
-		},
-		"lineCounts": func(f File) template.Safe {
+		}),
+		"lineCounts": template.Raw(func(f File) string {
 			added, deleted, note := lineCounts(f)
-			return template.Safe(strings.TrimSpace(s.paint(green, added)+" "+s.paint(red, deleted)) + s.paint(yellow, note))
-		},
+			return strings.TrimSpace(s.paint(green, added)+" "+s.paint(red, deleted)) + s.paint(yellow, note)
+		}),
 	}
 	maps.Copy(all, funcs)
 	return string(texts().Fill(nil, name, data, all))

@@ -22,6 +22,11 @@ type Funcs = map[string]any
 // Safe is text that is of the form of the output already.
 type Safe string
 
+// Raw is a function whose text is of the form of the output already.
+func Raw(function any) any { return raw{function} }
+
+type raw struct{ function any }
+
 // A Set is templates of one form of output. Several goroutines may use it.
 type Set struct {
 	trees map[string]*parse.Tree
@@ -162,10 +167,15 @@ func (f *filling) pipe(n *parse.PipeNode, dot reflect.Value) reflect.Value {
 }
 
 func (f *filling) call(name string, args []reflect.Value) reflect.Value {
-	fn := reflect.ValueOf(f.more[name])
-	if !fn.IsValid() {
-		fn = reflect.ValueOf(f.set.funcs[name])
+	function, known := f.more[name]
+	if !known {
+		function = f.set.funcs[name]
 	}
+	is, isRaw := function.(raw)
+	if isRaw {
+		function = is.function
+	}
+	fn := reflect.ValueOf(function)
 	if !fn.IsValid() {
 		panic("template: there is no function " + name)
 	}
@@ -185,7 +195,11 @@ func (f *filling) call(name string, args []reflect.Value) reflect.Value {
 			args[i] = arg.Convert(as) // of a type of its own
 		}
 	}
-	return whole(fn.Call(args)[0])
+	result := whole(fn.Call(args)[0])
+	if isRaw {
+		return result.Convert(reflect.TypeFor[Safe]())
+	}
+	return result
 }
 
 // value is that of one argument.
