@@ -396,7 +396,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "pipeline/secret/secrettest", "gitstore/wire/wiretest", "report/browsertest", "report/hostile", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "pipeline/secret/secrettest", "gitstore/wire/wiretest", "report/browsertest", "report/hostile", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

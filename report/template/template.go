@@ -29,16 +29,18 @@ type raw struct{ function any }
 
 // A Set is templates of one form of output. Several goroutines may use it.
 type Set struct {
-	trees map[string]*parse.Tree
-	funcs Funcs
-	put   func(out []byte, value any) []byte
+	Trees map[string]*parse.Tree
+	// Filled is for tests, and told of everything that is filled in.
+	Filled func(name string, data any, more Funcs)
+	funcs  Funcs
+	put    func(out []byte, value any) []byte
 }
 
 // Parse reads all templates of files, which is where the markup comes from: only what the compiler embedded can be in
 // an embed.FS. Each is known by the name that its file defines for it. Put adds a value to the output behind what is
 // there: nil, a string, an int, or a value of another type as it is.
 func Parse(files embed.FS, put func(out []byte, value any) []byte, funcs Funcs) *Set {
-	s := &Set{map[string]*parse.Tree{}, maps.Clone(builtin), put}
+	s := &Set{Trees: map[string]*parse.Tree{}, funcs: maps.Clone(builtin), put: put}
 	maps.Copy(s.funcs, funcs)
 	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -48,7 +50,7 @@ func Parse(files embed.FS, put func(out []byte, value any) []byte, funcs Funcs) 
 		if err == nil {
 			tree := parse.New(name)
 			tree.Mode = parse.SkipFuncCheck
-			_, err = tree.Parse(string(text), "", "", s.trees)
+			_, err = tree.Parse(string(text), "", "", s.Trees)
 		}
 		return err
 	})
@@ -75,10 +77,13 @@ var builtin = Funcs{
 func Len(list any) int { return reflect.ValueOf(list).Len() }
 
 // Has reports whether there is a template of that name.
-func (s *Set) Has(name string) bool { return s.trees[name] != nil }
+func (s *Set) Has(name string) bool { return s.Trees[name] != nil }
 
 // Fill adds a template to the output, filled in with data and with more functions than those of the set.
 func (s *Set) Fill(out []byte, name string, data any, more Funcs) []byte {
+	if s.Filled != nil {
+		s.Filled(name, data, more)
+	}
 	f := filling{set: s, more: more, out: out}
 	f.template(name, reflect.ValueOf(data))
 	return f.out
@@ -98,7 +103,7 @@ func (f *filling) template(name string, dot reflect.Value) {
 	}
 	vars := f.vars
 	f.vars = map[string]reflect.Value{"$": dot}
-	f.walk(f.set.trees[name].Root, dot)
+	f.walk(f.set.Trees[name].Root, dot)
 	f.vars = vars
 }
 
@@ -166,16 +171,21 @@ func (f *filling) pipe(n *parse.PipeNode, dot reflect.Value) reflect.Value {
 	return f.call(name.Ident, values)
 }
 
-func (f *filling) call(name string, args []reflect.Value) reflect.Value {
-	function, known := f.more[name]
+// Function is the one of a name, and whether what it returns is of the form of the output already.
+func (s *Set) Function(name string, more Funcs) (function reflect.Value, isRaw bool) {
+	is, known := more[name]
 	if !known {
-		function = f.set.funcs[name]
+		is = s.funcs[name]
 	}
-	is, isRaw := function.(raw)
+	of, isRaw := is.(raw)
 	if isRaw {
-		function = is.function
+		is = of.function
 	}
-	fn := reflect.ValueOf(function)
+	return reflect.ValueOf(is), isRaw
+}
+
+func (f *filling) call(name string, args []reflect.Value) reflect.Value {
+	fn, isRaw := f.set.Function(name, f.more)
 	if !fn.IsValid() {
 		panic("template: there is no function " + name)
 	}

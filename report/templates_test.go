@@ -1,0 +1,36 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/report/template/templatetest"
+)
+
+// In tests every template is held to fit what it is filled in with, in all of its branches.
+var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
+
+// TestTemplatesFit fills in the templates that no other test here does.
+func TestTemplatesFit(t *testing.T) {
+	for name, text := range map[string]string{
+		"audit": Audit(audit.Result{}, "", false, false, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
+		"online": Online(online.Result{}, Style{}), "simulation": Simulation(simulate.Result{}, Style{}), "checks": Checks("", "", nil),
+		"asks": Asks(plain.Explanation{Commands: []string{"make"}}),
+	} {
+		if text == "" {
+			t.Errorf("%s says nothing", name)
+		}
+	}
+	for name, payload := range map[string]ledger.Payload{
+		"CommandItem": &ledger.CommandItem{}, "TraceItem": &ledger.TraceItem{}, "StatusChange": &ledger.StatusChange{}, "Close": &ledger.Close{}, "ApplyComplete": &ledger.ApplyComplete{},
+	} {
+		if (Style{}).fill(name, payload) == "" {
+			t.Errorf("%s says nothing", name)
+		}
+	}
+}
