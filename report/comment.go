@@ -176,11 +176,5 @@ func obstacleBox(list []Obstacle) string {
 	if len(list) == 0 {
 		return ""
 	}
-	var b, instead strings.Builder
-	b.WriteString("> [!WARNING]\n> **Even if this change is approved, it cannot be written to the branch as things are.**\n")
-	for _, o := range list[:min(len(list), 5)] {
-		b.WriteString("> - " + words(o.What) + "\n")
-		instead.WriteString("- " + words(o.Instead) + "\n")
-	}
-	return b.String() + "\n<details><summary>What you can do</summary>\n\n" + instead.String() + "\n</details>\n\n"
+	return string(paragraphs().Fill(nil, "obstacles", list[:min(len(list), 5)], nil))
 }

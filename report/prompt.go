@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -57,68 +58,35 @@ func (p Prompt) Page(diff []byte, s Style) string {
 }
 
 func (p Prompt) head(masks string, s Style) string {
-	var b strings.Builder
-	by := cut(Clean(p.Proposer.Login), 24)
 	about := p.about()
 	if p.Summary != "" {
 		about = Quoted(cut(p.Summary, 120))
-	}
-	on := p.BaseCommit[:min(7, len(p.BaseCommit))]
-	if p.BaseBranch != "" {
-		on = p.BaseBranch + " " + on
-	}
-	fmt.Fprintf(&b, "%s  %s  by %s, on %s\n", s.paint(bold, ShortID(p.TransactionID)), about, by, Clean(on))
-	if text := p.moved(); text != "" {
-		fmt.Fprintf(&b, "%s\n", s.paint(yellow, cut(text, p.Columns)))
 	}
 	var again []string
 	for _, one := range p.further() {
 		again = append(again, from(one))
 	}
-	for _, one := range []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}} {
-		if one.Text != "" {
-			fmt.Fprintf(&b, "%s\n", cut(one.Name+" "+one.Text, p.Columns))
-		}
-	}
-	answers := p.answered()
-	for _, one := range answers[:min(len(answers), 3)] {
-		b.WriteString(cut(strings.TrimSuffix(Style{Zone: s.Zone}.fill("answer", one), "\n"), p.Columns) + "\n")
-	}
-	more(&b, len(answers), 3)
-	if text := Drift(p.Verdict.Drift); text != "" {
-		fmt.Fprintf(&b, "What else has changed: %s\n", text)
-	}
-	title := "risks, the most dangerous first:"
-	if p.list().Count() == 0 {
-		title = "no risks found"
-	}
-	fmt.Fprintf(&b, "%s%s   %s\n", p.filesLine(), masks, s.paint(bold, title))
-	return b.String()
+	named := []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}}
+	return s.with("head", p, template.Funcs{
+		"about": func() string { return about }, "by": func() string { return cut(Clean(p.Proposer.Login), 24) }, "fit": func(text string) string { return cut(text, p.Columns) },
+		"moved": p.moved, "named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },
+		"answers": p.answered,
+		"answered": template.Raw(func(a answerLine) string {
+			return cut(strings.TrimSuffix(Style{Zone: s.Zone}.fill("answer", a), "\n"), p.Columns)
+		}),
+		"drift": func() string { return Drift(p.Verdict.Drift) }, "masks": func() string { return masks },
+		"filesLine": p.filesLine, "risks": func() int { return p.list().Count() },
+	})
 }
 
 // Standing is what there is to know before the first question: what runs, what is not
 // asked, and whose decision it is going to be. One that is signed is that of the key.
 func (p Prompt) Standing() string {
-	var b strings.Builder
-	if len(p.Commands) > 0 && !p.GateOnly {
-		b.WriteString("\nThese commands run first, in a sandbox, before anything is written:\n")
-		for _, c := range p.Commands[:min(len(p.Commands), maxReasons)] {
-			fmt.Fprintf(&b, "  %s\n", Clean(shorten(c)))
-		}
-		more(&b, len(p.Commands), maxReasons)
+	commands := p.Commands
+	if p.GateOnly {
+		commands = nil
 	}
-	b.WriteString("\n")
-	for _, why := range p.NotAsked {
-		fmt.Fprintf(&b, "Not asked: %s.\n", Clean(why))
-	}
-	switch {
-	case p.Signs:
-		b.WriteString("You sign your answer with your own SSH key.\n")
-	case p.First:
-		fmt.Fprintf(&b, "You decide as %s (%s). That proves only that somebody with this shell did.\n"+
-			"A Policy can ask for a signature with your own key: approvals.signed in docs/decisions.md.\n", Clean(p.Decider.Login), Clean(p.Decider.ID))
-	}
-	return Fold(b.String(), p.Columns)
+	return Fold(Style{}.with("standing", p, template.Funcs{"commands": func() []string { return commands }}), p.Columns)
 }
 
 // Seen says how many lines of all were seen at most, in a pager that was left; "" where all were.
@@ -135,19 +103,25 @@ const WhyDeny = "Deny for good: nobody can apply these bytes again here. Why? (e
 // maxReasons is how many commands, or reasons, stand above a question.
 const maxReasons = 12
 
+// An approvalAsked is one kind of approval that is asked for, with what it is needed for.
+type approvalAsked struct {
+	Title   string
+	Reasons []string
+	More    int
+}
+
 // Question asks about approvals of these kinds with one answer, below what they are
 // needed for; of no kind it asks whether the patch is to be denied.
 func (p Prompt) Question(kinds []string, s Style) string {
-	var b strings.Builder
+	var asked []approvalAsked
 	for _, kind := range kinds {
-		reasons, left := p.reasons(kind)
+		one := approvalAsked{}
 		if kind != policy.KindFileChange || len(kinds) > 1 {
-			fmt.Fprintf(&b, "\n%s\n", s.paint(bold, kindTitles[kind]+": "+p.counts(kind)))
+			one.Title = kindTitles[kind] + ": " + p.counts(kind)
 		}
-		for _, reason := range reasons[:min(len(reasons), maxReasons)] {
-			fmt.Fprintf(&b, "  %s\n", reason)
-		}
-		more(&b, len(reasons)+left, min(len(reasons), maxReasons))
+		one.Reasons, one.More = p.reasons(kind)
+		one.More += max(0, len(one.Reasons)-maxReasons)
+		asked = append(asked, one)
 	}
 	const answers = " [y]es [l]ook again [d]eny [Enter] later:"
 	question := fmt.Sprintf("Deny these bytes (%.12s) for good? [y]es [l]ook again [Enter] later:", p.PatchID)
@@ -159,7 +133,7 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	case len(kinds) > 1:
 		question = fmt.Sprintf("Approve all of this (%.12s)?", p.PatchID) + answers
 	}
-	return Fold(b.String()+s.paint(bold, question)+" ", p.Columns)
+	return Fold(s.fill("asked", asked)+s.paint(bold, question)+" ", p.Columns)
 }
 
 var (

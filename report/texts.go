@@ -29,7 +29,7 @@ var texts = sync.OnceValue(func() *template.Set {
 		"pad":   func(n int, text string) string { return fmt.Sprintf("%-*s", n, text) },
 		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
 		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
-		"add":   func(a, b int) int { return a + b }, "joined": template.Raw(join),
+		"add":   func(a, b int) int { return a + b }, "joined": template.Raw(join), "plus": join, "shorten": shorten, "abbreviated": func(id string) string { return id[:min(7, len(id))] },
 		"id": template.Raw(func(name, text string) string { // of nothing there is none
 			if text == "" {
 				return ""
