@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -144,24 +145,24 @@ type Row struct {
 // Table shows rows to a person: one line each, below which the risks are where it waits
 // for approvals, and the sum.
 func Table(rows []Row, s Style) string {
-	var b strings.Builder
 	sum := map[string]int{}
 	for _, r := range rows {
-		at := string(r.State)
-		sum[at]++
-		fmt.Fprintf(&b, "%s  %s  %s\n", ShortID(r.TransactionID), s.paint(tones[r.State.Tone()], fmt.Sprintf("%-23s", at)), r.about())
-		if r.Risks != nil && r.Verdict == approval.Pending {
-			b.WriteString(Risks(*r.Risks, screenWidth, 1, s)) // a line a kind
-		}
+		sum[string(r.State)]++
 	}
-	if len(rows) > 1 {
-		var counts []string
-		for _, status := range slices.Sorted(maps.Keys(sum)) {
-			counts = append(counts, fmt.Sprintf("%d %s", sum[status], status))
-		}
-		fmt.Fprintf(&b, "%s\n", s.paint(bold, fmt.Sprintf("%d transactions: %s", len(rows), strings.Join(counts, ", "))))
+	var counts []string
+	for _, status := range slices.Sorted(maps.Keys(sum)) {
+		counts = append(counts, fmt.Sprintf("%d %s", sum[status], status))
 	}
-	return b.String()
+	return s.with("table", rows, template.Funcs{
+		"about": Row.about, "sum": func() string { return strings.Join(counts, ", ") }, "several": func() bool { return len(rows) > 1 },
+		"state": template.Raw(func(at state.State) string { return s.paint(tones[at.Tone()], fmt.Sprintf("%-23s", at)) }),
+		"risks": template.Raw(func(r Row) string {
+			if r.Risks == nil || r.Verdict != approval.Pending {
+				return ""
+			}
+			return Risks(*r.Risks, screenWidth, 1, s) // a line a kind
+		}),
+	})
 }
 
 // about is the most that a line has room for: what went wrong, else what is

@@ -297,11 +297,13 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		at = r.approvals()
 	}
 	funcs := template.Funcs{
-		"about": r.about, "stands": template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }), "filesLine": r.filesLine, "files": func() []File { return r.View().Files },
+		"about": r.about, "files": func() []File { return r.View().Files },
+		"stands": template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }), "filesLine": r.filesLine,
 		"pull": r.pullText, "found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
 		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
 		"risks":     template.Raw(func() string { return Risks(r.list(), columns, risksHeight, s) }),
-		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }), "sure": r.sure, "apply": template.Raw(func() string { return r.applyText(s) }), "author": r.author,
+		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }),
+		"sure":      r.sure, "apply": template.Raw(func() string { return r.applyText(s) }), "author": r.author,
 		"long": func() bool { return long }, "unwritten": r.unwritten, "violations": r.unfit,
 		"next": template.Raw(func() string { // is pasted, and not folded
 			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       ")
@@ -312,8 +314,9 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 			}
 			return ""
 		},
-		"base": func() string { return strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on ") }, "supersedes": func() string { return strings.Join(r.Supersedes, ", ") },
-		"ledger": func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
+		"base":       func() string { return strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on ") },
+		"supersedes": func() string { return strings.Join(r.Supersedes, ", ") },
+		"ledger":     func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
 	}
 	return Fold(s.with("transaction", r, funcs), columns) + s.with("ids", r, funcs)
 }

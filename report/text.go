@@ -90,19 +90,8 @@ func fileName(f File) string {
 
 // Stat is the changed files, a line each: their names alone, or with the lines that each changes.
 func Stat(r Report, namesOnly bool) string {
-	var b strings.Builder
-	for _, f := range r.View().Files {
-		if namesOnly {
-			b.WriteString(Clean(f.Path) + "\n")
-			continue
-		}
-		added, deleted, note := lineCounts(f)
-		fmt.Fprintf(&b, " %s | %s\n", fileName(f), strings.TrimSpace(added+" "+deleted+note))
-	}
-	if !namesOnly {
-		b.WriteString(" " + r.filesLine() + "\n")
-	}
-	return b.String()
+	name := map[bool]string{true: "names", false: "stat"}[namesOnly]
+	return Style{}.with(name, r.View().Files, template.Funcs{"filesLine": r.filesLine})
 }
 
 func (r Report) filesLine() string {
@@ -112,12 +101,6 @@ func (r Report) filesLine() string {
 
 // maxRows is how many files the text lists; --json lists all.
 const maxRows = 40
-
-func more(b *strings.Builder, n, shown int) {
-	if n > shown {
-		fmt.Fprintf(b, "  … and %d more\n", n-shown)
-	}
-}
 
 // author is whom the patch names.
 func (r Report) author() string {

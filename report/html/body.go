@@ -26,8 +26,7 @@ type constant string
 // does not show as an escape of its own (T14, T76). Nothing ever stands in an
 // attribute without quotation marks, in a script or in a style.
 //
-// html/template would do the same with less certainty of what is a constant, and
-// makes the linker keep every method of every library (6 MB of the program).
+// What is more than a line of it is a template (see Templates), in which the same holds.
 type Body struct{ b []byte }
 
 // Markup adds markup.
@@ -65,14 +64,6 @@ func (b *Body) Put(markup constant, parts ...any) *Body {
 		panic("html: a place without its part: " + string(markup))
 	}
 	return b.Markup(constant(rest))
-}
-
-// PutIf is Put where something is so, and nothing otherwise.
-func (b *Body) PutIf(is bool, markup constant, parts ...any) *Body {
-	if !is {
-		return b
-	}
-	return b.Put(markup, parts...)
 }
 
 // put adds a part to markup.

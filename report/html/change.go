@@ -1,7 +1,6 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,17 +31,13 @@ func (s *sheet) claims() string {
 	return strings.Join(view.Claims(s.T.Proposal.Message, s.T.Proposal.Declared), "\n")
 }
 
-func (s *sheet) transactions(ids []string) *Body {
-	b := new(Body)
-	for i, id := range ids {
-		b.PutIf(i > 0, ", ")
-		address := ""
-		if ledger.CheckID(id) == nil {
-			address = "tx/" + id + ".html"
-		}
-		b.Put("<code>{}</code>", s.here(address, id))
+// transaction leads to one by its id.
+func (s *sheet) transaction(id string) *Body {
+	address := ""
+	if ledger.CheckID(id) == nil {
+		address = "tx/" + id + ".html"
 	}
-	return b
+	return s.here(address, id)
 }
 
 func (s *sheet) pull() *Body {
@@ -76,13 +71,12 @@ func (s *sheet) riskDetail(r risk.Risk) string {
 	return r.Detail
 }
 
-func (s *sheet) riskPath(r risk.Risk) *Body {
-	b := new(Body)
-	b.PutIf(r.From != "", "{} → ", Code(r.From))
-	if i := slices.IndexFunc(s.T.View.Files, func(f view.File) bool { return f.Path == r.Path }); i >= 0 && !s.O.Redact {
-		return b.Put("<code><a href=\"#file-{}\">{}</a></code>", i+1, r.Path)
+// section is the number of the diff of a file, 0 where there is none to see.
+func (s *sheet) section(path string) int {
+	if s.O.Redact {
+		return 0
 	}
-	return b.Put("{}", Code(cmp.Or(r.Path, view.EveryFile)))
+	return 1 + slices.IndexFunc(s.T.View.Files, func(f view.File) bool { return f.Path == path })
 }
 
 // total are the changed lines of all files.
@@ -144,7 +138,9 @@ type policyLine struct {
 }
 
 func (s *sheet) policyLines() (out []policyLine) {
-	applied := map[string]bool{"approvals": true, "commands": len(s.commands()) > 0, "apply": s.T.Result != nil, "secrets": s.T.Proposal != nil && s.T.Proposal.ContainsSecrets}
+	applied := map[string]bool{
+		"approvals": true, "commands": len(s.commands()) > 0, "apply": s.T.Result != nil, "secrets": s.T.Proposal != nil && s.T.Proposal.ContainsSecrets,
+	}
 	for _, p := range s.protected() {
 		applied[p.Rule] = true
 	}

@@ -79,7 +79,10 @@ func (s *sheet) printed(c ledger.Command) []printed {
 	if !ok {
 		doc.Execution.Stdout = c.AggregatedOutput
 	}
-	all := []printed{{"It could not be run", doc.Execution.Error, c.Command}, {"Standard output", doc.Execution.Stdout, c.Command}, {"Standard error", doc.Execution.Stderr, c.Command}}
+	all := []printed{
+		{"It could not be run", doc.Execution.Error, c.Command}, {"Standard output", doc.Execution.Stdout, c.Command},
+		{"Standard error", doc.Execution.Stderr, c.Command},
+	}
 	return slices.DeleteFunc(all, func(p printed) bool { return p.Text == "" })
 }
 

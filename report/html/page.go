@@ -31,7 +31,7 @@ var templates = Templates(files, template.Funcs{
 	"riskLines": func(r risk.Risk) string { return view.Lines(r.Lines, r.More, math.MaxInt) },
 	"where":     view.Where, "beside": beside, "to": to, "exit": exit, "form": lookup.Form, "requests": requests,
 	"edited":     func(doc *approval.StatementDoc) bool { return doc.Statement.Edited || len(doc.Statement.Earlier) > 0 },
-	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead },
+	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead }, "everyFile": func() string { return view.EveryFile },
 	"failed": func(to ledger.Status) bool { return to == ledger.Failed }, "endedAs": endedAs,
 	"unnamed": func(doc ledger.Findings) int { return max(0, len(doc.Violations)-3+doc.More) },
 })
@@ -86,11 +86,12 @@ func (s *sheet) madeOf() string {
 // fill is a template of this page.
 func (s *sheet) fill(name string, data any) *Body {
 	return Fill(templates, name, data, template.Funcs{
-		"findings": Findings, "sound": s.T.Sound, "class": s.T.Class, "events": func() bool { return len(s.T.events) > 0 }, "waits": func() bool { return s.T.State == state.Waits },
+		"findings": Findings, "sound": s.T.Sound, "class": s.T.Class,
+		"events": func() bool { return len(s.T.events) > 0 }, "waits": func() bool { return s.T.State == state.Waits },
 		"gateOnly": func() bool { return s.T.Kind == ledger.KindPullRequest },
 		"redacted": func() bool { return s.T.Proposal != nil && s.T.Proposal.PatchRedactedSHA256 != "" },
-		"person":   s.person, "commit": s.commit, "pull": s.pull, "transactions": s.transactions, "web": s.web, "quoting": s.quoting,
-		"total": s.total, "riskPath": s.riskPath, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
+		"person":   s.person, "commit": s.commit, "pull": s.pull, "transaction": s.transaction, "web": s.web, "quoting": s.quoting,
+		"total": s.total, "section": s.section, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
 		"decisions": func() []*ledger.ApprovalDecision { return all[*ledger.ApprovalDecision](s.T) },
 		"said":      s.said, "decided": s.decided, "counted": s.counted, "statement": s.statement,
 		"step":       func() []view.Step { return s.T.View.Next[:min(len(s.T.View.Next), 1)] },

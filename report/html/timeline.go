@@ -108,9 +108,15 @@ func (s *sheet) person(a ledger.Actor) *Body {
 	if s.O.Person != nil && a != (ledger.Actor{}) {
 		address = s.O.Person(a)
 	}
-	b := s.here(address, cmp.Or(a.Login, a.ID, "somebody"))
-	b.PutIf(a.Kind != "user" && a.Kind != "", " ({})", a.Kind)
-	return b
+	return Named(s.here(address, cmp.Or(a.Login, a.ID, "somebody")), a.Kind)
+}
+
+// Named is somebody, and what kind of account that is where it is no person's.
+func Named(who *Body, kind string) *Body {
+	if kind == "user" || kind == "" {
+		return who
+	}
+	return who.Put(" ({})", kind)
 }
 
 // here is text that leads to another page of the site, if there is one.

@@ -115,9 +115,7 @@ func nameOf(a ledger.Actor) string {
 }
 
 func (d *doc) person(a ledger.Actor) *html.Body {
-	b := d.to(Person(a), nameOf(a))
-	b.PutIf(a.Kind != "user" && a.Kind != "", " ({})", markdown.ShortenTo(a.Kind, 20))
-	return b
+	return html.Named(d.to(Person(a), nameOf(a)), markdown.ShortenTo(a.Kind, 20))
 }
 
 // isOwn reports whether somebody approved what they proposed themselves.

@@ -91,5 +91,6 @@ func (p Program) Write(w io.Writer, head html.Head) error {
 	}
 	head.Title, head.Alone, head.Policy, head.Script = "Verify the ledger", true, Policy(), script
 	text := base64.StdEncoding.EncodeToString // in elements whose type no browser runs
-	return html.Layout(w, head, html.Fill(templates, "verifier", struct{ Version, Go, Sum, Command, Exec, Wasm string }{p.Version, p.Go, sum, p.Command(), text(p.Exec), text(p.Wasm)}, nil))
+	data := struct{ Version, Go, Sum, Command, Exec, Wasm string }{p.Version, p.Go, sum, p.Command(), text(p.Exec), text(p.Wasm)}
+	return html.Layout(w, head, html.Fill(templates, "verifier", data, nil))
 }

@@ -19,7 +19,8 @@ import (
 var files embed.FS
 
 var templates = html.Templates(files, template.Funcs{
-	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) }, "totalPage": totalPage, "short": short, "day": day, "count": count,
+	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) },
+	"totalPage": totalPage, "short": short, "day": day, "count": count,
 	"commit": commit, "who": proposedApproved, "explained": explained, "people": people, "decision": decision, "checks": checks, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {
