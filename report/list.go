@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/report/template"
 )
 
 // IDs are the ids of transactions, one a line.
@@ -200,16 +201,11 @@ func Publishes(ref, address string, patches, mails int) string {
 
 // InTheWay says which files keep a change from being applied, of which some are not in Git.
 func InTheWay(files, unknown []string) string {
-	text, wide := "countersign: nothing is written, your files are as they were. In the way:\n", 0
+	wide := 0
 	for _, file := range files {
 		wide = max(wide, min(len(Clean(file)), 40))
 	}
-	for _, file := range files {
-		why := "has your changes"
-		if slices.Contains(unknown, file) {
-			why = "is here, not in Git"
-		}
-		text += fmt.Sprintf("    %-*s  %s\n", wide, Clean(file), why)
-	}
-	return text
+	return Style{}.with("in the way", files, template.Funcs{
+		"wide": func() int { return wide }, "unknown": func(file string) bool { return slices.Contains(unknown, file) },
+	})
 }

@@ -223,19 +223,7 @@ func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id st
 	default:
 		line(state.Bad, fmt.Sprintf("Not applied: %s %s", id, Clean(res.Error)))
 	}
-	ops := r.Operations()
-	const most = 12
-	for _, o := range ops[:min(len(ops), most)] {
-		letter := map[string]string{"create": "A", "modify": "M", "delete": "D"}[o.Op]
-		why := ""
-		if o.Status != result.StatusSuccess {
-			why = "  " + string(o.Status) + ": " + Clean(o.Error)
-		}
-		fmt.Fprintf(b, "    %s %s%s\n", letter, Clean(o.Path), why)
-	}
-	if n := len(ops) - most; n > 0 {
-		fmt.Fprintf(b, "    and %d more: countersign show %s\n", n, id)
-	}
+	b.WriteString(Style{}.with("operations", r.Operations(), template.Funcs{"transactionID": func() string { return id }}))
 }
 
 // toCommit is the line that commits what was written to the working tree, "" where there is nothing to
@@ -299,7 +287,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	funcs := template.Funcs{
 		"about": r.about, "files": func() []File { return r.View().Files },
 		"stands": template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }), "filesLine": r.filesLine,
-		"pull": r.pullText, "found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
+		"found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
 		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
 		"risks":     template.Raw(func() string { return Risks(r.list(), columns, risksHeight, s) }),
 		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }),
@@ -319,20 +307,6 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		"ledger":     func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
 	}
 	return Fold(s.with("transaction", r, funcs), columns) + s.with("ids", r, funcs)
-}
-
-func (r Report) pullText() string {
-	if r.PullRequest == 0 {
-		return ""
-	}
-	text := fmt.Sprint(r.PullRequest)
-	if r.Repository != nil {
-		text += " of " + Clean(r.Repository.Name)
-	}
-	if r.GateOnly {
-		text += ", its own diff: nothing is applied"
-	}
-	return text
 }
 
 func (r Report) sure() string {

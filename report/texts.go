@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
@@ -26,7 +27,7 @@ var files embed.FS
 var texts = sync.OnceValue(func() *template.Set {
 	return template.Parse(files, func(out []byte, value any) []byte { return append(out, shown(value)...) }, template.Funcs{
 		"counted": Counted, "short": func(id string) string { return id[:min(12, len(id))] },
-		"pad":   func(n int, text string) string { return fmt.Sprintf("%-*s", n, text) },
+		"pad":   template.Raw(func(n int, text string) string { return fmt.Sprintf("%-*s", n, Clean(text)) }),
 		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
 		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
 		"add":   func(a, b int) int { return a + b }, "joined": template.Raw(join), "plus": join, "shorten": shorten, "abbreviated": func(id string) string { return id[:min(7, len(id))] },
@@ -36,7 +37,9 @@ var texts = sync.OnceValue(func() *template.Set {
 			}
 			return fmt.Sprintf("       %-12s %s\n", name, Clean(text))
 		}),
-		"shortID": ShortID, "quoted": Quoted, "from": from, "fileName": fileName,
+		"letter":    func(op string) string { return map[string]string{"create": "A", "modify": "M", "delete": "D"}[op] },
+		"succeeded": func(o result.Operation) bool { return o.Status == result.StatusSuccess },
+		"shortID":   ShortID, "quoted": Quoted, "from": from, "fileName": fileName,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
 		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },
