@@ -56,10 +56,12 @@ def need(ok, text, rule=""):
 
 
 def attempt(f, *args):
-    """What f returns, or None if it refuses."""
+    """What f returns, or None if it refuses, but for what is newer, of which nobody can tell (V3)."""
     try:
         return f(*args)
-    except WRONG:
+    except WRONG as e:
+        if getattr(e, "rule", "") == "NEWER":
+            raise
         return None
 
 
@@ -268,15 +270,22 @@ def check_needs(v):  # V7
         need(needs <= VERSION, "written by a newer countersign, needs at least %d.%d" % needs, "NEWER")
 
 
+def check_newer(v, name):  # V7, V11
+    check_needs(v)
+    m = re.fullmatch("countersign/%s/([1-9][0-9]*)" % name, str(v.get("schema")))
+    need(not m or int(m.group(1)) <= number_of(name), "V11: written by a newer countersign", "NEWER")
+
+
+def number_of(name):  # V11
+    return 2 if name == "decision" else 1
+
+
 def record(v, name):
     """Refuses what is not a record of this shape (J-13, J-14)."""
     need(isinstance(v, dict), "J-13: %s is no object" % name)
     table, known = SHAPES[name], set(SHAPES[name])
     if "schema" in table or name in ("event", "ledger"):  # V5 to V7, V11
-        check_needs(v)
-        number = 1 + (name == "decision")
-        m = re.fullmatch("countersign/%s/([1-9][0-9]*)" % name, str(v.get("schema")))
-        need(not m or int(m.group(1)) <= number, "V11: written by a newer countersign", "NEWER")
+        check_newer(v, name)
         need("extra" not in v or isinstance(v["extra"], dict) and v["extra"], "V6: extra")
         known |= {"extra", "needs_version"}
     need(set(v) <= known, "J-13: %s has an unknown member: %s" % (name, ascii(set(v) - known)))
@@ -284,7 +293,7 @@ def record(v, name):
         need(k in v or marks, "J-14: %s has no %s" % (name, k))
         need(marks != 1 or v.get(k, True), "J-14: %s.%s is empty" % (name, k))
         if t == "schema":
-            need(v[k] == "countersign/%s/%d" % (name, number), "V11: schema of " + name)
+            need(v[k] == "countersign/%s/%d" % (name, number_of(name)), "V11: schema of " + name)
         else:
             need(k not in v or typed(v[k], t), "J-15: %s.%s is not of its type" % (name, k))
     return v

@@ -387,8 +387,13 @@ class Audit(Findings):
             self.late = set()
 
     def ledger(self, data):  # H-20
-        v = record(core.read_line(data), "ledger")
-        self.created = v["created_at"]
+        v = core.read_line(data)
+        self.created, self.version = v["created_at"], core.version(v["schema_version"])
+        try:
+            record(v, "ledger")
+        except Refused as e:
+            self.late = set() if e.rule == "NEWER" else None
+            raise
         self.raised(v["schema_version"])
 
     def may_need(self, lines):  # V13

@@ -271,6 +271,8 @@ class Reader:
         self.at -= len(m.group()) - len(text)
         if re.fullmatch("0|-?[1-9][0-9]*", text):
             return int(text)
+        if re.fullmatch(r"[1-9][0-9]*\.[0-9]+", text):
+            return float(text)  # V16: of no type of Y-5, but perhaps a later version
         need(not NOT_TEXT.fullmatch(text), "Y-3: " + text)
         return text == "true" if text in ("true", "false") else text
 
@@ -371,8 +373,8 @@ def value(v, t, recorded):
 
 def build(v, recorded=False):
     """The canonical form of what was read (Y-6, Y-20, Y-21)."""
-    version = v.get("version") if isinstance(v, dict) else None
-    need(not isinstance(version, (int, float)) or version <= 1, "V16: written by a newer countersign", "NEWER")
+    newer = isinstance(v, dict) and isinstance(v.get("version"), (int, float)) and v["version"] > 1
+    need(not newer, "V16: written by a newer countersign", "NEWER")
     v = value(v, "Policy", recorded)
     need(recorded or sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
     return v

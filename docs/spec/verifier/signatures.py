@@ -9,7 +9,7 @@ import re
 import tempfile
 
 import core
-from core import WRONG, attempt, need
+from core import attempt, need
 from patch import patch_of
 from policy import stars
 
@@ -285,23 +285,20 @@ VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --brea
 
 
 def signed_comment(text):
-    """The statement (bytes, value) and armored signature of a signed line or block (S-10, S-11), or None."""
+    """The statement (bytes, value) and armored signature of a signed line or block (S-10, S-11)."""
     lines, cr = text.replace("\r\n", "\n"), text.count("\r")
     block, line = BLOCK.fullmatch(lines), re.fullmatch("(.+) sig:([A-Za-z0-9_-]{1,16384})\n?", lines)
-    try:
-        need(cr == 0 or cr == text.count("\r\n") >= text.count("\n"), "S-11: line ends")
-        if block:
-            first, sig, data = block.groups()
-            data = data.encode()
-            need(len(text.partition("\n")[2].encode()) <= 16384 and dearmor(sig), "S-11: too long")
-        else:
-            first, said = line.groups()
-            raw = core.unbase64(said.replace("-", "+").replace("_", "/") + "=" * (-len(said) % 4))
-            v = core.record(core.parse(raw), "said_signed")
-            need(core.canonical(v) == raw, "S-10: another form")
-            sig, data = armor(core.unbase64(v["signature"])), core.line_of(v["statement"])
-        st = statement(data)
-        need(first == " ".join([VERBS[st["decision"]], *st["fingerprints"]]), "S-10: command")
-        return data, st, sig
-    except WRONG:
-        return None
+    need(cr == 0 or cr == text.count("\r\n") >= text.count("\n"), "S-11: line ends")
+    if block:
+        first, sig, data = block.groups()
+        data = data.encode()
+        need(len(text.partition("\n")[2].encode()) <= 16384 and dearmor(sig), "S-11: too long")
+    else:
+        first, said = line.groups()
+        raw = core.unbase64(said.replace("-", "+").replace("_", "/") + "=" * (-len(said) % 4))
+        v = core.record(core.parse(raw), "said_signed")
+        need(core.canonical(v) == raw, "S-10: another form")
+        sig, data = armor(core.unbase64(v["signature"])), core.line_of(v["statement"])
+    st = statement(data)
+    need(first == " ".join([VERBS[st["decision"]], *st["fingerprints"]]), "S-10: command")
+    return data, st, sig

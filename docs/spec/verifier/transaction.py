@@ -6,7 +6,7 @@ import core
 import patch
 import signatures
 import verdict
-from core import SHAPES, WRONG, Findings, attempt, hashed, need, record, sha
+from core import SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, sha
 from signatures import actor_key, check_requesters, requester_key, rfc3339
 
 TX_ID = re.compile(r"tx_[0-7][0-9A-HJKMNP-TV-Z]{25}\Z")
@@ -201,8 +201,15 @@ class Fold(Findings):
         return out + [(n, "apply_result.json") for n, p in self.of_type("apply/complete") if p["success"]]
 
 
+def check_artifact(v):  # V7, V9, V11
+    kind = (str(v.get("schema")) + "//").split("/")[1] if isinstance(v, dict) else ""
+    if kind in KINDS:
+        core.check_newer(v, kind)
+
+
 class Record(Findings):
-    """A directory. files: path -> bytes. signatures: number of a decision -> what its good signature says."""
+    """A directory. files: path -> bytes. signatures: number of a decision -> what its good signature says; None
+    if it is newer."""
 
     def __init__(self, txid, tree):
         super().__init__()
@@ -225,6 +232,7 @@ class Record(Findings):
     def content(self, p, name=None):
         """The document of an artifact/stored; of a shape, if it is given."""
         v = core.read_line(self.files[p["path"]])
+        check_artifact(v)
         return record(v, name) if name else v
 
     def stored(self, kind, name, before):
@@ -282,9 +290,7 @@ class Record(Findings):
         need(p["path"] in self.files, "E-30: artifact is missing", "I10")
         data = self.files[p["path"]]
         need(sha(data) == p["artifact_id"] and hashed(data) == p["stored_sha256"], "E-31: hash")
-        v = self.line(data) if p["content_type"] == "application/json" else None
-        if isinstance(v, dict) and (str(v.get("schema")) + "//").split("/")[1] in KINDS:
-            core.check_needs(v)
+        check_artifact(self.line(data) if p["content_type"] == "application/json" else None)
 
     def items(self):  # E-30
         for n, p in self.of_type("turn/item"):
@@ -413,13 +419,22 @@ class Record(Findings):
             need(said.get("state") != "DISMISSED" and rfc3339(said["created_at"]) is not None, "D-25: void")
 
     def signed(self, n, p):
+        try:
+            self.check_signature(n, p)
+        except Refused as e:
+            if e.rule == "NEWER":
+                self.signatures[n] = None
+            raise
+
+    def check_signature(self, n, p):
         """S-30, S-31. Keeps what a good signature says for the verdict."""
         s, m = p["source"], self.proposal
         text = self.content(self.stored("statement", s["evidence"], n))["text"] if "evidence" in s else ""
-        comment = signatures.signed_comment(text) if self.pull else None
         if "signature" not in s:
-            need(not comment or s["kind"] not in FORGE or p["decision"] != "approve", "S-31: no signature")
+            bare = self.pull and s["kind"] in FORGE and p["decision"] == "approve"
+            need(not bare or not attempt(signatures.signed_comment, text), "S-31: no signature")
             return
+        comment = attempt(signatures.signed_comment, text) if self.pull else None
         g, a = s["signature"], s["author"]
         data = self.files[self.stored("decision", g["statement"], n)["path"]]
         sig = self.content(self.stored("signature", g["signature"], n), "signature")["armored"]
@@ -513,8 +528,12 @@ SHORT = {"/approve": "patchset:", "/approve secret": "secret:patchset:",
 
 def reads_as(text, said, c, pid):  # D-26
     """Whether the text reads as the command c, but for its reason."""
-    signed, glass, f = signatures.signed_comment(text), c.get("break_glass", False), c["fingerprint"]
-    approve = c["verb"] == "approve"
+    signed, glass, f, approve = None, c.get("break_glass", False), c["fingerprint"], c["verb"] == "approve"
+    try:
+        signed = attempt(signatures.signed_comment, text)
+    except Refused:  # a newer statement; a denial counts without
+        if approve:
+            raise
     if signed:
         st = signed[1]
         return (c.get("signed", False) and approve == (st["decision"] != "deny") and f in st["fingerprints"]

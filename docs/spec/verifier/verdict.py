@@ -136,6 +136,7 @@ class Verdict:
         commit, said = s["commit"], attempt(rfc3339, s["created_at"])
         if "signature" in s:  # D-8
             g = rec.signatures[i]
+            need(g, "V3: the signature is newer", "NEWER")
             need(signed(self.pol) != "off" and hardware_allows(ap, g["key"], g["verified"]), "D-8")
             said = said and min(said, g["decided_at"])
             commit = rec.proposal.get("head_commit") or rec.proposal["base_commit"]
