@@ -1,13 +1,15 @@
-"""Characters (U-1 to U-5), canonical JSON (J-1 to J-12), records (J-13 to J-15), how they grow (V1 to V11).
+"""Characters (U-1 to U-5), times, canonical JSON (J-1 to J-12), shapes of records (J-13 to J-15) and their growth.
 
-Categories are those of Unicode 15.0.0, in unicode-15.0.0.txt, whatever version this Python has: what it knows
-beyond is unassigned here. Version 14.0.0, of Python 3.11, lacks characters of 15.0.0. None of them has a case
-mapping or a canonical decomposition; CLASSES has those that combine, and their compatibility decompositions
-are letters that no requirement can tell from them.
+Categories are those of Unicode 15.0.0, in unicode-15.0.0.txt, whatever version this Python has. Version 14.0.0, of
+Python 3.11, lacks characters of 15.0.0: none has a case mapping or a canonical decomposition, CLASSES has those that
+combine, and their compatibility decompositions are letters that no requirement can tell from them.
 """
 import base64
 import bisect
+import calendar
+import datetime
 import decimal
+import fractions
 import functools
 import hashlib
 import itertools
@@ -20,23 +22,19 @@ import sys
 import unicodedata
 
 HERE = pathlib.Path(__file__).parent
-
-
-def page(name):
-    """A page of the specification, for tables that are read from it."""
-    return (HERE.parent / (name + ".md")).read_text()
-
-
 RUNS = re.findall("([A-Z][a-z])([0-9]+)", (HERE / "unicode-15.0.0.txt").read_text())
 ENDS = list(itertools.accumulate(int(n) for _, n in RUNS))
 CLASSES = {0x0ECE: 122, 0x11F41: 9, 0x11F42: 9, 0x1E08F: 230, 0x1E4EC: 232, 0x1E4ED: 232,
            0x1E4EE: 220, 0x1E4EF: 220, 0x10EFD: 220, 0x10EFE: 220, 0x10EFF: 220}
+STANDS = {122: "\u0ec8", 9: "\u0acd", 230: "\u0363", 232: "\u031a", 220: "\u0353", 0: "\ue000"}
 HIDDEN = re.compile(  # U-2
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e0100-\U000e01ef\U000e01f0-\U000e0fff]")
 BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
+ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull,
+       "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+VERSION = (1, 0)  # that this verifier reads (V2)
 sys.setrecursionlimit(20000)
-
 
 class Refused(Exception):
     """A requirement does not hold. rule is what it is reported under."""
@@ -45,15 +43,12 @@ class Refused(Exception):
         super().__init__(text)
         self.rule = rule
 
-
 # What is not of its shape is refused, too.
 WRONG = (Refused, KeyError, TypeError, AttributeError, IndexError, ValueError)
-
 
 def need(ok, text, rule=""):
     if not ok:
         raise Refused(text, rule)
-
 
 def attempt(f, *args):
     """What f returns, or None if it refuses, but for what is newer, of which nobody can tell (V3)."""
@@ -63,7 +58,6 @@ def attempt(f, *args):
         if getattr(e, "rule", "") == "NEWER":
             raise
         return None
-
 
 class Findings:
     """problems: (rule, text) of all that is wrong."""
@@ -81,75 +75,61 @@ class Findings:
         except WRONG as e:
             self.bad(getattr(e, "rule", "") or rule, "%s: %r" % (check.__name__, e))
 
+def execute(*args, data=b"", rule="BUNDLE"):
+    """What git or ssh-keygen writes; refused if it fails."""
+    p = subprocess.run(args, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+    need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
+    return p.stdout
 
 @functools.lru_cache(None)
 def category(ch):  # U-1
     return RUNS[bisect.bisect_right(ENDS, ord(ch))][0]
 
-
-def assigned(ch):
-    return category(ch) != "Cn"
-
-
 def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
 
-
 def visible(ch):  # U-3
     return " " <= ch <= "~" or printable(ch) and not HIDDEN.match(ch) and ch not in BLANK
-
 
 def one_line(text, n):  # U-4
     return (len(text) <= n and all(visible(c) and c != "\ufffd" for c in text)
             and text == text.strip(" ") and "  " not in text)
 
-
 def normalize(form, text):
-    """Each run of characters that are assigned; others have no decomposition, and none goes over them."""
-    runs = [(known, "".join(run)) for known, run in itertools.groupby(text, assigned)]
-    return "".join(unicodedata.normalize(form, run) if known else run for known, run in runs)
-
-
-def combining(ch):
-    return CLASSES.get(ord(ch)) or (unicodedata.combining(ch) if assigned(ch) else 0)
-
-
-def nfd(text):
-    """With canonical order again, by the classes of 15.0.0: a stable sort of each run that combines."""
-    runs = itertools.groupby(normalize("NFD", text), lambda c: combining(c) > 0)
-    return "".join(c for marks, run in runs for c in (sorted(run, key=combining) if marks else run))
-
-
-def nfc(text):
-    out, starter, last = [], -1, 0
-    for ch in nfd(text):
-        c = combining(ch)
-        if starter >= 0 and (starter == len(out) - 1 or last < c):
-            both = normalize("NFC", out[starter] + ch)
-            if len(both) == 1 and assigned(both):
-                out[starter] = both
-                continue
-        out.append(ch)
-        starter, last = len(out) - 1 if c == 0 else starter, c
-    return "".join(out)
-
+    """Python's form of the text in which others of the same class stand for what it may know otherwise."""
+    known = [c if category(c) != "Cn" and ord(c) not in CLASSES else STANDS[CLASSES.get(ord(c), 0)] for c in text]
+    queues = {s: iter([c for c, k in zip(text, known) if k == s]) for s in STANDS.values()}
+    return "".join(next(queues[c]) if c in queues else c for c in unicodedata.normalize(form, "".join(known)))
 
 def fold(text):  # U-5
     if text.isascii():
         return text.lower()
-    return nfc("".join(c.casefold() if assigned(c) else c for c in nfd(text)))
+    return normalize("NFC", "".join(c if category(c) == "Cn" else c.casefold() for c in normalize("NFD", text)))
 
+def seconds(*parts):
+    """Since 1970, of year, month, day, and perhaps hour, minute and second."""
+    return calendar.timegm(datetime.datetime(*map(int, parts)).timetuple())
+
+@functools.lru_cache(1000)
+def rfc3339(text):
+    m = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?"
+                     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", text, re.A)
+    sign, hours, minutes = m.groups("0")[7:]
+    offset = int(sign + "1") * (int(hours) * 3600 + int(minutes) * 60)
+    return seconds(*m.groups()[:6]) + fractions.Fraction("0" + (m.group(7) or ".0")) - offset
+
+def utc(t):
+    d = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=t // 1)
+    return "%04d-%02d-%02dT%02d:%02d:%02dZ" % d.timetuple()[:6]
 
 def read_number(text):  # J-5, J-9: an int is the decimal of the canonical form, without point and exponent
     f = float(text)
     need(abs(f) != float("inf"), "J-5: number too large")
     return int(decimal.Decimal(repr(f))) if f == int(f) and abs(f) < 1e21 else f
 
-
 def read_object(pairs):  # J-3
     need(len(dict(pairs)) == len(pairs), "J-3: key twice")
     return dict(pairs)
-
 
 def parse(data):
     """The value of a document (J-1 to J-6)."""
@@ -164,15 +144,12 @@ def parse(data):
     except (ValueError, RecursionError) as e:
         raise Refused("J-1, J-2: %s" % e)
 
-
 def utf16(text):
     """Key of UTF-16 order."""
     return text.encode("utf-16-be", "surrogatepass")
 
-
 def by_bytes(texts):
     return sorted(set(texts), key=lambda s: s.encode("utf-8", "surrogatepass"))
-
 
 def write(v):
     """Canonical text but for lone surrogates (J-7 to J-9)."""
@@ -188,123 +165,113 @@ def write(v):
         return format(decimal.Decimal(repr(v)), "f")
     return re.sub("e([+-])0*", r"e\1", repr(v))
 
-
-def canonical(v):
-    """Canonical bytes, without an LF."""
-    return re.sub("[\ud800-\udfff]", lambda m: "\\u%04x" % ord(m.group()), write(v)).encode("utf-8")
-
-
 def line_of(v):
-    return canonical(v) + b"\n"
-
+    return re.sub("[\ud800-\udfff]", lambda m: "\\u%04x" % ord(m.group()), write(v)).encode("utf-8") + b"\n"
 
 def read_line(data):  # J-10
     v = parse(data)
     need(line_of(v) == data, "J-10: not a line in canonical form")
     return v
 
-
 def sha(data):
     return hashlib.sha256(data).hexdigest()
 
-
 def hashed(data):  # J-11
     return "sha256:" + sha(data)
-
 
 def unbase64(s):
     out = base64.b64decode(s, validate=True)
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-
 def load_shapes(text):
-    """shapes.txt: record -> member -> (type, marks, default or None, rule of Y-25 or "-")."""
-    out = {}
+    """shapes.txt: forms, name -> (most characters or None, expression), and shapes, record -> member ->
+    (type, marks, default or None, rule of Y-25 or "-")."""
+    forms, shapes = {}, {}
     for line in re.sub(r"\n +", " ", text).split("\n"):
         name, colon, members = line.partition(": ")
-        if colon and line[0] != "#":
-            out[name] = {}
-            for words in map(str.split, members.split(",")):
+        if line[:2] == "= ":
+            name, most, form = line[2:].split(" ", 2)
+            forms[name] = (None if most == "-" else int(most), re.compile(form, re.S))
+        elif colon and line[0] != "#":
+            shapes[name] = {}
+            for words in map(str.split, members.split(", ")):
                 member, of, default, rule = (*words, "-", "-")[:4]
                 value = None if default == "-" else json.loads(default)
-                out[name][member.rstrip("?")] = (of, member.count("?"), value, rule)
+                shapes[name][member.rstrip("?")] = (of, member.count("?"), value, rule)
+    return forms, shapes
+
+FORMS, SHAPES = load_shapes((HERE / "shapes.txt").read_text())
+PLAIN = {  # types that have a value as it is (J-15)
+    "bool": lambda v, _: isinstance(v, bool), "object": lambda v, _: isinstance(v, dict),
+    "int": lambda v, _: isinstance(v, int) and not isinstance(v, bool) and -2**63 <= v < 2**63,
+    "line": lambda v, n: isinstance(v, str) and one_line(v, int(n)),
+    "time": lambda v, form: take(v, form) == v and rfc3339(v) is not None}
+TYPES = {}  # others: a function of the value and of what stands behind a colon. Pages have theirs
+CHECKS = {}  # what else holds of a record, and SHORT: what a text stands for in its place
+SHORT = {}
+
+def take(v, t):
+    """What is kept of a value of type t; refused if it is of another (J-15, Y-5)."""
+    name, _, of = t.partition(":")
+    if t in FORMS:
+        most, form = FORMS[t]
+        need(isinstance(v, str) and form.fullmatch(v), "not " + t)
+        need(most is None or len(v) <= most and all(map(visible, v)), "too long for %s, or not visible" % t)
+    elif t[0] == '"':
+        need(isinstance(v, str) and v in t[1:-1].split("/"), "not one of " + t)
+    elif t in SHAPES:
+        return members(v, t)
+    elif t.endswith("|null"):
+        return v if v is None else take(v, t[:-5])
+    elif t.endswith("[]"):
+        return v if v is None else [take(e, t[:-2]) for e in listed(v)]
+    elif name in TYPES:
+        return TYPES[name](v, of)
+    elif t.startswith("map("):
+        return v if v is None else {take(k, "text"): take(e, t[4:-1]) for k, e in v.items()}
+    else:
+        need(PLAIN[name](v, of), "not " + t)
+    return v
+
+def listed(v):
+    need(isinstance(v, list), "no list")
+    return v
+
+def members(v, name):  # J-13, J-14, Y-4, Y-6
+    v = SHORT[name](v) if isinstance(v, str) and name in SHORT else v
+    need(isinstance(v, dict), "J-13: %s is no object" % name)
+    table, out = SHAPES[name], {}
+    if "schema" in table or name in ("event", "ledger"):  # V5 to V7
+        check_newer(v, name)
+        need("extra" not in v or isinstance(v["extra"], dict) and v["extra"], "V6: extra")
+        out = {k: v[k] for k in ("extra", "needs_version") if k in v}
+    need(not set(v) - set(table) - set(out), "J-13: %s has an unknown member" % name)
+    for k, (t, marks, default, _) in table.items():
+        need(k in v or marks or default is not None, "J-14: %s has no %s" % (name, k))
+        if t == "schema":
+            need(v[k] == "countersign/%s/%d" % (name, 1 + (name == "decision")), "V11: schema of " + name)
+            out[k] = v[k]
+        elif k in v or not marks and default is not None:
+            out[k] = take(v.get(k, default), t)
+            if marks == 1 and (not out[k] if default is None else out[k] == default):
+                del out[k]
+    need(name not in CHECKS or CHECKS[name](out), "what else holds of " + name)
     return out
 
-
-SHAPES = load_shapes((HERE / "shapes.txt").read_text())
-SIMPLE = {  # J-15
-    "text": "[^\ud800-\udfff]*", "text+": "[^\ud800-\udfff]+", "hash": "sha256:[0-9a-f]{64}",
-    "commit": "[0-9a-f]{40}([0-9a-f]{24})?", "hex64": "[0-9a-f]{64}"}
-
-
-def typed(v, t):
-    """Whether v is of the type t (J-15)."""
-    if t in SIMPLE or t[0] == '"':
-        return isinstance(v, str) and (re.fullmatch(SIMPLE[t], v) if t in SIMPLE else v in t[1:-1].split("/"))
-    if t == "int":
-        return isinstance(v, int) and not isinstance(v, bool) and -2**63 <= v < 2**63
-    if t in ("bool", "object"):
-        return isinstance(v, bool if t == "bool" else dict)
-    if t.endswith("|null"):
-        return v is None or typed(v, t[:-5])
-    if t.endswith("[]"):
-        return v is None or isinstance(v, list) and all(typed(e, t[:-2]) for e in v)
-    if t.startswith("map("):
-        return v is None or isinstance(v, dict) and all(typed(k, "text") and typed(v[k], t[4:-1]) for k in v)
-    return record(v, t) is v
-
-
-VERSION = (1, 0)  # that this verifier reads (V2)
-
+def record(v, name):
+    """Refuses what is not a record of this shape, as it is written."""
+    need(members(v, name) == v, "J-14: a member of %s is empty" % name)
+    return v
 
 def version(text):  # V1
     need(re.fullmatch(r"[1-9][0-9]*\.(0|[1-9][0-9]*)", text), "V1: no version")
     return tuple(map(int, text.split(".")))
 
-
-def check_needs(v):  # V7
+def check_newer(v, name=""):  # V7, V11
     if "needs_version" in v:
         needs = version(v["needs_version"])
         need(needs > (1, 0), "V7: needs_version")
         need(needs <= VERSION, "written by a newer countersign, needs at least %d.%d" % needs, "NEWER")
-
-
-def check_newer(v, name):  # V7, V11
-    check_needs(v)
     m = re.fullmatch("countersign/%s/([1-9][0-9]*)" % name, str(v.get("schema")))
-    need(not m or int(m.group(1)) <= number_of(name), "V11: written by a newer countersign", "NEWER")
-
-
-def number_of(name):  # V11
-    return 2 if name == "decision" else 1
-
-
-def record(v, name):
-    """Refuses what is not a record of this shape (J-13, J-14)."""
-    need(isinstance(v, dict), "J-13: %s is no object" % name)
-    table, known = SHAPES[name], set(SHAPES[name])
-    if "schema" in table or name in ("event", "ledger"):  # V5 to V7, V11
-        check_newer(v, name)
-        need("extra" not in v or isinstance(v["extra"], dict) and v["extra"], "V6: extra")
-        known |= {"extra", "needs_version"}
-    need(set(v) <= known, "J-13: %s has an unknown member: %s" % (name, ascii(set(v) - known)))
-    for k, (t, marks, *_) in table.items():
-        need(k in v or marks, "J-14: %s has no %s" % (name, k))
-        need(marks != 1 or v.get(k, True), "J-14: %s.%s is empty" % (name, k))
-        if t == "schema":
-            need(v[k] == "countersign/%s/%d" % (name, number_of(name)), "V11: schema of " + name)
-        else:
-            need(k not in v or typed(v[k], t), "J-15: %s.%s is not of its type" % (name, k))
-    return v
-
-
-ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull,
-       "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-
-
-def execute(*args, data=b"", rule="BUNDLE"):
-    """What git or ssh-keygen writes; refused if it fails."""
-    p = subprocess.run(args, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
-    need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
-    return p.stdout
+    need(not m or int(m.group(1)) <= 1 + (name == "decision"), "V11: written by a newer countersign", "NEWER")

@@ -8,10 +8,9 @@ import tempfile
 import core
 import signatures
 import verdict
-from core import WRONG, Findings, Refused, attempt, execute, need, record
+from core import WRONG, Findings, Refused, attempt, execute, need, record, rfc3339
 from policy import read_file
-from signatures import rfc3339
-from transaction import STAMP, TX_ID, Fold, Record
+from transaction import TX_ID, Fold, Record
 
 MOST = 512 * 2**20  # bytes of all objects together (B-6)
 HEADER = re.compile(  # B-1 to B-3
@@ -22,19 +21,14 @@ VIEW = re.compile(
     r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?"
     r"README\.md(/.*)?", re.A | re.S)
 STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()  # V15
-TX = re.compile(r"(transactions/(\d{4,}/\d\d/\d\d)/([0-9a-f]{2})/(tx_[0-9A-Z]{26}))/(.+)", re.A)
-INDEX = re.compile(r"(?:denied|proposed)/([0-9a-f]{2})/\1[0-9a-f]{62}/([A-Za-z_]+|tx_[0-9A-Z]{26})\.json")
-PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/(tx_[0-9A-Z]{26})\.json")
+TX = re.compile(r"(transactions/(\d{4,}/\d\d/\d\d)/([0-9a-f]{2})/(tx_[0-9A-Z]{26})/)(.+)", re.A)
+INDEX = re.compile(r"(?:denied/([0-9a-f]{2})/\1[0-9a-f]{62}/[A-Za-z_]+|"
+                   r"proposed/([0-9a-f]{2})/\2[0-9a-f]{62}/%s)\.json" % TX_ID.pattern)
+PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/%s\.json" % TX_ID.pattern)
 FORGE_LINE = (r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",'
               r'valid-after="\d{14}Z" \S+ \S+')
-TRAILERS = """%s: %s
-
-Countersign-Transaction: %s
-Countersign-Stage: %s
-Countersign-Patch: %s
-Countersign-Outcome: %s
-"""
-
+TRAILERS = "%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n"
+CONFIG = b"[core]\nrepositoryformatversion=1\n[extensions]\nobjectformat="
 
 def read_pack(data, tips=(), form="sha1"):
     """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All
@@ -44,8 +38,7 @@ def read_pack(data, tips=(), form="sha1"):
     with tempfile.TemporaryDirectory() as d:
         os.makedirs(d + "/objects/pack")
         os.mkdir(d + "/refs")
-        config = "[core]\nrepositoryformatversion=1\n[extensions]\nobjectformat=%s\n" % form
-        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/config", config.encode()),
+        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/config", CONFIG + form.encode() + b"\n"),
                               ("/objects/pack/pack-0.pack", data)):
             with open(d + name, "wb") as f:
                 f.write(content)
@@ -63,7 +56,6 @@ def read_pack(data, tips=(), form="sha1"):
         at = end + int(size) + 2
         out[oid] = (kind, found[end + 1:at - 1])
     return out
-
 
 class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
@@ -92,6 +84,9 @@ class Bundle:
         t, data = self.objects.get(oid, (None, None))
         need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
         return data
+
+    def blob(self, oid):
+        return self.get(oid, "blob")
 
     def commit(self, oid):
         """What git needs to walk; the rest is compared as bytes (H-5)."""
@@ -128,24 +123,11 @@ class Bundle:
             if any(below):
                 yield from self.changes(*below, prefix + name + b"/", depth + 1)
 
-
 def merkle(leaves):  # H-40
     if len(leaves) < 2:
         return hashlib.sha256(b"".join(b"\0" + leaf for leaf in leaves)).digest()
     k = 1 << (len(leaves) - 1).bit_length() - 1
     return hashlib.sha256(b"\1" + merkle(leaves[:k]) + merkle(leaves[k:])).digest()
-
-
-def vkey(text, kind):
-    """name, key hash, key of NAME+HASH+KEY (signed-note)."""
-    need(text.count("+") > 1, "H-42: VKEY")
-    name, h, key = text.split("+", 2)
-    raw = core.unbase64(key)
-    need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
-    need(len(raw) == 33 and raw[0] == kind, "H-42: key")
-    need(hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4].hex() == h, "H-42: hash of a key")
-    return name, bytes.fromhex(h), raw[1:]
-
 
 class Witnesses:
     """The reader's file (H-42). groups: name -> (K, members), of a witness (1, []); keys: (name, hash) ->
@@ -153,38 +135,44 @@ class Witnesses:
 
     def __init__(self, data):
         need(len(data) <= 256 * 1024, "H-42: too large")
-        self.groups, self.keys, self.quorum, self.origin = {}, {}, None, None
-        lines, free = data.decode("utf-8").split("\n"), set()
+        self.groups, self.keys, self.quorum, self.origin, self.free = {}, {}, None, None, set()
+        lines = data.decode("utf-8").split("\n")
         need(len(lines) <= 1001, "H-42: too many lines")
         for words in (line.split() for line in lines if line.strip() and line.split()[0][0] != "#"):
-            need(len(words) > 1, "H-42: a line of one word")
-            what, name, *w = words
-            if what == "quorum":
-                need(not w and self.quorum is None and name in self.groups, "H-42: quorum")
-                self.quorum = name
-                continue
-            if what in ("log", "witness"):
-                need(not w if what == "log" else len(w) in (1, 2), "H-42: " + what)
-                signer, h, key = vkey(name, 1) if what == "log" else vkey(w[0], 4)
-                need(key not in [k for _, k in self.keys.values()], "H-42: key twice")
-                self.keys[signer, h] = (None if what == "log" else name, key)
-                if what == "log":
-                    need(self.origin in (None, signer), "H-42: logs of two names")
-                    self.origin = signer
-                    continue
-                k, members = 1, []
-            else:
-                need(what == "group" and w, "H-42: another line, or a group of nothing")
-                k, *members = w
-                need(set(members) <= free and len(set(members)) == len(members), "H-42")
-                free -= set(members)
-                need(re.fullmatch("any|all|[1-9][0-9]*", k), "H-42: K")
-                k = {"any": 1, "all": len(members)}.get(k) or int(k)
-                need(k <= len(members), "H-42: members, or K")
+            self.line(*words)
+        need(self.origin is not None, "H-42: no log")
+
+    def line(self, what, name, *w):
+        if what == "quorum":
+            need(not w and self.quorum is None and name in self.groups, "H-42: quorum")
+            self.quorum = name
+        elif what == "log":
+            signer = self.vkey(name, 1, None)
+            need(not w and self.origin in (None, signer), "H-42: logs of two names")
+            self.origin = signer
+        else:
+            k, *members = w if what == "group" else "1"
+            if what != "group":
+                need(what == "witness" and len(w) in (1, 2), "H-42: another line")
+                self.vkey(w[0], 4, name)
+            need(set(members) <= self.free and len(set(members)) == len(members), "H-42: members")
+            need(re.fullmatch("any|all|[1-9][0-9]*", k), "H-42: K")
+            k = {"any": 1, "all": len(members)}.get(k) or int(k)
+            need(k <= len(members) or what == "witness", "H-42: members, or K")
             need(name not in self.groups and name != "none", "H-42: name twice")
             self.groups[name] = (k, members)
-            free.add(name)
-        need(self.origin is not None, "H-42: no log")
+            self.free = self.free - set(members) | {name}
+
+    def vkey(self, text, kind, owner):
+        """Keeps the key of NAME+HASH+KEY (signed-note), and returns its name."""
+        name, h, key = text.split("+", 2)
+        raw = core.unbase64(key)
+        need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
+        need(len(raw) == 33 and raw[0] == kind, "H-42: key")
+        need(hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4].hex() == h, "H-42: hash of a key")
+        need(raw[1:] not in [k for _, k in self.keys.values()], "H-42: key twice")
+        self.keys[name, bytes.fromhex(h)] = (owner, raw[1:])
+        return name
 
     def holds(self, name, signed):
         k, members = self.groups[name]
@@ -198,10 +186,7 @@ class Witnesses:
         text, _, tail = (attempt(data.decode, "utf-8") or "").partition("\n\n")
         lines = text.split("\n")
         if len(lines) == 4 and lines[0] == self.origin and lines[3].startswith("needs_version "):  # V17
-            try:
-                core.check_needs({"needs_version": lines[3][14:]})
-            except Refused as e:
-                need(e.rule != "NEWER", str(e), "NEWER")
+            attempt(core.check_newer, {"needs_version": lines[3][14:]})
         return attempt(self.signed, lines, (text + "\n").encode(), tail)
 
     def signed(self, lines, body, tail):
@@ -224,7 +209,6 @@ class Witnesses:
         need(None in who, "H-43: no log signed it")
         return int(lines[1]), root, who - {None}
 
-
 def day(txid):
     """The day of a ULID's time."""
     n = 0
@@ -234,24 +218,19 @@ def day(txid):
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     return "%04d/%02d/%02d" % (d.year + 400 * cycles, d.month, d.day)
 
-
 def known_path(p):  # H-10
-    tx, index, pulls = TX.fullmatch(p), INDEX.fullmatch(p), PULLS.fullmatch(p)
+    tx, pulls = TX.fullmatch(p), PULLS.fullmatch(p)
     if tx:
         txid = tx.group(4)
-        return TX_ID.match(txid) and tx.group(2, 3) == (day(txid), core.sha(txid.encode())[:2])
-    if index:
-        return p.startswith("denied/") or TX_ID.match(index.group(2))
+        return TX_ID.fullmatch(txid) and tx.group(2, 3) == (day(txid), core.sha(txid.encode())[:2])
     if pulls:
-        return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256) and TX_ID.match(pulls.group(3))
-    return p in ("ledger.json", "events.jsonl")
-
+        return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256)
+    return p in ("ledger.json", "events.jsonl") or INDEX.fullmatch(p)
 
 def as_line(text, n):  # H-22
     text = "".join(c if core.visible(c) and c != "\ufffd" else " " for c in text)
     text = re.sub(" +", " ", text).strip(" ")
     return text if len(text) <= n else text[:n - 1] + "\u2026"
-
 
 def split_signature(data):
     """S-50: a commit without its signature, and the armored text or None."""
@@ -261,7 +240,6 @@ def split_signature(data):
     m = re.fullmatch(rb"((?:(?!gpgsig)[^\n]*\n)+)gpgsig ([^\n]*(?:\n [^\n]*)*)", head)
     need(m, "S-50: header", "L13")
     return m.group(1) + b"\n" + message, m.group(2).replace(b"\n ", b"\n").decode("latin-1") + "\n"
-
 
 class Audit(Findings):
     """states: transaction -> status. Of what was read up to a commit: files (path -> mode, id), events
@@ -289,7 +267,12 @@ class Audit(Findings):
             self.run("WITNESS", self.witness, witnesses, quorum)
         for n, c in enumerate(self.commits):
             self.commit(n, c)
-        self.at_tip()
+        records = self.directories()
+        self.states = {txid: r.fold.status if r.fold.folded else "" for txid, r in records.items()}
+        for txid, r in records.items():  # H-18, H-26, H-27
+            if r.fold.folded and r.proposal:
+                self.run("L24", self.named, txid, r, records)
+                self.run("L22", self.key_lines, r)
 
     def bad(self, rule, text, late=True):
         if rule in STILL or self.late is None or not late:
@@ -317,9 +300,6 @@ class Audit(Findings):
                 todo += self.store.commit(at)["parents"]
         need(tip in seen, "H-30: the tip does not descend from the known one")
 
-    def blob(self, oid):
-        return self.store.get(oid, "blob")
-
     def commit(self, n, c):
         """The rules of one commit. self.files are those of the tree before."""
         changes = self.run("L10", lambda: [(p.decode("utf-8", "surrogateescape"), f)
@@ -330,17 +310,15 @@ class Audit(Findings):
         if len(changes) > 10000:
             self.bad("L10", "H-3: changes too many paths")
         records, old = {}, self.files
-        for p, f in changes:
+        for p, f in [(p, f) for p, f in changes if not VIEW.fullmatch(p)]:  # U-7
             m = TX.fullmatch(p)
-            if VIEW.fullmatch(p):
-                continue  # U-7
             if f is None:
                 self.bad("L8", "H-11: removes " + ascii(p))
                 continue
             if not known_path(p) or f[0] != "100644":
                 self.bad("L10", "H-10: " + ascii(p))
             if f[0] != "160000":
-                records[p] = self.blob(f[1])
+                records[p] = self.store.blob(f[1])
                 grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
                 if p in old and not grows:
                     self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
@@ -409,8 +387,7 @@ class Audit(Findings):
         self.run("L16", self.may_need, lines[-1:])
         v = record(core.read_line(lines[-1] + b"\n"), "event")
         prev = core.hashed(before[-1] + b"\n") if before else None
-        need(v["seq"] == len(lines) and v["prev"] == prev, "H-22: chain")
-        need(v["type"].startswith("ledger/") and STAMP.match(v["timestamp"]), "H-22: event")
+        need(v["seq"] == len(lines) and v["prev"] == prev and v["type"].startswith("ledger/"), "H-22: chain, or type")
         p = record(v["payload"], v["type"])
         login, reason = as_line(p["author"]["login"], 60), as_line(p["reason"], 120)
         if v["type"] == "ledger/accept_tip":
@@ -427,7 +404,7 @@ class Audit(Findings):
 
     def stage(self, n, c, plain, txid, records, old):
         """What a commit adds to a transaction (H-6 to H-17)."""
-        top = next(m.group(1) for m in map(TX.fullmatch, records) if m) + "/"
+        top = next(m.group(1) for m in map(TX.fullmatch, records) if m)
         data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
         need(data.startswith(was) and data != was and data[-1:] == b"\n", "H-13: events of " + txid)
         self.events[txid] = data
@@ -438,7 +415,7 @@ class Audit(Findings):
         if f.folded is None:
             return
         doc = top + "transaction.json"
-        if records.get(doc, doc in old and self.blob(old[doc][1])) != core.line_of(f.folded):
+        if records.get(doc, doc in old and self.store.blob(old[doc][1])) != core.line_of(f.folded):
             self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c["id"]))
         events = f.events[first:]
         if len({e["timestamp"] for e in events}) != 1:
@@ -518,12 +495,10 @@ class Audit(Findings):
 
     def supersedes(self, f, txid):  # H-25
         m = f.proposal
-        for other in m["supersedes"]:
-            o = self.folds[other]
+        for o in map(self.folds.get, m["supersedes"]):
             reasons = [p["reason"] for _, p in o.of_type("tx/status") if p["to"] == "superseded"]
-            q = o.proposal
+            q, mine, theirs = o.proposal, f.meta["proposer"], o.meta["proposer"]
             need(o.closed and o.status == "superseded" and txid in reasons[-1], "H-25: closed, reason")
-            mine, theirs = f.meta["proposer"], o.meta["proposer"]
             need((mine["kind"], mine["id"]) == (theirs["kind"], theirs["id"]), "H-25: proposer")
             need(m["pull_request"] == q["pull_request"] > 0, "H-25: pull request")
             need(m["repository"]["id"] == q["repository"]["id"], "H-25: repository")
@@ -537,20 +512,12 @@ class Audit(Findings):
             m = TX.fullmatch(p)
             if m and mode != "160000":
                 name = m.group(5).encode("utf-8", "surrogateescape")
-                trees.setdefault(m.group(4), {})[name] = (mode, self.blob(oid))
+                trees.setdefault(m.group(4), {})[name] = (mode, self.store.blob(oid))
         records = {txid: Record(txid, trees[txid]).check() for txid in sorted(trees)}
         for txid, r in records.items():
             for rule, text in r.problems:
                 self.bad(rule, "%s: %s" % (txid, text), self.late and txid in self.late)
         return records
-
-    def at_tip(self):  # H-18, H-26, H-27
-        records = self.directories()
-        self.states = {txid: r.fold.status if r.fold.folded else "" for txid, r in records.items()}
-        for txid, r in records.items():
-            if r.fold.folded and r.proposal:
-                self.run("L24", self.named, txid, r, records)
-                self.run("L22", self.key_lines, r)
 
     def when(self, pid, txid, n):
         """The number of the commit that brought event n of a transaction."""
@@ -581,7 +548,7 @@ class Audit(Findings):
 
             def file(name):
                 mode, oid = tree.get(name.encode(), ("", ""))
-                return self.blob(oid) if mode in ("100644", "100755") else None
+                return self.store.blob(oid) if mode in ("100644", "100755") else None
 
             pol = verdict.policy_of(r, n)["approvals"]
             there = read_file(file(".github/countersign.yml"))["approvals"]
@@ -602,7 +569,7 @@ class Audit(Findings):
         if not found and not demanded:
             return
         need(len(found) == 1, "H-43: no checkpoints")
-        kept = [self.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0])["tree"])
+        kept = [self.store.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0])["tree"])
                 if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n)]
         leaves, sizes = [c["data"] for c in self.commits], {}  # sizes: witness -> the most leaves it signed
         for d in [d for d in kept if len(d) <= 32768][:32]:

@@ -6,65 +6,55 @@ what follows has only less to choose from. So they are atomic, and take no more 
 """
 import functools
 import re
-import string
 
 import core
-from core import SHAPES, attempt, by_bytes, need, typed
+from core import SHAPES, attempt, by_bytes, listed, need, take
 
-NAMED = {"alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t",
-         "cntrl": "".join(map(chr, [*range(32), 127])), "digit": string.digits,
-         "graph": "".join(map(chr, range(33, 127))), "lower": string.ascii_letters,
-         "upper": string.ascii_letters, "print": "".join(map(chr, range(32, 127))),
-         "punct": string.punctuation, "space": " \t\n\r\f\v",
-         "xdigit": string.hexdigits}
+NAMED = {  # classes of Y-32: the first and last character of each range
+    "alnum": "AZaz09", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\0\x1f\x7f\x7f", "digit": "09", "graph": "!~",
+    "lower": "AZaz", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZaz", "xdigit": "09AFaf"}
 MEMBER = r"\[:([^\]]*):\]|(?:\\(.)|([^\\]))(?:-(?!\])(?:\\(.)|([^\\])))?"
 ANY = r"(?>\[:[^\]]*:\]|(?:\\.|[^\\])(?:-(?!\])(?:\\.|[^\\]))?)"
 TOKEN = re.compile(r"((?:\\.|[^*?\[\\])+)|(\*)|(\?)|\[([!^]?)(%s(?:(?!\])%s)*+)\]" % (ANY, ANY), re.S)
-
 
 @functools.lru_cache(None)
 def cases():
     """Sets of characters with the same simple case folding (statuses C and S)."""
     same = {}
     for c in map(chr, range(0x20000)):
-        forms = [f for f in (c.casefold(), c.lower(), c) if len(f) == 1 and core.assigned(c)]
+        forms = [f for f in (c.casefold(), c.lower(), c) if len(f) == 1 and core.category(c) != "Cn"]
         same.setdefault((forms + [c])[0], set()).add(c)
     return [s for s in same.values() if len(s) > 1]
-
 
 def stars(runs, any_of):
     """Runs with a star between each two."""
     middle = ["(?>%s*?%s)" % (any_of, run) for run in runs[1:-1]]
     return "".join(runs[:1] + middle + [any_of + "*" + run for run in runs[1:][-1:]])
 
-
 def char_class(others, members, folded):  # Y-32, Y-34
     ranges = []
     for name, *ends in re.findall(MEMBER, members, re.S):
         low, high = ends[0] or ends[1], ends[2] or ends[3] or ends[0] or ends[1]
         need(low <= high if low else name in NAMED, "Y-30: unknown name, or a range that goes down")
-        ranges += [(low, high)] if low else [(x, x) for x in NAMED[name]]
+        named = NAMED.get(name, "") or low + high
+        ranges += zip(named[::2], named[1::2])
     chars = [re.escape(a) + "-" + re.escape(b) for a, b in ranges]
     for same in cases() if folded else ():
         chars += map(re.escape, same if any(a <= x <= b for x in same for a, b in ranges) else ())
     return "(?!/)[%s%s]" % ("^" if others else "", "".join(chars))
 
-
 def component(text, folded):  # Y-32
-    runs, at = [""], 0
-    while at < len(text):
-        m = TOKEN.match(text, at)
-        need(m, "Y-30: class not closed, or a backslash")
-        at, (plain, star, _, others, members) = m.end(), m.groups()
+    runs, tokens = [""], list(TOKEN.finditer(text))
+    need("".join(m.group() for m in tokens) == text, "Y-30: class not closed, or a backslash")
+    for plain, star, one, others, members in (m.groups("") for m in tokens):
+        plain = re.sub(r"\\(.)", r"\1", plain, flags=re.S)
         if star:
             runs.append("")
-        elif plain:
-            plain = re.sub(r"\\(.)", r"\1", plain, flags=re.S)
-            runs[-1] += re.escape(core.fold(plain) if folded else plain)
+        elif members:
+            runs[-1] += char_class(others, members, folded)
         else:
-            runs[-1] += "[^/]" if members is None else char_class(others, members, folded)
+            runs[-1] += "[^/]" if one else re.escape(core.fold(plain) if folded else plain)
     return stars(runs, "[^/]")
-
 
 @functools.lru_cache(4096)
 def glob(text, folded=True, below=True):
@@ -74,9 +64,7 @@ def glob(text, folded=True, below=True):
     inner = text[:-1] if dirs else text
     parts = inner[inner.startswith("/"):].split("/")
     need(all(p not in ("", ".", "..") for p in parts), "Y-30: component")
-    if "/" not in inner:  # Y-31
-        parts.insert(0, "**")
-    groups = [[]]
+    groups = [[]] if "/" in inner else [[], []]  # Y-31
     for p in parts:
         if p == "**":
             groups.append([])
@@ -91,10 +79,8 @@ def glob(text, folded=True, below=True):
     compiled = re.compile(out + (end if below else "(?!)" if dirs else ""), re.S)
     return lambda path: compiled.fullmatch(core.fold(path) if folded else path) is not None
 
-
 WHITE = " \t\r\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200b)))
 OWNER = re.compile("@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
-
 
 def owners(data, path):
     need(len(data) <= 3000000, "Y-50: too long")
@@ -107,17 +93,15 @@ def owners(data, path):
         bare = re.sub(r"\\[\[\]]", "", pattern)
         if re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern:
             continue
-        if all(map(OWNER.fullmatch, names)):
-            special = "#" in pattern or bare != pattern  # Y-52
-            if any(owns(p, path) for p in ([pattern, pattern.split("#")[0]] if special else [pattern])):
-                found = [] if special else names
+        special = "#" in pattern or bare != pattern  # Y-52
+        patterns = [pattern, pattern.split("#")[0]] if special else [pattern]
+        if all(map(OWNER.fullmatch, names)) and any(owns(p, path) for p in patterns):
+            found = [] if special else names
     return found
-
 
 def owns(pattern, path):
     matches = attempt(glob, pattern, False, not pattern.endswith("/*"))
     return matches is not None and matches(path)
-
 
 # The part of YAML that a Policy file may use (Y-1 to Y-3).
 
@@ -129,28 +113,23 @@ ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f"
            "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
            "L": "\u2028", "P": "\u2029"}
 
-# White space and comments, over lines. A comment begins a line, or is behind a space.
+# White space and comments, over lines: a comment begins a line, or is behind a space. Then other forms; plain scalars
+# in blocks, and in flow collections.
 SKIP = re.compile(r"(?: *(?:(?<=[ \n])#[^\n]*)?\n)* *")
 MARKER = re.compile(r"(?<=\n)(---|\.\.\.)(?=[ \n])")
 DASH, COLON = re.compile(r"-(?=[ \n])"), re.compile(r" *:(?=[ \n])")
 QUOTED = re.compile(r"""'((?:[^'\n]|'')*)'|"((?:[^"\\\n]|\\[^\n])*)\"""")
-PLAIN = [re.compile(  # in blocks, in flow collections
+PLAIN = [re.compile(
     r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-](?=[^ \nF]))(?:[^:# \nF]|:(?![ \nF])|(?<! )\#| )*"""
     .replace("F", marks)) for marks in ("", r",\[\]{}")]
-
-
-def check_text(text):  # Y-1
-    need(all(map(core.visible, text)), "Y-1: character")
-    return text
-
 
 class Reader:
     """Reads self.text at self.at; there is a line before it, so that each line begins behind an LF."""
 
     def __init__(self, data):
         need(len(data) <= 65536, "Y-1: too long")
-        lines = re.sub("\r\n", "\n", data.decode("utf-8")).split("\n")
-        self.text, self.at = "\n" + "\n".join(map(check_text, lines)) + "\n", 1
+        self.text, self.at = "\n" + re.sub("\r\n", "\n", data.decode("utf-8")) + "\n", 1
+        need(all(c == "\n" or core.visible(c) for c in self.text), "Y-1: character")
         need(not re.search("\n {64,}[^ \n#]", self.text), "Y-2: indented too far")
 
     def char(self):
@@ -181,16 +160,13 @@ class Reader:
 
     def block(self):
         """A block node whose first character is here; goes to what follows it."""
-        col, start = self.column(), self.at
+        col, start, key = self.column(), self.at, None
         if DASH.match(self.text, self.at):
             return self.sequence(col)
         if self.char() not in "[{":
             self.scalar(False)
-            if COLON.match(self.text, self.at):
-                self.at = start
-                return self.mapping(col)
-            self.at = start
-        return self.inline()
+            key, self.at = COLON.match(self.text, self.at), start
+        return self.mapping(col) if key else self.inline()
 
     def inline(self):
         v = self.flow(1) if self.char() in "[{" else self.scalar(False)
@@ -213,48 +189,44 @@ class Reader:
             key = str(self.scalar(False))
             need(self.take(COLON) and key != "<<" and key not in out, "Y-2: key")
             below, dash = self.skip(), DASH.match(self.text, self.at)
-            if below:
-                need(self.column() > col or self.column() == col and dash, "Y-3: nothing")
-                out[key] = self.block()
-            else:  # on the line of the key there is no block collection
-                need(not dash, "Y-2: sequence behind a key")
-                out[key] = self.inline()
+            least = col + (not dash) if below else 0  # on the line of the key there is no block collection
+            need(self.column() >= least and (below or not dash), "Y-2, Y-3: nothing, or a sequence behind a key")
+            out[key] = self.block() if below else self.inline()
         need(self.column() < col, "Y-2: indentation")
         return out
 
-    def flow(self, depth, braces=False):
-        need(depth <= 8, "Y-2: too deep")
+    def gap(self, n):
+        self.at += n
+        need(not self.skip() or self.column() >= 0, "Y-2: not closed")
+
+    def flow(self, depth, braces=False, no_colon=False):
+        """A flow collection, or a scalar in one."""
         opening = self.char()
+        if opening not in "[{":
+            return self.scalar(True, no_colon)
+        need(depth <= 8, "Y-2: too deep")
         braces = braces or opening == "{"
         out, closing = ([], "]") if opening == "[" else ({}, "}")
-
-        def value(no_colon):
-            return self.flow(depth + 1, braces) if self.char() in "[{" else self.scalar(True, no_colon)
-
-        def gap(n):
-            self.at += n
-            need(not self.skip() or self.column() >= 0, "Y-2: not closed")
-
-        gap(1)
+        self.gap(1)
         while self.char() != closing:
             begin, quoted = self.at, self.char() in "\"'["
-            v = value(braces)
-            gap(0)
+            v = self.flow(depth + 1, braces, braces)
+            self.gap(0)
             if self.char() == ":":
                 one_line = "\n" not in self.text[begin:self.at]
                 need(not isinstance(v, (list, dict)) and (opening == "{" or one_line), "Y-2: key")
                 need(quoted or self.text[self.at + 1] in " \n", "Y-2: colon")
-                gap(1)
-                key, v = str(v), value(False)
+                self.gap(1)
+                key, v = str(v), self.flow(depth + 1, braces)
                 need(opening == "[" or key != "<<" and key not in out, "Y-2: key")
-                gap(0)
+                self.gap(0)
                 out.append({key: v}) if opening == "[" else out.update({key: v})
             else:
                 need(opening == "[", "Y-3: key without a value")
                 out.append(v)
             need(self.char() in (",", closing), "Y-2: no comma")
             if self.char() == ",":
-                gap(1)
+                self.gap(1)
         self.at += 1
         return out
 
@@ -264,7 +236,7 @@ class Reader:
             escapes = r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
             single, double = m.groups()
             text = re.sub(escapes, escape, double) if single is None else single.replace("''", "'")
-            return check_text(text.encode("utf-16", "surrogatepass").decode("utf-16"))
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
         m = self.take(PLAIN[in_flow])
         need(m and not (no_colon and ":" in m.group()), "Y-2: quotes, indicator, nothing, or a colon in braces")
         text = m.group().rstrip(" ")
@@ -276,130 +248,86 @@ class Reader:
         need(not NOT_TEXT.fullmatch(text), "Y-3: " + text)
         return text == "true" if text in ("true", "false") else text
 
-
 def escape(m):
     e = m.group(1)
     return chr(int(e[1:], 16)) if len(e) > 1 else ESCAPES[e]  # ValueError, KeyError: Y-2
-
 
 PERMISSIONS = ["read", "triage", "write", "maintain", "admin"]
 SIGNED = ["off", "accept", "require"]
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-PART = r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
-TEXTS = {  # Y-5 to Y-7: of at most so many characters, in this form
-    "account": (100, r"[^@\s]\S*"), "team": (100, "[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"), "glob": (256, ".*"),
-    "file": (200, r"(?!(.*/)?\.\.)(?!(.*/)?\.+(/|\Z))[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*"),
-    "name": (100, "[A-Za-z_][A-Za-z0-9_]*"), "age": (4000, "age1[0-9a-z]{58,}"), "argument": (4000, ".*"),
-    "base": (200, "[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*"), "span": (10, "[1-9][0-9]{0,8}[smhdw]"),
-    "repository": (200, r"(?!.*\.[gG][iI][tT]\Z)%s/%s" % (PART, PART)), "tip": (64, "[0-9a-f]{40}([0-9a-f]{24})?"),
-    "moment": (20, "20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z"),
-    "size": (20, "[1-9][0-9]{0,9} ?(B|KiB|MiB|GiB)"),
-    "command": (1000, "[A-Za-z0-9_@%+:,./-]+( +[A-Za-z0-9_@%+=:,./-]+)*")}
 
+def number(v, of):
+    low, high = map(int, of.split(".."))
+    need(core.PLAIN["int"](v, "") and low <= v <= high, "Y-5: not from " + of)
+    return v
 
-def is_number(v):
-    return isinstance(v, int) and not isinstance(v, bool)
+def size(v, _):
+    if isinstance(v, str):
+        n, unit = re.fullmatch("([0-9]+) ?(.*)", take(v, "sized")).groups()
+        v = int(n) * UNITS[unit]
+    return number(v, "1..1073741824")
 
+def time_span(v, hours):
+    n = int(take(v, "timed")[:-1]) * SECONDS[v[-1]]
+    need(n <= int(hours) * 3600, "Y-6: time span too long")
+    return "%ds" % n
 
-def text(v, t):
-    most, form = TEXTS[t]
-    need(isinstance(v, str) and len(v) <= most and re.fullmatch(form, v, re.S), "Y-5: no " + t)
-    return check_text(v)
+def words(v, of):  # Y-20; Y-21: a recorded list with forge may be empty
+    need((v or "forge" in of) and sorted(v) == sorted(set(v) & set(of.split("/"))), "Y-6: words")
+    return [w for w in of.split("/") if w in listed(v)]
 
-
-def sequence(v, t, recorded):
-    """T[], T[1], T* (Y-5), words:a/b/c (Y-20)."""
-    need(isinstance(v, list), "Y-5: no list")
-    if t.startswith("words:"):
-        words = t[6:].split("/")
-        need((v or recorded and "forge" in t) and sorted(v) == sorted(set(v) & set(words)), "Y-6: words")
-        return [w for w in words if w in v]
-    element = re.sub(r"\*|\[1?\]", "", t)
-    out = [value(e, element, recorded) for e in v]
-    need(v or t[-2:] != "1]", "Y-6: empty list")
-    need(t[-1] == "*" or len(set(map(core.canonical, out))) == len(v), "Y-5: element twice")
-    if element in ("Run", "Command"):
-        need(len({tuple(c["argv"]) for c in out}) == len(out), "Y-6: argv twice")
+def each(v, of):  # Y-5; of commands no two have the same argv
+    out = [take(e, of) for e in listed(v)]
+    keys = [c["argv"] for c in out] if of in SHAPES else out
+    need(len(set(map(core.line_of, keys))) == len(keys), "Y-5, Y-6: element twice")
     return out
 
+def some(v, of):
+    need(v, "Y-6: empty list")
+    return each(v, of)
 
-def mapping(v, t, recorded):
-    """Y-4, Y-6, Y-7, Y-20."""
-    if isinstance(v, str) and t == "Secrets":
-        v = {"mode": v}
-    if isinstance(v, str) and t in ("Run", "Command"):
-        v = {"argv": text(v, "command").split()}
-    need(isinstance(v, dict) and set(v) <= set(SHAPES[t]) and (v or t != "Drift"), "Y-4, Y-6: keys of " + t)
-    out = {}
-    for k, (of, marks, default, _) in SHAPES[t].items():
-        need(k in v or marks or default is not None, "Y-6: no " + k)
-        if k in v or default is not None:
-            out[k] = value(v.get(k, default), of, recorded)
-            if marks == 1 and not out[k] or (t, k, out[k]) == ("Explained", "empty", True):
-                del out[k]
-    if "argv" in out:
-        need(out["argv"] and out["argv"][0] and (len(out["argv"]) == 1 or not out.get("shell")), "Y-7: argv")
-    if t == "Bots":
-        need(len(out["paths"]) <= 1000, "Y-6: too many globs")
-    return out
+def is_glob(v, _):
+    glob(take(v, "globbed"))
+    return v
 
+def argv(v):  # Y-7
+    return {"argv": take(v, "command").split()}
 
-def value(v, t, recorded):
-    """What is kept of a value that was read, which is of the type t of shapes.txt."""
-    if t in SHAPES:
-        return mapping(v, t, recorded)
-    if t[-1] in "]*" or t.startswith("words:"):
-        return sequence(v, t, recorded)
-    if t[0] == '"' or t == "bool":
-        need(typed(v, t), "Y-5: not of type " + t)
-        return v
-    if t == "account" and is_number(v) and v > 0:
-        v = str(v)
-    if t == "size":
-        n, unit = re.fullmatch("([0-9]+) ?(.*)", text(v, t)).groups() if isinstance(v, str) else (v, "B")
-        v, t = int(n) * UNITS[unit] if is_number(v) or isinstance(v, str) else None, "1..1073741824"
-    if ".." in t:
-        need(is_number(v) and int(t.split("..")[0]) <= v <= int(t.split("..")[1]), "Y-5: not " + t)
-        return v
-    if t.startswith("span:"):
-        seconds = int(text(v, "span")[:-1]) * SECONDS[v[-1]]
-        need(seconds <= int(t[5:]) * 3600, "Y-6: time span too long")
-        return "%ds" % seconds
-    if t == "glob":
-        glob(text(v, t))
-    return text(v, t)
+def runs(v):
+    return v["argv"] and v["argv"][0] and (len(v["argv"]) == 1 or not v.get("shell"))
 
+core.TYPES.update({
+    "number": number, "size": size, "span": time_span, "words": words, "each": each, "some": some, "glob": is_glob,
+    "account": lambda v, _: take(str(v) if type(v) is int and v > 0 else v, "named")})
+core.SHORT.update({"Secrets": lambda v: {"mode": v}, "Run": argv, "Command": argv})
+core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000, "Drift": bool})
 
-def build(v, recorded=False):
+def build(v):
     """The canonical form of what was read (Y-6, Y-20, Y-21)."""
     newer = isinstance(v, dict) and isinstance(v.get("version"), (int, float)) and v["version"] > 1
     need(not newer, "V16: written by a newer countersign", "NEWER")
-    v = value(v, "Policy", recorded)
-    need(recorded or sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
-    return v
-
+    return take(v, "Policy")
 
 def read_file(data):
-    return build(Reader(data).document())
-
+    v = build(Reader(data).document())
+    need(sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
+    need(v.get("explained", {}).get("decisions") != [], "Y-6: words")
+    return v
 
 def read_recorded(data):  # Y-21
     need(len(data) <= 4 * 2**20, "Y-21: too long")
-    v = build(core.parse(data), True)
+    v = build(core.parse(data))
     need(core.line_of(v) == data, "Y-21: Y-20 writes it differently")
     return v
-
 
 def signed(p):
     """What approvals.signed comes to (Y-6)."""
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
 
-
 def union(x, y):
     return (x or []) + [v for v in y or [] if v not in (x or [])] or None
-
 
 def run(x, y):
     mine, theirs = ({tuple(c["argv"]): c for c in v or []} for v in (x, y))
@@ -407,18 +335,15 @@ def run(x, y):
     others = [{k: v for k, v in c.items() if k != "env"} for c in others]
     return [tighten(c, theirs[a], "Run") if a in theirs else c for a, c in mine.items()] + others or None
 
-
 def allow(x, y):
     theirs = {(tuple(c["argv"]), c.get("shell")): c for c in y or []}
     pairs = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
     return [tighten(c, t, "Command") for c, t in pairs if t] or None
 
-
 def decisions(x, y):
     if y is None or x is None and len(y) == 3:
         return x
     return [d for d in (["signed", "forge"] if x is None else x) if d in y]
-
 
 HOW = {  # Y-25: how two values are one, where None is one that is left out
     "-": lambda x, y: x, "first": lambda x, y: x, "second": lambda x, y: x if y is None else y,
@@ -429,7 +354,6 @@ HOW = {  # Y-25: how two values are one, where None is one that is left out
     "named": lambda x, y: [v for v in ("proposer", "requester") if v in (x or []) + (y or [])] or None,
     "merge": lambda x, y: "human" if x == "auto" and y != "auto" else x,
     "bases": lambda x, y: union(x, y) if x else None}
-
 
 def tighten(p, b, t="Policy"):
     out = {}
@@ -445,24 +369,16 @@ def tighten(p, b, t="Policy"):
         out["signed"] = b["signed"]
     return out
 
-
 BUILT_IN = re.findall("`([^`]+)`", re.search(  # Y-40
-    r"\n\| why \| globs \|\n((?:\|.*\n)+)", core.page("policy")).group(1))
-
+    r"\n\| why \| globs \|\n((?:\|.*\n)+)", (core.HERE.parent / "policy.md").read_text()).group(1))
 
 def rules(p):
     """Name, globs, rule (Y-41, Y-46)."""
-    yield "built-in", BUILT_IN, {}
     files = [("approvals.keys", p["approvals"].get("keys"))]
-    for n, b in enumerate(p.get("explained", {}).get("bots", [])):
-        files.append(("explained.bots[%d].keys" % n, b["keys"]))
+    files += [("explained.bots[%d].keys" % n, b["keys"]) for n, b in enumerate(p.get("explained", {}).get("bots", []))]
     files += [("witnesses.file", p.get("witnesses", {}).get("file"))]
-    for name, file in files:
-        if file:
-            yield name, ["/" + file], {}
-    for n, r in enumerate(p.get("protected", [])):
-        yield "protected[%d]" % n, r["paths"], r
-
+    return [("built-in", BUILT_IN, {}), *[(name, ["/" + file], {}) for name, file in files if file],
+            *[("protected[%d]" % n, r["paths"], r) for n, r in enumerate(p.get("protected", []))]]
 
 def needs(p, paths, secret):  # Y-45 to Y-48
     everywhere = {"signed": True} if signed(p) == "require" else {}

@@ -1,51 +1,25 @@
 """SSHSIG, files of keys, statements and signed comments (S). ssh-keygen verifies; this checks the forms."""
 import base64
-import calendar
-import datetime
-import fractions
 import functools
 import hashlib
 import re
 import tempfile
 
 import core
-from core import attempt, need
+from core import CHECKS, TYPES, attempt, need, rfc3339, seconds
 from patch import patch_of
 from policy import stars
 
 NAMESPACE = "countersign-decision@v2"
 
-
-def seconds(*parts):
-    """Since 1970, of year, month, day, and perhaps hour, minute and second."""
-    return calendar.timegm(datetime.datetime(*map(int, parts)).timetuple())
-
-
-@functools.lru_cache(1000)
-def rfc3339(text):
-    m = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?"
-                     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", text, re.A)
-    sign, hours, minutes = m.groups("0")[7:]
-    offset = int(sign + "1") * (int(hours) * 3600 + int(minutes) * 60)
-    return seconds(*m.groups()[:6]) + fractions.Fraction("0" + (m.group(7) or ".0")) - offset
-
-
-def utc(t):
-    d = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=t // 1)
-    return "%04d-%02d-%02dT%02d:%02d:%02dZ" % d.timetuple()[:6]
-
-
 # A checkpoint's Ed25519 signatures (H-43) are no SSHSIG, so they are verified here (RFC 8032).
-
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
-
 
 def ed_add(q, r):
     t = D * q[0] * r[0] * q[1] * r[1]
     x, y = q[0] * r[1] + r[0] * q[1], q[1] * r[1] + q[0] * r[0]
     return x * pow(1 + t, -1, P) % P, y * pow(1 - t, -1, P) % P
-
 
 def ed_times(k, q):
     out = (0, 1)
@@ -53,7 +27,6 @@ def ed_times(k, q):
         out = ed_add(out, out)
         out = ed_add(out, q) if bit == "1" else out
     return out
-
 
 def ed_point(data):
     sign, y = divmod(int.from_bytes(data, "little"), 2**255)
@@ -63,7 +36,6 @@ def ed_point(data):
     need(x * x % P == x2 and (x or not sign), "Ed25519: not a point")
     return x if x & 1 == sign else P - x, y % P
 
-
 def ed25519(key, message, signature):
     s = int.from_bytes(signature[32:], "little")
     need(len(key) == 32 and len(signature) == 64 and s < L, "Ed25519: form")
@@ -72,7 +44,6 @@ def ed25519(key, message, signature):
     base = ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
     x, y = ed_add(ed_times(s, base), ed_times(k % L, (P - x, y)))
     need((y | (x & 1) << 255).to_bytes(32, "little") == signature[:32], "Ed25519: bad signature")
-
 
 def strings(data):
     """All strings of RFC 4251, one after another (S-21)."""
@@ -84,17 +55,13 @@ def strings(data):
         data = data[size:]
     return out
 
-
 def mpint(b):  # S-24
     need(re.match(rb"[\1-\x7f]|\0[\x80-\xff]", b), "S-24: number")
     return int.from_bytes(b, "big")
 
-
-POINTS = {b"nistp256": 65, b"nistp384": 97, b"nistp521": 133}  # bytes of a point
-SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519",
-      "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
-KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c.decode() for c in POINTS), *SK]
-
+POINTS = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # bytes of a point
+SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
+KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
 
 class Key:
     """A public key (S-22, S-24)."""
@@ -114,7 +81,7 @@ class Key:
         else:
             curve, point = fields
             need(self.plain == "ecdsa-sha2-" + curve.decode("latin-1"), "S-22: curve")
-            need(len(point) == POINTS[curve] and point[0] == 4, "S-22: point in another form")
+            need(len(point) == POINTS[curve.decode()] and point[0] == 4, "S-22: point in another form")
             key = b"%s %s" % (kind, base64.b64encode(blob))
             core.execute("ssh-keygen", "-l", "-f", "-", data=key, rule="")  # S-22: the point is on the curve
 
@@ -124,8 +91,7 @@ class Key:
         kind, sig = strings(blob[:-5] if self.security else blob)
         rsa = self.plain == "ssh-rsa"
         need(flags & 1, "S-23: not touched")
-        types = ("rsa-sha2-512", "rsa-sha2-256") if rsa else (self.type,)
-        need(kind.decode() in types, "S-22: signature type")
+        need(kind.decode() in (("rsa-sha2-512", "rsa-sha2-256") if rsa else (self.type,)), "S-22: signature type")
         if rsa:
             need(len(sig) == (self.n.bit_length() + 7) // 8, "S-22: RSA signature")
         elif self.plain == "ssh-ed25519":
@@ -134,19 +100,15 @@ class Key:
             need(len([mpint(x) for x in strings(sig)]) == 2, "S-24: two numbers")
         return bool(flags & 4)
 
-
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
-
 
 def armor(blob):
     return BEGIN + re.sub("(.{1,70})", r"\1\n", base64.b64encode(blob).decode()) + END
-
 
 def dearmor(text):  # S-20
     blob = core.unbase64(text[len(BEGIN):-len(END)].replace("\n", ""))
     need(armor(blob) == text, "S-20: another form")
     return blob
-
 
 @functools.lru_cache(256)
 def sshsig(message, text, namespace):
@@ -165,24 +127,18 @@ def sshsig(message, text, namespace):
     need(said.rstrip("\n").endswith("key " + key.fingerprint), "S-21: another key")
     return key, person
 
-
-# Lines of files of keys.
-
 def matches(pattern, name):
     """Whether a pattern, without its !, matches, by bytes (S-42)."""
     runs = [re.escape(run).replace(rb"\?", b".").decode("latin-1") for run in pattern.encode().split(b"*")]
     return re.fullmatch(stars(runs, "."), name.encode().decode("latin-1"), re.S) is not None
 
-
 def in_list(patterns, name):  # S-45
     return {p[:1] == "!" for p in patterns if matches(p.removeprefix("!"), name)} == {False}
-
 
 FIELDS = re.compile(
     r'(?:"([^"]*)"|([^ \t"]+))[ \t]+(?:((?:[^ \t"]|"[^"]*")+)[ \t]+)??(%s)[ \t]+([^ \t]+)(?:[ \t].*)?'
     % "|".join(map(re.escape, KEY_TYPES)))
 OPTION = r'([A-Za-z-]+)="([^"\\]*)"'
-
 
 class Line:
     """A usable line (S-41 to S-44)."""
@@ -208,8 +164,7 @@ class Line:
 
     def admits(self, namespace, t):  # S-46
         return ((self.namespaces is None or in_list(self.namespaces, namespace))
-                and (self.after is None or t // 1 >= self.after)
-                and (self.before is None or t // 1 <= self.before))
+                and (self.after is None or t // 1 >= self.after) and (self.before is None or t // 1 <= self.before))
 
     def good_for(self, principals, times):  # S-26
         """The first of the principals that it matches, or None."""
@@ -219,19 +174,14 @@ class Line:
         good = [p for p in principals if in_list(self.principals, p)]
         return good[0] if good and all(self.admits(NAMESPACE, t) for t in times) else None
 
-
 def key_time(text, hours):  # S-44
     m = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A)
-    need(m, "S-44: time")
     t = seconds(*(g or 0 for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
     need(t > 0, "S-44: time")
     return t
 
-
 AUTHORITY = re.compile(  # S-40
-    r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*'
-    r'cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
-
+    r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
 
 def key_file(data):
     """Usable lines, (text, Line), and unreadable ones of a file (S-40, S-47)."""
@@ -244,45 +194,36 @@ def key_file(data):
             (usable if line else unreadable).append((text, line))
     return usable, unreadable
 
+def actor_key(v):
+    """Of an actor, or of a requester (E-14)."""
+    a = v.get("actor", v)
+    return [x.encode() for x in (a["kind"], a["id"], a["login"], *([v["source"]] if "actor" in v else []))]
 
-# Statements.
-
-def actor_key(a):
-    return [a[k].encode() for k in ("kind", "id", "login")]
-
-
-def requester_key(r):
-    return actor_key(r["actor"]) + [r["source"].encode()]
-
-
-def check_requesters(rs):  # E-14
-    keys = [requester_key(r) for r in rs or []]
+def in_order(v, of):
+    """A list in the order of E-14, each once."""
+    keys = [actor_key(x) for x in core.take(core.listed(v), of + "[]")]
     need(all(a < b for a, b in zip(keys, keys[1:])), "E-14: order")
-    for a in [r["actor"] for r in rs or []]:
-        need(a["kind"] and (a["id"] or a["login"]) and core.one_line(a["login"], 100), "E-14: requester")
-
-
-def statement(data):  # S-1, S-2
-    v = core.record(core.read_line(data), "decision")
-    f, who = v["fingerprints"], [actor_key(a) for a in v["proposers"]]
-    need(None not in v.values() and core.one_line(v["reason"], 500), "S-1: null, or reason")
-    need(v["pull_request"] >= 0 and ("repository" in v or v["pull_request"] == 0), "S-1: pull request")
-    need(utc(rfc3339(v["decided_at"])) == v["decided_at"], "S-1: decided_at")
-    need(who and all(a < b for a, b in zip(who, who[1:])), "S-1: proposers")
-    check_requesters(v["requested_by"])
-    need(f == sorted(set(f)) and len(set(map(patch_of, f))) == 1 and patch_of(f[0]), "S-2: fingerprints")
-    need(v["decision"] != "break-glass" or f == ["patchset:" + patch_of(f[0])] and v["reason"], "S-2: glass")
     return v
 
+def check_statement(v):  # S-1, S-2
+    f = v["fingerprints"]
+    need("repository" in v or v["pull_request"] == 0, "S-1: pull request")
+    need(v["proposers"] and f == sorted(set(f)) and len(set(map(patch_of, f))) == 1 and patch_of(f[0]), "S-1, S-2")
+    return v["decision"] != "break-glass" or f == ["patchset:" + patch_of(f[0])] and v["reason"]
+
+TYPES["in_order"] = in_order
+CHECKS["decision"] = check_statement
+CHECKS["requester"] = lambda v: v["actor"]["id"] or v["actor"]["login"]
+
+def statement(data):
+    return core.record(core.read_line(data), "decision")
 
 def has_mark(text):
     """Whether a text has a signature mark or a block (D-26)."""
     return " sig:" in text.partition("\n")[0] or "```countersign-decision" in text or BEGIN.strip() in text
 
-
 BLOCK = re.compile("([^\n]*)\n```countersign-decision\n(%s(?:[^\n]*\n)*?%s)([^\n]*\n)```\n?" % (BEGIN, END))
 VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
-
 
 def signed_comment(text):
     """The statement (bytes, value) and armored signature of a signed line or block (S-10, S-11)."""
@@ -291,13 +232,12 @@ def signed_comment(text):
     need(cr == 0 or cr == text.count("\r\n") >= text.count("\n"), "S-11: line ends")
     if block:
         first, sig, data = block.groups()
-        data = data.encode()
         need(len(text.partition("\n")[2].encode()) <= 16384 and dearmor(sig), "S-11: too long")
+        data = data.encode()
     else:
         first, said = line.groups()
         raw = core.unbase64(said.replace("-", "+").replace("_", "/") + "=" * (-len(said) % 4))
-        v = core.record(core.parse(raw), "said_signed")
-        need(core.canonical(v) == raw, "S-10: another form")
+        v = core.record(core.read_line(raw + b"\n"), "said_signed")
         sig, data = armor(core.unbase64(v["signature"])), core.line_of(v["statement"])
     st = statement(data)
     need(first == " ".join([VERBS[st["decision"]], *st["fingerprints"]]), "S-10: command")

@@ -6,11 +6,10 @@ import core
 import patch
 import signatures
 import verdict
-from core import SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, sha
-from signatures import actor_key, check_requesters, requester_key, rfc3339
+from core import FORMS, SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
+from signatures import actor_key
 
-TX_ID = re.compile(r"tx_[0-7][0-9A-HJKMNP-TV-Z]{25}\Z")
-STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z", re.A)
+TX_ID = FORMS["tx_id"][1]
 STATUSES = {  # E-24
     "created": ["in_progress"], "in_progress": ["proposed", "interrupted"],
     "proposed": ["awaiting_approval", "applied", "failed", "denied", "superseded", "interrupted"],
@@ -18,35 +17,30 @@ STATUSES = {  # E-24
     "failed": ["applied", "denied", "superseded", "interrupted"], "applied": ["completed", "interrupted"]}
 TRACES = {"agentMessage": {"content"}, "reasoning": {"summary"}, "plan": {"steps"},
           "mcpToolCall": {"server", "tool"}, "commandExecution": {"command", "status"}}  # E-13
-SCHEMAS = re.search(r"\| schemas of artifacts .*", core.page("names")).group()
+SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md").read_text()).group()
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
-EMAIL = r"[A-Za-z0-9.!#$%&*+/=?^_{|}~\[\]-]+@[A-Za-z0-9.-]+"
-DATE = r"(19[7-9]\d|20\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-](?!00:00)(0\d|1[0-3]):\d\d|[+-]14:00)"
-DECLARED = re.compile("(?!(?:countersign-|approved-by))[a-z][a-z0-9-]*: .", re.I | re.A)
+SHORT = {"/approve": "patchset:", "/approve secret": "secret:patchset:", "/approve protected": "protected:patchset:"}
+MEMBERS = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()  # E-22
 
-
-def check_words(v, kind="patch"):
-    """author, message, declared and requested_by of a proposal (E-14, E-16, E-17)."""
-    a, message, declared = v.get("author"), v.get("message", ""), v.get("declared") or []
-    if a is not None:
-        need(core.one_line(a["name"], 100) and not set(a["name"]) & set('<>"\\'), "E-16: name")
-        need(kind == "patch" and len(a["email"]) <= 200 and re.fullmatch(EMAIL, a["email"]), "E-16: email")
-        need(re.fullmatch(DATE, a["date"], re.A) and rfc3339(a["date"]) is not None, "E-16: date")
+def check_words(v):  # E-16, E-17
+    kind, message, declared = v.get("kind", "patch"), v.get("message", ""), v.get("declared") or []
+    need("author" not in v or kind == "patch", "E-16: kind")
     need(kind != "pr_diff" or "message" not in v and "declared" not in v, "E-17: pr_diff")
-    need(len(message.encode()) <= 16384 and all(map(core.visible, message.replace("\n", ""))), "E-17")
-    for n, d in enumerate(declared):
-        need(n < 100 and len(d.encode()) <= 4096 and all(map(core.visible, d)) and DECLARED.match(d), "E-17")
-    check_requesters(v.get("requested_by"))
+    need(len(message.encode()) <= 16384 and all(map(core.visible, message.replace("\n", ""))), "E-17: message")
+    return len(declared) <= 100 and all(len(d.encode()) <= 4096 and all(map(core.visible, d)) for d in declared)
 
+def check_trace(v):  # E-13
+    source = v["metadata"]["source"]
+    return TRACES[v["type"]] <= set(v) and (source == "trace" or v["type"] == "agentMessage")
 
-def item_shape(v):  # E-10 to E-13
-    shape = next((s for s in ("general", "command") if attempt(record, v, s)), "trace")
-    if shape == "trace":
-        of = record(v, "trace")["metadata"]["source"]
-        need(TRACES[v["type"]] <= set(v) and (of == "trace" or v["type"] == "agentMessage"), "E-13: trace")
-    return shape
+core.CHECKS.update({
+    "git_author": lambda v: v["name"] and not set(v["name"]) & set('<>"\\'), "proposal": check_words,
+    "proposed_again": check_words, "trace": check_trace, "findings": lambda v: 1 <= len(v["violations"]) <= 50,
+    "proposed_elsewhere": lambda v: v["proposals"], "result_op": lambda v: v["status"] != "error" or "error" in v})
 
+def item_shape(v):  # E-10
+    return next((s for s in ("general", "command") if attempt(record, v, s)), None) or record(v, "trace") and "trace"
 
 @functools.lru_cache(5000)
 def read_event(line):
@@ -56,7 +50,6 @@ def read_event(line):
         return None, False, None
     found.run("L9", record, v, "event")
     return v, core.line_of(v) == line, (found.problems or [None])[0]
-
 
 def read_events(data, bad):
     """E-4 to E-6: the events of a chain; None for one that is no record, and nothing if one is no object."""
@@ -76,19 +69,18 @@ def read_events(data, bad):
         prev = hashed(line + b"\n")
     return out
 
-
 class Fold(Findings):
     """Events of a transaction. at[n]: (status, apply that is open) before event n; folded: the document, if
     all is well; applies: payloads of apply/start and apply/complete; shapes: of items, by number of event."""
 
     def __init__(self, data):
         super().__init__()
-        self.folded, self.at, self.applies = None, [], []
+        self.folded, self.at, self.applies, self.shapes = None, [], [], {}
         self.status, self.proposal, self.turn, self.last_artifact = "created", None, "", ""
-        self.meta, self.closed, self.first_proposal, self.shapes = None, False, None, {}
-        self.events = read_events(data, self.bad) or []
-        if not self.events or None in self.events:
-            self.events = [e for e in self.events if e]
+        self.meta, self.closed, self.first_proposal = None, False, None
+        events = read_events(data, self.bad) or []
+        self.events = [e for e in events if e]
+        if not events or None in events:
             return
         try:
             self.fold()
@@ -101,19 +93,16 @@ class Fold(Findings):
     def fold(self):
         """E-7, E-21 to E-28. done: whether the last apply event is a success; valid: the number of the last
         validate event, if it is a success; since: that of the status that validations are of."""
-        turns, requests, validates = set(), {}, set()
+        turns, requests, validates, since, gate = set(), {}, set(), -1, False
         apply_open = done = valid = None
-        since, gate = -1, False
         for n, e in enumerate(self.events):
             p, kind, status = e["payload"], e["type"], self.status
-            need(STAMP.match(e["timestamp"]) and rfc3339(e["timestamp"]) is not None, "E-5: timestamp")
             need("/" in kind and not kind.startswith("ledger/") and kind in SHAPES, "E-7: type")
             need((n == 0) == (kind == "tx/meta"), "E-21", "I1")
             record(p, kind)
             self.at.append((status, apply_open))
             self.meta = self.meta or p
             need(p["transaction_id"] == self.meta["transaction_id"], "E-7: transaction_id")
-            need(TX_ID.match(p["transaction_id"]), "E-21: transaction_id")
             need(not self.closed, "E-23: closed", "I9")
             if kind == "tx/status":
                 to = self.status = p["to"]
@@ -167,7 +156,6 @@ class Fold(Findings):
 
     def take_proposal(self, item, turn):  # E-15, E-19, E-20
         v = item["metadata"]
-        check_words(v, v["kind"])  # E-12
         need(v["base_commit"] == self.meta["base_commit"], "E-20: base_commit")
         need(v["patch_fingerprint"] == "patchset:" + v["patch_id"], "E-20: patch_fingerprint")
         if item["type"] == "fileChange":
@@ -178,12 +166,11 @@ class Fold(Findings):
     def document(self):  # E-22
         m, diff = self.meta, "patches/%s.diff" % self.proposal["patch_id"] if self.proposal else ""
         first, last = self.events[0]["timestamp"], self.events[-1]["timestamp"]
-        members = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()
-        return {**{k: m[k] for k in members}, "version": "0", "created_at": first, "updated_at": last,
+        pointers = {"events_jsonl": "events.jsonl", "latest_diff": diff, "latest_turn": self.turn,
+                    "latest_artifact": self.last_artifact, "proposal": self.proposal}
+        return {**{k: m[k] for k in MEMBERS}, "version": "0", "created_at": first, "updated_at": last,
                 "status": self.status, "closed": self.closed, "current_turn_id": self.turn, "labels": [],
-                "notes": m["summary"], "pointers": {
-                    "events_jsonl": "events.jsonl", "latest_diff": diff, "latest_turn": self.turn,
-                    "latest_artifact": self.last_artifact, "proposal": self.proposal}}
+                "notes": m["summary"], "pointers": pointers}
 
     def of_type(self, *types, before=None):
         return [(n, e["payload"]) for n, e in enumerate(self.events[:before]) if e["type"] in types]
@@ -200,12 +187,11 @@ class Fold(Findings):
         out += [(n, p["path"]) for n, p in self.of_type("artifact/stored")]
         return out + [(n, "apply_result.json") for n, p in self.of_type("apply/complete") if p["success"]]
 
-
 def check_artifact(v):  # V7, V9, V11
     kind = (str(v.get("schema")) + "//").split("/")[1] if isinstance(v, dict) else ""
     if kind in KINDS:
         core.check_newer(v, kind)
-
+    return v
 
 class Record(Findings):
     """A directory. files: path -> bytes. signatures: number of a decision -> what its good signature says; None
@@ -220,8 +206,7 @@ class Record(Findings):
         self.problems += f.problems
         self.events, self.proposal, self.meta, self.of_type = f.events, f.proposal, f.meta, f.of_type
         m = f.proposal or {"patch_id": "", "kind": ""}
-        self.pid, self.gate = m["patch_id"], m["kind"] == "pr_diff"  # E-18
-        self.pull = max(0, m.get("pull_request", 0))
+        self.pid, self.gate, self.pull = m["patch_id"], m["kind"] == "pr_diff", max(0, m.get("pull_request", 0))  # E-18
         directories = (("040000", b"patches"), ("040000", b"artifacts"))
         if any(mode != "100644" and (mode, p) not in directories for p, (mode, _) in tree.items()):
             self.bad("L10", "E-2: mode")
@@ -231,14 +216,16 @@ class Record(Findings):
 
     def content(self, p, name=None):
         """The document of an artifact/stored; of a shape, if it is given."""
-        v = core.read_line(self.files[p["path"]])
-        check_artifact(v)
+        v = check_artifact(core.read_line(self.files[p["path"]]))
         return record(v, name) if name else v
 
     def stored(self, kind, name, before):
         """The artifact of a kind (None: of any) that an event names by its path (E-31)."""
         stored = [p for _, p in self.of_type("artifact/stored", before=before) if name == p["path"]]
         return [p for p in stored if kind in (None, p["kind"])][0]
+
+    def named_document(self, kind, name, before):
+        return self.content(self.stored(kind, name, before), kind)
 
     def time(self, n):
         return rfc3339(self.events[n]["timestamp"])
@@ -250,7 +237,7 @@ class Record(Findings):
     def check(self):
         doc = self.files.get("transaction.json", b"")
         v = self.run("L9", core.parse, doc)
-        if not TX_ID.match(self.id) or isinstance(v, dict) and v.get("transaction_id") != self.id:
+        if not TX_ID.fullmatch(self.id) or isinstance(v, dict) and v.get("transaction_id") != self.id:
             self.bad("I2", "E-1, E-3: transaction_id")
         if self.fold.folded is None:
             return self
@@ -263,7 +250,10 @@ class Record(Findings):
             self.run(rule, check)
         for n, p in self.of_type("approval/decision"):
             self.run("L18", self.evidence, n, p)
+            known = len(self.problems)
             self.run("L21", self.signed, n, p)
+            if "NEWER" in [rule for rule, _ in self.problems[known:]]:
+                self.signatures[n] = None
         for _, p in self.of_type("apply/start"):
             self.run("L3", self.start, p)
         for n, p in self.of_type("validate/complete" if self.gate else "apply/start"):
@@ -277,8 +267,7 @@ class Record(Findings):
         if "apply_result.json" in self.files and "apply_result.json" not in known:
             self.bad("L6", "E-34: apply_result.json without a success")
         for f in set(self.files) - {"apply_result.json"}:
-            form = re.match(r"artifacts/[0-9a-f]{64}\.json\Z|(?!artifacts/)", f)
-            need(f in known and form, "E-2: " + ascii(f))
+            need(f in known and re.match(r"artifacts/[0-9a-f]{64}\.json\Z|(?!artifacts/)", f), "E-2: " + ascii(f))
 
     def line(self, data):  # E-32
         v = attempt(core.read_line, data)
@@ -310,45 +299,41 @@ class Record(Findings):
             need(all({r["path"], r.get("from", "")} <= paths for r in v["risks"] or []), "E-33: path")
 
     def results(self):  # E-34 to E-36
-        last, m = None, self.proposal
         for start, p in self.fold.applies:
             need(p["success"] == (p["outcome"] == "SUCCESS") and p["target"] == start["target"], "E-35")
-            last = p if p["success"] else last
         for n, p in self.of_type("validate/complete"):
             if "findings" in p:
-                v = self.content(self.stored("findings", p["findings"], n), "findings")
-                need(1 <= len(v["violations"]) <= 50, "E-36: violations")
-        if last is None:
+                self.named_document("findings", p["findings"], n)
+        done, m = [p for _, p in self.fold.applies if p["success"]], self.proposal
+        if not done:
             return
         r = record(self.line(self.files["apply_result.json"]), "apply_result")
         ops, violations = r["operation_results"] or [], r.get("violations") or []
-        hashes = [(m["base_sha256_by_path"][o["path"]], m["after_sha256_by_path"][o["path"]]) for o in ops]
-        statuses = [o["status"] for o in ops]
-        keys = [[core.utf16(v["rule_id"]), core.utf16(v.get("path", ""))] for v in violations]
-        order = [core.utf16(o["path"]) for o in ops]
-        need(keys == sorted(keys) and order == sorted(order), "E-34: order")
+        for things, *keys in ((ops, "path"), (violations, "rule_id", "path")):
+            keys = [[core.utf16(x.get(k, "")) for k in keys] for x in things]
+            need(keys == sorted(keys), "E-34: order")
         paths = [r["target_root"]] + [o.get("path", "") for o in ops + violations]
         need(not any(re.match("/|[A-Za-z]:", x) for x in paths), "E-34: absolute")
-        failed, skipped, succeeded = map(statuses.count, ("error", "skipped", "success"))
-        need(r["summary"] == {"failed": failed, "skipped": skipped, "succeeded": succeeded,
-                              "total_operations": len(ops),
-                              "total_bytes_written": sum(o["bytes_written"] for o in ops)}, "E-34: summary")
+        counts = {k: [o["status"] for o in ops].count(s)
+                  for k, s in (("failed", "error"), ("skipped", "skipped"), ("succeeded", "success"))}
+        written = sum(o["bytes_written"] for o in ops)
+        need(r["summary"] == {**counts, "total_operations": len(ops), "total_bytes_written": written}, "E-34: summary")
         need(sorted(o["path"] for o in ops) == sorted(m["target_files"] or []), "E-34: operations")
+        hashes = [(m["base_sha256_by_path"][o["path"]], m["after_sha256_by_path"][o["path"]]) for o in ops]
         need(hashes == [(o["before_hash"], o["after_hash"]) for o in ops], "E-34: hashes")
-        need(all(o["status"] != "error" or o.get("error") for o in ops), "E-34: error")
         source = {"proposal_id": "prop_" + self.pid[:16], "proposal_hash": "sha256:" + self.pid}
         if "source_proposal_id" in m:
             source = {k: m.get("source_" + k, "") for k in source}
         need(r["patch_source"] == source, "E-34: patch_source")
-        a = self.stored(None, last["apply_artifact"], None)
+        a = self.stored(None, done[-1]["apply_artifact"], None)
         need(self.content(a)["apply_result"] == r, "E-34: apply_artifact")
 
     def patch_files(self):  # E-42, E-43
         for _, m in self.fold.proposals():
-            name = "patches/%s.diff" % m["patch_id"]
+            name, redacted = "patches/%s.diff" % m["patch_id"], m.get("patch_redacted_sha256")
             if name not in self.files:
                 continue  # I11
-            data, redacted = self.files[name], m.get("patch_redacted_sha256")
+            data = self.files[name]
             need(hashed(data) == (redacted or "sha256:" + m["patch_id"]), "E-42, E-43: hash")
             if "patch_sealed_sha256" in m:
                 need(hashed(self.files[name + ".age"]) == m["patch_sealed_sha256"], "E-43: sealed")
@@ -385,9 +370,9 @@ class Record(Findings):
     def named(self, before):
         """Proposers and requesters named before an event. Refuses what is not as E-40 and E-41 say."""
         who, asked = [self.meta["proposer"]], list(self.proposal.get("requested_by") or [])
-        named = [self.check_again(p) for _, p in self.artifacts("proposed_again", before)]
+        named = [self.said("proposed_again", p) for _, p in self.artifacts("proposed_again", before)]
         for _, p in self.artifacts("proposed_elsewhere", before):
-            named += self.check_elsewhere(p)["proposals"]
+            named += self.said("proposed_elsewhere", p)["proposals"]
         for v in named:
             who.append(v["proposer"])
             asked += v.get("requested_by") or []
@@ -419,26 +404,18 @@ class Record(Findings):
             need(said.get("state") != "DISMISSED" and rfc3339(said["created_at"]) is not None, "D-25: void")
 
     def signed(self, n, p):
-        try:
-            self.check_signature(n, p)
-        except Refused as e:
-            if e.rule == "NEWER":
-                self.signatures[n] = None
-            raise
-
-    def check_signature(self, n, p):
         """S-30, S-31. Keeps what a good signature says for the verdict."""
-        s, m = p["source"], self.proposal
+        s, m, a = p["source"], self.proposal, p["source"]["author"]
         text = self.content(self.stored("statement", s["evidence"], n))["text"] if "evidence" in s else ""
         if "signature" not in s:
             bare = self.pull and s["kind"] in FORGE and p["decision"] == "approve"
             need(not bare or not attempt(signatures.signed_comment, text), "S-31: no signature")
             return
         comment = attempt(signatures.signed_comment, text) if self.pull else None
-        g, a = s["signature"], s["author"]
+        g = s["signature"]
         data = self.files[self.stored("decision", g["statement"], n)["path"]]
-        sig = self.content(self.stored("signature", g["signature"], n), "signature")["armored"]
-        line = signatures.Line(self.content(self.stored("key", g["key"], n), "key")["line"])
+        sig = self.named_document("signature", g["signature"], n)["armored"]
+        line = signatures.Line(self.named_document("key", g["key"], n)["line"])
         st, (who, asked), risks = signatures.statement(data), self.named(n), self.artifacts("risks", n)
         policies = [r["policy"] for _, r in self.of_type("approval/request", before=n)]
         policies = [p["policy"]] + [x for x in policies if x["sha256"] == p["policy"]["sha256"]]
@@ -446,7 +423,7 @@ class Record(Findings):
         need(st.get("repository") == m.get("repository") and st == {
             **st, "pull_request": m.get("pull_request", 0), "shown": risks[0][1]["stored_sha256"],
             "transaction_id": self.meta["transaction_id"], "base_commit": self.meta["base_commit"],
-            "proposers": unique(who, actor_key), "requested_by": unique(asked, requester_key)}, "S-30.1")
+            "proposers": unique(who), "requested_by": unique(asked)}, "S-30.1")
         need(signatures.patch_of(st["fingerprints"][0]) == self.pid, "S-30.1: patch_id")
         glass = p["decision"] == "approve" and self.request(p)["kind"] == "break_glass"
         need(st["decision"] == ("break-glass" if glass else p["decision"]), "S-30.2: decision")
@@ -475,56 +452,39 @@ class Record(Findings):
         entries = [{k: x[k] for k in ("kind", "fingerprint", "required")} for x in v.needs]
         need("apply_id" not in p or p["approvals"] == entries, "E-38: needs")
 
-    def check_again(self, p):  # E-40, of one document
-        v = self.content(p, "proposed_again")
-        need(v["patch_id"] == self.pid, "E-40: patch_id")
-        need(re.fullmatch(r"(artifacts/[0-9a-f]{64}\.json)?", v.get("trace", "")), "E-40: trace")
-        check_words(v)
-        return v
-
-    def check_elsewhere(self, p):  # E-41
-        v = self.content(p, "proposed_elsewhere")
-        need(v["patch_id"] == self.pid and v["proposals"], "E-41: member")
-        for x in v["proposals"]:
-            need(TX_ID.match(x["transaction_id"]) and x["transaction_id"] != self.id, "E-41: proposal")
-            check_requesters(x.get("requested_by"))
+    def said(self, kind, p):  # E-40, E-41, of one document
+        v = self.content(p, kind)
+        ids = [x["transaction_id"] for x in v.get("proposals") or []]
+        need(v["patch_id"] == self.pid and self.id not in ids, "E-40, E-41: patch_id, or the same transaction")
         return v
 
     def again(self):  # E-40, E-41
         seen = [actor_key(self.meta["proposer"])[:2]]
-        seen += map(requester_key, (self.proposal or {}).get("requested_by") or [])
+        seen += map(actor_key, (self.proposal or {}).get("requested_by") or [])
         for count, (n, p) in enumerate(self.artifacts("proposed_again")):
             status, apply_open = self.fold.at[n]
             need(status in ("proposed", "awaiting_approval", "failed"), "E-40: status")
             need(apply_open is None and not self.gate, "E-40: when")
-            v = self.check_again(p)
-            keys = [actor_key(v["proposer"])[:2], *map(requester_key, v.get("requested_by") or [])]
+            v = self.said("proposed_again", p)
+            keys = [actor_key(v["proposer"])[:2], *map(actor_key, v.get("requested_by") or [])]
             need(count < 20 or any(k not in seen for k in keys), "E-40: after 20")
             seen += keys
         for _, p in self.artifacts("proposed_elsewhere"):
-            self.check_elsewhere(p)
+            self.said("proposed_elsewhere", p)
 
     def merges(self):  # E-45
         found = [self.content(p, "merge") for _, p in self.artifacts("merge")]
         for v in found:
-            need(v["merged_at"].endswith("Z") and rfc3339(v["merged_at"]) is not None, "E-45: time")
             need(self.gate and v == found[0] and v["pull_request"] == self.proposal.get("pull_request")
                  and v["repository"]["id"] == self.proposal["repository"]["id"], "E-45: pull request, or two")
 
-
-def unique(things, key):
-    things = sorted(things, key=key)
+def unique(things):
+    things = sorted(things, key=actor_key)
     return [x for n, x in enumerate(things) if x not in things[:n]]
-
 
 def first_line(text):
     line, lf, _ = text.partition("\n")
     return line[:-1] if lf and line.endswith("\r") else line
-
-
-SHORT = {"/approve": "patchset:", "/approve secret": "secret:patchset:",
-         "/approve protected": "protected:patchset:"}
-
 
 def reads_as(text, said, c, pid):  # D-26
     """Whether the text reads as the command c, but for its reason."""
@@ -532,8 +492,7 @@ def reads_as(text, said, c, pid):  # D-26
     try:
         signed = attempt(signatures.signed_comment, text)
     except Refused:  # a newer statement; a denial counts without
-        if approve:
-            raise
+        need(not approve, "V3: the statement is newer", "NEWER")
     if signed:
         st = signed[1]
         return (c.get("signed", False) and approve == (st["decision"] != "deny") and f in st["fingerprints"]
@@ -549,7 +508,6 @@ def reads_as(text, said, c, pid):  # D-26
     words = re.split(" +", "".join(x if core.visible(x) else " " for x in line[6:]).lstrip(" "))
     return (line == "/deny" or line.startswith("/deny ")) and (
         words[0] == f if signatures.patch_of(words[0]) else reply and f == "patchset:" + pid)
-
 
 def reads_native(text, said):  # D-27
     line = first_line(text)

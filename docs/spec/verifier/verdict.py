@@ -1,20 +1,16 @@
 """The verdict (D-1 to D-22)."""
 import core
 import policy
-from core import attempt, need, record
+from core import attempt, need, record, rfc3339
 from policy import PERMISSIONS, signed
-from signatures import rfc3339
-
 
 def listed(accounts, author):  # D-5
     ids = {a for a in accounts if a.isascii() and a.isdigit() or ":" in a}
     logins = {a.casefold() for a in accounts if a not in ids}
     return author["id"] in ids or author["login"].casefold() in logins
 
-
 def hardware_allows(ap, key, person):  # S-29
     return (key.security or not (ap.get("hardware") or ap.get("pin"))) and (person or not ap.get("pin"))
-
 
 def latest(rec, kind, n, after=None):
     """The last artifact's document of a kind before an event, and after all events of a type, or None."""
@@ -22,11 +18,9 @@ def latest(rec, kind, n, after=None):
     found = [p for i, p in rec.artifacts(kind, n) if i > start]
     return rec.content(found[-1]) if found else None
 
-
 def check_standing(rec, v):  # D-21
     need(record(v, "standing")["pull_request"] == rec.pull, "D-21: pull request")
     return v
-
 
 def policy_of(rec, n):
     """The Policy at an event (D-20)."""
@@ -39,7 +33,6 @@ def policy_of(rec, n):
             return policy.read_recorded(data)
     raise core.Refused("D-20: no policy")
 
-
 def at_event(rec, n):  # D-20
     pol, p = policy_of(rec, n), rec.events[n]["payload"]
     standing = latest(rec, "standing", n, "apply/start") if rec.pull else None
@@ -48,34 +41,28 @@ def at_event(rec, n):  # D-20
     onto = p["base_commit"] if "apply_id" in p else head
     return Verdict(rec, n, pol, rec.time(n), head, standing, drift, onto, [], not rec.pull)
 
-
 def person_name(p):
     return p.lower().removeprefix("github:")
-
 
 def names_of(a):  # S-25
     name = a["id"][6:] * ("@" in a["id"]) if a["id"].startswith("local:") else a["login"]
     return {person_name(name)} if name else set()
 
-
 class Verdict:
-    """verdict, broken (the glass), needs with fingerprint and approved, counted: a bool for each decision."""
+    """verdict, broken (the glass), needs with fingerprint and approved, counted: a bool for each decision.
+    local: teams and owners name nobody, and same_head is false (D-20)."""
 
     def __init__(self, rec, n, pol, now, head, standing, drift, onto, denials, local):
         self.rec, self.pol, self.now, self.head, self.drift, self.onto = rec, pol, now, head, drift, onto
-        self.local = local  # D-20: teams and owners name nobody, and same_head is false
-        self.standing, m = standing or {}, rec.proposal
+        self.local, self.standing, self.named, m = local, standing or {}, {}, rec.proposal
         need(m is not None, "D-1: no proposal")
-        self.lists, self.named = rec.people(n), {}
-        change = "patchset:" + rec.pid
+        self.lists, change = rec.people(n), "patchset:" + rec.pid
         prints = {p + change for p in ("", "secret:", "protected:")}
-        decisions = rec.of_type("approval/decision", before=n)
         needs = policy.needs(pol, m["target_files"] or [], m["contains_secret_introductions"])
         self.needs = [dict(x, fingerprint=x["prefix"] + change) for x in needs]
-        votes = []  # for each need, path -> (i, d, part)
-        for x in self.needs:
-            votes.append({p: [] for p in (x["paths"] if x.get("owners") and not local else [None])})
-        self.counted, glass = [], False
+        votes = [(x, path, []) for x in self.needs  # votes are (i, d, part)
+                 for path in (x["paths"] if x.get("owners") and not local else [None])]
+        self.counted, glass, decisions = [], False, rec.of_type("approval/decision", before=n)
         for i, d in decisions:
             counts = d["decision"] == "deny" and d["fingerprint"] in prints
             if d["decision"] == "approve" and attempt(self.check, i, d):
@@ -83,26 +70,23 @@ class Verdict:
                     counts = self.breaks_glass(i, d, change)
                     glass = glass or counts
                 else:
-                    places = [(x, v) for x, by_path in zip(self.needs, votes) for v in by_path.items()]
-                    counts = any([self.vote(i, d, x, v) for x, v in places])
+                    counts = any([self.vote(i, d, *place) for place in votes])
             self.counted.append(counts)
-        for x, by_path in zip(self.needs, votes):  # D-3
-            x["approved"] = min(map(self.persons, by_path.values()))
+        for x in self.needs:  # D-3
+            x["approved"] = min(self.persons(v) for y, _, v in votes if y is x)
         secret = [x for x in self.needs if x["kind"] == "secrets_override"]
         unmet = [x for x in self.needs if x["approved"] < x["required"]]
         self.broken = glass and unmet not in ([], secret)  # D-13
         if self.broken:
             unmet = [x for x in unmet if x in secret]
-            glass = {"kind": "break_glass", "fingerprint": change, "required": 1, "approved": 1}
-            self.needs = [glass, *secret]
-        denied = any(d["decision"] == "deny" and d["fingerprint"] in prints for _, d in decisions) \
-            or any(x.get("fingerprint") in prints for x in denials)
+            self.needs = [{"kind": "break_glass", "fingerprint": change, "required": 1, "approved": 1}, *secret]
+        denials = [*denials, *(d for _, d in decisions if d["decision"] == "deny")]
+        denied = any(x.get("fingerprint") in prints for x in denials)
         self.verdict = "denied" if denied else "pending" if unmet else "approved"  # D-2
 
-    def vote(self, i, d, x, path_votes):
+    def vote(self, i, d, x, path, votes):
         """Whether an approval is one person more for a need, at a path."""
-        (path, votes), part = path_votes, self.part(i, d)
-        good = self.good_for(i, d, x)
+        part, good = self.part(i, d), self.good_for(i, d, x)
         theirs = self.persons([v for v in votes if v[2]])
         if not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
             return False
@@ -129,8 +113,8 @@ class Verdict:
             need(ap.get("local", not rec.pull), "D-7")
         else:
             need(s["kind"] in ("review", "review_comment", "issue_comment"), "D-7")
-            of = "approval_request_id"
-            stand = [x for x in self.standing["decisions"] if x[of] == d[of]][0]
+            request = d["approval_request_id"]
+            stand = [x for x in self.standing["decisions"] if x["approval_request_id"] == request][0]
             enough = PERMISSIONS[PERMISSIONS.index(ap["permission"]):]
             need(stand["stands"] and s["permission"] in enough and stand["permission"] in enough, "D-7")
         commit, said = s["commit"], attempt(rfc3339, s["created_at"])
@@ -182,28 +166,25 @@ class Verdict:
 
     def part(self, i, d):  # D-16
         of = self.pol["approvals"].get("independent", [])
-        asked, a = [x["actor"] for x in self.named[i][1]] if "requester" in of else [], d["source"]["author"]
-        return "proposer" in of and self.own(i, d) or any(self.same(a, x, i) for x in asked)
+        asked = [x["actor"] for x in self.named[i][1]] if "requester" in of else []
+        return "proposer" in of and self.own(i, d) or any(self.same(d["source"]["author"], x, i) for x in asked)
 
     def good_for(self, i, d, x):
         """True, a set of paths, or False: what an approval is good for of a need (D-4, D-10, D-11)."""
         s, a, m = d["source"], d["source"]["author"], self.rec.meta["proposer"]
         if d["fingerprint"] != x["fingerprint"] or x.get("signed") and "signature" not in s:
             return False
-        own, shell = self.own(i, d), s["kind"] in ("local", "rpc")
-        if x["kind"] == "secrets_override":
-            if own or self.pol["secrets"]["mode"] == "refuse":
-                return False
-        elif own and not self.pol["approvals"]["allow_author"] and not (
-                shell and (self.same(a, m, i, False) or m["id"].startswith("local:"))):
+        shell = s["kind"] in ("local", "rpc") and (self.same(a, m, i, False) or m["id"].startswith("local:"))
+        secret = x["kind"] == "secrets_override"
+        if secret and self.pol["secrets"]["mode"] == "refuse" or self.own(i, d) and (
+                secret or not self.pol["approvals"]["allow_author"] and not shell):
             return False
         users, teams, owners = x.get("users", []), x.get("teams", []), x.get("owners", False)
         if not (users or teams or owners) or self.local and (teams or owners):
             return True  # D-20
-        in_team = self.standing.get("teams") or {}
+        in_team, owns = self.standing.get("teams") or {}, self.standing.get("owners") or {}
         if listed(users, a) or any(a["id"] in (in_team.get(t) or []) for t in teams):
             return True
-        owns = self.standing.get("owners") or {}
         return owners and {p for p in x["paths"] if a["id"] in (owns.get(p) or [])}
 
     def persons(self, votes):
