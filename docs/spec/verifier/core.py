@@ -4,22 +4,8 @@ Categories are those of Unicode 15.0.0, in unicode-15.0.0.txt, whatever version 
 Python 3.11, lacks characters of 15.0.0: none has a case mapping or a canonical decomposition, CLASSES has those that
 combine, and their compatibility decompositions are letters that no requirement can tell from them.
 """
-import base64
-import bisect
-import calendar
-import datetime
-import decimal
-import fractions
-import functools
-import hashlib
-import itertools
-import json
-import os
-import pathlib
-import re
-import subprocess
-import sys
-import unicodedata
+import base64, bisect, datetime, decimal, fractions, functools, hashlib, itertools
+import json, os, pathlib, re, subprocess, sys, unicodedata
 
 HERE = pathlib.Path(__file__).parent
 RUNS = re.findall("([A-Z][a-z])([0-9]+)", (HERE / "unicode-15.0.0.txt").read_text())
@@ -31,6 +17,8 @@ HIDDEN = re.compile(  # U-2
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e0100-\U000e01ef\U000e01f0-\U000e0fff]")
 BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
+EPOCH, SECOND = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc), datetime.timedelta(seconds=1)
+RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)", re.A)
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull,
        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 VERSION = (1, 0)  # that this verifier reads (V2)
@@ -50,14 +38,11 @@ def need(ok, text, rule=""):
     if not ok:
         raise Refused(text, rule)
 
-def attempt(f, *args):
-    """What f returns, or None if it refuses, but for what is newer, of which nobody can tell (V3)."""
+def attempt(f, *args):  # what f returns, or None if it refuses, but for what is newer, of which nobody can tell (V3)
     try:
         return f(*args)
     except WRONG as e:
-        if getattr(e, "rule", "") == "NEWER":
-            raise
-        return None
+        need(getattr(e, "rule", "") != "NEWER", str(e), "NEWER")
 
 class Findings:
     """problems: (rule, text) of all that is wrong."""
@@ -68,15 +53,13 @@ class Findings:
     def bad(self, rule, text):
         self.problems.append((rule, text))
 
-    def run(self, rule, check, *args):
-        """What a check returns. What it refuses is reported under its rule, or else this one."""
+    def run(self, rule, check, *args):  # what a check returns; what it refuses is reported, under its rule or this one
         try:
             return check(*args)
         except WRONG as e:
             self.bad(getattr(e, "rule", "") or rule, "%s: %r" % (check.__name__, e))
 
-def execute(*args, data=b"", rule="BUNDLE"):
-    """What git or ssh-keygen writes; refused if it fails."""
+def execute(*args, data=b"", rule="BUNDLE"):  # what git or ssh-keygen writes; refused if it fails
     p = subprocess.run(args, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
     need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
     return p.stdout
@@ -92,11 +75,9 @@ def visible(ch):  # U-3
     return " " <= ch <= "~" or printable(ch) and not HIDDEN.match(ch) and ch not in BLANK
 
 def one_line(text, n):  # U-4
-    return (len(text) <= n and all(visible(c) and c != "\ufffd" for c in text)
-            and text == text.strip(" ") and "  " not in text)
+    return len(text) <= n and "\ufffd" not in text and all(map(visible, text)) and text == re.sub("^ | $|  ", "", text)
 
-def normalize(form, text):
-    """Python's form of the text in which others of the same class stand for what it may know otherwise."""
+def normalize(form, text):  # Python's, of a text in which others of the same class stand for what it may not know
     known = [c if category(c) != "Cn" and ord(c) not in CLASSES else STANDS[CLASSES.get(ord(c), 0)] for c in text]
     queues = {s: iter([c for c, k in zip(text, known) if k == s]) for s in STANDS.values()}
     return "".join(next(queues[c]) if c in queues else c for c in unicodedata.normalize(form, "".join(known)))
@@ -106,21 +87,14 @@ def fold(text):  # U-5
         return text.lower()
     return normalize("NFC", "".join(c if category(c) == "Cn" else c.casefold() for c in normalize("NFD", text)))
 
-def seconds(*parts):
-    """Since 1970, of year, month, day, and perhaps hour, minute and second."""
-    return calendar.timegm(datetime.datetime(*map(int, parts)).timetuple())
-
 @functools.lru_cache(1000)
-def rfc3339(text):
-    m = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?"
-                     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", text, re.A)
-    sign, hours, minutes = m.groups("0")[7:]
-    offset = int(sign + "1") * (int(hours) * 3600 + int(minutes) * 60)
-    return seconds(*m.groups()[:6]) + fractions.Fraction("0" + (m.group(7) or ".0")) - offset
+def rfc3339(text):  # seconds since 1970
+    m = RFC3339.fullmatch(text)
+    whole = (datetime.datetime.fromisoformat(m.group(1) + m.group(3).replace("Z", "+00:00")) - EPOCH) // SECOND
+    return whole + fractions.Fraction("0" + (m.group(2) or ".0"))
 
 def utc(t):
-    d = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=t // 1)
-    return "%04d-%02d-%02dT%02d:%02d:%02dZ" % d.timetuple()[:6]
+    return (EPOCH + t // 1 * SECOND).isoformat()[:19] + "Z"
 
 def read_number(text):  # J-5, J-9: an int is the decimal of the canonical form, without point and exponent
     f = float(text)
@@ -131,28 +105,25 @@ def read_object(pairs):  # J-3
     need(len(dict(pairs)) == len(pairs), "J-3: key twice")
     return dict(pairs)
 
-def parse(data):
-    """The value of a document (J-1 to J-6)."""
+def parse(data):  # the value of a document (J-1 to J-6)
     try:
         text = bytes(data).decode("utf-8")
         if text.count("[") + text.count("{") > 1000:  # J-4
             tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text, re.S)
             depths = itertools.accumulate((t in "[{") - (t in "]}") for t in tokens)
             need(max(depths, default=0) <= 1000, "J-4: nested too deep")
-        return json.loads(text, parse_int=read_number, parse_float=read_number, parse_constant=int,
-                          object_pairs_hook=read_object)
+        numbers = {"parse_int": read_number, "parse_float": read_number, "parse_constant": int}
+        return json.loads(text, object_pairs_hook=read_object, **numbers)
     except (ValueError, RecursionError) as e:
         raise Refused("J-1, J-2: %s" % e)
 
-def utf16(text):
-    """Key of UTF-16 order."""
+def utf16(text):  # key of UTF-16 order
     return text.encode("utf-16-be", "surrogatepass")
 
 def by_bytes(texts):
     return sorted(set(texts), key=lambda s: s.encode("utf-8", "surrogatepass"))
 
-def write(v):
-    """Canonical text but for lone surrogates (J-7 to J-9)."""
+def write(v):  # canonical text but for lone surrogates (J-7 to J-9)
     if isinstance(v, dict):
         return "{%s}" % ",".join([write(k) + ":" + write(v[k]) for k in sorted(v, key=utf16)])
     if isinstance(v, list):
@@ -161,9 +132,7 @@ def write(v):
         return json.encoder.encode_basestring(v)
     if not isinstance(v, float):
         return json.dumps(v)
-    if 1e-6 <= abs(v) < 1e21:
-        return format(decimal.Decimal(repr(v)), "f")
-    return re.sub("e([+-])0*", r"e\1", repr(v))
+    return format(decimal.Decimal(repr(v)), "f") if 1e-6 <= abs(v) < 1e21 else re.sub("e([+-])0*", r"e\1", repr(v))
 
 def line_of(v):
     return re.sub("[\ud800-\udfff]", lambda m: "\\u%04x" % ord(m.group()), write(v)).encode("utf-8") + b"\n"
@@ -184,35 +153,32 @@ def unbase64(s):
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-def load_shapes(text):
-    """shapes.txt: forms, name -> (most characters or None, expression), and shapes, record -> member ->
-    (type, marks, default or None, rule of Y-25 or "-")."""
-    forms, shapes = {}, {}
-    for line in re.sub(r"\n +", " ", text).split("\n"):
-        name, colon, members = line.partition(": ")
-        if line[:2] == "= ":
-            name, most, form = line[2:].split(" ", 2)
-            forms[name] = (None if most == "-" else int(most), re.compile(form, re.S))
-        elif colon and line[0] != "#":
-            shapes[name] = {}
-            for words in map(str.split, members.split(", ")):
-                member, of, default, rule = (*words, "-", "-")[:4]
-                value = None if default == "-" else json.loads(default)
-                shapes[name][member.rstrip("?")] = (of, member.count("?"), value, rule)
-    return forms, shapes
-
-FORMS, SHAPES = load_shapes((HERE / "shapes.txt").read_text())
+# Of shapes.txt: forms, name -> (most characters or None, expression); shapes, record -> member -> (type, number of
+# question marks, default or None, rule of Y-25 or "-").
+FORMS, SHAPES = {}, {}
+for line in re.sub(r"\n +", " ", (HERE / "shapes.txt").read_text()).split("\n"):
+    name, _, rest = line.removeprefix("= ").partition(" ")
+    if line[:2] == "= ":
+        FORMS[name] = (None if rest[0] == "-" else int(rest.split()[0]), re.compile(rest.partition(" ")[2], re.S))
+    elif name[-1:] == ":":
+        SHAPES[name[:-1]] = {}
+        for words in map(str.split, rest.split(", ")):
+            member, of, default, rule = (*words, "-", "-")[:4]
+            default = None if default == "-" else json.loads(default)
+            SHAPES[name[:-1]][member.rstrip("?")] = (of, member.count("?"), default, rule)
 PLAIN = {  # types that have a value as it is (J-15)
     "bool": lambda v, _: isinstance(v, bool), "object": lambda v, _: isinstance(v, dict),
-    "int": lambda v, _: isinstance(v, int) and not isinstance(v, bool) and -2**63 <= v < 2**63,
+    "int": lambda v, _: type(v) is int and -2**63 <= v < 2**63,
+    "number": lambda v, of: type(v) is int and int(of.split("..")[0]) <= v <= int(of.split("..")[1]),
+    "lines": lambda v, n: len(v.encode()) <= int(n) and all(map(visible, v.replace("\n", ""))),
     "line": lambda v, n: isinstance(v, str) and one_line(v, int(n)),
+    "schema": lambda v, name: v == "countersign/%s/%d" % (name, major(name)),
     "time": lambda v, form: take(v, form) == v and rfc3339(v) is not None}
-TYPES = {}  # others: a function of the value and of what stands behind a colon. Pages have theirs
-CHECKS = {}  # what else holds of a record, and SHORT: what a text stands for in its place
-SHORT = {}
+# What the pages add: other types, a function of the value and of what stands behind a colon; what else holds of a
+# record; what a text stands for in its place.
+TYPES, CHECKS, SHORT = {}, {}, {}
 
-def take(v, t):
-    """What is kept of a value of type t; refused if it is of another (J-15, Y-5)."""
+def take(v, t):  # what is kept of a value of type t; refused if it is of another (J-15, Y-5)
     name, _, of = t.partition(":")
     if t in FORMS:
         most, form = FORMS[t]
@@ -222,14 +188,16 @@ def take(v, t):
         need(isinstance(v, str) and v in t[1:-1].split("/"), "not one of " + t)
     elif t in SHAPES:
         return members(v, t)
+    elif v is None and t.endswith(("|null", "[]", ")")):
+        return None
     elif t.endswith("|null"):
-        return v if v is None else take(v, t[:-5])
+        return take(v, t[:-5])
     elif t.endswith("[]"):
-        return v if v is None else [take(e, t[:-2]) for e in listed(v)]
+        return [take(e, t[:-2]) for e in listed(v)]
+    elif t.startswith("map("):
+        return {take(k, "text"): take(e, t[4:-1]) for k, e in v.items()}
     elif name in TYPES:
         return TYPES[name](v, of)
-    elif t.startswith("map("):
-        return v if v is None else {take(k, "text"): take(e, t[4:-1]) for k, e in v.items()}
     else:
         need(PLAIN[name](v, of), "not " + t)
     return v
@@ -249,18 +217,14 @@ def members(v, name):  # J-13, J-14, Y-4, Y-6
     need(not set(v) - set(table) - set(out), "J-13: %s has an unknown member" % name)
     for k, (t, marks, default, _) in table.items():
         need(k in v or marks or default is not None, "J-14: %s has no %s" % (name, k))
-        if t == "schema":
-            need(v[k] == "countersign/%s/%d" % (name, 1 + (name == "decision")), "V11: schema of " + name)
-            out[k] = v[k]
-        elif k in v or not marks and default is not None:
-            out[k] = take(v.get(k, default), t)
-            if marks == 1 and (not out[k] if default is None else out[k] == default):
-                del out[k]
+        if k in v or not marks:
+            kept = take(v.get(k, default), "schema:" + name if t == "schema" else t)
+            if marks != 1 or (kept if default is None else kept != default):
+                out[k] = kept
     need(name not in CHECKS or CHECKS[name](out), "what else holds of " + name)
     return out
 
-def record(v, name):
-    """Refuses what is not a record of this shape, as it is written."""
+def record(v, name):  # refuses what is not a record of this shape, as it is written
     need(members(v, name) == v, "J-14: a member of %s is empty" % name)
     return v
 
@@ -268,10 +232,13 @@ def version(text):  # V1
     need(re.fullmatch(r"[1-9][0-9]*\.(0|[1-9][0-9]*)", text), "V1: no version")
     return tuple(map(int, text.split(".")))
 
+def major(name):  # V11
+    return 2 if name == "decision" else 1
+
 def check_newer(v, name=""):  # V7, V11
     if "needs_version" in v:
         needs = version(v["needs_version"])
         need(needs > (1, 0), "V7: needs_version")
         need(needs <= VERSION, "written by a newer countersign, needs at least %d.%d" % needs, "NEWER")
     m = re.fullmatch("countersign/%s/([1-9][0-9]*)" % name, str(v.get("schema")))
-    need(not m or int(m.group(1)) <= 1 + (name == "decision"), "V11: written by a newer countersign", "NEWER")
+    need(not m or int(m.group(1)) <= major(name), "V11: written by a newer countersign", "NEWER")

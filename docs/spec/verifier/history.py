@@ -1,13 +1,7 @@
 """A ledger's history: bundles (B), commits and indexes (H-1 to H-31), witnesses (H-40 to H-45)."""
-import datetime
-import hashlib
-import os
-import re
-import tempfile
+import datetime, hashlib, re, tempfile
 
-import core
-import signatures
-import verdict
+import core, signatures, verdict
 from core import WRONG, Findings, Refused, attempt, execute, need, record, rfc3339
 from policy import read_file
 from transaction import TX_ID, Fold, Record
@@ -27,8 +21,12 @@ INDEX = re.compile(r"(?:denied/([0-9a-f]{2})/\1[0-9a-f]{62}/[A-Za-z_]+|"
 PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/%s\.json" % TX_ID.pattern)
 FORGE_LINE = (r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",'
               r'valid-after="\d{14}Z" \S+ \S+')
-TRAILERS = "%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n"
-CONFIG = b"[core]\nrepositoryformatversion=1\n[extensions]\nobjectformat="
+TRAILERS = ("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\n"
+            "Countersign-Outcome: %s\n")
+OWN = {  # types of the ledger's own events, and their titles (H-22)
+    "ledger/accept_tip": "accept-tip: {login} accepted {tip}: {reason}",
+    "ledger/version": "version: {login} raised it from {from} to {version}: {reason}"}
+DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def read_pack(data, tips=(), form="sha1"):
     """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All
@@ -36,17 +34,14 @@ def read_pack(data, tips=(), form="sha1"):
     need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
     out, at = {}, 0
     with tempfile.TemporaryDirectory() as d:
-        os.makedirs(d + "/objects/pack")
-        os.mkdir(d + "/refs")
-        for name, content in (("/HEAD", b"ref: refs/heads/main\n"), ("/config", CONFIG + form.encode() + b"\n"),
-                              ("/objects/pack/pack-0.pack", data)):
-            with open(d + name, "wb") as f:
-                f.write(content)
-        git = ("git", "--git-dir", d)
-        execute(*git, "index-pack", d + "/objects/pack/pack-0.pack")
+        git, pack = ("git", "--git-dir", d), d + "/objects/pack/pack-0.pack"
+        execute(*git, "init", "-q", "--bare", "--template=", "--object-format=" + form)
+        with open(pack, "wb") as f:
+            f.write(data)
+        execute(*git, "index-pack", pack)
         every = (*git, "cat-file", "--batch-all-objects", "--buffer")
-        sizes = execute(*every, "--batch-check=%(objectsize)")
-        need(sum(map(int, sizes.split())) <= MOST, "B-6: too large", "BUNDLE")
+        sizes = execute(*every, "--batch-check=%(objectsize)").split()
+        need(sum(map(int, sizes)) <= MOST, "B-6: too large", "BUNDLE")
         found = execute(*every, "--batch")
         if tips:
             execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
@@ -72,10 +67,10 @@ class Bundle:
         self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else (), form)
 
     def ledger(self, name=None):  # B-5
-        found = [x for x in self.refs if (x[0] == name if name is not None else
-                                          len(self.refs) == 1 or x[0].startswith("refs/agent/"))]
+        in_agent = [x for x in self.refs if x[0].startswith("refs/agent/")]
+        found = [x for x in self.refs if x[0] == name] if name is not None else self.refs[1:] and in_agent or self.refs
         need(len(found) == 1, "B-5: which ref?", "BUNDLE")
-        if name is None and not found[0][0].startswith("refs/agent/"):
+        if name is None and not in_agent:
             root = {e[1] for e in self.tree(self.commit(found[0][1])["tree"])}
             need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger", "BUNDLE")
         return found[0]
@@ -88,8 +83,7 @@ class Bundle:
     def blob(self, oid):
         return self.get(oid, "blob")
 
-    def commit(self, oid):
-        """What git needs to walk; the rest is compared as bytes (H-5)."""
+    def commit(self, oid):  # what git needs to walk; the rest is compared as bytes (H-5)
         data = self.get(oid, "commit")
         head, _, message = data.partition(b"\n\n")
         m = re.match(COMMIT % (2 * self.size, 2 * self.size), head + b"\n")
@@ -97,24 +91,21 @@ class Bundle:
         parents = m.group(2).decode().split()[1::2]
         return {"id": oid, "data": data, "tree": m.group(1).decode(), "parents": parents, "message": message}
 
-    def tree(self, oid):
-        """H-3: (mode, name, id) of each entry."""
+    def tree(self, oid):  # H-3: (mode, name, id) of each entry
         data = self.get(oid, "tree")
         out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in re.finditer(ENTRY % self.size, data, re.S)]
         keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], {n for _, n, _ in out}
-        need(out and sum(len(m) + len(n) + 2 + self.size for m, n, _ in out) == len(data), "H-3: entry, or empty", "L10")
+        size = sum(len(m) + len(n) + 2 + self.size for m, n, _ in out)
+        need(out and size == len(data) and not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3", "L10")
         need(keys == sorted(keys) and len(names) == len(out), "H-3: order", "L10")
-        need(not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3: name", "L10")
         return out
 
     def changes(self, old, new, prefix=b"", depth=0):
         """(path, mode and id of the file or None) of what differs in two trees, each perhaps None (H-3)."""
         need(depth <= 16, "H-3: trees nest too deep", "L10")
         a, b = ({name: (mode, oid) for mode, name, oid in self.tree(t)} if t else {} for t in (old, new))
-        for name in {**a, **b}:
+        for name in [name for name in {**a, **b} if a.get(name) != b.get(name)]:
             x, y = a.get(name), b.get(name)
-            if x == y:
-                continue
             below = [f[1] if f and f[0] == "40000" else None for f in (x, y)]
             if x and not below[0] and (not y or below[1]):
                 yield prefix + name, None
@@ -134,10 +125,9 @@ class Witnesses:
     (name in the file or None for a log, key)."""
 
     def __init__(self, data):
-        need(len(data) <= 256 * 1024, "H-42: too large")
         self.groups, self.keys, self.quorum, self.origin, self.free = {}, {}, None, None, set()
         lines = data.decode("utf-8").split("\n")
-        need(len(lines) <= 1001, "H-42: too many lines")
+        need(len(data) <= 256 * 1024 and len(lines) <= 1001, "H-42: too large")
         for words in (line.split() for line in lines if line.strip() and line.split()[0][0] != "#"):
             self.line(*words)
         need(self.origin is not None, "H-42: no log")
@@ -163,8 +153,7 @@ class Witnesses:
             self.groups[name] = (k, members)
             self.free = self.free - set(members) | {name}
 
-    def vkey(self, text, kind, owner):
-        """Keeps the key of NAME+HASH+KEY (signed-note), and returns its name."""
+    def vkey(self, text, kind, owner):  # keeps the key of NAME+HASH+KEY (signed-note), and returns its name
         name, h, key = text.split("+", 2)
         raw = core.unbase64(key)
         need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
@@ -181,8 +170,7 @@ class Witnesses:
     def reached(self, signed, number):  # H-45
         return (self.quorum is None or self.holds(self.quorum, signed)) and len(signed) >= (number or 0)
 
-    def checkpoint(self, data):
-        """(leaves, root, names of witnesses) of one that counts, or None (H-41, H-43)."""
+    def checkpoint(self, data):  # (leaves, root, names of witnesses) of one that counts, or None (H-41, H-43)
         text, _, tail = (attempt(data.decode, "utf-8") or "").partition("\n\n")
         lines = text.split("\n")
         if len(lines) == 4 and lines[0] == self.origin and lines[3].startswith("needs_version "):  # V17
@@ -195,45 +183,38 @@ class Witnesses:
         root, who = core.unbase64(lines[2]), set()
         need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
         for line in tail[:-1].split("\n"):
-            m = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", line)
-            raw = core.unbase64(m.group(2))
-            if (m.group(1), raw[:4]) in self.keys:
-                name, key = self.keys[m.group(1), raw[:4]]
-                signed, sig = body, raw[4:]
-                if name is not None:
-                    time, sig = int.from_bytes(sig[:8], "big"), sig[8:]
-                    need(1 <= time <= 253402300799, "H-43: time")
-                    signed = b"cosignature/v1\ntime %d\n" % time + body
-                signatures.ed25519(key, signed, sig)
+            signer, sig = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", line).groups()
+            sig = core.unbase64(sig)
+            if (signer, sig[:4]) in self.keys:
+                name, key = self.keys[signer, sig[:4]]
+                time = None if name is None else int.from_bytes(sig[4:12], "big")
+                need(time is None or 1 <= time <= 253402300799, "H-43: time")
+                signed = body if time is None else b"cosignature/v1\ntime %d\n" % time + body
+                signatures.ed25519(key, signed, sig[4 if time is None else 12:])
                 who.add(name)
         need(None in who, "H-43: no log signed it")
         return int(lines[1]), root, who - {None}
 
-def day(txid):
-    """The day of a ULID's time."""
-    n = 0
-    for c in txid[3:13]:
-        n = n * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(c)
-    cycles, days = divmod(n // 86400000, 146097)  # the calendar repeats every 400 years
+def day(txid):  # the day of a ULID's time
+    ms = sum(DIGITS.index(c) * 32**n for n, c in enumerate(reversed(txid[3:13])))
+    cycles, days = divmod(ms // 86400000, 146097)  # the calendar repeats every 400 years
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     return "%04d/%02d/%02d" % (d.year + 400 * cycles, d.month, d.day)
 
 def known_path(p):  # H-10
     tx, pulls = TX.fullmatch(p), PULLS.fullmatch(p)
     if tx:
-        txid = tx.group(4)
-        return TX_ID.fullmatch(txid) and tx.group(2, 3) == (day(txid), core.sha(txid.encode())[:2])
+        return TX_ID.fullmatch(tx.group(4)) and tx.group(2, 3) == (day(tx.group(4)), core.sha(tx.group(4).encode())[:2])
     if pulls:
         return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256)
     return p in ("ledger.json", "events.jsonl") or INDEX.fullmatch(p)
 
 def as_line(text, n):  # H-22
     text = "".join(c if core.visible(c) and c != "\ufffd" else " " for c in text)
-    text = re.sub(" +", " ", text).strip(" ")
+    text = " ".join(filter(None, text.split(" ")))
     return text if len(text) <= n else text[:n - 1] + "\u2026"
 
-def split_signature(data):
-    """S-50: a commit without its signature, and the armored text or None."""
+def split_signature(data):  # S-50: a commit without its signature, and the armored text or None
     head, _, message = data.partition(b"\n\n")
     if b"\ngpgsig" not in head:
         return data, None
@@ -285,11 +266,10 @@ class Audit(Findings):
         while at:
             if at[0] not in self.store.objects:  # neither whole nor there
                 self.bad("HISTORY", "H-2: commit %s is missing" % at[0])
-            c = self.store.commit(at[0])
-            self.commits.insert(0, c)
-            at = c["parents"]
+            self.commits.insert(0, self.store.commit(at[0]))
+            at = self.commits[0]["parents"]
             if len(at) > 1:
-                self.bad("L8", "H-4: %s has several parents" % c["id"])
+                self.bad("L8", "H-4: several parents of a commit")
 
     def known(self, tip):  # H-30
         todo, seen = [self.tip], {None}
@@ -300,8 +280,7 @@ class Audit(Findings):
                 todo += self.store.commit(at)["parents"]
         need(tip in seen, "H-30: the tip does not descend from the known one")
 
-    def commit(self, n, c):
-        """The rules of one commit. self.files are those of the tree before."""
+    def commit(self, n, c):  # the rules of one commit. self.files are those of the tree before
         changes = self.run("L10", lambda: [(p.decode("utf-8", "surrogateescape"), f)
                                            for p, f in self.store.changes(self.tree, c["tree"])])
         if changes is None:
@@ -312,14 +291,13 @@ class Audit(Findings):
         records, old = {}, self.files
         for p, f in [(p, f) for p, f in changes if not VIEW.fullmatch(p)]:  # U-7
             m = TX.fullmatch(p)
+            grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
             if f is None:
                 self.bad("L8", "H-11: removes " + ascii(p))
-                continue
-            if not known_path(p) or f[0] != "100644":
+            elif not known_path(p) or f[0] != "100644":
                 self.bad("L10", "H-10: " + ascii(p))
-            if f[0] != "160000":
+            if f and f[0] != "160000":
                 records[p] = self.store.blob(f[1])
-                grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
                 if p in old and not grows:
                     self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
         if (n == 0) != ("ledger.json" in records):
@@ -343,12 +321,11 @@ class Audit(Findings):
 
     def signature(self, c, plain, sig):  # S-51
         need(sig is not None or self.signers is None, "S-51: %s has no signature" % c["id"])
-        if sig is not None:
-            key, _ = signatures.sshsig(plain, sig, "git")
-            if self.signers is not None:
-                t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", plain + b"\n").group(1))
-                lines = [x for _, x in self.signers if x.key.fingerprint == key.fingerprint]
-                need(any(x.admits("git", t) for x in lines), "S-51: nobody's key")
+        key = signatures.sshsig(plain, sig, "git")[0] if sig is not None else None
+        if key and self.signers is not None:
+            t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", plain + b"\n").group(1))
+            lines = [x for _, x in self.signers if x.key.fingerprint == key.fingerprint]
+            need(any(x.admits("git", t) for x in lines), "S-51: nobody's key")
 
     def check_bytes(self, c, plain, t, message):  # H-5, H-7
         who = "countersign <countersign@localhost> %d +0000" % (rfc3339(t) // 1)
@@ -356,8 +333,7 @@ class Audit(Findings):
         want = "tree %s\n%sauthor %s\ncommitter %s\n\n" % (c["tree"], parents, who, who)
         need(plain == want.encode() + message, "H-5: commit %s is in another form" % c["id"], "L15")
 
-    def raised(self, text):
-        """The ledger has this version from here on (H-20, V12)."""
+    def raised(self, text):  # the ledger has this version from here on (H-20, V12)
         self.version = core.version(text)
         if self.version > core.VERSION and self.late is None:
             self.directories()  # what was before is judged as it was (V15)
@@ -389,21 +365,19 @@ class Audit(Findings):
         prev = core.hashed(before[-1] + b"\n") if before else None
         need(v["seq"] == len(lines) and v["prev"] == prev and v["type"].startswith("ledger/"), "H-22: chain, or type")
         p = record(v["payload"], v["type"])
-        login, reason = as_line(p["author"]["login"], 60), as_line(p["reason"], 120)
         if v["type"] == "ledger/accept_tip":
             need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
-            title = "accept-tip: %s accepted %s: %s" % (login, p["accepted_tip"][:12], reason)
         else:
             need(core.version(p["from"]) == self.version < core.version(p["version"]), "H-22: versions")
-            title = "version: %s raised it from %s to %s: %s" % (login, p["from"], p["version"], reason)
+        said = {"login": as_line(p["author"]["login"], 60), "reason": as_line(p["reason"], 120)}
+        title = OWN[v["type"]].format(**{**p, **said, "tip": p.get("accepted_tip", "")[:12]})
         message = ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode()
         need(c["message"] == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22")
         self.check_bytes(c, plain, v["timestamp"], message)
         if v["type"] == "ledger/version":
             self.raised(p["version"])
 
-    def stage(self, n, c, plain, txid, records, old):
-        """What a commit adds to a transaction (H-6 to H-17)."""
+    def stage(self, n, c, plain, txid, records, old):  # what a commit adds to a transaction (H-6 to H-17)
         top = next(m.group(1) for m in map(TX.fullmatch, records) if m)
         data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
         need(data.startswith(was) and data != was and data[-1:] == b"\n", "H-13: events of " + txid)
@@ -505,8 +479,7 @@ class Audit(Findings):
             need(set(m["target_files"]) & set(q["target_files"]), "H-25: files")
             need("pr_diff" not in (m["kind"], q["kind"]), "H-25: gate-only")
 
-    def directories(self):
-        """Each transaction's directory as it stands, checked (H-18)."""
+    def directories(self):  # each transaction's directory as it stands, checked (H-18)
         trees = {}
         for p, (mode, oid) in self.files.items():
             m = TX.fullmatch(p)
@@ -519,8 +492,7 @@ class Audit(Findings):
                 self.bad(rule, "%s: %s" % (txid, text), self.late and txid in self.late)
         return records
 
-    def when(self, pid, txid, n):
-        """The number of the commit that brought event n of a transaction."""
+    def when(self, pid, txid, n):  # the number of the commit that brought event n of a transaction
         brought = self.proposers[pid][txid]
         return max([c for c, first in brought if first <= n], default=brought[0][0])
 

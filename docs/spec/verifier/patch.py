@@ -1,9 +1,5 @@
 """Patches (P-1 to P-41). A file is (mode, bytes); trees map paths, as bytes, to files."""
-import base64
-import hashlib
-import re
-import struct
-import zlib
+import base64, hashlib, re, struct, zlib
 
 import core
 from core import Refused, hashed, need
@@ -35,8 +31,7 @@ def check_path(path):  # P-3
     for c in p.split("/"):
         check_component(c)
 
-def above(path):
-    """The directories that a path is in, and itself."""
+def above(path):  # the directories that a path is in, and itself
     parts = path.split(b"/")
     return [b"/".join(parts[:n + 1]) for n in range(len(parts))]
 
@@ -56,8 +51,7 @@ def check_collisions(paths, added=None):  # P-5
 def lines_of(data):  # P-18
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
-def common(a, i, b, j):
-    """How many elements are equal from a[i] and b[j] on."""
+def common(a, i, b, j):  # how many elements are equal from a[i] and b[j] on
     n, most, step = 0, min(len(a) - i, len(b) - j), 1
     while n < most:
         if a[i + n:i + n + step] == b[j + n:j + n + step]:
@@ -68,8 +62,7 @@ def common(a, i, b, j):
             step //= 2
     return min(n, most)
 
-def furthest(reached, d, k, a, b):
-    """Puts F(d,k) into reached, which has F(d-1,...). -2 if there is no such point."""
+def furthest(reached, d, k, a, b):  # puts F(d,k) into reached, which has F(d-1,...). -2 if there is no such point
     x, insert = reached.get(k - 1, -2) + 1, reached.get(k + 1, -1)
     x = -1 if x > len(a) else x
     x = insert if insert > x and insert - k <= len(b) else x
@@ -96,8 +89,7 @@ def point(a, b, most):
             if not odd and x <= n and forward.get(delta - k, -1) >= x:
                 return x, x - (delta - k)
 
-def edits(old, new):
-    """[a, b, c, d]: old[a:b] becomes new[c:d]."""
+def edits(old, new):  # [a, b, c, d]: old[a:b] becomes new[c:d]
     names = {}
     a, b = ([names.setdefault(line, len(names)) for line in side] for side in (old, new))
     out, todo, bound = [], [(0, len(a), 0, len(b))], None
@@ -146,8 +138,7 @@ def hunks_of(old, new, edits, size):
             a = e[1]
     return b"".join(out)
 
-def body(before, after):
-    """The hunks between two texts."""
+def body(before, after):  # the hunks between two texts
     old, new = lines_of(before), lines_of(after)
     return hunks_of(old, new, edits(old, new), len(old))
 
@@ -169,8 +160,7 @@ def binary_lines(data):  # P-16
     parts = (z[i:i + 52] for i in range(0, len(z), 52))
     return b"".join(LENGTHS[len(p) - 1:len(p)] + base64.b85encode(p, pad=True) + b"\n" for p in parts)
 
-def binary_read(text):
-    """The bytes that P-16 encodes. Stored blocks never grow, so what does is of another form."""
+def binary_read(text):  # the bytes that P-16 encodes. Stored blocks never grow, so what does is of another form
     try:
         lines = text.split(b"\n")[:-1]
         z = b"".join(base64.b85decode(line[1:])[:LENGTHS.index(line[:1]) + 1] for line in lines)
@@ -214,8 +204,7 @@ class Section:
             out += [b"GIT binary patch", b"literal %d" % len(self.binary), binary_lines(self.binary)]
         return b"\n".join(out) + b"\n"
 
-def made(operation, old, path, before, after):
-    """The section of files, and what is said of it."""
+def made(operation, old, path, before, after):  # the section of files, and what is said of it
     files, (a, b) = (before, after), (f[1] if f else b"" for f in (before, after))
     s = Section(operation, old, path, [f and f[0] for f in files], [blob_id(f[1]) if f else ZEROS for f in files])
     if a != b and b"\0" in a + b:
@@ -248,8 +237,7 @@ def make(base, after):
     done = [made(kind, old, p, *files) for p, kind, old, *files in sorted(ops)]
     return b"".join(text for text, _ in done), [said for _, said in done]
 
-def read_section(m):
-    """What is read loosely here is made anew and compared, so it has the one form (P-25, P-26)."""
+def read_section(m):  # what is read loosely here is made anew and compared, so it has the one form (P-25, P-26)
     names, new, deleted, old_mode, new_mode, source, target, *ids, mode, text, binary = m.groups()
     half = unquote(names[:len(names) // 2])[2:]
     modes = [old_mode or deleted or mode, new_mode or new or mode]
@@ -288,8 +276,7 @@ def read_hunks(s, text):
             need(line and b"\0" not in line and (line[-1:] == b"\n" or n == end - 1), "P-12, P-18")
     s.size = ends[0]
 
-def shown(s):
-    """The bytes of both sides that a section shows whole, or None (P-26, P-27)."""
+def shown(s):  # the bytes of both sides that a section shows whole, or None (P-26, P-27)
     op, same, one = s.operation, s.ids[0] == s.ids[1], s.operation in ("add", "delete")
     need(one or same == (s.edits is None and s.binary is None), "P-9: content")
     need(op != "rename" or same, "P-7: rename with content")
@@ -314,8 +301,7 @@ def apply(s, data):  # P-24
         at = b
     return b"".join(out + lines[at:])
 
-def read_form(data):
-    """P-25, P-26: the sections that the bytes show by themselves."""
+def read_form(data):  # P-25, P-26: the sections that the bytes show by themselves
     out, at = [], 0
     while at < len(data) or not out:
         m = SECTION.match(data, at)
@@ -328,8 +314,7 @@ def read_form(data):
     need(order == sorted(order) and len(set(paths)) == len(paths), "P-8, P-24: order")
     return out
 
-def read(data, base):
-    """P-24: what is said of the operations of canonical bytes of a change of this base."""
+def read(data, base):  # P-24: what is said of the operations of canonical bytes of a change of this base
     after = dict(base)
     for s in read_form(data):
         mode, content = base.get(s.old, (None, b""))
@@ -346,7 +331,6 @@ def read(data, base):
 def fingerprints(patch_id):  # P-40
     return {k: p + core.take(patch_id, "hex64") for k, p in PREFIXES.items()}
 
-def patch_of(fingerprint):
-    """The patch_id of a fingerprint, or None (P-41)."""
+def patch_of(fingerprint):  # the patch_id of a fingerprint, or None (P-41)
     m = re.fullmatch("(?:secret:|protected:)?patchset:([0-9a-f]{64})", fingerprint)
     return m and m.group(1)

@@ -4,8 +4,7 @@ A Policy is the object of its canonical form (Y-20). A glob becomes a regular ex
 stars, and each run of components between two **, takes the first place that it fits, and never another, as
 what follows has only less to choose from. So they are atomic, and take no more than quadratic time.
 """
-import functools
-import re
+import functools, re
 
 import core
 from core import SHAPES, attempt, by_bytes, listed, need, take
@@ -18,25 +17,22 @@ ANY = r"(?>\[:[^\]]*:\]|(?:\\.|[^\\])(?:-(?!\])(?:\\.|[^\\]))?)"
 TOKEN = re.compile(r"((?:\\.|[^*?\[\\])+)|(\*)|(\?)|\[([!^]?)(%s(?:(?!\])%s)*+)\]" % (ANY, ANY), re.S)
 
 @functools.lru_cache(None)
-def cases():
-    """Sets of characters with the same simple case folding (statuses C and S)."""
+def cases():  # sets of characters with the same simple case folding (statuses C and S)
     same = {}
     for c in map(chr, range(0x20000)):
         forms = [f for f in (c.casefold(), c.lower(), c) if len(f) == 1 and core.category(c) != "Cn"]
         same.setdefault((forms + [c])[0], set()).add(c)
     return [s for s in same.values() if len(s) > 1]
 
-def stars(runs, any_of):
-    """Runs with a star between each two."""
+def stars(runs, any_of):  # runs with a star between each two
     middle = ["(?>%s*?%s)" % (any_of, run) for run in runs[1:-1]]
     return "".join(runs[:1] + middle + [any_of + "*" + run for run in runs[1:][-1:]])
 
 def char_class(others, members, folded):  # Y-32, Y-34
     ranges = []
-    for name, *ends in re.findall(MEMBER, members, re.S):
-        low, high = ends[0] or ends[1], ends[2] or ends[3] or ends[0] or ends[1]
-        need(low <= high if low else name in NAMED, "Y-30: unknown name, or a range that goes down")
-        named = NAMED.get(name, "") or low + high
+    for name, a, b, c, d in re.findall(MEMBER, members, re.S):
+        named = NAMED.get(name) or (a or b) + (c or d or a or b)
+        need(name in NAMED if name else named[0] <= named[1], "Y-30: unknown name, or a range that goes down")
         ranges += zip(named[::2], named[1::2])
     chars = [re.escape(a) + "-" + re.escape(b) for a, b in ranges]
     for same in cases() if folded else ():
@@ -48,12 +44,9 @@ def component(text, folded):  # Y-32
     need("".join(m.group() for m in tokens) == text, "Y-30: class not closed, or a backslash")
     for plain, star, one, others, members in (m.groups("") for m in tokens):
         plain = re.sub(r"\\(.)", r"\1", plain, flags=re.S)
-        if star:
-            runs.append("")
-        elif members:
-            runs[-1] += char_class(others, members, folded)
-        else:
-            runs[-1] += "[^/]" if one else re.escape(core.fold(plain) if folded else plain)
+        plain = re.escape(core.fold(plain) if folded else plain)
+        runs += [""] * bool(star)
+        runs[-1] += char_class(others, members, folded) if members else "[^/]" if one else plain
     return stars(runs, "[^/]")
 
 @functools.lru_cache(4096)
@@ -83,19 +76,16 @@ WHITE = " \t\r\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(ch
 OWNER = re.compile("@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
 
 def owners(data, path):
-    need(len(data) <= 3000000, "Y-50: too long")
-    found = []
-    for line in data.decode("utf-8").removeprefix("\ufeff").split("\n"):
-        need(len(line.encode()) <= 60000, "Y-50: line too long")
-        line = line.strip(WHITE)
+    found, lines = [], data.decode("utf-8").removeprefix("\ufeff").split("\n")
+    need(len(data) <= 3000000 and all(len(line.encode()) <= 60000 for line in lines), "Y-50: too long")
+    for line in (line.strip(WHITE) for line in lines):
         pattern = re.match(r"(?:\\[ \t]|[^ \t])*", line).group()  # Y-51
         names = [n for n in re.split("[ \t]", line[len(pattern):].split("#")[0]) if n]
         bare = re.sub(r"\\[\[\]]", "", pattern)
-        if re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern:
-            continue
+        passed = re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern
         special = "#" in pattern or bare != pattern  # Y-52
         patterns = [pattern, pattern.split("#")[0]] if special else [pattern]
-        if all(map(OWNER.fullmatch, names)) and any(owns(p, path) for p in patterns):
+        if not passed and all(map(OWNER.fullmatch, names)) and any(owns(p, path) for p in patterns):
             found = [] if special else names
     return found
 
@@ -116,7 +106,9 @@ ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f"
 # White space and comments, over lines: a comment begins a line, or is behind a space. Then other forms; plain scalars
 # in blocks, and in flow collections.
 SKIP = re.compile(r"(?: *(?:(?<=[ \n])#[^\n]*)?\n)* *")
-MARKER = re.compile(r"(?<=\n)(---|\.\.\.)(?=[ \n])")
+FIRST = re.compile(r"\A\n(?: *(?:#[^\n]*)?\n)*---(?: +#[^\n]*| *)(?=\n)")
+LAST = re.compile(r"(?<=\n)\.\.\.(?: +#[^\n]*| *)\n(?: *(?:#[^\n]*)?\n)*\Z")
+MARKER = re.compile(r"\n(---|\.\.\.)[ \n]")
 DASH, COLON = re.compile(r"-(?=[ \n])"), re.compile(r" *:(?=[ \n])")
 QUOTED = re.compile(r"""'((?:[^'\n]|'')*)'|"((?:[^"\\\n]|\\[^\n])*)\"""")
 PLAIN = [re.compile(
@@ -128,9 +120,11 @@ class Reader:
 
     def __init__(self, data):
         need(len(data) <= 65536, "Y-1: too long")
-        self.text, self.at = "\n" + re.sub("\r\n", "\n", data.decode("utf-8")) + "\n", 1
-        need(all(c == "\n" or core.visible(c) for c in self.text), "Y-1: character")
-        need(not re.search("\n {64,}[^ \n#]", self.text), "Y-2: indented too far")
+        text = "\n" + data.decode("utf-8").replace("\r\n", "\n") + "\n"
+        need(all(c == "\n" or core.visible(c) for c in text), "Y-1: character")
+        need(not re.search("\n {64,}[^ \n#]", text), "Y-2: indented too far")
+        self.text, self.at = LAST.sub("", FIRST.sub("", text)), 0
+        need(self.skip() and self.column() >= 0 and not MARKER.search(self.text), "Y-2: nothing, or two documents")
 
     def char(self):
         return self.text[self.at:self.at + 1]
@@ -140,26 +134,18 @@ class Reader:
         self.at = m.end() if m else self.at
         return m
 
-    def skip(self):
-        """Whether what is passed over has the end of a line."""
+    def skip(self):  # whether what is passed over has the end of a line
         return "\n" in self.take(SKIP).group()
 
-    def column(self):
-        """-1 at the end of the document."""
-        end = self.at >= len(self.text) or MARKER.match(self.text, self.at)
-        return -1 if end else self.at - self.text.rfind("\n", 0, self.at) - 1
+    def column(self):  # -1 at the end
+        return -1 if self.at >= len(self.text) else self.at - self.text.rfind("\n", 0, self.at) - 1
 
     def document(self):
-        self.skip()
-        m = self.take(MARKER)
-        need((not m or m.group(1) == "---" and self.skip()) and self.column() >= 0, "Y-2")
         v = self.block()
-        m = self.take(MARKER)
-        need((not m or m.group(1) == "..." and self.skip()) and self.at >= len(self.text), "Y-2")
+        need(self.at >= len(self.text), "Y-2: something behind it")
         return v
 
-    def block(self):
-        """A block node whose first character is here; goes to what follows it."""
+    def block(self):  # A block node whose first character is here; goes to what follows it
         col, start, key = self.column(), self.at, None
         if DASH.match(self.text, self.at):
             return self.sequence(col)
@@ -199,8 +185,7 @@ class Reader:
         self.at += n
         need(not self.skip() or self.column() >= 0, "Y-2: not closed")
 
-    def flow(self, depth, braces=False, no_colon=False):
-        """A flow collection, or a scalar in one."""
+    def flow(self, depth, braces=False, no_colon=False):  # A flow collection, or a scalar in one
         opening = self.char()
         if opening not in "[{":
             return self.scalar(True, no_colon)
@@ -257,16 +242,11 @@ SIGNED = ["off", "accept", "require"]
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-def number(v, of):
-    low, high = map(int, of.split(".."))
-    need(core.PLAIN["int"](v, "") and low <= v <= high, "Y-5: not from " + of)
-    return v
-
 def size(v, _):
     if isinstance(v, str):
         n, unit = re.fullmatch("([0-9]+) ?(.*)", take(v, "sized")).groups()
         v = int(n) * UNITS[unit]
-    return number(v, "1..1073741824")
+    return take(v, "number:1..1073741824")
 
 def time_span(v, hours):
     n = int(take(v, "timed")[:-1]) * SECONDS[v[-1]]
@@ -283,28 +263,20 @@ def each(v, of):  # Y-5; of commands no two have the same argv
     need(len(set(map(core.line_of, keys))) == len(keys), "Y-5, Y-6: element twice")
     return out
 
-def some(v, of):
-    need(v, "Y-6: empty list")
-    return each(v, of)
-
-def is_glob(v, _):
-    glob(take(v, "globbed"))
-    return v
-
 def argv(v):  # Y-7
     return {"argv": take(v, "command").split()}
 
 def runs(v):
     return v["argv"] and v["argv"][0] and (len(v["argv"]) == 1 or not v.get("shell"))
 
+core.PLAIN["glob"] = lambda v, _: glob(take(v, "globbed"))
 core.TYPES.update({
-    "number": number, "size": size, "span": time_span, "words": words, "each": each, "some": some, "glob": is_glob,
+    "size": size, "span": time_span, "words": words, "each": each, "some": lambda v, of: each(v or None, of),
     "account": lambda v, _: take(str(v) if type(v) is int and v > 0 else v, "named")})
 core.SHORT.update({"Secrets": lambda v: {"mode": v}, "Run": argv, "Command": argv})
 core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000, "Drift": bool})
 
-def build(v):
-    """The canonical form of what was read (Y-6, Y-20, Y-21)."""
+def build(v):  # the canonical form of what was read (Y-6, Y-20, Y-21)
     newer = isinstance(v, dict) and isinstance(v.get("version"), (int, float)) and v["version"] > 1
     need(not newer, "V16: written by a newer countersign", "NEWER")
     return take(v, "Policy")
@@ -321,8 +293,7 @@ def read_recorded(data):  # Y-21
     need(core.line_of(v) == data, "Y-21: Y-20 writes it differently")
     return v
 
-def signed(p):
-    """What approvals.signed comes to (Y-6)."""
+def signed(p):  # what approvals.signed comes to (Y-6)
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
 
@@ -372,8 +343,7 @@ def tighten(p, b, t="Policy"):
 BUILT_IN = re.findall("`([^`]+)`", re.search(  # Y-40
     r"\n\| why \| globs \|\n((?:\|.*\n)+)", (core.HERE.parent / "policy.md").read_text()).group(1))
 
-def rules(p):
-    """Name, globs, rule (Y-41, Y-46)."""
+def rules(p):  # name, globs, rule (Y-41, Y-46)
     files = [("approvals.keys", p["approvals"].get("keys"))]
     files += [("explained.bots[%d].keys" % n, b["keys"]) for n, b in enumerate(p.get("explained", {}).get("bots", []))]
     files += [("witnesses.file", p.get("witnesses", {}).get("file"))]

@@ -1,17 +1,24 @@
 """SSHSIG, files of keys, statements and signed comments (S). ssh-keygen verifies; this checks the forms."""
-import base64
-import functools
-import hashlib
-import re
-import tempfile
+import base64, functools, hashlib, re, tempfile
 
 import core
-from core import CHECKS, TYPES, attempt, need, rfc3339, seconds
+from core import attempt, need, rfc3339
 from patch import patch_of
 from policy import stars
 
 NAMESPACE = "countersign-decision@v2"
-
+POINTS = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # bytes of a point
+SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
+KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
+BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
+FIELDS = re.compile(
+    r'(?:"([^"]*)"|([^ \t"]+))[ \t]+(?:((?:[^ \t"]|"[^"]*")+)[ \t]+)??(%s)[ \t]+([^ \t]+)(?:[ \t].*)?'
+    % "|".join(map(re.escape, KEY_TYPES)))
+OPTION = r'([A-Za-z-]+)="([^"\\]*)"'
+AUTHORITY = re.compile(  # S-40
+    r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
+BLOCK = re.compile("([^\n]*)\n```countersign-decision\n(%s(?:[^\n]*\n)*?%s)([^\n]*\n)```\n?" % (BEGIN, END))
+VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
 # A checkpoint's Ed25519 signatures (H-43) are no SSHSIG, so they are verified here (RFC 8032).
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
@@ -22,11 +29,8 @@ def ed_add(q, r):
     return x * pow(1 + t, -1, P) % P, y * pow(1 - t, -1, P) % P
 
 def ed_times(k, q):
-    out = (0, 1)
-    for bit in bin(k)[2:]:
-        out = ed_add(out, out)
-        out = ed_add(out, q) if bit == "1" else out
-    return out
+    half = ed_times(k // 2, q) if k else (0, 1)
+    return ed_add(ed_add(half, half), q if k % 2 else (0, 1)) if k else half
 
 def ed_point(data):
     sign, y = divmod(int.from_bytes(data, "little"), 2**255)
@@ -40,13 +44,11 @@ def ed25519(key, message, signature):
     s = int.from_bytes(signature[32:], "little")
     need(len(key) == 32 and len(signature) == 64 and s < L, "Ed25519: form")
     k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little")
-    x, y = ed_point(key)
-    base = ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+    (x, y), base = ed_point(key), ed_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
     x, y = ed_add(ed_times(s, base), ed_times(k % L, (P - x, y)))
     need((y | (x & 1) << 255).to_bytes(32, "little") == signature[:32], "Ed25519: bad signature")
 
-def strings(data):
-    """All strings of RFC 4251, one after another (S-21)."""
+def strings(data):  # of RFC 4251, one after another (S-21)
     out = []
     while data:
         size = 4 + int.from_bytes(data[:4], "big")
@@ -58,10 +60,6 @@ def strings(data):
 def mpint(b):  # S-24
     need(re.match(rb"[\1-\x7f]|\0[\x80-\xff]", b), "S-24: number")
     return int.from_bytes(b, "big")
-
-POINTS = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # bytes of a point
-SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
-KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
 
 class Key:
     """A public key (S-22, S-24)."""
@@ -85,22 +83,18 @@ class Key:
             key = b"%s %s" % (kind, base64.b64encode(blob))
             core.execute("ssh-keygen", "-l", "-f", "-", data=key, rule="")  # S-22: the point is on the curve
 
-    def check(self, blob):
-        """The form of a signature (S-22 to S-24). Returns whether a security key verified the person."""
+    def check(self, blob):  # the form of a signature (S-22 to S-24), and whether a security key verified the person
         flags = blob[-5] if self.security else 1
         kind, sig = strings(blob[:-5] if self.security else blob)
-        rsa = self.plain == "ssh-rsa"
-        need(flags & 1, "S-23: not touched")
-        need(kind.decode() in (("rsa-sha2-512", "rsa-sha2-256") if rsa else (self.type,)), "S-22: signature type")
-        if rsa:
+        types = ("rsa-sha2-512", "rsa-sha2-256") if self.plain == "ssh-rsa" else (self.type,)
+        need(flags & 1 and kind.decode() in types, "S-22, S-23: signature type, or not touched")
+        if self.plain == "ssh-rsa":
             need(len(sig) == (self.n.bit_length() + 7) // 8, "S-22: RSA signature")
         elif self.plain == "ssh-ed25519":
             need(len(sig) == 64 and int.from_bytes(sig[32:], "little") < L, "S-24: Ed25519")
         else:
             need(len([mpint(x) for x in strings(sig)]) == 2, "S-24: two numbers")
         return bool(flags & 4)
-
-BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
 
 def armor(blob):
     return BEGIN + re.sub("(.{1,70})", r"\1\n", base64.b64encode(blob).decode()) + END
@@ -111,8 +105,7 @@ def dearmor(text):  # S-20
     return blob
 
 @functools.lru_cache(256)
-def sshsig(message, text, namespace):
-    """The key of a good signature, and whether it verified the person (S-21 to S-24)."""
+def sshsig(message, text, namespace):  # the key of a good signature, and whether it verified the person (S-21 to S-24)
     blob = dearmor(text)
     public, ns, reserved, digest, sig = strings(blob[10:])
     need(blob[:10] == b"SSHSIG\0\0\0\1" and ns and ns == namespace.encode(), "S-21: magic, or namespace")
@@ -127,26 +120,19 @@ def sshsig(message, text, namespace):
     need(said.rstrip("\n").endswith("key " + key.fingerprint), "S-21: another key")
     return key, person
 
-def matches(pattern, name):
-    """Whether a pattern, without its !, matches, by bytes (S-42)."""
+def matches(pattern, name):  # whether a pattern, without its !, matches, by bytes (S-42)
     runs = [re.escape(run).replace(rb"\?", b".").decode("latin-1") for run in pattern.encode().split(b"*")]
     return re.fullmatch(stars(runs, "."), name.encode().decode("latin-1"), re.S) is not None
 
 def in_list(patterns, name):  # S-45
     return {p[:1] == "!" for p in patterns if matches(p.removeprefix("!"), name)} == {False}
 
-FIELDS = re.compile(
-    r'(?:"([^"]*)"|([^ \t"]+))[ \t]+(?:((?:[^ \t"]|"[^"]*")+)[ \t]+)??(%s)[ \t]+([^ \t]+)(?:[ \t].*)?'
-    % "|".join(map(re.escape, KEY_TYPES)))
-OPTION = r'([A-Za-z-]+)="([^"\\]*)"'
-
 class Line:
     """A usable line (S-41 to S-44)."""
 
     def __init__(self, text):
-        m = FIELDS.fullmatch(text.lstrip(" \t"))
-        need(m and all(c == "\t" or core.visible(c) for c in text), "S-41: fields or characters")
-        quoted, bare, options, kind, key = m.groups()
+        quoted, bare, options, kind, key = FIELDS.fullmatch(text.lstrip(" \t")).groups()
+        need(all(c == "\t" or core.visible(c) for c in text), "S-41: characters")
         found = [(n.lower(), v) for n, v in re.findall(OPTION, options or "")]
         v = dict(found)
         need(options is None or re.fullmatch("%s(,%s)*" % (OPTION, OPTION), options) and len(v) == len(found)
@@ -155,8 +141,7 @@ class Line:
         self.namespaces = v["namespaces"].split(",") if "namespaces" in v else None
         self.after, self.before = (key_time(v[k], zone) if k in v else None
                                    for k, zone in (("valid-after", 12), ("valid-before", -14)))
-        self.key = Key(core.unbase64(key))
-        patterns = self.principals + (self.namespaces or [])
+        self.key, patterns = Key(core.unbase64(key)), self.principals + (self.namespaces or [])
         need(self.key.type == kind, "S-41: another key type")
         need(all(p.lstrip("!") and p == p.strip(" \t") for p in patterns), "S-42, S-43: empty or blank")
         need(any(in_list(self.principals, p) for p in self.principals if p[0] != "!"), "S-42: matches nobody")
@@ -166,41 +151,30 @@ class Line:
         return ((self.namespaces is None or in_list(self.namespaces, namespace))
                 and (self.after is None or t // 1 >= self.after) and (self.before is None or t // 1 <= self.before))
 
-    def good_for(self, principals, times):  # S-26
-        """The first of the principals that it matches, or None."""
+    def good_for(self, principals, times):  # the first of the principals that it matches, or None (S-26)
         negated = [p[1:].lower() for p in self.principals if p[0] == "!"]
-        if any(matches(n, p.lower()) for n in negated for p in principals):
-            return None
         good = [p for p in principals if in_list(self.principals, p)]
-        return good[0] if good and all(self.admits(NAMESPACE, t) for t in times) else None
+        if not good or any(matches(n, p.lower()) for n in negated for p in principals):
+            return None
+        return good[0] if all(self.admits(NAMESPACE, t) for t in times) else None
 
 def key_time(text, hours):  # S-44
-    m = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A)
-    t = seconds(*(g or 0 for g in m.groups()[:6])) + (0 if m.group(7) else hours * 3600)
+    *parts, zone = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A).groups("00")
+    t = rfc3339("%s-%s-%sT%s:%s:%sZ" % tuple(parts)) + (0 if zone else hours * 3600)
     need(t > 0, "S-44: time")
     return t
 
-AUTHORITY = re.compile(  # S-40
-    r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
-
-def key_file(data):
-    """Usable lines, (text, Line), and unreadable ones of a file (S-40, S-47)."""
+def key_file(data):  # usable lines, (text, Line), and unreadable ones of a file (S-40, S-47)
     need(len(data) <= 2**20, "S-47: too large")
-    usable, unreadable = [], []
-    for raw in data.split(b"\n"):
-        text = raw.decode("utf-8", "surrogateescape").removesuffix("\r").lstrip(" \t")
-        if text and text[0] != "#" and not AUTHORITY.match(text):
-            line = attempt(Line, text)  # what is not UTF-8 is not printable
-            (usable if line else unreadable).append((text, line))
-    return usable, unreadable
+    texts = [raw.decode("utf-8", "surrogateescape").removesuffix("\r").lstrip(" \t") for raw in data.split(b"\n")]
+    lines = [(t, attempt(Line, t)) for t in texts if t and t[0] != "#" and not AUTHORITY.match(t)]
+    return [x for x in lines if x[1]], [x for x in lines if not x[1]]  # what is not UTF-8 is not printable
 
-def actor_key(v):
-    """Of an actor, or of a requester (E-14)."""
+def actor_key(v):  # of an actor, or of a requester (E-14)
     a = v.get("actor", v)
     return [x.encode() for x in (a["kind"], a["id"], a["login"], *([v["source"]] if "actor" in v else []))]
 
-def in_order(v, of):
-    """A list in the order of E-14, each once."""
+def in_order(v, of):  # a list in the order of E-14, each once
     keys = [actor_key(x) for x in core.take(core.listed(v), of + "[]")]
     need(all(a < b for a, b in zip(keys, keys[1:])), "E-14: order")
     return v
@@ -211,22 +185,17 @@ def check_statement(v):  # S-1, S-2
     need(v["proposers"] and f == sorted(set(f)) and len(set(map(patch_of, f))) == 1 and patch_of(f[0]), "S-1, S-2")
     return v["decision"] != "break-glass" or f == ["patchset:" + patch_of(f[0])] and v["reason"]
 
-TYPES["in_order"] = in_order
-CHECKS["decision"] = check_statement
-CHECKS["requester"] = lambda v: v["actor"]["id"] or v["actor"]["login"]
+core.TYPES["in_order"] = in_order
+core.CHECKS["decision"] = check_statement
+core.CHECKS["requester"] = lambda v: v["actor"]["id"] or v["actor"]["login"]
 
 def statement(data):
     return core.record(core.read_line(data), "decision")
 
-def has_mark(text):
-    """Whether a text has a signature mark or a block (D-26)."""
+def has_mark(text):  # a signature mark or a block (D-26)
     return " sig:" in text.partition("\n")[0] or "```countersign-decision" in text or BEGIN.strip() in text
 
-BLOCK = re.compile("([^\n]*)\n```countersign-decision\n(%s(?:[^\n]*\n)*?%s)([^\n]*\n)```\n?" % (BEGIN, END))
-VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
-
-def signed_comment(text):
-    """The statement (bytes, value) and armored signature of a signed line or block (S-10, S-11)."""
+def signed_comment(text):  # the statement (bytes, value) and armored signature of a signed line or block (S-10, S-11)
     lines, cr = text.replace("\r\n", "\n"), text.count("\r")
     block, line = BLOCK.fullmatch(lines), re.fullmatch("(.+) sig:([A-Za-z0-9_-]{1,16384})\n?", lines)
     need(cr == 0 or cr == text.count("\r\n") >= text.count("\n"), "S-11: line ends")

@@ -1,11 +1,7 @@
 """A transaction's directory: events, their fold, its own rules (E-1 to E-45, D-25 to D-27, S-30, S-31)."""
-import functools
-import re
+import functools, re
 
-import core
-import patch
-import signatures
-import verdict
+import core, patch, signatures, verdict
 from core import FORMS, SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
 from signatures import actor_key
 
@@ -21,18 +17,18 @@ SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
 SHORT = {"/approve": "patchset:", "/approve secret": "secret:patchset:", "/approve protected": "protected:patchset:"}
+DIRECTORIES = (("040000", b"patches"), ("040000", b"artifacts"))
 MEMBERS = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()  # E-22
 
 def check_words(v):  # E-16, E-17
-    kind, message, declared = v.get("kind", "patch"), v.get("message", ""), v.get("declared") or []
-    need("author" not in v or kind == "patch", "E-16: kind")
+    kind, declared = v.get("kind", "patch"), v.get("declared") or []
+    need(kind == "patch" or "author" not in v, "E-16: kind")
     need(kind != "pr_diff" or "message" not in v and "declared" not in v, "E-17: pr_diff")
-    need(len(message.encode()) <= 16384 and all(map(core.visible, message.replace("\n", ""))), "E-17: message")
     return len(declared) <= 100 and all(len(d.encode()) <= 4096 and all(map(core.visible, d)) for d in declared)
 
 def check_trace(v):  # E-13
-    source = v["metadata"]["source"]
-    return TRACES[v["type"]] <= set(v) and (source == "trace" or v["type"] == "agentMessage")
+    of = v["metadata"]["source"]
+    return TRACES[v["type"]] <= set(v) and (of == "trace" or v["type"] == "agentMessage")
 
 core.CHECKS.update({
     "git_author": lambda v: v["name"] and not set(v["name"]) & set('<>"\\'), "proposal": check_words,
@@ -43,13 +39,10 @@ def item_shape(v):  # E-10
     return next((s for s in ("general", "command") if attempt(record, v, s)), None) or record(v, "trace") and "trace"
 
 @functools.lru_cache(5000)
-def read_event(line):
-    """The object of a line, whether it is canonical, and why it is no event, if it is none."""
+def read_event(line):  # the object of a line, whether it is canonical, and why it is no event, if it is none
     v, found = attempt(core.parse, line), Findings()
-    if not isinstance(v, dict):
-        return None, False, None
     found.run("L9", record, v, "event")
-    return v, core.line_of(v) == line, (found.problems or [None])[0]
+    return v, isinstance(v, dict) and core.line_of(v) == line, (found.problems or [None])[0]
 
 def read_events(data, bad):
     """E-4 to E-6: the events of a chain; None for one that is no record, and nothing if one is no object."""
@@ -58,7 +51,7 @@ def read_events(data, bad):
         bad("L7" if data else "EMPTY", "E-4: no event, or no LF at the end")
     for n, line in enumerate(lines, 1):
         v, canonical, problem = read_event(line + b"\n")
-        if v is None:
+        if not isinstance(v, dict):
             return bad("PARSE", "E-4: line %d" % n)
         for rule, ok in (("L7", canonical), ("L1", v.get("seq") == n), ("L2", v.get("prev") == prev)):
             if not ok:
@@ -145,8 +138,8 @@ class Fold(Findings):
                 validates.add(p["validate_id"])
                 valid = None
             elif kind == "validate/complete":
-                need(p["validate_id"] in validates and ("findings" in p) != p["success"], "E-23: validate")
-                need(status == "applied" or p["success"] and gate and status == "proposed", "E-23: validate")
+                allowed = status == "applied" or p["success"] and gate and status == "proposed"
+                need(allowed and ("findings" in p) != p["success"], "E-23: validate")
                 validates.remove(p["validate_id"])
                 valid = n if p["success"] else None
             elif kind == "tx/close":
@@ -165,23 +158,20 @@ class Fold(Findings):
 
     def document(self):  # E-22
         m, diff = self.meta, "patches/%s.diff" % self.proposal["patch_id"] if self.proposal else ""
-        first, last = self.events[0]["timestamp"], self.events[-1]["timestamp"]
         pointers = {"events_jsonl": "events.jsonl", "latest_diff": diff, "latest_turn": self.turn,
                     "latest_artifact": self.last_artifact, "proposal": self.proposal}
-        return {**{k: m[k] for k in MEMBERS}, "version": "0", "created_at": first, "updated_at": last,
-                "status": self.status, "closed": self.closed, "current_turn_id": self.turn, "labels": [],
-                "notes": m["summary"], "pointers": pointers}
+        return {**{k: m[k] for k in MEMBERS}, "version": "0", "created_at": self.events[0]["timestamp"],
+                "updated_at": self.events[-1]["timestamp"], "status": self.status, "closed": self.closed,
+                "current_turn_id": self.turn, "labels": [], "notes": m["summary"], "pointers": pointers}
 
     def of_type(self, *types, before=None):
         return [(n, e["payload"]) for n, e in enumerate(self.events[:before]) if e["type"] in types]
 
-    def proposals(self):
-        """(number, metadata) of all proposals."""
+    def proposals(self):  # (number, metadata) of all proposals
         items = [(n, p["item"].get("metadata")) for n, p in self.of_type("turn/item")]
         return [(n, m) for n, m in items if m and self.shapes.get(n) == "general"]
 
-    def brings(self):
-        """(number of the event, file) of all files that events name (E-2, H-14)."""
+    def brings(self):  # (number of the event, file) of all files that events name (E-2, H-14)
         out = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in self.proposals()
                for end in [""] + [".age"] * ("patch_sealed_sha256" in m)]
         out += [(n, p["path"]) for n, p in self.of_type("artifact/stored")]
@@ -207,15 +197,13 @@ class Record(Findings):
         self.events, self.proposal, self.meta, self.of_type = f.events, f.proposal, f.meta, f.of_type
         m = f.proposal or {"patch_id": "", "kind": ""}
         self.pid, self.gate, self.pull = m["patch_id"], m["kind"] == "pr_diff", max(0, m.get("pull_request", 0))  # E-18
-        directories = (("040000", b"patches"), ("040000", b"artifacts"))
-        if any(mode != "100644" and (mode, p) not in directories for p, (mode, _) in tree.items()):
+        if any(mode != "100644" and (mode, p) not in DIRECTORIES for p, (mode, _) in tree.items()):
             self.bad("L10", "E-2: mode")
 
     def artifacts(self, kind, before=None):
         return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if p["kind"] == kind]
 
-    def content(self, p, name=None):
-        """The document of an artifact/stored; of a shape, if it is given."""
+    def content(self, p, name=None):  # the document of an artifact/stored; of a shape, if it is given
         v = check_artifact(core.read_line(self.files[p["path"]]))
         return record(v, name) if name else v
 
@@ -223,9 +211,6 @@ class Record(Findings):
         """The artifact of a kind (None: of any) that an event names by its path (E-31)."""
         stored = [p for _, p in self.of_type("artifact/stored", before=before) if name == p["path"]]
         return [p for p in stored if kind in (None, p["kind"])][0]
-
-    def named_document(self, kind, name, before):
-        return self.content(self.stored(kind, name, before), kind)
 
     def time(self, n):
         return rfc3339(self.events[n]["timestamp"])
@@ -243,23 +228,15 @@ class Record(Findings):
             return self
         if doc != core.line_of(self.fold.folded):
             self.bad("L9", "E-22: transaction.json is not the fold")
-        for n, p in self.of_type("artifact/stored"):
-            self.run("L4", self.artifact, p)
-        checks = self.names, self.items, self.risks, self.results, self.patch_files
-        for rule, check in zip(("L10", "I11", "L20", "L6", "L5"), checks):
-            self.run(rule, check)
-        for n, p in self.of_type("approval/decision"):
-            self.run("L18", self.evidence, n, p)
-            known = len(self.problems)
-            self.run("L21", self.signed, n, p)
-            if "NEWER" in [rule for rule, _ in self.problems[known:]]:
-                self.signatures[n] = None
-        for _, p in self.of_type("apply/start"):
-            self.run("L3", self.start, p)
-        for n, p in self.of_type("validate/complete" if self.gate else "apply/start"):
-            self.run("L17", self.verdict, n, p)
-        self.run("L24", self.again)
-        self.run("L25", self.merges)
+        decisions = self.of_type("approval/decision")
+        checks = [("L4", self.artifact, p) for _, p in self.of_type("artifact/stored")]
+        checks += [("L10", self.names), ("I11", self.items), ("L20", self.risks), ("L6", self.results)]
+        checks += [("L5", self.patch_files), *(("L18", self.evidence, *d) for d in decisions)]
+        checks += [("L21", self.signed, *d) for d in decisions]
+        checks += [("L3", self.start, p) for _, p in self.of_type("apply/start")]
+        checks += [("L17", self.verdict, *x) for x in self.of_type("validate/complete" if self.gate else "apply/start")]
+        for check in [*checks, ("L24", self.again), ("L25", self.merges)]:
+            self.run(*check)
         return self
 
     def names(self):  # E-2
@@ -303,7 +280,7 @@ class Record(Findings):
             need(p["success"] == (p["outcome"] == "SUCCESS") and p["target"] == start["target"], "E-35")
         for n, p in self.of_type("validate/complete"):
             if "findings" in p:
-                self.named_document("findings", p["findings"], n)
+                self.content(self.stored("findings", p["findings"], n), "findings")
         done, m = [p for _, p in self.fold.applies if p["success"]], self.proposal
         if not done:
             return
@@ -314,19 +291,16 @@ class Record(Findings):
             need(keys == sorted(keys), "E-34: order")
         paths = [r["target_root"]] + [o.get("path", "") for o in ops + violations]
         need(not any(re.match("/|[A-Za-z]:", x) for x in paths), "E-34: absolute")
-        counts = {k: [o["status"] for o in ops].count(s)
-                  for k, s in (("failed", "error"), ("skipped", "skipped"), ("succeeded", "success"))}
-        written = sum(o["bytes_written"] for o in ops)
-        need(r["summary"] == {**counts, "total_operations": len(ops), "total_bytes_written": written}, "E-34: summary")
+        statuses, names = [o["status"] for o in ops], {"failed": "error", "skipped": "skipped", "succeeded": "success"}
+        sums = {"total_operations": len(ops), "total_bytes_written": sum(o["bytes_written"] for o in ops)}
+        need(r["summary"] == {**sums, **{k: statuses.count(s) for k, s in names.items()}}, "E-34: summary")
         need(sorted(o["path"] for o in ops) == sorted(m["target_files"] or []), "E-34: operations")
         hashes = [(m["base_sha256_by_path"][o["path"]], m["after_sha256_by_path"][o["path"]]) for o in ops]
         need(hashes == [(o["before_hash"], o["after_hash"]) for o in ops], "E-34: hashes")
         source = {"proposal_id": "prop_" + self.pid[:16], "proposal_hash": "sha256:" + self.pid}
-        if "source_proposal_id" in m:
-            source = {k: m.get("source_" + k, "") for k in source}
+        source = {k: m.get("source_" + k, "") for k in source} if "source_proposal_id" in m else source
         need(r["patch_source"] == source, "E-34: patch_source")
-        a = self.stored(None, done[-1]["apply_artifact"], None)
-        need(self.content(a)["apply_result"] == r, "E-34: apply_artifact")
+        need(self.content(self.stored(None, done[-1]["apply_artifact"], None))["apply_result"] == r, "E-34: artifact")
 
     def patch_files(self):  # E-42, E-43
         for _, m in self.fold.proposals():
@@ -348,35 +322,29 @@ class Record(Findings):
         does = []
         for s in sections:
             old, new, kind = s.old.decode(), s.path.decode(), s.operation
-            moved = kind == "rename"
+            moved, same = kind == "rename", s.edits is None and s.binary is None and kind in ("rename", "update")
             does.append((new, kind, old if moved else None))
             need((before[new] is None) == (moved or kind == "add"), "E-42: hash before")
             need((after[old] is None) == (moved or kind == "delete"), "E-42: hash after")
             need(kind == "delete" or after[new] is not None, "E-42: hash after")
-            same = s.edits is None and s.binary is None and kind in ("rename", "update")
             need(not same or after[new] == before[old] is not None, "E-42: same bytes")
-            for shown, h in zip(s.shown, (before[old], after[new])):
-                need(shown is None or h == hashed(shown), "E-42: hash of bytes")
+            sides = zip(s.shown, (before[old], after[new]))
+            need(all(shown is None or h == hashed(shown) for shown, h in sides), "E-42: hash of bytes")
         for n, p in self.of_type("turn/item"):
             changes = p["item"].get("changes") if self.fold.shapes[n] == "general" else None
             says = [(c["path"], c["kind"], c.get("from")) for c in changes or []]
             need(says in ([], does), "E-42: changes")
 
-    def people(self, before):
-        """The lists of keys of the record (S-25), as (Line or None, text)."""
+    def people(self, before):  # the lists of keys of the record (S-25), as (Line or None, text)
         docs = [attempt(self.content, p, "key") for _, p in self.artifacts("key", before)]
         return [(attempt(signatures.Line, d["line"]), d["line"]) for d in docs if d]
 
-    def named(self, before):
-        """Proposers and requesters named before an event. Refuses what is not as E-40 and E-41 say."""
+    def named(self, before):  # proposers and requesters named before an event; refuses what E-40 and E-41 do
         who, asked = [self.meta["proposer"]], list(self.proposal.get("requested_by") or [])
         named = [self.said("proposed_again", p) for _, p in self.artifacts("proposed_again", before)]
         for _, p in self.artifacts("proposed_elsewhere", before):
             named += self.said("proposed_elsewhere", p)["proposals"]
-        for v in named:
-            who.append(v["proposer"])
-            asked += v.get("requested_by") or []
-        return who, asked
+        return who + [v["proposer"] for v in named], asked + [r for v in named for r in v.get("requested_by") or []]
 
     def evidence(self, n, p):  # D-25
         s = p["source"]
@@ -386,36 +354,42 @@ class Record(Findings):
         v = self.content(a, "statement")
         c, said, text, approve = v["command"], v["statement"], v["text"], p["decision"] == "approve"
         glass, earlier = self.request(p)["kind"] == "break_glass", said.get("earlier") or []
-        need(a["redacted"] or hashed(text.encode()) == s["body_sha256"], "D-25: body_sha256")
-        need(all(said[k] == s[k] for k in ("kind", "id", "url", "author", "created_at")), "D-25: source")
-        need(v["access"]["permission"] == s["permission"], "D-25: permission")
-        need(c["verb"] == p["decision"] and c["fingerprint"] == p["fingerprint"], "D-25: command")
-        need(c.get("break_glass", False) == glass, "D-25: break_glass")
-        need(text == said["body"] or not approve and text in earlier, "D-25: text")
+        need(a["redacted"] or hashed(text.encode()) == s["body_sha256"], "D-25.1: body_sha256")
+        need(all(said[k] == s[k] for k in ("kind", "id", "url", "author", "created_at")), "D-25.2: source")
+        need(v["access"]["permission"] == s["permission"], "D-25.2: permission")
+        need((c["verb"], c["fingerprint"]) == (p["decision"], p["fingerprint"]), "D-25.3: command")
+        need(c.get("break_glass", False) == glass, "D-25.3: break_glass")
+        need(text == said["body"] or not approve and text in earlier, "D-25.4: text")
         if v.get("native"):
             need(reads_native(text, said) and approve and not glass and not c.get("signed"), "D-27")
             need(c["fingerprint"] == "patchset:" + self.pid, "D-27")
         else:
             need(reads_as(text, said, c, self.pid), "D-26: text does not read as the command")
             void = said["edited"] or said.get("untold") or any(x != said["body"] for x in earlier)
-            need(not approve or not void, "D-25: void")
-        if approve:
-            need(not any(map(said.get, ("gone", "hidden", "app", "email"))), "D-25: void")
-            need(said.get("state") != "DISMISSED" and rfc3339(said["created_at"]) is not None, "D-25: void")
+            need(not approve or not void, "D-25.5: void")
+        void = any(map(said.get, ("gone", "hidden", "app", "email"))) or said.get("state") == "DISMISSED"
+        need(not approve or not void and rfc3339(said["created_at"]) is not None, "D-25.5: void")
 
-    def signed(self, n, p):
-        """S-30, S-31. Keeps what a good signature says for the verdict."""
+    def signed(self, n, p):  # S-30, S-31; keeps what a good signature says for the verdict
+        try:
+            self.good_signature(n, p)
+        except Refused as e:
+            if e.rule == "NEWER":
+                self.signatures[n] = None
+            raise
+
+    def good_signature(self, n, p):
         s, m, a = p["source"], self.proposal, p["source"]["author"]
         text = self.content(self.stored("statement", s["evidence"], n))["text"] if "evidence" in s else ""
+        forge = self.pull and (s["kind"] in FORGE and p["decision"] == "approve" or "signature" in s)
+        comment = attempt(signatures.signed_comment, text) if forge else None
         if "signature" not in s:
-            bare = self.pull and s["kind"] in FORGE and p["decision"] == "approve"
-            need(not bare or not attempt(signatures.signed_comment, text), "S-31: no signature")
+            need(not comment, "S-31: no signature")
             return
-        comment = attempt(signatures.signed_comment, text) if self.pull else None
         g = s["signature"]
         data = self.files[self.stored("decision", g["statement"], n)["path"]]
-        sig = self.named_document("signature", g["signature"], n)["armored"]
-        line = signatures.Line(self.named_document("key", g["key"], n)["line"])
+        sig = self.content(self.stored("signature", g["signature"], n), "signature")["armored"]
+        line = signatures.Line(self.content(self.stored("key", g["key"], n), "key")["line"])
         st, (who, asked), risks = signatures.statement(data), self.named(n), self.artifacts("risks", n)
         policies = [r["policy"] for _, r in self.of_type("approval/request", before=n)]
         policies = [p["policy"]] + [x for x in policies if x["sha256"] == p["policy"]["sha256"]]
@@ -439,8 +413,7 @@ class Record(Findings):
         need(not self.pull or comment and (comment[0], comment[2]) == (data, sig), "S-30.4: comment")
         self.signatures[n] = {"key": key, "verified": person, "decided_at": said}  # D-8 asks the Policy
         pol = verdict.policy_of(self, n)
-        need(verdict.signed(pol) != "off", "S-30.5: signatures are off")
-        need(verdict.hardware_allows(pol["approvals"], key, person), "S-29")
+        need(verdict.signed(pol) != "off" and verdict.hardware_allows(pol["approvals"], key, person), "S-29, S-30.5")
 
     def start(self, p):  # E-37
         files = self.proposal["target_files"] or []
@@ -486,8 +459,7 @@ def first_line(text):
     line, lf, _ = text.partition("\n")
     return line[:-1] if lf and line.endswith("\r") else line
 
-def reads_as(text, said, c, pid):  # D-26
-    """Whether the text reads as the command c, but for its reason."""
+def reads_as(text, said, c, pid):  # whether the text reads as the command c, but for its reason (D-26)
     signed, glass, f, approve = None, c.get("break_glass", False), c["fingerprint"], c["verb"] == "approve"
     try:
         signed = attempt(signatures.signed_comment, text)

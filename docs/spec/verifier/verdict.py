@@ -1,6 +1,5 @@
 """The verdict (D-1 to D-22)."""
-import core
-import policy
+import core, policy
 from core import attempt, need, record, rfc3339
 from policy import PERMISSIONS, signed
 
@@ -22,8 +21,7 @@ def check_standing(rec, v):  # D-21
     need(record(v, "standing")["pull_request"] == rec.pull, "D-21: pull request")
     return v
 
-def policy_of(rec, n):
-    """The Policy at an event (D-20)."""
+def policy_of(rec, n):  # the Policy at an event (D-20)
     ref = rec.events[n]["payload"].get("policy") or check_standing(rec, latest(rec, "standing", n))["policy"]
     for _, p in rec.artifacts("policy"):
         v = record(rec.content(p), "policy")
@@ -84,8 +82,7 @@ class Verdict:
         denied = any(x.get("fingerprint") in prints for x in denials)
         self.verdict = "denied" if denied else "pending" if unmet else "approved"  # D-2
 
-    def vote(self, i, d, x, path, votes):
-        """Whether an approval is one person more for a need, at a path."""
+    def vote(self, i, d, x, path, votes):  # whether an approval is one person more for a need, at a path
         part, good = self.part(i, d), self.good_for(i, d, x)
         theirs = self.persons([v for v in votes if v[2]])
         if not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
@@ -101,8 +98,7 @@ class Verdict:
                     and listed(self.pol["approvals"].get("break_glass", []), d["source"]["author"])
                     and not (secret and self.own(i, d)))
 
-    def check(self, i, d):
-        """Refuses what does not count at all (D-5 to D-9)."""
+    def check(self, i, d):  # refuses what does not count at all (D-5 to D-9)
         s, a, ap, rec = d["source"], d["source"]["author"], self.pol["approvals"], self.rec
         need(a["id"] and a["kind"] == "user" and not listed(self.pol.get("bots", []), a), "D-5")
         who, asked = self.named[i] = rec.named(i)
@@ -136,8 +132,7 @@ class Verdict:
         return commit == v["to"] or ("unknown" not in x and x["commits"] <= bound.get("commits", x["commits"])
                                      and not (x["same_directory"] > 0 and "same_directory" in bound))
 
-    def closure(self, a, i):
-        """All names that the lists give to an actor, whose decision i a key may have signed (S-25)."""
+    def closure(self, a, i):  # all names that the lists give to an actor, whose decision i a key may have signed (S-25)
         names, signature = names_of(a), self.rec.signatures.get(i)
         keys, size = {signature["key"].fingerprint} if signature else set(), -1
         lines = [({person_name(p) for p in line.principals if not set(p) & set("!*?")}, line.key.fingerprint)
@@ -187,8 +182,7 @@ class Verdict:
             return True
         return owners and {p for p in x["paths"] if a["id"] in (owns.get(p) or [])}
 
-    def persons(self, votes):
-        """How many people there are among the authors (D-11, D-12)."""
+    def persons(self, votes):  # how many people there are among the authors (D-11, D-12)
         groups = []
         for i, d, _ in votes:
             a = d["source"]["author"]

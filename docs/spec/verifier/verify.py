@@ -4,18 +4,9 @@
 Without arguments it answers questions as vectors/README.md has them (V-6 to V-10).
 For people: verify.py BUNDLE [--ref REF] [--tip COMMIT] [--signers FILE] [--witnesses FILE] [--quorum N]
 """
-import argparse
-import base64
-import json
-import re
-import sys
+import argparse, base64, json, re, sys
 
-import core
-import patch
-import policy
-import signatures
-import transaction
-import verdict
+import core, patch, policy, signatures, transaction, verdict
 from core import Refused, attempt, hashed, line_of, need, parse, sha
 from history import Audit, Bundle
 
@@ -28,8 +19,7 @@ def raw(v):  # Bytes
 def to_path(v):  # Path
     return core.unbase64(v[7:]) if v.startswith("base64:") else raw(v)
 
-def tree(v):
-    """Path (bytes) -> (mode, bytes)."""
+def tree(v):  # path (bytes) -> (mode, bytes)
     files = [(to_path(p), f if isinstance(f, dict) and "mode" in f else {"mode": "100644", "content": f})
              for p, f in v.items()]
     need(len(dict(files)) == len(files), "a Path twice")
@@ -71,8 +61,7 @@ def signature_sshsig(message, signature, namespace):
     key, _ = signatures.sshsig(raw(message), raw(signature).decode("latin-1"), namespace)
     return {"key_fingerprint": key.fingerprint, "key_type": key.type}
 
-def checked(found):
-    """What was found, if there are no problems; else the first, or NEWER."""
+def checked(found):  # what was found, if there are no problems; else the first, or NEWER
     for rule, text in found.problems:
         print(rule, ascii(text), file=sys.stderr)
     for rule, text in sorted(found.problems, key=lambda p: p[0] != "NEWER")[:1]:
@@ -149,8 +138,7 @@ OPS = {  # class and op -> the values of what is accepted; parameters are member
     "history.bundle": history_bundle, "history.audit": history_audit}
 read_patch = patch.read
 
-def answer(question):
-    """The answer to one question (V-8). Whatever goes wrong refuses (U-6)."""
+def answer(question):  # the answer to one question (V-8). Whatever goes wrong refuses (U-6)
     op, out = OPS.get("%s.%s" % (question.get("class"), question.get("op"))), {"id": question.get("id")}
     if op is None:
         return dict(out, verdict="unsupported")
