@@ -13,12 +13,8 @@ ENDS = list(itertools.accumulate(int(n) for _, n in RUNS))
 CLASSES = {0x0ECE: 122, 0x11F41: 9, 0x11F42: 9, 0x1E08F: 230, 0x1E4EC: 232, 0x1E4ED: 232,
            0x1E4EE: 220, 0x1E4EF: 220, 0x10EFD: 220, 0x10EFE: 220, 0x10EFF: 220}
 STANDS = {122: "\u0ec8", 9: "\u0acd", 230: "\u0363", 232: "\u031a", 220: "\u0353", 0: "\ue000"}
-HIDDEN = re.compile(  # U-2
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
-    "\U000e0000\U000e0002-\U000e001f\U000e0080-\U000e00ff\U000e0100-\U000e01ef\U000e01f0-\U000e0fff]")
 BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
 EPOCH, SECOND = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc), datetime.timedelta(seconds=1)
-RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)", re.A)
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull,
        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 VERSION = (1, 0)  # that this verifier reads (V2)
@@ -64,6 +60,9 @@ def execute(*args, data=b"", rule="BUNDLE"):  # what git or ssh-keygen writes; r
     need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
     return p.stdout
 
+def form(name):
+    return FORMS[name][1]
+
 @functools.lru_cache(None)
 def category(ch):  # U-1
     return RUNS[bisect.bisect_right(ENDS, ord(ch))][0]
@@ -72,7 +71,7 @@ def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
 
 def visible(ch):  # U-3
-    return " " <= ch <= "~" or printable(ch) and not HIDDEN.match(ch) and ch not in BLANK
+    return " " <= ch <= "~" or printable(ch) and not form("hidden").match(ch) and ch not in BLANK
 
 def one_line(text, n):  # U-4
     return len(text) <= n and "\ufffd" not in text and all(map(visible, text)) and text == re.sub("^ | $|  ", "", text)
@@ -89,7 +88,7 @@ def fold(text):  # U-5
 
 @functools.lru_cache(1000)
 def rfc3339(text):  # seconds since 1970
-    m = RFC3339.fullmatch(text)
+    m = form("rfc3339").fullmatch(text)
     whole = (datetime.datetime.fromisoformat(m.group(1) + m.group(3).replace("Z", "+00:00")) - EPOCH) // SECOND
     return whole + fractions.Fraction("0" + (m.group(2) or ".0"))
 
@@ -153,13 +152,15 @@ def unbase64(s):
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-# Of shapes.txt: forms, name -> (most characters or None, expression); shapes, record -> member -> (type, number of
-# question marks, default or None, rule of Y-25 or "-").
+# Of forms.txt and shapes.txt: forms, name -> (most characters or None, expression); shapes, record -> member -> (type,
+# number of question marks, default or None, rule of Y-25 or "-").
 FORMS, SHAPES = {}, {}
-for line in re.sub(r"\n +", " ", (HERE / "shapes.txt").read_text()).split("\n"):
+for line in re.sub(r"\n +", " ", (HERE / "forms.txt").read_text() + (HERE / "shapes.txt").read_text()).split("\n"):
     name, _, rest = line.removeprefix("= ").partition(" ")
     if line[:2] == "= ":
-        FORMS[name] = (None if rest[0] == "-" else int(rest.split()[0]), re.compile(rest.partition(" ")[2], re.S))
+        most, _, text = rest.partition(" ")
+        text = text.encode("latin-1") if most == "b" else text
+        FORMS[name] = (int(most) if most.isdigit() else None, re.compile(text, re.S))
     elif name[-1:] == ":":
         SHAPES[name[:-1]] = {}
         for words in map(str.split, rest.split(", ")):

@@ -2,25 +2,13 @@
 import datetime, hashlib, re, tempfile
 
 import core, signatures, verdict
-from core import WRONG, Findings, Refused, attempt, execute, need, record, rfc3339
+from core import WRONG, Findings, Refused, attempt, execute, form, need, record, rfc3339
 from policy import read_file
 from transaction import TX_ID, Fold, Record
 
 MOST = 512 * 2**20  # bytes of all objects together (B-6)
-HEADER = re.compile(  # B-1 to B-3
-    rb"# v(?:2 git bundle\n|3 git bundle\n(?:@object-format=(sha1|sha256)\n)?)((?:[0-9a-f]{40,64} [^ \0\n]+\n)+)\n")
-ENTRY = rb"(40000|100644|100755|120000|160000) ([^\0/]+)\0(.{%d})"
-COMMIT = rb"tree ([0-9a-f]{%d})\n((?:parent [0-9a-f]{%d}\n)*)"
-VIEW = re.compile(
-    r"((transactions(/\d{4,}(/\d\d(/\d\d(/[0-9a-f]{2}(/tx_[0-9A-Z]{26})?)?)?)?)?|denied(/[0-9a-f]{2})?)/)?"
-    r"README\.md(/.*)?", re.A | re.S)
 STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()  # V15
-TX = re.compile(r"(transactions/(\d{4,}/\d\d/\d\d)/([0-9a-f]{2})/(tx_[0-9A-Z]{26})/)(.+)", re.A)
-INDEX = re.compile(r"(?:denied/([0-9a-f]{2})/\1[0-9a-f]{62}/[A-Za-z_]+|"
-                   r"proposed/([0-9a-f]{2})/\2[0-9a-f]{62}/%s)\.json" % TX_ID.pattern)
-PULLS = re.compile(r"proposed/pulls/([0-9a-f]{2})/([1-9][0-9]*)/%s\.json" % TX_ID.pattern)
-FORGE_LINE = (r'github:[A-Za-z0-9][A-Za-z0-9_-]{0,99} namespaces="countersign-decision@v2",'
-              r'valid-after="\d{14}Z" \S+ \S+')
+TX = form("tx_path")
 TRAILERS = ("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\n"
             "Countersign-Outcome: %s\n")
 OWN = {  # types of the ledger's own events, and their titles (H-22)
@@ -56,15 +44,15 @@ class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
 
     def __init__(self, data, whole=False):
-        m = HEADER.match(data)
+        m = form("bundle").match(data)
         need(m, "B-1 to B-3: header", "BUNDLE")
         lines = m.group().split(b"\n")
         need(len(lines) <= 10002 and all(len(line) < 4096 for line in lines), "B-1: header", "BUNDLE")
-        form = (m.group(1) or b"sha1").decode()
-        self.size = {"sha1": 20, "sha256": 32}[form]
+        names = (m.group(1) or b"sha1").decode()
+        self.size = {"sha1": 20, "sha256": 32}[names]
         self.refs = [tuple(line.decode().split(" ")[::-1]) for line in m.group(2).splitlines()]
         need(all(len(i) == 2 * self.size for _, i in self.refs), "B-3: id", "BUNDLE")
-        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else (), form)
+        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else (), names)
 
     def ledger(self, name=None):  # B-5
         in_agent = [x for x in self.refs if x[0].startswith("refs/agent/")]
@@ -86,14 +74,14 @@ class Bundle:
     def commit(self, oid):  # what git needs to walk; the rest is compared as bytes (H-5)
         data = self.get(oid, "commit")
         head, _, message = data.partition(b"\n\n")
-        m = re.match(COMMIT % (2 * self.size, 2 * self.size), head + b"\n")
+        m = form("commit_head").match(head + b"\n")
         need(m, "H-1: commit", "OBJECT")
         parents = m.group(2).decode().split()[1::2]
         return {"id": oid, "data": data, "tree": m.group(1).decode(), "parents": parents, "message": message}
 
     def tree(self, oid):  # H-3: (mode, name, id) of each entry
         data = self.get(oid, "tree")
-        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in re.finditer(ENTRY % self.size, data, re.S)]
+        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in form("tree_entry%d" % self.size).finditer(data)]
         keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], {n for _, n, _ in out}
         size = sum(len(m) + len(n) + 2 + self.size for m, n, _ in out)
         need(out and size == len(data) and not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3", "L10")
@@ -183,7 +171,7 @@ class Witnesses:
         root, who = core.unbase64(lines[2]), set()
         need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
         for line in tail[:-1].split("\n"):
-            signer, sig = re.fullmatch("\u2014 ([^ +]+) ([A-Za-z0-9+/=]+)", line).groups()
+            signer, sig = form("checkpoint_line").fullmatch(line).groups()
             sig = core.unbase64(sig)
             if (signer, sig[:4]) in self.keys:
                 name, key = self.keys[signer, sig[:4]]
@@ -202,12 +190,12 @@ def day(txid):  # the day of a ULID's time
     return "%04d/%02d/%02d" % (d.year + 400 * cycles, d.month, d.day)
 
 def known_path(p):  # H-10
-    tx, pulls = TX.fullmatch(p), PULLS.fullmatch(p)
+    tx, pulls = TX.fullmatch(p), form("pull_path").fullmatch(p)
     if tx:
         return TX_ID.fullmatch(tx.group(4)) and tx.group(2, 3) == (day(tx.group(4)), core.sha(tx.group(4).encode())[:2])
     if pulls:
         return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256)
-    return p in ("ledger.json", "events.jsonl") or INDEX.fullmatch(p)
+    return p in ("ledger.json", "events.jsonl") or form("index_path").fullmatch(p)
 
 def as_line(text, n):  # H-22
     text = "".join(c if core.visible(c) and c != "\ufffd" else " " for c in text)
@@ -218,7 +206,7 @@ def split_signature(data):  # S-50: a commit without its signature, and the armo
     head, _, message = data.partition(b"\n\n")
     if b"\ngpgsig" not in head:
         return data, None
-    m = re.fullmatch(rb"((?:(?!gpgsig)[^\n]*\n)+)gpgsig ([^\n]*(?:\n [^\n]*)*)", head)
+    m = form("gpgsig").fullmatch(head)
     need(m, "S-50: header", "L13")
     return m.group(1) + b"\n" + message, m.group(2).replace(b"\n ", b"\n").decode("latin-1") + "\n"
 
@@ -289,7 +277,7 @@ class Audit(Findings):
         if len(changes) > 10000:
             self.bad("L10", "H-3: changes too many paths")
         records, old = {}, self.files
-        for p, f in [(p, f) for p, f in changes if not VIEW.fullmatch(p)]:  # U-7
+        for p, f in [(p, f) for p, f in changes if not form("view").fullmatch(p)]:  # U-7
             m = TX.fullmatch(p)
             grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
             if f is None:
@@ -529,7 +517,7 @@ class Audit(Findings):
             usable, unreadable = signatures.key_file(file(pol.get("keys", "")) or b"")
             if text not in [t for t, _ in usable]:
                 line = signatures.Line(text)
-                need(pol.get("forge_keys") and not unreadable and re.fullmatch(FORGE_LINE, text, re.A)
+                need(pol.get("forge_keys") and not unreadable and form("forge_line").fullmatch(text)
                      and all(x.key.fingerprint != line.key.fingerprint for _, x in usable)
                      and line.after <= rfc3339(r.events[0]["timestamp"]), "S-32: the line is not in the file")
 

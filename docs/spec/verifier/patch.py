@@ -2,10 +2,9 @@
 import base64, hashlib, re, struct, zlib
 
 import core
-from core import Refused, hashed, need
+from core import Refused, form, hashed, need
 
 DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *(d + n for d in ("COM", "LPT") for n in "0123456789¹²³")}
-SHORT_NAME = re.compile(r"(?=[^.]{0,8}(\.|\Z))[^.~]+~[0-9]+(\.[^.]{0,3})?", re.S)
 EMPTY_ID = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZEROS = "0" * 40
 MODES = ("100644", "100755")
@@ -19,14 +18,14 @@ def check_component(c):  # P-4
     need(plain not in (".", ".."), "P-4: dots")
     need(core.fold(plain.split(":")[0].rstrip(". ")) not in (".git", "git~1"), "P-4: .git")
     device = "".join(ch.upper() if len(ch.upper()) == 1 else ch for ch in c.split(".")[0].rstrip(" "))
-    need(device not in DEVICES and not SHORT_NAME.fullmatch(c), "P-4: device, or short name")
+    need(device not in DEVICES and not form("short_name").fullmatch(c), "P-4: device, or short name")
 
 def check_path(path):  # P-3
     p = path.decode("utf-8")
     need(p and "\\" not in p and p[0] != "/" and path[1:2] != b":", "P-3: empty, backslash, absolute, drive")
     for ch in p:
         blank = core.category(ch) in ("Cc", "Cf", "Co", "Zs", "Zl", "Zp") and ch != " "
-        need(not blank and not core.HIDDEN.match(ch) and (ch not in core.BLANK or ch == "\ufffc"), "P-3")
+        need(not blank and not form("hidden").match(ch) and (ch not in core.BLANK or ch == "\ufffc"), "P-3")
     need(len(path) <= 4096 and p.count("/") < 256, "P-3: too long or deep")
     for c in p.split("/"):
         check_component(c)
@@ -168,16 +167,6 @@ def binary_read(text):  # the bytes that P-16 encodes. Stored blocks never grow,
     except zlib.error as e:
         raise Refused("P-16: %s" % e)
 
-SECTION = re.compile(rb"""diff\ --git\ ([^\n]+)\n
-    (?:new\ file\ mode\ (M)\n | deleted\ file\ mode\ (M)\n | old\ mode\ (M)\nnew\ mode\ (M)\n)?
-    (?:similarity\ index\ 100%\nrename\ from\ ([^\n]+)\nrename\ to\ ([^\n]+)\n)?
-    index\ ([0-9a-f]{40})\.\.([0-9a-f]{40})(?:\ (M))?\n
-    (?:---\ [^\n]+\n\+\+\+\ [^\n]+\n((?:[-+\ @\\][^\n]*\n)+)
-    | GIT\ binary\ patch\nliteral\ [0-9]+\n((?:[A-Za-z][^\n]*\n)+)\n)?"""
-    .replace(b"M)", b"100644|100755)"), re.X)
-HUNK = re.compile(rb"@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@\n((?:[-+ \\][^\n]*\n)+)")
-LINE = re.compile(rb"([-+ ])([^\n]*)\n(\\ No newline at end of file\n)?")
-
 class Section:
     """One operation: old (of a rename another path) and path; of both sides: modes (None: absent), ids, and lines,
     as far as they are known (number -> line); size: the number of old lines; edits, or binary bytes, or None."""
@@ -257,11 +246,11 @@ def read_section(m):  # what is read loosely here is made anew and compared, so 
 
 def read_hunks(s, text):
     s.edits, at, ends = [], 0, [0, 0]
-    for m in HUNK.finditer(text):
+    for m in form("hunk").finditer(text):
         need(m.start() == at, "P-15: hunk")
         at = m.end()
         ends = [int(m.group(g)) - (m.group(g + 1) is None or int(m.group(g + 1)) > 0) for g in (1, 3)]
-        for mark, line, cut in LINE.findall(m.group(5)):
+        for mark, line, cut in form("hunk_line").findall(m.group(5)):
             begin = list(ends)
             for side in [n for n in (0, 1) if mark in (b" -", b" +")[n]]:
                 s.lines[side][ends[side]] = line if cut else line + b"\n"
@@ -304,7 +293,7 @@ def apply(s, data):  # P-24
 def read_form(data):  # P-25, P-26: the sections that the bytes show by themselves
     out, at = [], 0
     while at < len(data) or not out:
-        m = SECTION.match(data, at)
+        m = form("section").match(data, at)
         need(m, "P-9: no section")
         at = m.end()
         out.append(read_section(m))

@@ -7,14 +7,11 @@ what follows has only less to choose from. So they are atomic, and take no more 
 import functools, re
 
 import core
-from core import SHAPES, attempt, by_bytes, listed, need, take
+from core import SHAPES, attempt, by_bytes, form, listed, need, take
 
 NAMED = {  # classes of Y-32: the first and last character of each range
     "alnum": "AZaz09", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\0\x1f\x7f\x7f", "digit": "09", "graph": "!~",
     "lower": "AZaz", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZaz", "xdigit": "09AFaf"}
-MEMBER = r"\[:([^\]]*):\]|(?:\\(.)|([^\\]))(?:-(?!\])(?:\\(.)|([^\\])))?"
-ANY = r"(?>\[:[^\]]*:\]|(?:\\.|[^\\])(?:-(?!\])(?:\\.|[^\\]))?)"
-TOKEN = re.compile(r"((?:\\.|[^*?\[\\])+)|(\*)|(\?)|\[([!^]?)(%s(?:(?!\])%s)*+)\]" % (ANY, ANY), re.S)
 
 @functools.lru_cache(None)
 def cases():  # sets of characters with the same simple case folding (statuses C and S)
@@ -30,7 +27,7 @@ def stars(runs, any_of):  # runs with a star between each two
 
 def char_class(others, members, folded):  # Y-32, Y-34
     ranges = []
-    for name, a, b, c, d in re.findall(MEMBER, members, re.S):
+    for name, a, b, c, d in form("class_member").findall(members):
         named = NAMED.get(name) or (a or b) + (c or d or a or b)
         need(name in NAMED if name else named[0] <= named[1], "Y-30: unknown name, or a range that goes down")
         ranges += zip(named[::2], named[1::2])
@@ -40,7 +37,7 @@ def char_class(others, members, folded):  # Y-32, Y-34
     return "(?!/)[%s%s]" % ("^" if others else "", "".join(chars))
 
 def component(text, folded):  # Y-32
-    runs, tokens = [""], list(TOKEN.finditer(text))
+    runs, tokens = [""], list(form("glob_token").finditer(text))
     need("".join(m.group() for m in tokens) == text, "Y-30: class not closed, or a backslash")
     for plain, star, one, others, members in (m.groups("") for m in tokens):
         plain = re.sub(r"\\(.)", r"\1", plain, flags=re.S)
@@ -73,7 +70,6 @@ def glob(text, folded=True, below=True):
     return lambda path: compiled.fullmatch(core.fold(path) if folded else path) is not None
 
 WHITE = " \t\r\v\f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200b)))
-OWNER = re.compile("@[A-Za-z0-9_-]+|@[A-Za-z0-9-]+/[A-Za-z0-9_-]+|[A-Za-z0-9._%/+-]+@[A-Za-z0-9._%+-]+")
 
 def owners(data, path):
     found, lines = [], data.decode("utf-8").removeprefix("\ufeff").split("\n")
@@ -85,7 +81,7 @@ def owners(data, path):
         passed = re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern
         special = "#" in pattern or bare != pattern  # Y-52
         patterns = [pattern, pattern.split("#")[0]] if special else [pattern]
-        if not passed and all(map(OWNER.fullmatch, names)) and any(owns(p, path) for p in patterns):
+        if not passed and all(map(form("owner").fullmatch, names)) and any(owns(p, path) for p in patterns):
             found = [] if special else names
     return found
 
@@ -95,25 +91,10 @@ def owns(pattern, path):
 
 # The part of YAML that a Policy file may use (Y-1 to Y-3).
 
-NOT_TEXT = re.compile(  # numbers in other forms, floats, null and other spellings of the core schema (Y-3)
-    r"(?!0[0-9]*[89])[-+]?[0-9][0-9_]*|[-+]?0[xob][0-9a-fA-F_]+"
-    r"|[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
-    r"|~|null|Null|NULL|True|TRUE|False|FALSE|")
 ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r",
            "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
            "L": "\u2028", "P": "\u2029"}
 
-# White space and comments, over lines: a comment begins a line, or is behind a space. Then other forms; plain scalars
-# in blocks, and in flow collections.
-SKIP = re.compile(r"(?: *(?:(?<=[ \n])#[^\n]*)?\n)* *")
-FIRST = re.compile(r"\A\n(?: *(?:#[^\n]*)?\n)*---(?: +#[^\n]*| *)(?=\n)")
-LAST = re.compile(r"(?<=\n)\.\.\.(?: +#[^\n]*| *)\n(?: *(?:#[^\n]*)?\n)*\Z")
-MARKER = re.compile(r"\n(---|\.\.\.)[ \n]")
-DASH, COLON = re.compile(r"-(?=[ \n])"), re.compile(r" *:(?=[ \n])")
-QUOTED = re.compile(r"""'((?:[^'\n]|'')*)'|"((?:[^"\\\n]|\\[^\n])*)\"""")
-PLAIN = [re.compile(
-    r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-](?=[^ \nF]))(?:[^:# \nF]|:(?![ \nF])|(?<! )\#| )*"""
-    .replace("F", marks)) for marks in ("", r",\[\]{}")]
 
 class Reader:
     """Reads self.text at self.at; there is a line before it, so that each line begins behind an LF."""
@@ -123,19 +104,19 @@ class Reader:
         text = "\n" + data.decode("utf-8").replace("\r\n", "\n") + "\n"
         need(all(c == "\n" or core.visible(c) for c in text), "Y-1: character")
         need(not re.search("\n {64,}[^ \n#]", text), "Y-2: indented too far")
-        self.text, self.at = LAST.sub("", FIRST.sub("", text)), 0
-        need(self.skip() and self.column() >= 0 and not MARKER.search(self.text), "Y-2: nothing, or two documents")
+        self.text, self.at = form("yaml_last").sub("", form("yaml_first").sub("", text)), 0
+        need(self.skip() and self.column() >= 0 and not form("yaml_mark").search(self.text), "Y-2: nothing, or two documents")
 
     def char(self):
         return self.text[self.at:self.at + 1]
 
-    def take(self, form):
-        m = form.match(self.text, self.at)
+    def take(self, name):
+        m = form(name).match(self.text, self.at)
         self.at = m.end() if m else self.at
         return m
 
     def skip(self):  # whether what is passed over has the end of a line
-        return "\n" in self.take(SKIP).group()
+        return "\n" in self.take("yaml_space").group()
 
     def column(self):  # -1 at the end
         return -1 if self.at >= len(self.text) else self.at - self.text.rfind("\n", 0, self.at) - 1
@@ -147,11 +128,11 @@ class Reader:
 
     def block(self):  # A block node whose first character is here; goes to what follows it
         col, start, key = self.column(), self.at, None
-        if DASH.match(self.text, self.at):
+        if form("yaml_dash").match(self.text, self.at):
             return self.sequence(col)
         if self.char() not in "[{":
             self.scalar(False)
-            key, self.at = COLON.match(self.text, self.at), start
+            key, self.at = form("yaml_colon").match(self.text, self.at), start
         return self.mapping(col) if key else self.inline()
 
     def inline(self):
@@ -161,7 +142,7 @@ class Reader:
 
     def sequence(self, col):
         out = []
-        while self.column() == col and self.take(DASH):
+        while self.column() == col and self.take("yaml_dash"):
             dashes = self.text[self.text.rfind("\n", 0, self.at):self.at].count("-")
             self.skip()
             need(dashes <= 4 and self.column() > col, "Y-2, Y-3: too many dashes, or nothing")
@@ -173,8 +154,8 @@ class Reader:
         out = {}
         while self.column() == col:
             key = str(self.scalar(False))
-            need(self.take(COLON) and key != "<<" and key not in out, "Y-2: key")
-            below, dash = self.skip(), DASH.match(self.text, self.at)
+            need(self.take("yaml_colon") and key != "<<" and key not in out, "Y-2: key")
+            below, dash = self.skip(), form("yaml_dash").match(self.text, self.at)
             least = col + (not dash) if below else 0  # on the line of the key there is no block collection
             need(self.column() >= least and (below or not dash), "Y-2, Y-3: nothing, or a sequence behind a key")
             out[key] = self.block() if below else self.inline()
@@ -216,13 +197,12 @@ class Reader:
         return out
 
     def scalar(self, in_flow, no_colon=False):  # Y-3
-        m = self.take(QUOTED)
+        m = self.take("yaml_quoted")
         if m:
-            escapes = r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
             single, double = m.groups()
-            text = re.sub(escapes, escape, double) if single is None else single.replace("''", "'")
+            text = form("yaml_escape").sub(escape, double) if single is None else single.replace("''", "'")
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
-        m = self.take(PLAIN[in_flow])
+        m = self.take("yaml_flow" if in_flow else "yaml_block")
         need(m and not (no_colon and ":" in m.group()), "Y-2: quotes, indicator, nothing, or a colon in braces")
         text = m.group().rstrip(" ")
         self.at -= len(m.group()) - len(text)
@@ -230,7 +210,7 @@ class Reader:
             return int(text)
         if re.fullmatch(r"[1-9][0-9]*\.[0-9]+", text):
             return float(text)  # V16: of no type of Y-5, but perhaps a later version
-        need(not NOT_TEXT.fullmatch(text), "Y-3: " + text)
+        need(not form("yaml_other").fullmatch(text), "Y-3: " + text)
         return text == "true" if text in ("true", "false") else text
 
 def escape(m):

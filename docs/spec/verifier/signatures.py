@@ -2,7 +2,7 @@
 import base64, functools, hashlib, re, tempfile
 
 import core
-from core import attempt, need, rfc3339
+from core import attempt, form, need, rfc3339
 from patch import patch_of
 from policy import stars
 
@@ -11,13 +11,6 @@ POINTS = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # bytes of a point
 SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
 KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
-FIELDS = re.compile(
-    r'(?:"([^"]*)"|([^ \t"]+))[ \t]+(?:((?:[^ \t"]|"[^"]*")+)[ \t]+)??(%s)[ \t]+([^ \t]+)(?:[ \t].*)?'
-    % "|".join(map(re.escape, KEY_TYPES)))
-OPTION = r'([A-Za-z-]+)="([^"\\]*)"'
-AUTHORITY = re.compile(  # S-40
-    r'(?:"[^"]*"|[^ \t"]+)[ \t]+(?:(?:[^ \t",]|"[^"]*")+,)*cert-authority(?:,(?:[^ \t"]|"[^"]*")+)?[ \t]', re.I)
-BLOCK = re.compile("([^\n]*)\n```countersign-decision\n(%s(?:[^\n]*\n)*?%s)([^\n]*\n)```\n?" % (BEGIN, END))
 VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
 # A checkpoint's Ed25519 signatures (H-43) are no SSHSIG, so they are verified here (RFC 8032).
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
@@ -131,11 +124,11 @@ class Line:
     """A usable line (S-41 to S-44)."""
 
     def __init__(self, text):
-        quoted, bare, options, kind, key = FIELDS.fullmatch(text.lstrip(" \t")).groups()
+        quoted, bare, options, kind, key = form("key_line").fullmatch(text.lstrip(" \t")).groups()
         need(all(c == "\t" or core.visible(c) for c in text), "S-41: characters")
-        found = [(n.lower(), v) for n, v in re.findall(OPTION, options or "")]
-        v = dict(found)
-        need(options is None or re.fullmatch("%s(,%s)*" % (OPTION, OPTION), options) and len(v) == len(found)
+        found = form("key_option").findall(options or "")
+        v = {n.lower(): v for n, v in found}
+        need(",".join('%s="%s"' % x for x in found) == (options or "") and len(v) == len(found)
              and set(v) <= {"namespaces", "valid-after", "valid-before"}, "S-43: options")
         self.principals = (bare if quoted is None else quoted).split(",")
         self.namespaces = v["namespaces"].split(",") if "namespaces" in v else None
@@ -159,7 +152,7 @@ class Line:
         return good[0] if all(self.admits(NAMESPACE, t) for t in times) else None
 
 def key_time(text, hours):  # S-44
-    *parts, zone = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)", text, re.A).groups("00")
+    *parts, zone = form("key_time").fullmatch(text).groups("00")
     t = rfc3339("%s-%s-%sT%s:%s:%sZ" % tuple(parts)) + (0 if zone else hours * 3600)
     need(t > 0, "S-44: time")
     return t
@@ -167,7 +160,7 @@ def key_time(text, hours):  # S-44
 def key_file(data):  # usable lines, (text, Line), and unreadable ones of a file (S-40, S-47)
     need(len(data) <= 2**20, "S-47: too large")
     texts = [raw.decode("utf-8", "surrogateescape").removesuffix("\r").lstrip(" \t") for raw in data.split(b"\n")]
-    lines = [(t, attempt(Line, t)) for t in texts if t and t[0] != "#" and not AUTHORITY.match(t)]
+    lines = [(t, attempt(Line, t)) for t in texts if t and t[0] != "#" and not form("authority").match(t)]
     return [x for x in lines if x[1]], [x for x in lines if not x[1]]  # what is not UTF-8 is not printable
 
 def actor_key(v):  # of an actor, or of a requester (E-14)
@@ -197,7 +190,7 @@ def has_mark(text):  # a signature mark or a block (D-26)
 
 def signed_comment(text):  # the statement (bytes, value) and armored signature of a signed line or block (S-10, S-11)
     lines, cr = text.replace("\r\n", "\n"), text.count("\r")
-    block, line = BLOCK.fullmatch(lines), re.fullmatch("(.+) sig:([A-Za-z0-9_-]{1,16384})\n?", lines)
+    block, line = form("signed_block").fullmatch(lines), form("signed_line").fullmatch(lines)
     need(cr == 0 or cr == text.count("\r\n") >= text.count("\n"), "S-11: line ends")
     if block:
         first, sig, data = block.groups()

@@ -2,17 +2,10 @@
 import functools, re
 
 import core, patch, signatures, verdict
-from core import FORMS, SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
+from core import SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
 from signatures import actor_key
 
-TX_ID = FORMS["tx_id"][1]
-STATUSES = {  # E-24
-    "created": ["in_progress"], "in_progress": ["proposed", "interrupted"],
-    "proposed": ["awaiting_approval", "applied", "failed", "denied", "superseded", "interrupted"],
-    "awaiting_approval": ["proposed", "denied", "superseded", "interrupted"],
-    "failed": ["applied", "denied", "superseded", "interrupted"], "applied": ["completed", "interrupted"]}
-TRACES = {"agentMessage": {"content"}, "reasoning": {"summary"}, "plan": {"steps"},
-          "mcpToolCall": {"server", "tool"}, "commandExecution": {"command", "status"}}  # E-13
+TX_ID = core.form("tx_id")
 SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md").read_text()).group()
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
@@ -28,7 +21,7 @@ def check_words(v):  # E-16, E-17
 
 def check_trace(v):  # E-13
     of = v["metadata"]["source"]
-    return TRACES[v["type"]] <= set(v) and (of == "trace" or v["type"] == "agentMessage")
+    return set(SHAPES["traces"][v["type"]][0][1:-1].split("/")) <= set(v) and (of == "trace" or v["type"] == "agentMessage")
 
 core.CHECKS.update({
     "git_author": lambda v: v["name"] and not set(v["name"]) & set('<>"\\'), "proposal": check_words,
@@ -100,8 +93,8 @@ class Fold(Findings):
             if kind == "tx/status":
                 to = self.status = p["to"]
                 need(p["from"] == status, "E-23: from", "I3")
-                as_gate = gate and (status, to) == ("proposed", "completed")
-                need(as_gate or to in STATUSES.get(status, []), "E-24")
+                if not gate or (status, to) != ("proposed", "completed"):
+                    core.take(to, SHAPES["statuses"][status][0])  # E-24
                 need(to != "applied" or done and not gate, "E-25, E-27")
                 need(to != "completed" or valid and valid > since, "E-26")
                 since = n if to == ("proposed" if gate else "applied") else since
