@@ -1,11 +1,12 @@
 """A ledger's history: bundles (B), commits and indexes (H-1 to H-31), witnesses (H-40 to H-45)."""
-import datetime, hashlib, re, tempfile
+import datetime, hashlib, re, tempfile, types
 
 import core, signatures, verdict
-from core import WRONG, Findings, Refused, attempt, execute, form, need, record, rfc3339
+from core import SHAPES, WRONG, Findings, Refused, attempt, execute, form, need, record, rfc3339
 from policy import read_file
 from transaction import TX_ID, Fold, Record
 
+SIZES = {"sha1": 20, "sha256": 32}
 MOST = 512 * 2**20  # bytes of all objects together (B-6)
 STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()  # V15
 TX = form("tx_path")
@@ -16,50 +17,46 @@ OWN = {  # types of the ledger's own events, and their titles (H-22)
     "ledger/version": "version: {login} raised it from {from} to {version}: {reason}"}
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-def read_pack(data, tips=(), form="sha1"):
-    """B-4: name -> (type, bytes). git index-pack checks the rest, and names each object by its content. All
-    objects that the tips reach must be there."""
-    need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
-    out, at = {}, 0
-    with tempfile.TemporaryDirectory() as d:
-        git, pack = ("git", "--git-dir", d), d + "/objects/pack/pack-0.pack"
-        execute(*git, "init", "-q", "--bare", "--template=", "--object-format=" + form)
-        with open(pack, "wb") as f:
-            f.write(data)
-        execute(*git, "index-pack", pack)
-        every = (*git, "cat-file", "--batch-all-objects", "--buffer")
-        sizes = execute(*every, "--batch-check=%(objectsize)").split()
-        need(sum(map(int, sizes)) <= MOST, "B-6: too large", "BUNDLE")
-        found = execute(*every, "--batch")
-        if tips:
-            execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
-    while at < len(found):
-        end = found.index(b"\n", at)
-        oid, kind, size = found[at:end].decode().split()
-        at = end + int(size) + 2
-        out[oid] = (kind, found[end + 1:at - 1])
-    return out
-
 class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
 
     def __init__(self, data, whole=False):
         m = form("bundle").match(data)
-        need(m, "B-1 to B-3: header", "BUNDLE")
-        lines = m.group().split(b"\n")
-        need(len(lines) <= 10002 and all(len(line) < 4096 for line in lines), "B-1: header", "BUNDLE")
+        lines = m.group().split(b"\n") if m else [b""] * 10003
+        need(len(lines) <= 10002 and all(len(line) < 4096 for line in lines), "B-1 to B-3: header", "BUNDLE")
         names = (m.group(1) or b"sha1").decode()
-        self.size = {"sha1": 20, "sha256": 32}[names]
-        self.refs = [tuple(line.decode().split(" ")[::-1]) for line in m.group(2).splitlines()]
+        self.refs, self.size = [tuple(x.decode().split(" ")[::-1]) for x in m.group(2).splitlines()], SIZES[names]
         need(all(len(i) == 2 * self.size for _, i in self.refs), "B-3: id", "BUNDLE")
-        self.objects = read_pack(data[m.end():], [i for _, i in self.refs] if whole else (), names)
+        self.objects = {}
+        self.read_pack(data[m.end():], [i for _, i in self.refs] if whole else [], names)
+
+    def read_pack(self, data, tips, names):
+        """B-4: git index-pack checks it, and names each object by its content. All that the tips reach is there."""
+        need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
+        with tempfile.TemporaryDirectory() as d:
+            git, pack = ("git", "--git-dir", d), d + "/objects/pack/pack-0.pack"
+            every = (*git, "cat-file", "--batch-all-objects", "--buffer")
+            execute(*git, "init", "-q", "--bare", "--template=", "--object-format=" + names)
+            with open(pack, "wb") as f:
+                f.write(data)
+            execute(*git, "index-pack", pack)
+            sizes = execute(*every, "--batch-check=%(objectsize)").split()
+            need(sum(map(int, sizes)) <= MOST, "B-6: too large", "BUNDLE")
+            found, at = execute(*every, "--batch"), 0
+            if tips:
+                execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
+        while at < len(found):
+            end = found.index(b"\n", at)
+            oid, kind, size = found[at:end].decode().split()
+            at = end + int(size) + 2
+            self.objects[oid] = (kind, found[end + 1:at - 1])
 
     def ledger(self, name=None):  # B-5
         in_agent = [x for x in self.refs if x[0].startswith("refs/agent/")]
         found = [x for x in self.refs if x[0] == name] if name is not None else self.refs[1:] and in_agent or self.refs
         need(len(found) == 1, "B-5: which ref?", "BUNDLE")
         if name is None and not in_agent:
-            root = {e[1] for e in self.tree(self.commit(found[0][1])["tree"])}
+            root = {e[1] for e in self.tree(self.commit(found[0][1]).tree)}
             need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger", "BUNDLE")
         return found[0]
 
@@ -76,12 +73,12 @@ class Bundle:
         head, _, message = data.partition(b"\n\n")
         m = form("commit_head").match(head + b"\n")
         need(m, "H-1: commit", "OBJECT")
-        parents = m.group(2).decode().split()[1::2]
-        return {"id": oid, "data": data, "tree": m.group(1).decode(), "parents": parents, "message": message}
+        return types.SimpleNamespace(id=oid, data=data, tree=m.group(1).decode(), message=message,
+                                     parents=m.group(2).decode().split()[1::2])
 
     def tree(self, oid):  # H-3: (mode, name, id) of each entry
         data = self.get(oid, "tree")
-        out = [(m.group(1).decode(), m.group(2), m.group(3).hex()) for m in form("tree_entry%d" % self.size).finditer(data)]
+        out = [(m.decode(), n, i.hex()) for m, n, i in form("tree_entry%d" % self.size).findall(data)]
         keys, names = [n + b"/" * (m == "40000") for m, n, _ in out], {n for _, n, _ in out}
         size = sum(len(m) + len(n) + 2 + self.size for m, n, _ in out)
         need(out and size == len(data) and not {n.lower() for n in names} & {b".", b"..", b".git"}, "H-3", "L10")
@@ -255,7 +252,7 @@ class Audit(Findings):
             if at[0] not in self.store.objects:  # neither whole nor there
                 self.bad("HISTORY", "H-2: commit %s is missing" % at[0])
             self.commits.insert(0, self.store.commit(at[0]))
-            at = self.commits[0]["parents"]
+            at = self.commits[0].parents
             if len(at) > 1:
                 self.bad("L8", "H-4: several parents of a commit")
 
@@ -265,18 +262,21 @@ class Audit(Findings):
             at = todo.pop()
             if at not in seen and at in self.store.objects:
                 seen.add(at)
-                todo += self.store.commit(at)["parents"]
+                todo += self.store.commit(at).parents
         need(tip in seen, "H-30: the tip does not descend from the known one")
 
-    def commit(self, n, c):  # the rules of one commit. self.files are those of the tree before
-        changes = self.run("L10", lambda: [(p.decode("utf-8", "surrogateescape"), f)
-                                           for p, f in self.store.changes(self.tree, c["tree"])])
-        if changes is None:
-            return
-        self.tree = c["tree"]
+    def changed(self, c):
+        changes = [(p.decode("utf-8", "surrogateescape"), f) for p, f in self.store.changes(self.tree, c.tree)]
+        self.tree = c.tree
         if len(changes) > 10000:
             self.bad("L10", "H-3: changes too many paths")
-        records, old = {}, self.files
+        return changes
+
+    def commit(self, n, c):  # the rules of one commit, where self.files are those of the tree before
+        changes = self.run("L10", self.changed, c)
+        if changes is None:
+            return
+        c.n, c.records, c.old = n, {}, self.files
         for p, f in [(p, f) for p, f in changes if not form("view").fullmatch(p)]:  # U-7
             m = TX.fullmatch(p)
             grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
@@ -285,41 +285,38 @@ class Audit(Findings):
             elif not known_path(p) or f[0] != "100644":
                 self.bad("L10", "H-10: " + ascii(p))
             if f and f[0] != "160000":
-                records[p] = self.store.blob(f[1])
-                if p in old and not grows:
+                c.records[p] = self.store.blob(f[1])
+                if p in c.old and not grows:
                     self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
-        if (n == 0) != ("ledger.json" in records):
+        if (n == 0) != ("ledger.json" in c.records):
             self.bad("L16", "H-20: ledger.json")
         elif n == 0:
-            self.run("L16", self.ledger, records["ledger.json"])
-        ids = {m.group(4) for m in map(TX.fullmatch, records) if m}
-        if self.late is not None:
-            self.late |= ids
-        plain, sig = self.run("L13", split_signature, c["data"]) or (c["data"], None)
-        self.run("L13", self.signature, c, plain, sig)
-        if len(ids) + ("events.jsonl" in records) != 1:
+            self.run("L16", self.ledger, c.records["ledger.json"])
+        ids = {m.group(4) for m in map(TX.fullmatch, c.records) if m}
+        self.late = None if self.late is None else self.late | ids
+        c.plain, c.sig = self.run("L13", split_signature, c.data) or (c.data, None)
+        self.run("L13", self.signature, c)
+        if len(ids) + ("events.jsonl" in c.records) != 1:
             self.bad("L8", "H-12: adds to %d transactions" % len(ids))
-            for top in {p.split("/")[0] for p in records} & {"denied", "proposed"} if not ids else ():
+            for top in {p.split("/")[0] for p in c.records} & {"denied", "proposed"} if not ids else ():
                 self.bad("L11" if top == "denied" else "L12", "H-12: index alone")
-        elif ids:
-            self.run("L8", self.stage, n, c, plain, ids.pop(), records, old)
         else:
-            self.run("L16", self.own_event, c, plain, records)
-        self.files = {p: f for p, f in {**old, **dict(changes)}.items() if f}
+            self.run(*("L8", self.stage, c, ids.pop()) if ids else ("L16", self.own_event, c))
+        self.files = {p: f for p, f in {**self.files, **dict(changes)}.items() if f}
 
-    def signature(self, c, plain, sig):  # S-51
-        need(sig is not None or self.signers is None, "S-51: %s has no signature" % c["id"])
-        key = signatures.sshsig(plain, sig, "git")[0] if sig is not None else None
+    def signature(self, c):  # S-51
+        need(c.sig is not None or self.signers is None, "S-51: %s has no signature" % c.id)
+        key = signatures.sshsig(c.plain, c.sig, "git")[0] if c.sig is not None else None
         if key and self.signers is not None:
-            t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", plain + b"\n").group(1))
+            t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", c.plain + b"\n").group(1))
             lines = [x for _, x in self.signers if x.key.fingerprint == key.fingerprint]
             need(any(x.admits("git", t) for x in lines), "S-51: nobody's key")
 
-    def check_bytes(self, c, plain, t, message):  # H-5, H-7
+    def check_bytes(self, c, t):  # H-5, H-7
         who = "countersign <countersign@localhost> %d +0000" % (rfc3339(t) // 1)
-        parents = "".join("parent %s\n" % p for p in c["parents"])
-        want = "tree %s\n%sauthor %s\ncommitter %s\n\n" % (c["tree"], parents, who, who)
-        need(plain == want.encode() + message, "H-5: commit %s is in another form" % c["id"], "L15")
+        parents = "".join("parent %s\n" % p for p in c.parents)
+        want = "tree %s\n%sauthor %s\ncommitter %s\n\n" % (c.tree, parents, who, who)
+        need(c.plain == want.encode() + c.message, "H-5: commit %s is in another form" % c.id, "L15")
 
     def raised(self, text):  # the ledger has this version from here on (H-20, V12)
         self.version = core.version(text)
@@ -343,9 +340,9 @@ class Audit(Findings):
             if self.version and "needs_version" in v:
                 need(core.version(v["needs_version"]) <= self.version, "V13: later than the ledger's version")
 
-    def own_event(self, c, plain, records):  # H-22
-        need(set(records) == {"events.jsonl"}, "H-22: brings something else")
-        lines, before = records["events.jsonl"].split(b"\n"), self.own
+    def own_event(self, c):  # H-22
+        lines, before = c.records["events.jsonl"].split(b"\n"), self.own
+        need(set(c.records) == {"events.jsonl"}, "H-22: brings something else")
         need(lines.pop() == b"" and lines and lines[:-1] == before, "H-22: brings one event")
         self.own = lines
         self.run("L16", self.may_need, lines[-1:])
@@ -354,106 +351,95 @@ class Audit(Findings):
         need(v["seq"] == len(lines) and v["prev"] == prev and v["type"].startswith("ledger/"), "H-22: chain, or type")
         p = record(v["payload"], v["type"])
         if v["type"] == "ledger/accept_tip":
-            need(c["parents"] == [p["accepted_tip"]], "H-22: parent")
+            need(c.parents == [p["accepted_tip"]], "H-22: parent")
         else:
             need(core.version(p["from"]) == self.version < core.version(p["version"]), "H-22: versions")
         said = {"login": as_line(p["author"]["login"], 60), "reason": as_line(p["reason"], 120)}
         title = OWN[v["type"]].format(**{**p, **said, "tip": p.get("accepted_tip", "")[:12]})
         message = ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode()
-        need(c["message"] == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in plain, "H-22")
-        self.check_bytes(c, plain, v["timestamp"], message)
+        need(c.message == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in c.plain, "H-22")
+        self.check_bytes(c, v["timestamp"])
         if v["type"] == "ledger/version":
             self.raised(p["version"])
 
-    def stage(self, n, c, plain, txid, records, old):  # what a commit adds to a transaction (H-6 to H-17)
-        top = next(m.group(1) for m in map(TX.fullmatch, records) if m)
-        data, was = records.get(top + "events.jsonl", b""), self.events.get(txid, b"")
+    def stage(self, c, txid):  # what a commit adds to a transaction (H-6 to H-17)
+        c.top, c.txid = next(m.group(1) for m in map(TX.fullmatch, c.records) if m), txid
+        data, was = c.records.get(c.top + "events.jsonl", b""), self.events.get(txid, b"")
         need(data.startswith(was) and data != was and data[-1:] == b"\n", "H-13: events of " + txid)
         self.events[txid] = data
         self.run("L16", self.may_need, data[len(was):].split(b"\n"))
-        f, first = Fold(data), was.count(b"\n")
+        f, c.first = Fold(data), was.count(b"\n")
         for rule, text in f.problems:
-            self.bad(rule, "%s in %s: %s" % (txid, c["id"], text), self.late and txid in self.late)
+            self.bad(rule, "%s in %s: %s" % (txid, c.id, text), self.late and txid in self.late)
         if f.folded is None:
             return
-        doc = top + "transaction.json"
-        if records.get(doc, doc in old and self.store.blob(old[doc][1])) != core.line_of(f.folded):
-            self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c["id"]))
-        events = f.events[first:]
-        if len({e["timestamp"] for e in events}) != 1:
+        doc, c.fold, c.events = c.top + "transaction.json", f, f.events[c.first:]
+        if c.records.get(doc, doc in c.old and self.store.blob(c.old[doc][1])) != core.line_of(f.folded):
+            self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c.id))
+        if len({e["timestamp"] for e in c.events}) != 1:
             self.bad("L8", "H-7: several timestamps")
-        if n == 0 and self.created != events[0]["timestamp"]:
+        if c.n == 0 and self.created != c.events[0]["timestamp"]:
             self.bad("L16", "H-20: created_at of ledger.json")
-        pid = f.proposal["patch_id"] if f.proposal else ""
-        self.run("L15", self.message, c, plain, f, events, txid, pid)
-        self.run("L10", self.added, f, first, top, records)
-        self.run("L11", self.denials, f, first, records, old, txid, pid)
-        self.run("L12", self.proposed, f, first, records, txid)
-        mine = self.proposers.setdefault(pid, {}).setdefault(txid, [])
+        c.pid = f.proposal["patch_id"] if f.proposal else ""
+        for check in zip(("L15", "L10", "L11", "L12"), (self.message, self.added, self.denials, self.proposed)):
+            self.run(*check, c)
+        mine = self.proposers.setdefault(c.pid, {}).setdefault(txid, [])
         if "supersedes" in (f.proposal or {}) and not mine:
             self.run("L19", self.supersedes, f, txid)
-        mine.append((n, first))
+        mine.append((c.n, c.first))
         self.folds[txid] = f
 
-    def message(self, c, plain, f, events, txid, pid):  # H-6, H-8
-        rows, status, complete = set(), f.status, any(e["type"] == "apply/complete" for e in events)
-        gate = {"awaiting_approval": "pending", "denied": "denied", "proposed": "approved denied"}
-        gate = gate.get(status, "approved pending denied")
-        for p, t in ((e["payload"], e["type"]) for e in events):
-            to = p["to"] if t == "tx/status" else ""
-            rows |= {row[1:] for row in (
-                (t == "tx/meta", "review", status),
-                (t == "artifact/stored" and p.get("kind") == "proposed_again", "review", "again"),
-                (t == "apply/start", "apply", "started"),
-                (t == "apply/complete", "apply", p.get("outcome")),
-                (to == "superseded" or to == "failed" and not complete, "apply", to),
-                (t == "validate/complete", "validate", status),
-                (t == "approval/decision" and "evidence" not in p.get("source", {}), p.get("decision"), gate),
-                (to == "interrupted", "close", to)) if row[0]}
+    def message(self, c):  # H-6, H-8
+        rows, status, complete = set(), c.fold.status, any(e["type"] == "apply/complete" for e in c.events)
+        gate = SHAPES["gates"].get(status, ("approved/pending/denied",))[0]
+        for p, t in ((e["payload"], e["type"]) for e in c.events):
+            word = p.get("to") or p.get("kind") or p.get("decision") or ""
+            stage, _, _, outcome = SHAPES["stages"].get(t + "=" + word, (None,) * 4)
+            if stage and not (word == "failed" and complete) and "evidence" not in p.get("source", {}):
+                rows.add((stage, {"status": status, "gate": gate, "outcome": p.get("outcome")}.get(outcome, outcome)))
         rows = rows or {("gate", gate)}
         stage = min(rows)[0]
         need(len({s for s, _ in rows}) == 1 and (len(rows) == 1 or ("apply", "started") not in rows), "H-8")
-        subject = c["message"].decode().partition("\n")[0][len(stage) + 2:]
+        subject = c.message.decode().partition("\n")[0][len(stage) + 2:]
         need(core.one_line(subject, 120), "H-6: subject")
-        outcomes = " ".join(o for _, o in rows).split(" ")
-        messages = [TRAILERS % (stage, subject, txid, stage, pid, o) for o in outcomes]
-        need(c["message"].decode() in messages, "H-6: message")
-        self.check_bytes(c, plain, events[-1]["timestamp"], c["message"])
+        outcomes = "/".join(o for _, o in rows).split("/")
+        messages = [TRAILERS % (stage, subject, c.txid, stage, c.pid, o) for o in outcomes]
+        need(c.message.decode() in messages, "H-6: message")
+        self.check_bytes(c, c.events[-1]["timestamp"])
 
-    def added(self, f, first, top, records):  # H-14
-        brought = f.brings()
-        before = {b for n, b in brought if n < first}
-        names = {"events.jsonl", "transaction.json"} | {b for n, b in brought if n >= first} - before
-        for p in records:
-            need(not p.startswith(top) or p[len(top):] in names, "H-14: added out of time: " + ascii(p))
+    def added(self, c):  # H-14
+        brought = c.fold.brings()
+        before = {b for n, b in brought if n < c.first}
+        names = {"events.jsonl", "transaction.json"} | {b for n, b in brought if n >= c.first} - before
+        mine = {p[len(c.top):] for p in c.records if p.startswith(c.top)}
+        need(mine <= names, "H-14: added out of time: " + ascii(mine - names))
 
-    def denials(self, f, first, records, old, txid, pid):  # H-15, H-17
-        want, kinds = {}, {p["approval_request_id"]: p["kind"] for _, p in f.of_type("approval/request")}
-        for n, p in f.of_type("approval/decision"):
-            if n >= first and p["decision"] == "deny":
-                f_pid, kind = p["fingerprint"][-64:], kinds[p["approval_request_id"]]
-                want["denied/%s/%s/%s.json" % (f_pid[:2], f_pid, kind)] = core.line_of({
-                    "author": p["source"]["author"], "denied_at": p["source"]["created_at"],
-                    "fingerprint": p["fingerprint"], "kind": kind, "reason": p.get("reason", ""),
-                    "transaction_id": txid})
-        added = {p: d for p, d in records.items() if p.startswith("denied/")}
+    def denials(self, c):  # H-15, H-17
+        want, kinds = {}, {p["approval_request_id"]: p["kind"] for _, p in c.fold.of_type("approval/request")}
+        for n, p in c.fold.of_type("approval/decision"):
+            if n >= c.first and p["decision"] == "deny":
+                pid, kind, s = p["fingerprint"][-64:], kinds[p["approval_request_id"]], p["source"]
+                want["denied/%s/%s/%s.json" % (pid[:2], pid, kind)] = core.line_of({
+                    "author": s["author"], "denied_at": s["created_at"], "fingerprint": p["fingerprint"],
+                    "kind": kind, "reason": p.get("reason", ""), "transaction_id": c.txid})
+        added = {p: d for p, d in c.records.items() if p.startswith("denied/")}
         need(all(want.get(p) == d for p, d in added.items()), "H-15: denied/")
-        had = {p.rpartition("/")[0] for p in old}
+        had = {p.rpartition("/")[0] for p in c.old}
         need(all(p in added or p.rpartition("/")[0] in had for p in want), "H-15: a denial is missing")
-        if any(n >= first and p["to"] == "denied" for n, p in f.of_type("tx/status")):
-            top = "denied/%s/%s/" % (pid[:2], pid)
-            need(pid and any(p.startswith(top) for p in [*old, *records]), "H-17: no denial is kept")
+        if any(n >= c.first and p["to"] == "denied" for n, p in c.fold.of_type("tx/status")):
+            top = "denied/%s/%s/" % (c.pid[:2], c.pid)
+            need(c.pid and any(p.startswith(top) for p in [*c.old, *c.records]), "H-17: no denial is kept")
 
-    def proposed(self, f, first, records, txid):  # H-16
-        want, line = {}, core.line_of({"base_commit": f.meta["base_commit"], "transaction_id": txid})
-        seen = {m["patch_id"] for n, m in f.proposals() if n < first}
-        for m in [m for n, m in f.proposals() if n >= first and m["patch_id"] not in seen]:
+    def proposed(self, c):  # H-16
+        want, line = {}, core.line_of({"base_commit": c.fold.meta["base_commit"], "transaction_id": c.txid})
+        seen = {m["patch_id"] for n, m in c.fold.proposals() if n < c.first}
+        for m in [m for n, m in c.fold.proposals() if n >= c.first and m["patch_id"] not in seen]:
             pid, pull = m["patch_id"], m.get("pull_request", 0)
-            want["proposed/%s/%s/%s.json" % (pid[:2], pid, txid)] = line
+            want["proposed/%s/%s/%s.json" % (pid[:2], pid, c.txid)] = line
             if pull > 0 and pid not in seen:
-                want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, txid)] = line
+                want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, c.txid)] = line
             seen.add(pid)
-        need({p: d for p, d in records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
+        need({p: d for p, d in c.records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
 
     def supersedes(self, f, txid):  # H-25
         m = f.proposal
@@ -504,7 +490,7 @@ class Audit(Findings):
             g, commit = p["source"].get("signature"), p["policy"]["commit"]
             if not g or self.store.objects.get(commit, ("",))[0] != "commit":
                 continue
-            tree = dict(self.store.changes(None, self.store.commit(commit)["tree"]))
+            tree = dict(self.store.changes(None, self.store.commit(commit).tree))
 
             def file(name):
                 mode, oid = tree.get(name.encode(), ("", ""))
@@ -529,9 +515,9 @@ class Audit(Findings):
         if not found and not demanded:
             return
         need(len(found) == 1, "H-43: no checkpoints")
-        kept = [self.store.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0])["tree"])
+        kept = [self.store.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0]).tree)
                 if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n)]
-        leaves, sizes = [c["data"] for c in self.commits], {}  # sizes: witness -> the most leaves it signed
+        leaves, sizes = [c.data for c in self.commits], {}  # sizes: witness -> the most leaves it signed
         for d in [d for d in kept if len(d) <= 32768][:32]:
             size, root, who = w.checkpoint(d) or (0, merkle([]), [])
             need(size <= len(leaves) and root == merkle(leaves[:size]), "H-44: another history")

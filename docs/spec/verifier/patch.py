@@ -303,9 +303,9 @@ def read_form(data):  # P-25, P-26: the sections that the bytes show by themselv
     need(order == sorted(order) and len(set(paths)) == len(paths), "P-8, P-24: order")
     return out
 
-def read(data, base):  # P-24: what is said of the operations of canonical bytes of a change of this base
+def read(patch, base):  # P-24: what is said of the operations of canonical bytes of a change of this base
     after = dict(base)
-    for s in read_form(data):
+    for s in read_form(patch):
         mode, content = base.get(s.old, (None, b""))
         need(mode == s.modes[0], "P-24: file is there, or is not, or of another mode")
         after.pop(s.old, None)
@@ -314,7 +314,7 @@ def read(data, base):  # P-24: what is said of the operations of canonical bytes
         if s.modes[1]:
             after[s.path] = (s.modes[1], content)
     again, said = make(base, after)
-    need(again == data, "P-24: other canonical bytes")
+    need(again == patch, "P-24: other canonical bytes")
     return said
 
 def fingerprints(patch_id):  # P-40
