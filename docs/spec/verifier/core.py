@@ -1,8 +1,8 @@
 """Characters (U-1 to U-5), times, canonical JSON (J-1 to J-12), shapes of records (J-13 to J-15) and their growth.
 
 Categories are those of Unicode 15.0.0, in unicode-15.0.0.txt, whatever version this Python has. Version 14.0.0, of
-Python 3.11, lacks characters of 15.0.0: none has a case mapping or a canonical decomposition, CLASSES has those that
-combine, and their compatibility decompositions are letters that no requirement can tell from them.
+Python 3.11, lacks characters of 15.0.0: none has a case mapping or a canonical decomposition, the table combine has
+those that do, and their compatibility decompositions are letters that no requirement can tell from them.
 """
 import base64, bisect, datetime, decimal, fractions, functools, hashlib, itertools
 import json, os, pathlib, re, subprocess, sys, unicodedata
@@ -10,8 +10,6 @@ import json, os, pathlib, re, subprocess, sys, unicodedata
 HERE = pathlib.Path(__file__).parent
 RUNS = re.findall("([A-Z][a-z])([0-9]+)", (HERE / "unicode-15.0.0.txt").read_text())
 ENDS = list(itertools.accumulate(int(n) for _, n in RUNS))
-CLASSES = {0x0ECE: 122, 0x11F41: 9, 0x11F42: 9, 0x1E08F: 230, 0x1E4EC: 232, 0x1E4ED: 232,
-           0x1E4EE: 220, 0x1E4EF: 220, 0x10EFD: 220, 0x10EFE: 220, 0x10EFF: 220}
 STANDS = {122: "\u0ec8", 9: "\u0acd", 230: "\u0363", 232: "\u031a", 220: "\u0353", 0: "\ue000"}
 BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
 EPOCH, SECOND = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc), datetime.timedelta(seconds=1)
@@ -33,7 +31,6 @@ WRONG = (Refused, KeyError, TypeError, AttributeError, IndexError, ValueError)
 def need(ok, text, rule=""):
     if not ok:
         raise Refused(text, rule)
-
 def attempt(f, *args):  # what f returns, or None if it refuses, but for what is newer, of which nobody can tell (V3)
     try:
         return f(*args)
@@ -45,10 +42,8 @@ class Findings:
 
     def __init__(self):
         self.problems = []
-
     def bad(self, rule, text):
         self.problems.append((rule, text))
-
     def run(self, rule, check, *args):  # what a check returns; what it refuses is reported, under its rule or this one
         try:
             return check(*args)
@@ -59,47 +54,37 @@ def execute(*args, data=b"", rule="BUNDLE"):  # what git or ssh-keygen writes; r
     p = subprocess.run(args, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
     need(p.returncode == 0, " ".join(args[:3]) + " refuses", rule)
     return p.stdout
-
 def form(name):
     return FORMS[name][1]
-
 @functools.lru_cache(None)
 def category(ch):  # U-1
     return RUNS[bisect.bisect_right(ENDS, ord(ch))][0]
-
 def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
-
 def visible(ch):  # U-3
     return " " <= ch <= "~" or printable(ch) and not form("hidden").match(ch) and ch not in BLANK
-
 def one_line(text, n):  # U-4
     return len(text) <= n and "\ufffd" not in text and all(map(visible, text)) and text == re.sub("^ | $|  ", "", text)
-
 def normalize(form, text):  # Python's, of a text in which others of the same class stand for what it may not know
-    known = [c if category(c) != "Cn" and ord(c) not in CLASSES else STANDS[CLASSES.get(ord(c), 0)] for c in text]
+    combine = [TABLES["combine"].get("%04X" % ord(c), 0) for c in text]
+    known = [c if category(c) != "Cn" and not k else STANDS[k] for c, k in zip(text, combine)]
     queues = {s: iter([c for c, k in zip(text, known) if k == s]) for s in STANDS.values()}
     return "".join(next(queues[c]) if c in queues else c for c in unicodedata.normalize(form, "".join(known)))
-
 def fold(text):  # U-5
     if text.isascii():
         return text.lower()
     return normalize("NFC", "".join(c if category(c) == "Cn" else c.casefold() for c in normalize("NFD", text)))
-
 @functools.lru_cache(1000)
 def rfc3339(text):  # seconds since 1970
     m = form("rfc3339").fullmatch(text)
     whole = (datetime.datetime.fromisoformat(m.group(1) + m.group(3).replace("Z", "+00:00")) - EPOCH) // SECOND
     return whole + fractions.Fraction("0" + (m.group(2) or ".0"))
-
 def utc(t):
     return (EPOCH + t // 1 * SECOND).isoformat()[:19] + "Z"
-
 def read_number(text):  # J-5, J-9: an int is the decimal of the canonical form, without point and exponent
     f = float(text)
     need(abs(f) != float("inf"), "J-5: number too large")
     return int(decimal.Decimal(repr(f))) if f == int(f) and abs(f) < 1e21 else f
-
 def read_object(pairs):  # J-3
     need(len(dict(pairs)) == len(pairs), "J-3: key twice")
     return dict(pairs)
@@ -118,7 +103,6 @@ def parse(data):  # the value of a document (J-1 to J-6)
 
 def utf16(text):  # key of UTF-16 order
     return text.encode("utf-16-be", "surrogatepass")
-
 def by_bytes(texts):
     return sorted(set(texts), key=lambda s: s.encode("utf-8", "surrogatepass"))
 
@@ -135,29 +119,27 @@ def write(v):  # canonical text but for lone surrogates (J-7 to J-9)
 
 def line_of(v):
     return re.sub("[\ud800-\udfff]", lambda m: "\\u%04x" % ord(m.group()), write(v)).encode("utf-8") + b"\n"
-
 def read_line(data):  # J-10
     v = parse(data)
     need(line_of(v) == data, "J-10: not a line in canonical form")
     return v
-
 def sha(data):
     return hashlib.sha256(data).hexdigest()
-
 def hashed(data):  # J-11
     return "sha256:" + sha(data)
-
 def unbase64(s):
     out = base64.b64decode(s, validate=True)
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-# Of forms.txt and shapes.txt: forms, name -> (most characters or None, expression); shapes, record -> member -> (type,
+# Of forms.txt and shapes.txt: tables; forms, name -> (most characters or None, expression); shapes, record -> member -> (type,
 # number of question marks, default or None, rule of Y-25 or "-").
-FORMS, SHAPES = {}, {}
+FORMS, SHAPES, TABLES = {}, {}, {}
 for line in re.sub(r"\n +", " ", (HERE / "forms.txt").read_text() + (HERE / "shapes.txt").read_text()).split("\n"):
-    name, _, rest = line.removeprefix("= ").partition(" ")
-    if line[:2] == "= ":
+    name, _, rest = line.removeprefix("= ").removeprefix("& ").partition(" ")
+    if line[:2] == "& ":
+        TABLES[name] = json.loads(rest)
+    elif line[:2] == "= ":
         most, _, text = rest.partition(" ")
         text = text.encode("latin-1") if most == "b" else text
         FORMS[name] = (int(most) if most.isdigit() else None, re.compile(text, re.S))
@@ -228,11 +210,9 @@ def members(v, name):  # J-13, J-14, Y-4, Y-6
 def record(v, name):  # refuses what is not a record of this shape, as it is written
     need(members(v, name) == v, "J-14: a member of %s is empty" % name)
     return v
-
 def version(text):  # V1
     need(re.fullmatch(r"[1-9][0-9]*\.(0|[1-9][0-9]*)", text), "V1: no version")
     return tuple(map(int, text.split(".")))
-
 def major(name):  # V11
     return 2 if name == "decision" else 1
 

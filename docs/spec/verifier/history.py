@@ -12,9 +12,6 @@ STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()
 TX = form("tx_path")
 TRAILERS = ("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\n"
             "Countersign-Outcome: %s\n")
-OWN = {  # types of the ledger's own events, and their titles (H-22)
-    "ledger/accept_tip": "accept-tip: {login} accepted {tip}: {reason}",
-    "ledger/version": "version: {login} raised it from {from} to {version}: {reason}"}
 DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 class Bundle:
@@ -64,7 +61,6 @@ class Bundle:
         t, data = self.objects.get(oid, (None, None))
         need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
         return data
-
     def blob(self, oid):
         return self.get(oid, "blob")
 
@@ -151,7 +147,6 @@ class Witnesses:
     def holds(self, name, signed):
         k, members = self.groups[name]
         return sum(self.holds(m, signed) for m in members) >= k if members else name in signed
-
     def reached(self, signed, number):  # H-45
         return (self.quorum is None or self.holds(self.quorum, signed)) and len(signed) >= (number or 0)
 
@@ -355,7 +350,7 @@ class Audit(Findings):
         else:
             need(core.version(p["from"]) == self.version < core.version(p["version"]), "H-22: versions")
         said = {"login": as_line(p["author"]["login"], 60), "reason": as_line(p["reason"], 120)}
-        title = OWN[v["type"]].format(**{**p, **said, "tip": p.get("accepted_tip", "")[:12]})
+        title = core.TABLES["own"][v["type"]].format(**{**p, **said, "tip": p.get("accepted_tip", "")[:12]})
         message = ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode()
         need(c.message == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in c.plain, "H-22")
         self.check_bytes(c, v["timestamp"])

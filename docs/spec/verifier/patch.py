@@ -9,8 +9,6 @@ EMPTY_ID = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 ZEROS = "0" * 40
 MODES = ("100644", "100755")
 LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PREFIXES = {"fileChange": "patchset:", "secrets_override": "secret:patchset:",
-            "protected_path": "protected:patchset:", "break_glass": "patchset:"}
 
 def check_component(c):  # P-4
     need(c and len(c.encode()) <= 255 and ":" not in c and c[-1] not in ". ", "P-4: component")
@@ -114,7 +112,6 @@ def add_edit(out, *edit):  # P-23
         out[-1][1::2] = edit[1::2]
     else:
         out.append(list(edit))
-
 def span(s, n):  # P-15
     return b"%d" % (s + 1) if n == 1 else b"%d,%d" % (s + 1 if n else s, n)
 
@@ -140,13 +137,10 @@ def hunks_of(old, new, edits, size):
 def body(before, after):  # the hunks between two texts
     old, new = lines_of(before), lines_of(after)
     return hunks_of(old, new, edits(old, new), len(old))
-
 def blob_id(data):  # P-11
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-
 def quote(name):  # P-10
     return b'"' + name.replace(b'"', b'\\"') + b'"' if b'"' in name else name
-
 def unquote(n):
     return n[1:-1].replace(b'\\"', b'"') if n[:1] == b'"' else n
 
@@ -318,8 +312,7 @@ def read(patch, base):  # P-24: what is said of the operations of canonical byte
     return said
 
 def fingerprints(patch_id):  # P-40
-    return {k: p + core.take(patch_id, "hex64") for k, p in PREFIXES.items()}
-
+    return {k: p + core.take(patch_id, "hex64") for k, p in core.TABLES["prefixes"].items()}
 def patch_of(fingerprint):  # the patch_id of a fingerprint, or None (P-41)
     m = re.fullmatch("(?:secret:|protected:)?patchset:([0-9a-f]{64})", fingerprint)
     return m and m.group(1)

@@ -7,11 +7,7 @@ what follows has only less to choose from. So they are atomic, and take no more 
 import functools, re
 
 import core
-from core import SHAPES, attempt, by_bytes, form, listed, need, take
-
-NAMED = {  # classes of Y-32: the first and last character of each range
-    "alnum": "AZaz09", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\0\x1f\x7f\x7f", "digit": "09", "graph": "!~",
-    "lower": "AZaz", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZaz", "xdigit": "09AFaf"}
+from core import SHAPES, TABLES, attempt, by_bytes, form, listed, need, take
 
 @functools.lru_cache(None)
 def cases():  # sets of characters with the same simple case folding (statuses C and S)
@@ -26,10 +22,10 @@ def stars(runs, any_of):  # runs with a star between each two
     return "".join(runs[:1] + middle + [any_of + "*" + run for run in runs[1:][-1:]])
 
 def char_class(others, members, folded):  # Y-32, Y-34
-    ranges = []
+    ranges, classes = [], TABLES["classes"]
     for name, a, b, c, d in form("class_member").findall(members):
-        named = NAMED.get(name) or (a or b) + (c or d or a or b)
-        need(name in NAMED if name else named[0] <= named[1], "Y-30: unknown name, or a range that goes down")
+        named = classes.get(name) or (a or b) + (c or d or a or b)
+        need(name in classes if name else named[0] <= named[1], "Y-30: unknown name, or a range that goes down")
         ranges += zip(named[::2], named[1::2])
     chars = [re.escape(a) + "-" + re.escape(b) for a, b in ranges]
     for same in cases() if folded else ():
@@ -91,11 +87,6 @@ def owns(pattern, path):
 
 # The part of YAML that a Policy file may use (Y-1 to Y-3).
 
-ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r",
-           "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
-           "L": "\u2028", "P": "\u2029"}
-
-
 class Reader:
     """Reads self.text at self.at; there is a line before it, so that each line begins behind an LF."""
 
@@ -109,18 +100,14 @@ class Reader:
 
     def char(self):
         return self.text[self.at:self.at + 1]
-
     def take(self, name):
         m = form(name).match(self.text, self.at)
         self.at = m.end() if m else self.at
         return m
-
     def skip(self):  # whether what is passed over has the end of a line
         return "\n" in self.take("yaml_space").group()
-
     def column(self):  # -1 at the end
         return -1 if self.at >= len(self.text) else self.at - self.text.rfind("\n", 0, self.at) - 1
-
     def document(self):
         v = self.block()
         need(self.at >= len(self.text), "Y-2: something behind it")
@@ -215,37 +202,30 @@ class Reader:
 
 def escape(m):
     e = m.group(1)
-    return chr(int(e[1:], 16)) if len(e) > 1 else ESCAPES[e]  # ValueError, KeyError: Y-2
+    return chr(int(e[1:], 16)) if len(e) > 1 else TABLES["escapes"][e]  # ValueError, KeyError: Y-2
 
 PERMISSIONS = ["read", "triage", "write", "maintain", "admin"]
 SIGNED = ["off", "accept", "require"]
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 def size(v, _):
     if isinstance(v, str):
         n, unit = re.fullmatch("([0-9]+) ?(.*)", take(v, "sized")).groups()
-        v = int(n) * UNITS[unit]
+        v = int(n) * TABLES["units"][unit]
     return take(v, "number:1..1073741824")
-
 def time_span(v, hours):
-    n = int(take(v, "timed")[:-1]) * SECONDS[v[-1]]
+    n = int(take(v, "timed")[:-1]) * TABLES["seconds"][v[-1]]
     need(n <= int(hours) * 3600, "Y-6: time span too long")
     return "%ds" % n
-
 def words(v, of):  # Y-20; Y-21: a recorded list with forge may be empty
     need((v or "forge" in of) and sorted(v) == sorted(set(v) & set(of.split("/"))), "Y-6: words")
     return [w for w in of.split("/") if w in listed(v)]
-
 def each(v, of):  # Y-5; of commands no two have the same argv
     out = [take(e, of) for e in listed(v)]
     keys = [c["argv"] for c in out] if of in SHAPES else out
     need(len(set(map(core.line_of, keys))) == len(keys), "Y-5, Y-6: element twice")
     return out
-
 def argv(v):  # Y-7
     return {"argv": take(v, "command").split()}
-
 def runs(v):
     return v["argv"] and v["argv"][0] and (len(v["argv"]) == 1 or not v.get("shell"))
 
@@ -260,37 +240,30 @@ def build(v):  # the canonical form of what was read (Y-6, Y-20, Y-21)
     newer = isinstance(v, dict) and isinstance(v.get("version"), (int, float)) and v["version"] > 1
     need(not newer, "V16: written by a newer countersign", "NEWER")
     return take(v, "Policy")
-
 def read_file(data):
     v = build(Reader(data).document())
     need(sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
     need(v.get("explained", {}).get("decisions") != [], "Y-6: words")
     return v
-
 def read_recorded(data):  # Y-21
     need(len(data) <= 4 * 2**20, "Y-21: too long")
     v = build(core.parse(data))
     need(core.line_of(v) == data, "Y-21: Y-20 writes it differently")
     return v
-
 def signed(p):  # what approvals.signed comes to (Y-6)
     a = p["approvals"]
     return a.get("signed", "accept" if "keys" in a or a.get("forge_keys") else "off")
-
 def union(x, y):
     return (x or []) + [v for v in y or [] if v not in (x or [])] or None
-
 def run(x, y):
     mine, theirs = ({tuple(c["argv"]): c for c in v or []} for v in (x, y))
     others = [{**c, "network": False} for a, c in theirs.items() if a not in mine]
     others = [{k: v for k, v in c.items() if k != "env"} for c in others]
     return [tighten(c, theirs[a], "Run") if a in theirs else c for a, c in mine.items()] + others or None
-
 def allow(x, y):
     theirs = {(tuple(c["argv"]), c.get("shell")): c for c in y or []}
     pairs = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
     return [tighten(c, t, "Command") for c, t in pairs if t] or None
-
 def decisions(x, y):
     if y is None or x is None and len(y) == 3:
         return x

@@ -7,11 +7,9 @@ from patch import patch_of
 from policy import stars
 
 NAMESPACE = "countersign-decision@v2"
-POINTS = {"nistp256": 65, "nistp384": 97, "nistp521": 133}  # bytes of a point
-SK = {"sk-ssh-ed25519@openssh.com": "ssh-ed25519", "sk-ecdsa-sha2-nistp256@openssh.com": "ecdsa-sha2-nistp256"}
+POINTS, SK, VERBS = (core.TABLES[name] for name in ("points", "security", "verbs"))
 KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
-VERBS = {"approve": "/approve", "deny": "/deny", "break-glass": "/approve --break-glass"}
 # A checkpoint's Ed25519 signatures (H-43) are no SSHSIG, so they are verified here (RFC 8032).
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
@@ -20,7 +18,6 @@ def ed_add(q, r):
     t = D * q[0] * r[0] * q[1] * r[1]
     x, y = q[0] * r[1] + r[0] * q[1], q[1] * r[1] + q[0] * r[0]
     return x * pow(1 + t, -1, P) % P, y * pow(1 - t, -1, P) % P
-
 def ed_times(k, q):
     half = ed_times(k // 2, q) if k else (0, 1)
     return ed_add(ed_add(half, half), q if k % 2 else (0, 1)) if k else half
@@ -91,7 +88,6 @@ class Key:
 
 def armor(blob):
     return BEGIN + re.sub("(.{1,70})", r"\1\n", base64.b64encode(blob).decode()) + END
-
 def dearmor(text):  # S-20
     blob = core.unbase64(text[len(BEGIN):-len(END)].replace("\n", ""))
     need(armor(blob) == text, "S-20: another form")
@@ -116,7 +112,6 @@ def sshsig(message, text, namespace):  # the key of a good signature, and whethe
 def matches(pattern, name):  # whether a pattern, without its !, matches, by bytes (S-42)
     runs = [re.escape(run).replace(rb"\?", b".").decode("latin-1") for run in pattern.encode().split(b"*")]
     return re.fullmatch(stars(runs, "."), name.encode().decode("latin-1"), re.S) is not None
-
 def in_list(patterns, name):  # S-45
     return {p[:1] == "!" for p in patterns if matches(p.removeprefix("!"), name)} == {False}
 
@@ -156,22 +151,18 @@ def key_time(text, hours):  # S-44
     t = rfc3339("%s-%s-%sT%s:%s:%sZ" % tuple(parts)) + (0 if zone else hours * 3600)
     need(t > 0, "S-44: time")
     return t
-
 def key_file(data):  # usable lines, (text, Line), and unreadable ones of a file (S-40, S-47)
     need(len(data) <= 2**20, "S-47: too large")
     texts = [raw.decode("utf-8", "surrogateescape").removesuffix("\r").lstrip(" \t") for raw in data.split(b"\n")]
     lines = [(t, attempt(Line, t)) for t in texts if t and t[0] != "#" and not form("authority").match(t)]
     return [x for x in lines if x[1]], [x for x in lines if not x[1]]  # what is not UTF-8 is not printable
-
 def actor_key(v):  # of an actor, or of a requester (E-14)
     a = v.get("actor", v)
     return [x.encode() for x in (a["kind"], a["id"], a["login"], *([v["source"]] if "actor" in v else []))]
-
 def in_order(v, of):  # a list in the order of E-14, each once
     keys = [actor_key(x) for x in core.take(core.listed(v), of + "[]")]
     need(all(a < b for a, b in zip(keys, keys[1:])), "E-14: order")
     return v
-
 def check_statement(v):  # S-1, S-2
     f = v["fingerprints"]
     need("repository" in v or v["pull_request"] == 0, "S-1: pull request")
@@ -184,7 +175,6 @@ core.CHECKS["requester"] = lambda v: v["actor"]["id"] or v["actor"]["login"]
 
 def statement(data):
     return core.record(core.read_line(data), "decision")
-
 def has_mark(text):  # a signature mark or a block (D-26)
     return " sig:" in text.partition("\n")[0] or "```countersign-decision" in text or BEGIN.strip() in text
 

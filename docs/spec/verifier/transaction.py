@@ -9,7 +9,7 @@ TX_ID = core.form("tx_id")
 SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md").read_text()).group()
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
-SHORT = {"/approve": "patchset:", "/approve secret": "secret:patchset:", "/approve protected": "protected:patchset:"}
+SHORT = core.TABLES["short"]
 DIRECTORIES = (("040000", b"patches"), ("040000", b"artifacts"))
 MEMBERS = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()  # E-22
 
@@ -18,7 +18,6 @@ def check_words(v):  # E-16, E-17
     need(kind == "patch" or "author" not in v, "E-16: kind")
     need(kind != "pr_diff" or "message" not in v and "declared" not in v, "E-17: pr_diff")
     return len(declared) <= 100 and all(len(d.encode()) <= 4096 and all(map(core.visible, d)) for d in declared)
-
 def check_trace(v):  # E-13
     of = v["metadata"]["source"]
     return set(SHAPES["traces"][v["type"]][0][1:-1].split("/")) <= set(v) and (of == "trace" or v["type"] == "agentMessage")
@@ -30,7 +29,6 @@ core.CHECKS.update({
 
 def item_shape(v):  # E-10
     return next((s for s in ("general", "command") if attempt(record, v, s)), None) or record(v, "trace") and "trace"
-
 @functools.lru_cache(5000)
 def read_event(line):  # the object of a line, whether it is canonical, and why it is no event, if it is none
     v, found = attempt(core.parse, line), Findings()
@@ -159,11 +157,9 @@ class Fold(Findings):
 
     def of_type(self, *types, before=None):
         return [(n, e["payload"]) for n, e in enumerate(self.events[:before]) if e["type"] in types]
-
     def proposals(self):  # (number, metadata) of all proposals
         items = [(n, p["item"].get("metadata")) for n, p in self.of_type("turn/item")]
         return [(n, m) for n, m in items if m and self.shapes.get(n) == "general"]
-
     def brings(self):  # (number of the event, file) of all files that events name (E-2, H-14)
         out = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in self.proposals()
                for end in [""] + [".age"] * ("patch_sealed_sha256" in m)]
@@ -195,19 +191,15 @@ class Record(Findings):
 
     def artifacts(self, kind, before=None):
         return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if p["kind"] == kind]
-
     def content(self, p, name=None):  # the document of an artifact/stored; of a shape, if it is given
         v = check_artifact(core.read_line(self.files[p["path"]]))
         return record(v, name) if name else v
-
     def stored(self, kind, name, before):
         """The artifact of a kind (None: of any) that an event names by its path (E-31)."""
         stored = [p for _, p in self.of_type("artifact/stored", before=before) if name == p["path"]]
         return [p for p in stored if kind in (None, p["kind"])][0]
-
     def time(self, n):
         return rfc3339(self.events[n]["timestamp"])
-
     def request(self, p):
         requests = [r for _, r in self.of_type("approval/request")]
         return [r for r in requests if r["approval_request_id"] == p["approval_request_id"]][0]
@@ -411,13 +403,11 @@ class Record(Findings):
     def start(self, p):  # E-37
         files = self.proposal["target_files"] or []
         need(p["patch_ids"] == [self.pid] and (p["files"] or []) == files, "E-37: patch, or files")
-
     def verdict(self, n, p):  # E-38
         v = verdict.at_event(self, n)
         need(v.verdict == "approved", "E-38: the verdict is " + v.verdict)
         entries = [{k: x[k] for k in ("kind", "fingerprint", "required")} for x in v.needs]
         need("apply_id" not in p or p["approvals"] == entries, "E-38: needs")
-
     def said(self, kind, p):  # E-40, E-41, of one document
         v = self.content(p, kind)
         ids = [x["transaction_id"] for x in v.get("proposals") or []]
@@ -447,7 +437,6 @@ class Record(Findings):
 def unique(things):
     things = sorted(things, key=actor_key)
     return [x for n, x in enumerate(things) if x not in things[:n]]
-
 def first_line(text):
     line, lf, _ = text.partition("\n")
     return line[:-1] if lf and line.endswith("\r") else line

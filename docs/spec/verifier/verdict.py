@@ -7,16 +7,13 @@ def listed(accounts, author):  # D-5
     ids = {a for a in accounts if a.isascii() and a.isdigit() or ":" in a}
     logins = {a.casefold() for a in accounts if a not in ids}
     return author["id"] in ids or author["login"].casefold() in logins
-
 def hardware_allows(ap, key, person):  # S-29
     return (key.security or not (ap.get("hardware") or ap.get("pin"))) and (person or not ap.get("pin"))
-
 def latest(rec, kind, n, after=None):
     """The last artifact's document of a kind before an event, and after all events of a type, or None."""
     start = max([i for i, _ in rec.of_type(after, before=n)], default=-1)
     found = [p for i, p in rec.artifacts(kind, n) if i > start]
     return rec.content(found[-1]) if found else None
-
 def check_standing(rec, v):  # D-21
     need(record(v, "standing")["pull_request"] == rec.pull, "D-21: pull request")
     return v
@@ -41,7 +38,6 @@ def at_event(rec, n):  # D-20
 
 def person_name(p):
     return p.lower().removeprefix("github:")
-
 def names_of(a):  # S-25
     name = a["id"][6:] * ("@" in a["id"]) if a["id"].startswith("local:") else a["login"]
     return {person_name(name)} if name else set()
@@ -158,7 +154,6 @@ class Verdict:
     def own(self, i, d):  # D-10
         others = self.named[i][0] + (self.rec.proposal.get("authors") or [])
         return any(self.same(d["source"]["author"], o, i) for o in others)
-
     def part(self, i, d):  # D-16
         of = self.pol["approvals"].get("independent", [])
         asked = [x["actor"] for x in self.named[i][1]] if "requester" in of else []

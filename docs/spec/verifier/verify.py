@@ -13,7 +13,6 @@ from history import Audit, Bundle
 def raw(v):  # Bytes
     need(isinstance(v, str) or set(v) == {"base64"}, "not Bytes")
     return v.encode("utf-8") if isinstance(v, str) else core.unbase64(v["base64"])
-
 def path(v):
     return core.unbase64(v[7:]) if v.startswith("base64:") else raw(v)
 
@@ -27,16 +26,12 @@ def tree(v):  # path (bytes) -> (mode, bytes)
 def shown(b):
     text = attempt(b.decode, "utf-8")
     return {"base64": base64.b64encode(b).decode()} if text is None else text
-
 def picked(v, *members):
     return {k: v[k] for k in members}
-
 def described(file):
     return {"policy": line_of(file).decode(), "sha256": hashed(line_of(file))}
-
 def made(data, files):
     return {"patch_id": sha(data), "patch": shown(data), "files": files}
-
 def patch_make(base, after):
     for p, (mode, _) in [*base.items(), *after.items()]:  # all is touched; so P-1 and P-3 hold for all
         patch.check_path(p)
@@ -68,7 +63,6 @@ def verdict_decide(id, files, policy, now, head, denials, standing=None, drift=N
 def signature_sshsig(message, signature, namespace):
     key, _ = signatures.sshsig(message, signature, namespace)
     return {"key_fingerprint": key.fingerprint, "key_type": key.type}
-
 def signature_line(line):
     times = {"valid_after": line.after, "valid_before": line.before}
     return {"principals": line.principals, "key_fingerprint": line.key.fingerprint,
@@ -86,11 +80,9 @@ def history_bundle(bundle):
     refs = Bundle(bundle, whole=True).refs
     need(len(dict(refs)) == len(refs), "B-3: a ref twice", "BUNDLE")
     return {"refs": dict(refs)}
-
 def history_audit(bundle, ref=None, tip=None, allowed_signers=None, witnesses=None, quorum=None):
     a = checked(Audit(bundle, ref, tip, allowed_signers, witnesses, quorum))
     return {"tip": a.tip, "commits": len(a.commits), "transactions": len(a.states), "states": a.states}
-
 def json_document(document):
     line = line_of(core.parse(document))
     return {"canonical": line[:-1].decode(), "sha256": sha(line)}
