@@ -129,8 +129,7 @@ class Witnesses:
             need(set(members) <= self.free and len(set(members)) == len(members), "H-42: members")
             need(re.fullmatch("any|all|[1-9][0-9]*", k), "H-42: K")
             k = {"any": 1, "all": len(members)}.get(k) or int(k)
-            need(k <= len(members) or what == "witness", "H-42: members, or K")
-            need(name not in self.groups and name != "none", "H-42: name twice")
+            need((k <= len(members) or what == "witness") and name not in self.groups and name != "none", "H-42")
             self.groups[name] = (k, members)
             self.free = self.free - set(members) | {name}
 
@@ -158,8 +157,7 @@ class Witnesses:
         return attempt(self.signed, lines, (text + "\n").encode(), tail)
 
     def signed(self, lines, body, tail):
-        need(len(lines) == 3 and lines[0] == self.origin, "H-41: text")
-        need(re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]), "H-41: number of leaves")
+        need(len(lines) == 3 and lines[0] == self.origin and re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]), "H-41")
         root, who = core.unbase64(lines[2]), set()
         need(len(root) == 32 and tail.endswith("\n"), "H-41: root")
         for line in tail[:-1].split("\n"):
@@ -337,8 +335,7 @@ class Audit(Findings):
 
     def own_event(self, c):  # H-22
         lines, before = c.records["events.jsonl"].split(b"\n"), self.own
-        need(set(c.records) == {"events.jsonl"}, "H-22: brings something else")
-        need(lines.pop() == b"" and lines and lines[:-1] == before, "H-22: brings one event")
+        need(set(c.records) == {"events.jsonl"} and lines.pop() == b"" and lines and lines[:-1] == before, "H-22")
         self.own = lines
         self.run("L16", self.may_need, lines[-1:])
         v = record(core.read_line(lines[-1] + b"\n"), "event")
@@ -443,10 +440,8 @@ class Audit(Findings):
             q, mine, theirs = o.proposal, f.meta["proposer"], o.meta["proposer"]
             need(o.closed and o.status == "superseded" and txid in reasons[-1], "H-25: closed, reason")
             need((mine["kind"], mine["id"]) == (theirs["kind"], theirs["id"]), "H-25: proposer")
-            need(m["pull_request"] == q["pull_request"] > 0, "H-25: pull request")
-            need(m["repository"]["id"] == q["repository"]["id"], "H-25: repository")
-            need(set(m["target_files"]) & set(q["target_files"]), "H-25: files")
-            need("pr_diff" not in (m["kind"], q["kind"]), "H-25: gate-only")
+            need(m["pull_request"] == q["pull_request"] > 0 and m["repository"]["id"] == q["repository"]["id"], "H-25")
+            need(set(m["target_files"]) & set(q["target_files"]) and "pr_diff" not in (m["kind"], q["kind"]), "H-25")
 
     def directories(self):  # each transaction's directory as it stands, checked (H-18)
         trees = {}

@@ -13,8 +13,7 @@ LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def check_component(c):  # P-4
     need(c and len(c.encode()) <= 255 and ":" not in c and c[-1] not in ". ", "P-4: component")
     plain = core.normalize("NFKC", c)
-    need(plain not in (".", ".."), "P-4: dots")
-    need(core.fold(plain.split(":")[0].rstrip(". ")) not in (".git", "git~1"), "P-4: .git")
+    need(plain not in (".", "..") and core.fold(plain.split(":")[0].rstrip(". ")) not in (".git", "git~1"), "P-4")
     device = "".join(ch.upper() if len(ch.upper()) == 1 else ch for ch in c.split(".")[0].rstrip(" "))
     need(device not in DEVICES and not form("short_name").fullmatch(c), "P-4: device, or short name")
 
@@ -261,8 +260,7 @@ def read_hunks(s, text):
 
 def shown(s):  # the bytes of both sides that a section shows whole, or None (P-26, P-27)
     op, same, one = s.operation, s.ids[0] == s.ids[1], s.operation in ("add", "delete")
-    need(one or same == (s.edits is None and s.binary is None), "P-9: content")
-    need(op != "rename" or same, "P-7: rename with content")
+    need((one or same == (s.edits is None and s.binary is None)) and (op != "rename" or same), "P-9, P-7")
     if s.edits is not None:
         old, new = (b"".join(side.values()) for side in s.lines)
         need(not one or s.edits[0][::2] == [0, 0] and len(s.edits) == 1 and not (old if op == "add" else new), "P-25")

@@ -93,8 +93,7 @@ class Reader:
     def __init__(self, data):
         need(len(data) <= 65536, "Y-1: too long")
         text = "\n" + data.decode("utf-8").replace("\r\n", "\n") + "\n"
-        need(all(c == "\n" or core.visible(c) for c in text), "Y-1: character")
-        need(not re.search("\n {64,}[^ \n#]", text), "Y-2: indented too far")
+        need(all(c == "\n" or core.visible(c) for c in text) and not re.search("\n {64,}[^ \n#]", text), "Y-1, Y-2")
         self.text, self.at = form("yaml_last").sub("", form("yaml_first").sub("", text)), 0
         need(self.skip() and self.column() >= 0 and not form("yaml_mark").search(self.text), "Y-2: nothing, or two documents")
 

@@ -130,8 +130,7 @@ class Line:
         self.after, self.before = (key_time(v[k], zone) if k in v else None
                                    for k, zone in (("valid-after", 12), ("valid-before", -14)))
         self.key, patterns = Key(core.unbase64(key)), self.principals + (self.namespaces or [])
-        need(self.key.type == kind, "S-41: another key type")
-        need(all(p.lstrip("!") and p == p.strip(" \t") for p in patterns), "S-42, S-43: empty or blank")
+        need(self.key.type == kind and all(p.lstrip("!") and p == p.strip(" \t") for p in patterns), "S-41, S-42, S-43")
         need(any(in_list(self.principals, p) for p in self.principals if p[0] != "!"), "S-42: matches nobody")
         need(None in (self.after, self.before) or self.before > self.after, "S-43: valid-before")
 

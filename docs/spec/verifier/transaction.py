@@ -419,8 +419,7 @@ class Record(Findings):
         seen += map(actor_key, (self.proposal or {}).get("requested_by") or [])
         for count, (n, p) in enumerate(self.artifacts("proposed_again")):
             status, apply_open = self.fold.at[n]
-            need(status in ("proposed", "awaiting_approval", "failed"), "E-40: status")
-            need(apply_open is None and not self.gate, "E-40: when")
+            need(status in ("proposed", "awaiting_approval", "failed") and apply_open is None and not self.gate, "E-40")
             v = self.said("proposed_again", p)
             keys = [actor_key(v["proposer"])[:2], *map(actor_key, v.get("requested_by") or [])]
             need(count < 20 or any(k not in seen for k in keys), "E-40: after 20")

@@ -53,8 +53,7 @@ def transaction_check(id, files):
 
 def verdict_decide(id, files, policy, now, head, denials, standing=None, drift=None):
     r = transaction.Record(id, files).check()
-    need(r.fold.folded is not None, "D-1: the events do not fold")
-    need(standing is None or verdict.check_standing(r, standing), "D-21")
+    need(r.fold.folded is not None and (standing is None or verdict.check_standing(r, standing)), "D-1, D-21")
     need(drift is None or core.record(drift, "drift"), "D-22")
     v = verdict.Verdict(r, len(r.events), policy, now, head, standing, drift, None, denials, False)
     return {"verdict": v.verdict, "break_glass": v.broken, "counted": v.counted,
