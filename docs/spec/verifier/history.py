@@ -341,6 +341,7 @@ class Audit(Findings):
         v = record(core.read_line(lines[-1] + b"\n"), "event")
         prev = core.hashed(before[-1] + b"\n") if before else None
         need(v["seq"] == len(lines) and v["prev"] == prev and v["type"].startswith("ledger/"), "H-22: chain, or type")
+        core.take(v["timestamp"], "time:stamp")
         p = record(v["payload"], v["type"])
         if v["type"] == "ledger/accept_tip":
             need(c.parents == [p["accepted_tip"]], "H-22: parent")

@@ -81,6 +81,7 @@ class Fold(Findings):
         apply_open = done = valid = None
         for n, e in enumerate(self.events):
             p, kind, status = e["payload"], e["type"], self.status
+            core.take(e["timestamp"], "time:stamp")  # E-5
             need("/" in kind and not kind.startswith("ledger/") and kind in SHAPES, "E-7: type")
             need((n == 0) == (kind == "tx/meta"), "E-21", "I1")
             record(p, kind)
