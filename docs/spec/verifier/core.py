@@ -132,8 +132,8 @@ def unbase64(s):
     need(base64.b64encode(out).decode() == s, "base64 in another form")
     return out
 
-# Of forms.txt and shapes.txt: tables; forms, name -> (most characters or None, expression); shapes, record -> member -> (type,
-# number of question marks, default or None, rule of Y-25 or "-").
+# Of forms.txt and shapes.txt: tables; forms, name -> (most characters or None, expression); shapes, record -> member ->
+# (type, number of question marks, default or None, rule of Y-25 or "-").
 FORMS, SHAPES, TABLES = {}, {}, {}
 for line in re.sub(r"\n +", " ", (HERE / "forms.txt").read_text() + (HERE / "shapes.txt").read_text()).split("\n"):
     name, _, rest = line.removeprefix("= ").removeprefix("& ").partition(" ")

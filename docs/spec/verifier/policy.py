@@ -95,7 +95,7 @@ class Reader:
         text = "\n" + data.decode("utf-8").replace("\r\n", "\n") + "\n"
         need(all(c == "\n" or core.visible(c) for c in text) and not re.search("\n {64,}[^ \n#]", text), "Y-1, Y-2")
         self.text, self.at = form("yaml_last").sub("", form("yaml_first").sub("", text)), 0
-        need(self.skip() and self.column() >= 0 and not form("yaml_mark").search(self.text), "Y-2: nothing, or two documents")
+        need(self.skip() and self.column() >= 0 and not form("yaml_mark").search(self.text), "Y-2: no document")
 
     def char(self):
         return self.text[self.at:self.at + 1]

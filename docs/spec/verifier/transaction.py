@@ -20,7 +20,8 @@ def check_words(v):  # E-16, E-17
     return len(declared) <= 100 and all(len(d.encode()) <= 4096 and all(map(core.visible, d)) for d in declared)
 def check_trace(v):  # E-13
     of = v["metadata"]["source"]
-    return set(SHAPES["traces"][v["type"]][0][1:-1].split("/")) <= set(v) and (of == "trace" or v["type"] == "agentMessage")
+    least = SHAPES["traces"][v["type"]][0][1:-1].split("/")
+    return set(least) <= set(v) and (of == "trace" or v["type"] == "agentMessage")
 
 core.CHECKS.update({
     "git_author": lambda v: v["name"] and not set(v["name"]) & set('<>"\\'), "proposal": check_words,
