@@ -109,7 +109,7 @@ func (g Judgement) Result() (*result.Result, string, error) {
 // Diff returns what the ledger has of the patch that a transaction proposes,
 // having checked that it is what was stored: its canonical bytes, or these
 // without the secrets in them.
-func (g Judgement) Diff() ([]byte, error) { return ledger.StoredPatch(g.Ledger.Tree, g.Transaction()) }
+func (g Judgement) Diff() ([]byte, error) { return lookup.StoredPatch(g.Ledger.Tree, g.Transaction()) }
 
 // Patchset returns the patch that a transaction proposes on the commit that it was reviewed
 // on. One that the ledger has only without secrets may be a *reviewed.RedactedError.

@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/forge": {"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/conversation": {
-		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/owners", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
 	},
 	"pipeline/online": {
@@ -110,7 +110,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
 	},
 	"pipeline/reviewed": {
-		"pipeline/checks", "pipeline/code", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/rule",
+		"pipeline/checks", "pipeline/code", "pipeline/lookup", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/rule",
 		"pipeline/redact", "pipeline/seal",
 	},
 	"pipeline/input/applypatch": {"pipeline/record/lazyregexp", "pipeline/record/patch"},

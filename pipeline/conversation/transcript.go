@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -184,7 +185,7 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 		return at.Add(time.Second), nil
 	}
 	for _, id := range tx.Pointers.Proposal.Supersedes {
-		old, err := ledger.ListedState(tree, id)
+		old, err := lookup.ListedState(tree, id)
 		if err != nil {
 			return at, err
 		}

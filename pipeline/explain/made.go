@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
@@ -108,7 +109,7 @@ func (j *judge) makeAgain(ctx context.Context, e *entry) (set patch.Patchset, wh
 	if err != nil {
 		return set, "", err
 	}
-	raw, err := ledger.StoredPatch(j.Ledger, tx)
+	raw, err := lookup.StoredPatch(j.Ledger, tx)
 	if err != nil {
 		return set, "", err
 	}
@@ -183,7 +184,7 @@ func (j *judge) blobs(e *entry) ([]PathChange, error) {
 	if e.read = true; tx.Pointers.Proposal == nil || tx.Pointers.Proposal.PatchRedactedSHA256 != "" {
 		return nil, nil
 	}
-	raw, err := ledger.StoredPatch(j.Ledger, tx)
+	raw, err := lookup.StoredPatch(j.Ledger, tx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package lookup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -221,7 +222,7 @@ func StatesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transa
 	}
 	var out []ledger.Transaction
 	for _, l := range listed {
-		tx, err := ledger.ListedState(tree, l.TransactionID)
+		tx, err := ListedState(tree, l.TransactionID)
 		if err != nil {
 			return nil, err
 		}
@@ -230,4 +231,26 @@ func StatesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transa
 		}
 	}
 	return out, nil
+}
+
+// ListedState reads the state of a transaction whose id is the ledger's word,
+// as an index has it.
+func ListedState(tree fs.FS, id string) (ledger.Transaction, error) {
+	if err := ledger.CheckID(id); err != nil {
+		return ledger.Transaction{}, err
+	}
+	return ledger.State(tree, id)
+}
+
+// StoredPatch reads what the ledger has of a transaction's patch, and proves
+// that it is what was stored.
+func StoredPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	diff, err := ledger.ReadFile(tree, tx.TransactionID, ledger.PatchFile(tx.PatchID()))
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored patch: %w", err)
+	}
+	if canon.Sum(diff) != cmp.Or(tx.Pointers.Proposal.PatchRedactedSHA256, "sha256:"+tx.PatchID()) {
+		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
+	}
+	return diff, nil
 }

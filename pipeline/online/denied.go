@@ -39,7 +39,7 @@ func deniedPulls(tree fs.FS, most int) (out []denied, more int, err error) {
 			return nil, 0, err
 		}
 		for _, l := range slices.Backward(listed) {
-			tx, err := ledger.ListedState(tree, l.TransactionID)
+			tx, err := lookup.ListedState(tree, l.TransactionID)
 			if err != nil {
 				return nil, 0, err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -186,7 +187,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 		return Opened{}, err
 	}
 	for _, l := range listed {
-		tx, err := ledger.ListedState(snap.Tree, l.TransactionID)
+		tx, err := lookup.ListedState(snap.Tree, l.TransactionID)
 		if err != nil {
 			return Opened{}, err
 		}

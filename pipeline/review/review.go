@@ -216,7 +216,7 @@ func (r reviewer) recorded(ctx context.Context, snap writing.Snapshot, p gathere
 	}
 	var done *ledger.Transaction
 	for _, known := range proposals {
-		t, err := ledger.ListedState(tree, known.TransactionID)
+		t, err := lookup.ListedState(tree, known.TransactionID)
 		if err != nil {
 			return nil, err
 		}

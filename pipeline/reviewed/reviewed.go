@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -63,7 +64,7 @@ func (s Source) Bytes(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([
 	if diff, ok := s.Given[tx.PatchID()]; ok {
 		return diff, nil
 	}
-	diff, err := ledger.StoredPatch(tree, tx)
+	diff, err := lookup.StoredPatch(tree, tx)
 	if err != nil || tx.Pointers.Proposal.PatchRedactedSHA256 == "" {
 		return diff, err
 	}

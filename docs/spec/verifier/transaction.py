@@ -168,10 +168,9 @@ class Fold(Findings):
         out += [(n, p["path"]) for n, p in self.of_type("artifact/stored")]
         return out + [(n, "apply_result.json") for n, p in self.of_type("apply/complete") if p["success"]]
 
-def check_artifact(v):  # V7, V9, V11
-    kind = (str(v.get("schema")) + "//").split("/")[1] if isinstance(v, dict) else ""
-    if kind in KINDS:
-        core.check_newer(v, kind)
+def check_artifact(v, kind):  # V7, V9, V11
+    if kind in KINDS and isinstance(v, dict):
+        core.check_newer(v, (str(v.get("schema")) + "//").split("/")[1])
     return v
 
 class Record(Findings):
@@ -194,7 +193,7 @@ class Record(Findings):
     def artifacts(self, kind, before=None):
         return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if p["kind"] == kind]
     def content(self, p, name=None):  # the document of an artifact/stored; of a shape, if it is given
-        v = check_artifact(core.read_line(self.files[p["path"]]))
+        v = check_artifact(core.read_line(self.files[p["path"]]), p["kind"])
         return record(v, name) if name else v
     def stored(self, kind, name, before):
         """The artifact of a kind (None: of any) that an event names by its path (E-31)."""
@@ -223,7 +222,8 @@ class Record(Findings):
         checks += [("L3", self.start, p) for _, p in self.of_type("apply/start")]
         checks += [("L17", self.verdict, *x) for x in self.of_type("validate/complete" if self.gate else "apply/start")]
         for check in [*checks, ("L24", self.again), ("L25", self.merges)]:
-            self.run(*check)
+            if check[0] not in ("L17", "L18", "L21", "L25") or all(rule != "NEWER" for rule, _ in self.problems):  # V10
+                self.run(*check)
         return self
 
     def names(self):  # E-2
@@ -243,7 +243,7 @@ class Record(Findings):
         need(p["path"] in self.files, "E-30: artifact is missing", "I10")
         data = self.files[p["path"]]
         need(sha(data) == p["artifact_id"] and hashed(data) == p["stored_sha256"], "E-31: hash")
-        check_artifact(self.line(data) if p["content_type"] == "application/json" else None)
+        check_artifact(self.line(data) if p["content_type"] == "application/json" else None, p["kind"])
 
     def items(self):  # E-30
         for n, p in self.of_type("turn/item"):

@@ -90,9 +90,9 @@ func CheckGrowth(what string, extra json.RawMessage, needs string) error {
 // decision is the schema of the signed statement, whose number is one more than the MAJOR version.
 const decision = "decision/"
 
-// checkSchemas refuses a document of a schema whose number, which is the MAJOR version, is newer. Text in a
+// CheckSchemas is a *NewerError for a document of a schema whose number, which is the MAJOR version, is newer. Text in a
 // document has its quotes escaped, so what stands there is a member.
-func checkSchemas(what string, raw []byte) error {
+func CheckSchemas(what string, raw []byte) error {
 	const begin = `"schema":"countersign/`
 	for rest := raw; ; {
 		_, after, found := bytes.Cut(rest, []byte(begin))
@@ -115,13 +115,13 @@ func checkSchemas(what string, raw []byte) error {
 // members of v. What needs a newer version, or outside extra is of a newer schema, is a
 // *NewerError, whatever else it has.
 func Unmarshal(what string, raw []byte, v any) error {
-	if err := checkSchemas(what, raw); err != nil {
+	if err := CheckSchemas(what, raw); err != nil {
 		var all map[string]json.RawMessage
 		if bad := canon.Unmarshal(raw, &all); bad != nil {
 			return bad // what is no document is of no version
 		}
 		delete(all, "extra") // nothing depends on what is in there
-		if rest, bad := canon.Marshal(all); bad != nil || checkSchemas(what, rest) != nil {
+		if rest, bad := canon.Marshal(all); bad != nil || CheckSchemas(what, rest) != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // ReadOwn verifies the directory of a transaction, which must be of this program's making, so that a tamperer gains nothing by
 // dropping the chain: I1–I12, L1–L7, L9, L10, L20 and L24 (docs/formats.md). Of events that do not fold, the first that does not is
-// told. id is the transaction's. The log is nil where the events cannot be read or ReadLog refuses them; something was found then.
+// told. id is the transaction's. The log is nil where the events cannot be read or ReadLog refuses them, and where they or an artifact are for a
+// newer program; something was found then.
 //
 // ReadOwn never fails on what the directory holds: whatever cannot be read is a violation.
 func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
@@ -58,7 +59,9 @@ func (c *checker) check() {
 		c.Add("L9", EventsFile, "events do not fold to a state: %v", refused)
 		c.shape()
 	default:
-		c.ownRules()
+		if c.ownRules(); c.newer {
+			c.log = nil
+		}
 	}
 }
 
@@ -69,6 +72,7 @@ type checker struct {
 	txID  string
 	log   *Log // nil where ReadLog refuses the events
 	files map[string]fs.FileMode
+	newer bool // an artifact is for a newer program, and so is the log
 	parts bool // some of the directory cannot be read
 	modes bool // dir is of Git, where a file that may be executed is another; elsewhere a disk makes its own modes
 }

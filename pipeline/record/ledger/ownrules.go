@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
@@ -36,8 +38,17 @@ func (c *checker) artifacts() {
 		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
+		if slices.Contains(kinds, a.Kind) && (bytes.Contains(raw, []byte(`"needs_version":`)) || format.CheckSchemas("it", raw) != nil) {
+			if err = format.Unmarshal("it", raw, new(struct{})); errors.As(err, new(*format.NewerError)) {
+				c.Add("L20", a.Path, "%v", err)
+				c.newer = true
+			}
+		}
 	}
 }
+
+// kinds are those of artifacts that this program knows (docs/spec/names.md): what others say, a reader ignores (V9).
+var kinds = strings.Fields("apply checks command decision drift findings key merge policy posted proposal proposed_again proposed_elsewhere risks signature standing statement trace validation")
 
 // risks: what people are shown first is recorded once, and is about the patch's
 // own files.

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -148,15 +147,6 @@ func State(tree fs.FS, id string) (Transaction, error) {
 	return t, nil
 }
 
-// ListedState reads the state of a transaction whose id is the ledger's word,
-// as an index has it.
-func ListedState(tree fs.FS, id string) (Transaction, error) {
-	if err := CheckID(id); err != nil {
-		return Transaction{}, err
-	}
-	return State(tree, id)
-}
-
 // ListDir lists a directory of the ledger, which may not be there yet.
 func ListDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 	info, err := fs.Lstat(tree, dir)
@@ -169,17 +159,4 @@ func ListDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 		return nil, &DamagedError{dir, "is not a directory"}
 	}
 	return fs.ReadDir(tree, dir)
-}
-
-// StoredPatch reads what the ledger has of a transaction's patch, and proves
-// that it is what was stored.
-func StoredPatch(tree fs.FS, tx Transaction) ([]byte, error) {
-	diff, err := ReadFile(tree, tx.TransactionID, PatchFile(tx.PatchID()))
-	if err != nil {
-		return nil, fmt.Errorf("reading the stored patch: %w", err)
-	}
-	if canon.Sum(diff) != cmp.Or(tx.Pointers.Proposal.PatchRedactedSHA256, "sha256:"+tx.PatchID()) {
-		return nil, &CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
-	}
-	return diff, nil
 }

@@ -437,6 +437,7 @@ func failedLife(g *generator) {
 			r.add("validate/complete", m{"findings": a["payload"].(m)["path"], "success": false, "validate_id": "validate_1"})
 		}
 	}
+	c.bad("E-31 U-6", "what an apply recorded, in a later schema", "NEWER", func(r *record) { r.change("apply", func(d m) { d["schema"] = "countersign/apply/2" }) })
 	c.good("E-23 E-36", "a validation that found something", findings(nil))
 	c.bad("E-23 E-36 U-6", "findings of a later schema", "NEWER", findings(m{"schema": "countersign/findings/2"}))
 	c.bad("E-23", "a validation that failed without findings", "L9", func(r *record) {

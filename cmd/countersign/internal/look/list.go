@@ -240,7 +240,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		diff, err := ledger.StoredPatch(snap.Tree, log.Transaction())
+		diff, err := lookup.StoredPatch(snap.Tree, log.Transaction())
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func accountedFor(snap writing.Snapshot, pull simulate.Pull, patchID string) (bo
 	}
 	proposed, err := ledger.Proposals(snap.Tree, patchID)
 	for _, one := range proposed {
-		tx, err := ledger.ListedState(snap.Tree, one.TransactionID)
+		tx, err := lookup.ListedState(snap.Tree, one.TransactionID)
 		if err != nil {
 			return false, err
 		}
