@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -108,18 +109,29 @@ func TestGateAndApply(t *testing.T) {
 	}
 }
 
-// TestPromised: the API has the names that are promised, at most 40, each told of, and an
-// example of each of its functions.
+// TestPromised: the API has the names that are promised, at most 40, each told of, an example of each of its functions, and
+// one that uses each other name.
 func TestPromised(t *testing.T) {
 	const dir = "../../pipeline/record"
 	files := token.NewFileSet()
 	var parsed []*ast.File
+	used := map[string]bool{} // by examples
 	names, err := filepath.Glob(dir + "/*.go")
 	check(t, err)
 	for _, name := range names {
 		f, err := parser.ParseFile(files, name, nil, parser.ParseComments)
 		check(t, err)
 		parsed = append(parsed, f)
+		for _, decl := range f.Decls {
+			if example, is := decl.(*ast.FuncDecl); is && strings.HasPrefix(example.Name.Name, "Example") {
+				ast.Inspect(example, func(n ast.Node) bool {
+					if s, is := n.(*ast.SelectorExpr); is {
+						used[s.Sel.Name] = true
+					}
+					return true
+				})
+			}
+		}
 	}
 	p, err := doc.NewFromFiles(files, parsed, module+"pipeline/record")
 	check(t, err)
@@ -147,6 +159,12 @@ func TestPromised(t *testing.T) {
 			tell(typ.Name+"."+f.Name, f.Doc)
 		}
 		functions = append(functions, typ.Funcs...)
+		used[typ.Name] = used[typ.Name] || len(typ.Funcs) > 0
+	}
+	for _, name := range exported {
+		if _, last, _ := strings.Cut(name, "."); !used[cmp.Or(last, name)] {
+			t.Errorf("no example uses %s", name)
+		}
 	}
 	if len(exported) > 40 || !slices.Equal(exported, promised) || untold != nil {
 		t.Errorf("%d names are exported: %q, promised are %q; of %q nothing is said", len(exported), exported, promised, untold)

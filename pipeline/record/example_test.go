@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record"
 )
@@ -17,14 +18,25 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(r.State(), r.Files(), r.PatchID()[:12])
-	// Output: completed [greet.txt] 061c35e7a2a1
+	fmt.Println(r.State(), r.Files(), r.PatchID()[:12], "on", r.Base()[:12])
+	// Output: completed [greet.txt] 061c35e7a2a1 on 4156d82ef354
 }
 
 func ExampleOpen_tampered() {
 	_, err := record.Open(changed("testdata/ledger", "apply_result.json", "success", "failure"), id)
 	var unsound *record.UnsoundError
-	fmt.Println(errors.As(err, &unsound) && len(unsound.Findings) > 0)
+	if !errors.As(err, &unsound) {
+		log.Fatal(err)
+	}
+	byFile := slices.ContainsFunc(unsound.Findings, func(f record.Finding) bool { return f.Path == "apply_result.json" })
+	fmt.Println(byFile, unsound.Findings[0].String())
+	// Output: true L6 apply_result.json: invalid status: "failure"
+}
+
+// What a newer program wrote is neither sound nor damaged: update, and ask again.
+func ExampleOpen_newer() {
+	_, err := record.Open(changed("testdata/ledger", "ledger.json", `"1.0"`, `"2.0"`), id)
+	fmt.Println(errors.Is(err, record.ErrNewer))
 	// Output: true
 }
 
@@ -34,11 +46,15 @@ func ExampleRecord_Verdict() {
 		log.Fatal(err)
 	}
 	v, err := r.Verdict()
+	if errors.Is(err, record.ErrOpen) {
+		log.Fatal("what counts is decided when it is applied")
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(v.Approved)
-	for _, d := range v.Decisions {
+	counted := slices.DeleteFunc(v.Decisions, func(d record.Decision) bool { return !d.Counted })
+	for _, d := range counted {
 		fmt.Println(d.Login, d.Decision, d.Counted)
 	}
 	// Output:
@@ -61,7 +77,7 @@ func ExampleRecord_Exactly() {
 }
 
 func ExampleAudit() {
-	f, err := os.Open("testdata/ledger.bundle")
+	f, err := os.Open("testdata/ledger.gitbundle")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,6 +105,24 @@ func ExampleNeeds() {
 	// Output:
 	// fileChange 1 []
 	// protected_path 1 [.github/workflows/ci.yml]
+}
+
+// The bytes that people approved. A ledger without the secrets in them does not have these bytes.
+func ExampleRecord_Patch() {
+	r, err := record.Open(os.DirFS("testdata/ledger"), id)
+	if err != nil {
+		log.Fatal(err)
+	}
+	patch, err := r.Patch()
+	if errors.Is(err, record.ErrRedacted) {
+		log.Fatal("ask whoever has the patch")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	id, err := record.PatchID(patch)
+	fmt.Println(id == r.PatchID(), err)
+	// Output: true <nil>
 }
 
 func ExamplePatchID() {

@@ -260,7 +260,7 @@ func TestPatch(t *testing.T) {
 
 // TestKnown: what the auditor knows holds the bundle to it.
 func TestKnown(t *testing.T) {
-	raw, err := os.ReadFile("testdata/ledger.bundle")
+	raw, err := os.ReadFile("testdata/ledger.gitbundle")
 	if err != nil {
 		t.Fatal(err)
 	}
