@@ -62,14 +62,62 @@ func TestSchema(t *testing.T) {
 	t.Run("readme", s.readme)
 }
 
-// schemaID is the $id of a schema: absolute, and no address.
-func schemaID(name string) string { return "urn:countersign:schema:" + name + ":1" }
+// schemaID is the $id of a schema: absolute, and no address. It ends with the schema's version.
+func schemaID(name string) string { return schemaURN + name + ":1" }
+
+const schemaURN = "urn:countersign:schema:"
+
+// schemaIndex is the file of docs/schema that lists the others.
+const schemaIndex = "schema.json"
+
+// schemaFiles are all schemas.
+func schemaFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(schemaDir + "/*.json")
+	check(t, err)
+	return slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == schemaIndex })
+}
+
+// TestSchemaIndex: schema.json has each schema, its $id, version and title; UPDATE_SCRIPTS=1 writes it anew.
+func TestSchemaIndex(t *testing.T) {
+	t.Parallel()
+	type entry struct {
+		ID      string `json:"$id"`
+		File    string `json:"file"`
+		Title   string `json:"title"`
+		Version int    `json:"version"`
+	}
+	var index struct {
+		Schemas []entry `json:"schemas"`
+	}
+	for _, file := range schemaFiles(t) {
+		raw, err := os.ReadFile(file)
+		check(t, err)
+		e := entry{File: filepath.Base(file)}
+		check(t, json.Unmarshal(raw, &e))
+		_, err = fmt.Sscanf(e.ID, schemaURN+strings.TrimSuffix(e.File, ".json")+":%d", &e.Version)
+		if err != nil || e.Title == "" {
+			t.Errorf("%s: $id %q, title %q: %v", e.File, e.ID, e.Title, err)
+		}
+		index.Schemas = append(index.Schemas, e)
+	}
+	want, err := json.MarshalIndent(index, "", "  ")
+	check(t, err)
+	file := filepath.Join(schemaDir, schemaIndex)
+	if os.Getenv("UPDATE_SCRIPTS") != "" {
+		check(t, os.WriteFile(file, append(want, '\n'), 0o644))
+	}
+	have, err := os.ReadFile(file)
+	check(t, err)
+	if string(have) != string(want)+"\n" {
+		t.Errorf("%s is another list: UPDATE_SCRIPTS=1 writes it anew", file)
+	}
+}
 
 // loadSchemas compiles every schema, which checks it against the metaschema.
 func loadSchemas(t *testing.T) *schemas {
 	s := &schemas{compiled: map[string]*jsonschema.Schema{}, accepted: map[string][]any{}}
-	files, err := filepath.Glob(schemaDir + "/*.json")
-	check(t, err)
+	files := schemaFiles(t)
 	c := jsonschema.NewCompiler()
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -528,12 +576,12 @@ func with(m map[string]any, key string, value any) map[string]any {
 func (s *schemas) readme(t *testing.T) {
 	raw, err := os.ReadFile(schemaDir + "/README.md")
 	check(t, err)
-	for _, name := range append(slices.Sorted(maps.Keys(s.compiled)), "common") {
+	for _, name := range append(slices.Sorted(maps.Keys(s.compiled)), "common", "schema") {
 		if strings.Count(string(raw), "["+name+".json]("+name+".json)") != 1 {
 			t.Errorf("README.md does not list %s.json once", name)
 		}
 	}
-	if n := strings.Count(string(raw), ".json)"); n != len(s.compiled)+1 {
-		t.Errorf("README.md lists %d schemas, there are %d", n, len(s.compiled)+1)
+	if n := strings.Count(string(raw), ".json)"); n != len(s.compiled)+2 {
+		t.Errorf("README.md lists %d files, there are %d", n, len(s.compiled)+2)
 	}
 }
