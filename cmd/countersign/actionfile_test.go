@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -340,6 +341,58 @@ func TestActionFile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestActionTables: docs/action.md has each input and output as action.yml does; UPDATE_SCRIPTS=1 writes them anew.
+func TestActionTables(t *testing.T) {
+	t.Parallel()
+	var action struct{ Inputs, Outputs yaml.MapSlice }
+	check(t, yaml.Unmarshal([]byte(repositoryFile(t, "action.yml")), &action))
+	page := repositoryFile(t, "docs/action.md")
+	inputs := "| input | default | |\n|---|---|---|\n"
+	for _, in := range action.Inputs {
+		its := in.Value.(map[string]any)
+		preset := ""
+		if its["default"] != "" {
+			preset = fmt.Sprintf("`%v`", its["default"])
+		}
+		inputs += fmt.Sprintf("| `%s` | %s | %s |\n", in.Key, preset, its["description"])
+	}
+	outputs := "| output | |\n|---|---|\n"
+	for _, out := range action.Outputs {
+		outputs += fmt.Sprintf("| `%s` | %s |\n", out.Key, out.Value.(map[string]any)["description"])
+	}
+	made := page
+	for _, table := range []string{inputs, outputs} {
+		head, _, _ := strings.Cut(table, "\n")
+		made = regexp.MustCompile(regexp.QuoteMeta(head)+`\n(\|.*\n)*`).ReplaceAllLiteralString(made, table)
+	}
+	if os.Getenv("UPDATE_SCRIPTS") != "" {
+		check(t, os.WriteFile("../../docs/action.md", []byte(made), 0o644))
+	} else if made != page || !strings.Contains(page, inputs) || !strings.Contains(page, outputs) {
+		t.Error("docs/action.md has other tables than action.yml: UPDATE_SCRIPTS=1 writes them anew")
+	}
+}
+
+// TestMarketplace: what a file can tell of GitHub's rules for an action that is listed: one file at the root, with a name, a description and a
+// picture of those that there are.
+func TestMarketplace(t *testing.T) {
+	t.Parallel()
+	action := repositoryYAML(t, "action.yml")
+	for _, key := range []string{"name", "description", "author"} {
+		if text, _ := action[key].(string); text == "" || len(text) > 125 {
+			t.Errorf("its %s is %q", key, text)
+		}
+	}
+	look, _ := action["branding"].(map[string]any)
+	colours := []any{"white", "black", "yellow", "blue", "green", "orange", "red", "purple", "gray-dark"}
+	if !slices.Contains(colours, look["color"]) || look["icon"] != "check-square" { // one of Feather's icons
+		t.Errorf("its picture is %v", look)
+	}
+	if other, err := filepath.Glob("../../action.y*ml"); err != nil || len(other) != 1 {
+		t.Errorf("at the root are %q, %v", other, err)
+	}
+	want(t, "docs/releasing.md", `(?m)^\| Marketplace \|`, `The Action's `+"`name`"+` must be`)
 }
 
 // The workflow that has the jobs, and a release of the action to call it at.
