@@ -35,9 +35,9 @@ func eachFile(t *testing.T, look func(name string)) {
 		switch {
 		case err != nil:
 			return err
-		case slices.Contains([]string{".git", "build", "dist", "cmd/countersign/internal/verifier/program"}, name):
+		case slices.Contains([]string{".git", "build", "dist", "cmd/countersign/internal/verifier/program"}, name) && d.IsDir():
 			return fs.SkipDir
-		case d.Type().IsRegular():
+		case d.Type().IsRegular() && !slices.Contains([]string{"countersign", "countersign.exe", "cmd/countersign/countersign"}, name):
 			look(name)
 		}
 		return nil
