@@ -87,9 +87,7 @@ func TestSchemaIndex(t *testing.T) {
 		Title   string `json:"title"`
 		Version int    `json:"version"`
 	}
-	var index struct {
-		Schemas []entry `json:"schemas"`
-	}
+	var lines []string
 	for _, file := range schemaFiles(t) {
 		raw, err := os.ReadFile(file)
 		check(t, err)
@@ -99,17 +97,18 @@ func TestSchemaIndex(t *testing.T) {
 		if err != nil || e.Title == "" {
 			t.Errorf("%s: $id %q, title %q: %v", e.File, e.ID, e.Title, err)
 		}
-		index.Schemas = append(index.Schemas, e)
+		line, err := json.Marshal(e)
+		check(t, err)
+		lines = append(lines, "  "+string(line))
 	}
-	want, err := json.MarshalIndent(index, "", "  ")
-	check(t, err)
+	list := "{\"schemas\":[\n" + strings.Join(lines, ",\n") + "\n]}\n"
 	file := filepath.Join(schemaDir, schemaIndex)
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		check(t, os.WriteFile(file, append(want, '\n'), 0o644))
+		check(t, os.WriteFile(file, []byte(list), 0o644))
 	}
 	have, err := os.ReadFile(file)
 	check(t, err)
-	if string(have) != string(want)+"\n" {
+	if string(have) != list {
 		t.Errorf("%s is another list: UPDATE_SCRIPTS=1 writes it anew", file)
 	}
 }
