@@ -33,14 +33,14 @@ type Claim struct {
 	Repository    string          `json:"repository"`     // of the pull request, else ""
 	PullRequest   int             `json:"pull_request"`   // 0 for none
 	Proposer      ledger.Actor    `json:"proposer"`
-	Decisions     []Said          `json:"decisions"`
+	Decisions     []Answer        `json:"decisions"`
 
 	terms               terms     // that it was decided on
 	lastEvent, lastSaid time.Time // of the last approval: when it was recorded, and when it was given
 }
 
-// Said is a decision that was recorded. Kind is what was asked for.
-type Said struct {
+// An Answer is a decision that was recorded. Kind is what was asked for.
+type Answer struct {
 	Kind       string          `json:"kind"`
 	Decision   ledger.Decision `json:"decision"`
 	Author     ledger.Actor    `json:"author"`
@@ -71,7 +71,7 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Claim{TransactionID: e.id, Code: RecordInvalid, Decisions: []Said{}, terms: t}
+	c := &Claim{TransactionID: e.id, Code: RecordInvalid, Decisions: []Answer{}, terms: t}
 	if len(found) > 0 {
 		c.Why = fmt.Sprint("its record does not verify: ", rule.Error(found))
 	}
@@ -112,7 +112,7 @@ func (c *Claim) describe(log *ledger.Log) {
 				c.lastSaid = later(c.lastSaid, said)
 			}
 		}
-		c.Decisions = append(c.Decisions, Said{
+		c.Decisions = append(c.Decisions, Answer{
 			Kind: strings.Clone(log.Request(d.ApprovalRequestID).Kind), Decision: d.Decision, Author: cloned(d.Source.Author),
 			Permission: strings.Clone(d.Source.Permission), Source: strings.Clone(d.Source.Kind), URL: strings.Clone(d.Source.URL), CreatedAt: strings.Clone(d.Source.CreatedAt), Reason: strings.Clone(d.Reason),
 		})
