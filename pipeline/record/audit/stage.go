@@ -29,7 +29,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 		l.fail("L8", v, ledger.EventsFile, "the commit brings events of more than one time, and so of more than one stage")
 	}
 	need := l.accounted(from, to)
-	if l.view != nil {
+	if l.view != nil && !l.undecidable {
 		denials := map[string][]byte{}
 		for _, ch := range v.index {
 			if ledger.IsDenial(ch.Path) {

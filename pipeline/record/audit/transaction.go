@@ -114,6 +114,8 @@ type life struct {
 	content  map[history.ID][]byte
 	unread   bool
 
+	undecidable bool // an artifact is for a newer program: what pages should say, nobody can tell
+
 	log   *ledger.Log
 	ends  []int64 // where events.jsonl ends in versions
 	which []int   // index of that version; -1: what was there before
@@ -140,7 +142,12 @@ func (a *auditor) transaction(tx *transaction) {
 		l.each(nil, nil)
 		return // there is no telling what else holds
 	}
-	if l.log = l.check(l.files, l.last()); l.log == nil {
+	l.log = l.check(l.files, l.last())
+	if l.log == nil && known <= 0 { // where an artifact alone is newer, the history is held to the events all the same (V10)
+		l.log, _ = ledger.ReadLog(l.content[l.files[ledger.EventsFile].ID])
+		l.undecidable = l.log != nil
+	}
+	if l.log == nil {
 		l.mark(eventsFiles)
 	}
 	if known > 0 {
