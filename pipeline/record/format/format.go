@@ -11,6 +11,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -109,6 +110,29 @@ func CheckSchemas(what string, raw []byte) error {
 		}
 		rest = after
 	}
+}
+
+// CheckDocument is a *NewerError for a document that says itself that it is newer, by its own schema or needs_version. What its
+// other members hold may be anybody's: a trace has what an agent gave a tool.
+func CheckDocument(what string, raw []byte) error {
+	if !bytes.Contains(raw, []byte(`"needs_version":`)) && CheckSchemas(what, raw) == nil {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if canon.Unmarshal(raw, &all) != nil {
+		return nil // what is no document is of no version
+	}
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return name != "schema" && name != "needs_version" })
+	own, err := canon.Marshal(all)
+	if err == nil {
+		err = Unmarshal(what, own, new(struct {
+			Schema json.RawMessage `json:"schema"`
+		}))
+	}
+	if errors.As(err, new(*NewerError)) {
+		return err
+	}
+	return nil
 }
 
 // Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the

@@ -20,14 +20,14 @@ import (
 // says that it is critical.
 func TestNewerDirectory(t *testing.T) {
 	extra := json.RawMessage(`{"weather":{"it":"rains"}}`)
-	kind := func(needs string) func(directory) {
+	stored := func(kind, doc, needs string) func(directory) {
 		return func(d directory) {
-			doc := `{"schema":"countersign/weather/1"}` + "\n"
+			doc += "\n"
 			id := canon.Hex([]byte(doc))
 			d.put(ledger.ArtifactFile(id), doc)
 			d.events(func(all []ledger.Event) []ledger.Event {
 				stored := event(t, &ledger.ArtifactStored{
-					TransactionID: txID, ArtifactID: id, Kind: "weather", Path: ledger.ArtifactFile(id), ContentType: "application/json", StoredSHA256: "sha256:" + id,
+					TransactionID: txID, ArtifactID: id, Kind: kind, Path: ledger.ArtifactFile(id), ContentType: "application/json", StoredSHA256: "sha256:" + id,
 				})
 				return slices.Insert(all, 1, stored)
 			})
@@ -35,6 +35,9 @@ func TestNewerDirectory(t *testing.T) {
 				d.links(func(all []ledger.Event) []ledger.Event { all[1].Needs = needs; return all }, true)
 			}
 		}
+	}
+	kind := func(needs string) func(directory) {
+		return stored("weather", `{"schema":"countersign/weather/1"}`, needs)
 	}
 	for name, c := range map[string]struct {
 		bend func(directory)
@@ -44,9 +47,10 @@ func TestNewerDirectory(t *testing.T) {
 		"extra": {func(d directory) {
 			d.events(func(all []ledger.Event) []ledger.Event { all[2].Extra = extra; return all })
 		}, ""},
-		"a kind":                  {kind(""), ""},
-		"a critical kind":         {kind("1.1"), "NEWER"},
-		"a kind critical for 1.0": {kind("1.0"), "L9"},
+		"a kind":                           {kind(""), ""},
+		"a critical kind":                  {kind("1.1"), "NEWER"},
+		"a kind critical for 1.0":          {kind("1.0"), "L9"},
+		"a trace with what an agent wrote": {stored("trace", `{"calls":[{"input":{"needs_version":"9.0","schema":"countersign/risks/9"},"tool":"write"}],"schema":"countersign/trace/1"}`, ""), ""},
 		"needs": {func(d directory) {
 			d.links(func(all []ledger.Event) []ledger.Event { all[3].Needs = "2.7"; return all }, true)
 		}, "NEWER"},

@@ -38,8 +38,8 @@ func (c *checker) artifacts() {
 		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
-		if slices.Contains(kinds, a.Kind) && (bytes.Contains(raw, []byte(`"needs_version":`)) || format.CheckSchemas("it", raw) != nil) {
-			if err = format.Unmarshal("it", raw, new(struct{})); errors.As(err, new(*format.NewerError)) {
+		if slices.Contains(kinds, a.Kind) {
+			if err = format.CheckDocument("it", raw); err != nil {
 				c.Add("L20", a.Path, "%v", err)
 				c.newer = true
 			}
