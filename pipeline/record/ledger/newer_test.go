@@ -50,7 +50,9 @@ func TestNewerDirectory(t *testing.T) {
 		"a kind":                           {kind(""), ""},
 		"a critical kind":                  {kind("1.1"), "NEWER"},
 		"a kind critical for 1.0":          {kind("1.0"), "L9"},
-		"a trace with what an agent wrote": {stored("trace", `{"calls":[{"input":{"needs_version":"9.0","schema":"countersign/risks/9"},"tool":"write"}],"schema":"countersign/trace/1"}`, ""), ""},
+		"a trace with what an agent wrote": {
+			stored("trace", `{"calls":[{"input":{"needs_version":"9.0","schema":"countersign/risks/9"},"tool":"write"}],"schema":"countersign/trace/1"}`, ""), "",
+		},
 		"needs": {func(d directory) {
 			d.links(func(all []ledger.Event) []ledger.Event { all[3].Needs = "2.7"; return all }, true)
 		}, "NEWER"},
