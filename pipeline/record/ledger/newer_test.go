@@ -47,9 +47,9 @@ func TestNewerDirectory(t *testing.T) {
 		"extra": {func(d directory) {
 			d.events(func(all []ledger.Event) []ledger.Event { all[2].Extra = extra; return all })
 		}, ""},
-		"a kind":                           {kind(""), ""},
-		"a critical kind":                  {kind("1.1"), "NEWER"},
-		"a kind critical for 1.0":          {kind("1.0"), "L9"},
+		"a kind":                  {kind(""), ""},
+		"a critical kind":         {kind("1.1"), "NEWER"},
+		"a kind critical for 1.0": {kind("1.0"), "L9"},
 		"a trace with what an agent wrote": {
 			stored("trace", `{"calls":[{"input":{"needs_version":"9.0","schema":"countersign/risks/9"},"tool":"write"}],"schema":"countersign/trace/1"}`, ""), "",
 		},
