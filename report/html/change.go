@@ -131,13 +131,14 @@ func (s *sheet) protected() (out []protected) {
 	return out
 }
 
-// A policyLine is a line of the Policy, and whether what it is of applied.
-type policyLine struct {
+// A policyPart is a line of the Policy that applied, or the lines between two of them: parts that stand beside each other without
+// markup between take a page the square of their number.
+type policyPart struct {
 	Text    string
 	Applied bool
 }
 
-func (s *sheet) policyLines() (out []policyLine) {
+func (s *sheet) policyParts() (out []policyPart) {
 	applied := map[string]bool{
 		"approvals": true, "commands": len(s.commands()) > 0, "apply": s.T.Result != nil, "secrets": s.T.Proposal != nil && s.T.Proposal.ContainsSecrets,
 	}
@@ -145,6 +146,7 @@ func (s *sheet) policyLines() (out []policyLine) {
 		applied[p.Rule] = true
 	}
 	key, rule := "", -1
+	from, to := 0, 0 // of the lines that did not apply
 	for line := range strings.Lines(s.T.written) {
 		switch {
 		case strings.HasPrefix(line, "- "):
@@ -153,7 +155,13 @@ func (s *sheet) policyLines() (out []policyLine) {
 			key, _, _ = strings.Cut(line, ":")
 			rule = -1
 		}
-		out = append(out, policyLine{line, applied[key] || key == "protected" && applied[fmt.Sprintf("protected[%d]", rule)]})
+		end := to + len(line)
+		if applied[key] || key == "protected" && applied[fmt.Sprintf("protected[%d]", rule)] {
+			out = append(out, policyPart{s.T.written[from:to], false}, policyPart{line, true})
+			from = end
+		}
+		to = end
 	}
+	out = append(out, policyPart{s.T.written[from:to], false})
 	return out
 }

@@ -99,7 +99,7 @@ func (s *sheet) fill(name string, data any) *Body {
 		"findingsOf": func(path string) ledger.Findings { doc, _ := aside[ledger.Findings](s.T, path); return doc },
 		"merge":      func(path string) approval.Merge { doc, _ := aside[approval.Merge](s.T, path); return doc },
 		"posted":     s.posted, "commands": s.commands, "printed": s.printed, "validations": s.validations,
-		"policyLines": s.policyLines, "protected": s.protected, "trace": s.trace, "checks": s.checks,
+		"policyParts": s.policyParts, "protected": s.protected, "trace": s.trace, "checks": s.checks,
 	})
 }
 

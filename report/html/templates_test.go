@@ -1,6 +1,8 @@
 package html
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,5 +28,18 @@ func TestHappenings(t *testing.T) {
 	s.T.events = []event{{payload: &ledger.TurnStart{}}, {payload: &ledger.ArtifactStored{Kind: "trace"}}}
 	if told := s.timeline(); len(told) != 0 {
 		t.Errorf("%v", told)
+	}
+}
+
+// TestPolicyParts: the lines of a Policy that did not apply are one part, however many they are: pages take long for many.
+func TestPolicyParts(t *testing.T) {
+	s := &sheet{}
+	s.T.written = "version: 1\nlimits:\n  files: 1\napprovals:\n  required: 1\nsandbox: x\n"
+	var got []string
+	for _, p := range s.policyParts() {
+		got = append(got, fmt.Sprint(p.Text, p.Applied))
+	}
+	if want := []string{"version: 1\nlimits:\n  files: 1\nfalse", "approvals:\ntrue", "false", "  required: 1\ntrue", "sandbox: x\nfalse"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
