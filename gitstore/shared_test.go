@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -152,7 +153,7 @@ func TestT10SharedList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := ledger.Proposals(snap.Tree, patchID); err != nil || len(all) != 30 {
+	if all, err := lookup.Proposals(snap.Tree, patchID); err != nil || len(all) != 30 {
 		t.Errorf("%d listed, %v", len(all), err)
 	}
 	for _, dir := range paths[1:] {

@@ -261,7 +261,7 @@ func (r *Runner) TransactionsOn(ctx context.Context, in ledger.Repository, numbe
 	if err != nil {
 		return nil, snap, err
 	}
-	listed, err := ledger.OnPull(snap.Tree, number)
+	listed, err := lookup.OnPull(snap.Tree, number)
 	if err != nil || len(listed) == 0 {
 		return nil, snap, err
 	}

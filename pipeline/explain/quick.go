@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -35,7 +36,7 @@ func Quick(ctx context.Context, o Options, old string, commits []history.BranchC
 		if err != nil {
 			return false, err
 		}
-		proposed, err := ledger.Proposals(o.Ledger, set.ID())
+		proposed, err := lookup.Proposals(o.Ledger, set.ID())
 		if err != nil || len(proposed) == 0 {
 			return false, err
 		}

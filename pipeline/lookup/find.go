@@ -107,7 +107,7 @@ func byPatch(tree fs.FS, name string) (ids []string, err error) {
 		if !strings.HasPrefix(p.Name(), name) || !canon.IsHex64(p.Name()) {
 			continue
 		}
-		found, err := ledger.Proposals(tree, p.Name())
+		found, err := Proposals(tree, p.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func Open(tree fs.FS) ([]ledger.Transaction, error) {
 // StatesOnPull returns the states of the transactions of a pull request, oldest
 // first.
 func StatesOnPull(tree fs.FS, in ledger.Repository, number int) ([]ledger.Transaction, error) {
-	listed, err := ledger.OnPull(tree, number)
+	listed, err := OnPull(tree, number)
 	if err != nil {
 		return nil, err
 	}
@@ -253,4 +253,18 @@ func StoredPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: fmt.Errorf("the stored patch does not hash to its patch_id")}
 	}
 	return diff, nil
+}
+
+// OnPull returns the transactions of the pull requests with a number, which may
+// be of several repositories, oldest first.
+func OnPull(tree fs.FS, number int) ([]ledger.Listed, error) {
+	return ledger.ReadIndex[ledger.Listed](tree, ledger.PullDir(number))
+}
+
+// Proposals returns the transactions that propose a patch, oldest first.
+func Proposals(tree fs.FS, patchID string) ([]ledger.Listed, error) {
+	if !canon.IsHex64(patchID) {
+		return nil, fmt.Errorf("%+q is no patch_id", patchID[:min(len(patchID), 80)])
+	}
+	return ledger.ReadIndex[ledger.Listed](tree, ledger.ProposedDir(patchID))
 }

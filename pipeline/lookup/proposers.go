@@ -57,7 +57,7 @@ func requestedBy(dir fs.FS, log *ledger.Log, heard func(proposer ledger.Actor) b
 // in this transaction too: a stranger would else keep its approvers from it.
 func ProposedElsewhere(tree, dir fs.FS, log *ledger.Log) ([]ledger.ProposedIn, error) {
 	tx := log.Transaction()
-	listed, err := ledger.Proposals(tree, tx.PatchID())
+	listed, err := Proposals(tree, tx.PatchID())
 	if err != nil {
 		return nil, err
 	}

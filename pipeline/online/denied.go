@@ -34,7 +34,7 @@ func deniedPulls(tree fs.FS, most int) (out []denied, more int, err error) {
 	}
 	seen := map[place]bool{}
 	for _, d := range denials {
-		listed, err := ledger.Proposals(tree, ledger.FingerprintPatch(d.Fingerprint))
+		listed, err := lookup.Proposals(tree, ledger.FingerprintPatch(d.Fingerprint))
 		if err != nil {
 			return nil, 0, err
 		}

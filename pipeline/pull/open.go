@@ -173,7 +173,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 	if err != nil || snap.Tip == "" {
 		return Opened{}, err
 	}
-	listed, err := ledger.Proposals(snap.Tree, patchID)
+	listed, err := lookup.Proposals(snap.Tree, patchID)
 	if err != nil || len(listed) == 0 {
 		return Opened{}, err
 	}

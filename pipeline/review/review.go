@@ -210,7 +210,7 @@ func (r reviewer) recorded(ctx context.Context, snap writing.Snapshot, p gathere
 		}
 		return nil, &pipeline.DeniedError{PatchID: p.ID, Reason: why, In: d.TransactionID}
 	}
-	proposals, err := ledger.Proposals(tree, p.ID)
+	proposals, err := lookup.Proposals(tree, p.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -91,9 +91,9 @@ func CheckGrowth(what string, extra json.RawMessage, needs string) error {
 // decision is the schema of the signed statement, whose number is one more than the MAJOR version.
 const decision = "decision/"
 
-// CheckSchemas is a *NewerError for a document of a schema whose number, which is the MAJOR version, is newer. Text in a
+// checkSchemas is a *NewerError for a document of a schema whose number, which is the MAJOR version, is newer. Text in a
 // document has its quotes escaped, so what stands there is a member.
-func CheckSchemas(what string, raw []byte) error {
+func checkSchemas(what string, raw []byte) error {
 	const begin = `"schema":"countersign/`
 	for rest := raw; ; {
 		_, after, found := bytes.Cut(rest, []byte(begin))
@@ -115,39 +115,25 @@ func CheckSchemas(what string, raw []byte) error {
 // CheckDocument is a *NewerError for a document that says itself that it is newer, by its own schema or needs_version. What its
 // other members hold may be anybody's: a trace has what an agent gave a tool.
 func CheckDocument(what string, raw []byte) error {
-	if !bytes.Contains(raw, []byte(`"needs_version":`)) && CheckSchemas(what, raw) == nil {
-		return nil
-	}
 	var all map[string]json.RawMessage
-	if canon.Unmarshal(raw, &all) != nil {
+	if !bytes.Contains(raw, []byte(`"needs_version":`)) && checkSchemas(what, raw) == nil || canon.Unmarshal(raw, &all) != nil {
 		return nil // what is no document is of no version
 	}
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return name != "schema" && name != "needs_version" })
-	own, err := canon.Marshal(all)
-	if err == nil {
-		err = Unmarshal(what, own, new(struct {
-			Schema json.RawMessage `json:"schema"`
-		}))
+	needs := ""
+	_ = json.Unmarshal(all["needs_version"], &needs) // else it is none
+	err := CheckGrowth(what, nil, needs)
+	if !errors.As(err, new(*NewerError)) {
+		err = checkSchemas(what, fmt.Appendf(nil, `"schema":%s`, all["schema"]))
 	}
-	if errors.As(err, new(*NewerError)) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
-// members of v. What needs a newer version, or outside extra is of a newer schema, is a
+// members of v. What needs a newer version, or by its own schema is newer, is a
 // *NewerError, whatever else it has.
 func Unmarshal(what string, raw []byte, v any) error {
-	if err := CheckSchemas(what, raw); err != nil {
-		var all map[string]json.RawMessage
-		if bad := canon.Unmarshal(raw, &all); bad != nil {
-			return bad // what is no document is of no version
-		}
-		delete(all, "extra") // nothing depends on what is in there
-		if rest, bad := canon.Marshal(all); bad != nil || CheckSchemas(what, rest) != nil {
-			return err
-		}
+	if err := CheckDocument(what, raw); err != nil {
+		return err
 	}
 	strict := canon.Unmarshal(raw, v)
 	if strict == nil {

@@ -45,7 +45,7 @@ func TestUnmarshal(t *testing.T) {
 		`{"needs_version":"1.1"}`:                               "newer",
 		`{"a":"x","extra":{"later":[1]},"needs_version":"1.1"}`: "newer",
 		`{"a":"x","schema":"countersign/x/2"}`:                  "newer",
-		`{"a":"x","b":{"schema":"countersign/x/3"}}`:            "newer",
+		`{"a":"x","b":{"schema":"countersign/x/3"}}`:            "refused",
 		`{"a":"x","schema":"countersign/x/1"}`:                  "read",
 		`{"a":"\"schema\":\"countersign/x/2\""}`:                "read",
 		`{"a":"x","schema":"countersign/x/02"}`:                 "read", // its reader refuses it

@@ -38,11 +38,9 @@ func (c *checker) artifacts() {
 		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
-		if slices.Contains(kinds, a.Kind) {
-			if err = format.CheckDocument("it", raw); err != nil {
-				c.Add("L20", a.Path, "%v", err)
-				c.newer = true
-			}
+		if err = format.CheckDocument("it", raw); err != nil && slices.Contains(kinds, a.Kind) {
+			c.Add("L20", a.Path, "%v", err)
+			c.newer = true
 		}
 	}
 }

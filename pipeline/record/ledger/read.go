@@ -49,17 +49,6 @@ func SchemaOf(raw []byte) (createdAt, version string, err error) {
 	return schema.CreatedAt, schema.Version, err
 }
 
-// OnPull returns the transactions of the pull requests with a number, which may
-// be of several repositories, oldest first.
-func OnPull(tree fs.FS, number int) ([]Listed, error) {
-	return readIndex[Listed](tree, PullDir(number))
-}
-
-// Proposals returns the transactions that propose a patch, oldest first.
-func Proposals(tree fs.FS, patchID string) ([]Listed, error) {
-	return ofPatch[Listed](tree, ProposedDir, patchID)
-}
-
 // ListedIn reads what ProposedDir or PullDir has of one transaction, without the others there.
 func ListedIn(tree fs.FS, dir, id string) (l Listed, err error) {
 	raw, err := fs.ReadFile(tree, path.Join(dir, id+".json"))
@@ -72,20 +61,15 @@ func ListedIn(tree fs.FS, dir, id string) (l Listed, err error) {
 // Denials reads what the ledger holds against a patch. Any doubt is an error:
 // a denial that cannot be read must not read as none.
 func Denials(tree fs.FS, patchID string) ([]Denial, error) {
-	return ofPatch[Denial](tree, DeniedDir, patchID)
-}
-
-// ofPatch is readIndex of a patch, whose id may be the word of a record that nobody verified.
-func ofPatch[T any](tree fs.FS, dir func(patchID string) string, patchID string) ([]T, error) {
 	if !canon.IsHex64(patchID) {
 		return nil, fmt.Errorf("%+q is no patch_id", patchID[:min(len(patchID), 80)])
 	}
-	return readIndex[T](tree, dir(patchID))
+	return ReadIndex[Denial](tree, DeniedDir(patchID))
 }
 
-// readIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
+// ReadIndex reads the files of a directory <root>/<2 hex>/<patch_id>, none if
 // it is not there.
-func readIndex[T any](tree fs.FS, dir string) ([]T, error) {
+func ReadIndex[T any](tree fs.FS, dir string) ([]T, error) {
 	var entries []fs.DirEntry
 	for _, d := range []string{path.Dir(path.Dir(dir)), path.Dir(dir), dir} {
 		var err error

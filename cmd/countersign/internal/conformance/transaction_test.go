@@ -241,6 +241,9 @@ func wholeLife(g *generator) {
 	}
 	short.good("E-31 U-6", "an artifact of an unknown kind", weather(nil))
 	short.bad("E-31 U-6", "an artifact of an unknown kind that is critical", "NEWER", weather("1.1"))
+	short.good("E-31 U-6", "a trace in which an agent wrote a document of a later schema", func(r *record) {
+		r.insert(4, r.artifact("trace", m{"schema": "countersign/trace/1", "steps": []any{m{"input": m{"needs_version": "9.9", "schema": "countersign/x/9"}}}}))
+	})
 	c.bad("E-19", "a second item that says something else", "L9", func(r *record) {
 		p, at := r.find("turn/item", 0)
 		r.insert(at+1, r.event("turn/item", deep(p).(m)))

@@ -104,7 +104,7 @@ func accountedFor(snap writing.Snapshot, pull simulate.Pull, patchID string) (bo
 	if slices.ContainsFunc(on, func(tx ledger.Transaction) bool { return tx.GateOnly() && tx.Status == ledger.Completed }) {
 		return true, nil
 	}
-	proposed, err := ledger.Proposals(snap.Tree, patchID)
+	proposed, err := lookup.Proposals(snap.Tree, patchID)
 	for _, one := range proposed {
 		tx, err := lookup.ListedState(snap.Tree, one.TransactionID)
 		if err != nil {
