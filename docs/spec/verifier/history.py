@@ -1,5 +1,5 @@
 """A ledger's history: bundles (B), commits and indexes (H-1 to H-31), witnesses (H-40 to H-45)."""
-import datetime, hashlib, re, tempfile, types
+import datetime, hashlib, io, re, tempfile, types
 
 import core, signatures, verdict
 from core import SHAPES, WRONG, Findings, Refused, attempt, execute, form, need, record, rfc3339
@@ -39,14 +39,11 @@ class Bundle:
             execute(*git, "index-pack", pack)
             sizes = execute(*every, "--batch-check=%(objectsize)").split()
             need(sum(map(int, sizes)) <= MOST, "B-6: too large", "BUNDLE")
-            found, at = execute(*every, "--batch"), 0
+            found = io.BytesIO(execute(*every, "--batch"))
             if tips:
                 execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
-        while at < len(found):
-            end = found.index(b"\n", at)
-            oid, kind, size = found[at:end].decode().split()
-            at = end + int(size) + 2
-            self.objects[oid] = (kind, found[end + 1:at - 1])
+        for oid, kind, size in (line.decode().split() for line in found):
+            self.objects[oid] = (kind, found.read(int(size) + 1)[:-1])
 
     def ledger(self, name=None):  # B-5
         in_agent = [x for x in self.refs if x[0].startswith("refs/agent/")]
@@ -57,12 +54,10 @@ class Bundle:
             need(root & {b"ledger.json", b"transactions"}, "B-5: not a ledger", "BUNDLE")
         return found[0]
 
-    def get(self, oid, kind):  # H-1
+    def get(self, oid, kind="blob"):  # H-1
         t, data = self.objects.get(oid, (None, None))
         need(t == kind, "H-1: %s %s is missing" % (kind, oid), "OBJECT")
         return data
-    def blob(self, oid):
-        return self.get(oid, "blob")
 
     def commit(self, oid):  # what git needs to walk; the rest is compared as bytes (H-5)
         data = self.get(oid, "commit")
@@ -188,8 +183,7 @@ def known_path(p):  # H-10
     return p in ("ledger.json", "events.jsonl") or form("index_path").fullmatch(p)
 
 def as_line(text, n):  # H-22
-    text = "".join(c if core.visible(c) and c != "\ufffd" else " " for c in text)
-    text = " ".join(filter(None, text.split(" ")))
+    text = " ".join("".join(c if core.visible(c) and c != "\ufffd" else " " for c in text).split())
     return text if len(text) <= n else text[:n - 1] + "\u2026"
 
 def split_signature(data):  # S-50: a commit without its signature, and the armored text or None
@@ -227,9 +221,9 @@ class Audit(Findings):
         for n, c in enumerate(self.commits):
             self.commit(n, c)
         records = self.directories()
-        self.states = {txid: r.fold.status if r.fold.folded else "" for txid, r in records.items()}
+        self.states = {txid: r.status if r.folded else "" for txid, r in records.items()}
         for txid, r in records.items():  # H-18, H-26, H-27
-            if r.fold.folded and r.proposal:
+            if r.folded and r.proposal:
                 self.run("L24", self.named, txid, r, records)
                 self.run("L22", self.key_lines, r)
 
@@ -278,7 +272,7 @@ class Audit(Findings):
             elif not known_path(p) or f[0] != "100644":
                 self.bad("L10", "H-10: " + ascii(p))
             if f and f[0] != "160000":
-                c.records[p] = self.store.blob(f[1])
+                c.records[p] = self.store.get(f[1])
                 if p in c.old and not grows:
                     self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
         if (n == 0) != ("ledger.json" in c.records):
@@ -367,7 +361,7 @@ class Audit(Findings):
         if f.folded is None:
             return
         doc, c.fold, c.events = c.top + "transaction.json", f, f.events[c.first:]
-        if c.records.get(doc, doc in c.old and self.store.blob(c.old[doc][1])) != core.line_of(f.folded):
+        if c.records.get(doc, doc in c.old and self.store.get(c.old[doc][1])) != core.line_of(f.folded):
             self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c.id))
         if len({e["timestamp"] for e in c.events}) != 1:
             self.bad("L8", "H-7: several timestamps")
@@ -450,7 +444,7 @@ class Audit(Findings):
             m = TX.fullmatch(p)
             if m and mode != "160000":
                 name = m.group(5).encode("utf-8", "surrogateescape")
-                trees.setdefault(m.group(4), {})[name] = (mode, self.store.blob(oid))
+                trees.setdefault(m.group(4), {})[name] = (mode, self.store.get(oid))
         records = {txid: Record(txid, trees[txid]).check() for txid in sorted(trees)}
         for txid, r in records.items():
             for rule, text in r.problems:
@@ -470,7 +464,7 @@ class Audit(Findings):
                 continue
             for other in others:
                 o = records[other]
-                theirs = [(0, o.meta["proposer"])] if o.fold.folded else []
+                theirs = [(0, o.meta["proposer"])] if o.folded else []
                 theirs += [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again") if theirs]
                 earlier = [i for i, x in theirs if x["id"] == a]
                 if any(self.when(r.pid, other, i) < self.when(r.pid, txid, n) for i in earlier):
@@ -485,7 +479,7 @@ class Audit(Findings):
 
             def file(name):
                 mode, oid = tree.get(name.encode(), ("", ""))
-                return self.store.blob(oid) if mode in ("100644", "100755") else None
+                return self.store.get(oid) if mode in ("100644", "100755") else None
 
             pol = verdict.policy_of(r, n)["approvals"]
             there = read_file(file(".github/countersign.yml"))["approvals"]
@@ -506,7 +500,7 @@ class Audit(Findings):
         if not found and not demanded:
             return
         need(len(found) == 1, "H-43: no checkpoints")
-        kept = [self.store.blob(i) for mode, n, i in self.store.tree(self.store.commit(found[0]).tree)
+        kept = [self.store.get(i) for mode, n, i in self.store.tree(self.store.commit(found[0]).tree)
                 if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n)]
         leaves, sizes = [c.data for c in self.commits], {}  # sizes: witness -> the most leaves it signed
         for d in [d for d in kept if len(d) <= 32768][:32]:

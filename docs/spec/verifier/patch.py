@@ -1,8 +1,8 @@
 """Patches (P-1 to P-41). A file is (mode, bytes); trees map paths, as bytes, to files."""
-import base64, hashlib, re, struct, zlib
+import base64, bisect, collections, hashlib, itertools, re, struct, zlib
 
 import core
-from core import Refused, form, hashed, need
+from core import form, hashed, need
 
 DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *(d + n for d in ("COM", "LPT") for n in "0123456789¹²³")}
 EMPTY_ID = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
@@ -28,8 +28,7 @@ def check_path(path):  # P-3
         check_component(c)
 
 def above(path):  # the directories that a path is in, and itself
-    parts = path.split(b"/")
-    return [b"/".join(parts[:n + 1]) for n in range(len(parts))]
+    return list(itertools.accumulate(path.split(b"/"), lambda directory, name: directory + b"/" + name))
 
 def check_collisions(paths, added=None):  # P-5
     """paths: all of the tree after the change that are known; added: those to look at."""
@@ -37,26 +36,20 @@ def check_collisions(paths, added=None):  # P-5
         directory, _, name = p.decode("utf-8").rpartition("/")
         return directory, core.fold(name)
 
-    names = {}  # directory and folded form -> names
-    for p in {q for path in paths for q in above(path)}:
-        names.setdefault(place(p), set()).add(p)
+    names = collections.Counter(map(place, {q for p in paths for q in above(p)}))
     need(not {q for p in paths for q in above(p)[:-1]} & set(paths), "P-5: file and directory")
     for p in paths if added is None else added:
-        need(all(len(names[place(q)]) == 1 for q in above(p)), "P-5: same folded form")
+        need(all(names[place(q)] == 1 for q in above(p)), "P-5: same folded form")
 
 def lines_of(data):  # P-18
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 def common(a, i, b, j):  # how many elements are equal from a[i] and b[j] on
-    n, most, step = 0, min(len(a) - i, len(b) - j), 1
-    while n < most:
-        if a[i + n:i + n + step] == b[j + n:j + n + step]:
-            n, step = n + step, step * 2
-        elif step == 1:
-            break
-        else:
-            step //= 2
-    return min(n, most)
+    most, n = min(len(a) - i, len(b) - j), 1
+    while n < most and a[i:i + n] == b[j:j + n]:
+        n *= 2
+    first, last = n // 2, min(n, most)  # so many are equal, and perhaps so many
+    return bisect.bisect(range(last), False, first, key=lambda k: a[i + first:i + k + 1] != b[j + first:j + k + 1])
 
 def furthest(reached, d, k, a, b):  # puts F(d,k) into reached, which has F(d-1,...). -2 if there is no such point
     x, insert = reached.get(k - 1, -2) + 1, reached.get(k + 1, -1)
@@ -96,9 +89,8 @@ def edits(old, new):  # [a, b, c, d]: old[a:b] becomes new[c:d]
         left, right, x0, y0 = left[n:], right[n:], x0 + n, y0 + n
         n = common(left[::-1], 0, right[::-1], 0)
         left, right, x1, y1 = left[:x1 - x0 - n], right[:y1 - y0 - n], x1 - n, y1 - n
-        at = None
-        if left and right:
-            at = point(left, right, bound or min(4096, 2**29 // (len(left) + len(right))))  # P-20
+        bound = bound or min(4096, 2**29 // (len(left) + len(right) or 1))  # P-20
+        at = left and right and point(left, right, bound)
         bound = 2**62
         if at:  # P-21: the first box is done first
             todo += [(x0 + at[0], x1, y0 + at[1], y1), (x0, x0 + at[0], y0, y0 + at[1])]
@@ -153,12 +145,9 @@ def binary_lines(data):  # P-16
     return b"".join(LENGTHS[len(p) - 1:len(p)] + base64.b85encode(p, pad=True) + b"\n" for p in parts)
 
 def binary_read(text):  # the bytes that P-16 encodes. Stored blocks never grow, so what does is of another form
-    try:
-        lines = text.split(b"\n")[:-1]
-        z = b"".join(base64.b85decode(line[1:])[:LENGTHS.index(line[:1]) + 1] for line in lines)
-        return zlib.decompressobj().decompress(z, len(z) + 1)
-    except zlib.error as e:
-        raise Refused("P-16: %s" % e)
+    lines = text.split(b"\n")[:-1]
+    z = b"".join(base64.b85decode(line[1:])[:LENGTHS.index(line[:1]) + 1] for line in lines)
+    return zlib.decompressobj().decompress(z, len(z) + 1)
 
 class Section:
     """One operation: old (of a rename another path) and path; of both sides: modes (None: absent), ids, and lines,
@@ -205,8 +194,8 @@ def make(base, after):
     for p in touched:
         check_path(p)
         need(all(f is None or f[0] in MODES for f in (base.get(p), after.get(p))), "P-1: mode")
-        over = [base[q][0] for q in above(p)[:-1] if q in base]
-        need(all(mode in MODES + ("040000",) for mode in over), "P-1: link or submodule above")
+        over = {base[q][0] for q in above(p)[:-1] if q in base}
+        need(over <= {*MODES, "040000"}, "P-1: link or submodule above")
     check_collisions([p for p in after if after[p][0] != "040000"], [p for p in touched if p not in base])
     deleted, ops = [p for p in touched if p not in after], []
     for p in [p for p in touched if p in after]:

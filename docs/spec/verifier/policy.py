@@ -7,7 +7,7 @@ what follows has only less to choose from. So they are atomic, and take no more 
 import functools, re
 
 import core
-from core import SHAPES, TABLES, attempt, by_bytes, form, listed, need, take
+from core import SHAPES, TABLES, attempt, by_bytes, form, need, take
 
 @functools.lru_cache(None)
 def cases():  # sets of characters with the same simple case folding (statuses C and S)
@@ -217,9 +217,9 @@ def time_span(v, hours):
     return "%ds" % n
 def words(v, of):  # Y-20; Y-21: a recorded list with forge may be empty
     need((v or "forge" in of) and sorted(v) == sorted(set(v) & set(of.split("/"))), "Y-6: words")
-    return [w for w in of.split("/") if w in listed(v)]
+    return [w for w in of.split("/") if w in take(v, "list")]
 def each(v, of):  # Y-5; of commands no two have the same argv
-    out = [take(e, of) for e in listed(v)]
+    out = [take(e, of) for e in take(v, "list")]
     keys = [c["argv"] for c in out] if of in SHAPES else out
     need(len(set(map(core.line_of, keys))) == len(keys), "Y-5, Y-6: element twice")
     return out

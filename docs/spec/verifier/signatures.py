@@ -159,7 +159,7 @@ def actor_key(v):  # of an actor, or of a requester (E-14)
     a = v.get("actor", v)
     return [x.encode() for x in (a["kind"], a["id"], a["login"], *([v["source"]] if "actor" in v else []))]
 def in_order(v, of):  # a list in the order of E-14, each once
-    keys = [actor_key(x) for x in core.take(core.listed(v), of + "[]")]
+    keys = [actor_key(x) for x in core.take(core.take(v, "list"), of + "[]")]
     need(all(a < b for a, b in zip(keys, keys[1:])), "E-14: order")
     return v
 def check_statement(v):  # S-1, S-2

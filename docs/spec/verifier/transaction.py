@@ -173,19 +173,16 @@ def check_artifact(v, kind):  # V7, V9, V11
         core.check_newer(v, (str(v.get("schema")) + "//").split("/")[1])
     return v
 
-class Record(Findings):
+class Record(Fold):
     """A directory. files: path -> bytes. signatures: number of a decision -> what its good signature says; None
     if it is newer."""
 
     def __init__(self, txid, tree):
-        super().__init__()
         self.id, self.signatures = txid, {}
         tree = {p: f for p, f in tree.items() if p.split(b"/")[0] != b"README.md"}  # U-7, L23
         self.files = {p.decode("utf-8", "replace"): f for p, (mode, f) in tree.items() if mode != "040000"}
-        f = self.fold = Fold(self.files.get("events.jsonl", b""))
-        self.problems += f.problems
-        self.events, self.proposal, self.meta, self.of_type = f.events, f.proposal, f.meta, f.of_type
-        m = f.proposal or {"patch_id": "", "kind": ""}
+        super().__init__(self.files.get("events.jsonl", b""))
+        m = self.proposal or {"patch_id": "", "kind": ""}
         self.pid, self.gate, self.pull = m["patch_id"], m["kind"] == "pr_diff", max(0, m.get("pull_request", 0))  # E-18
         if any(mode != "100644" and (mode, p) not in DIRECTORIES for p, (mode, _) in tree.items()):
             self.bad("L10", "E-2: mode")
@@ -210,9 +207,9 @@ class Record(Findings):
         v = self.run("L9", core.parse, doc)
         if not TX_ID.fullmatch(self.id) or isinstance(v, dict) and v.get("transaction_id") != self.id:
             self.bad("I2", "E-1, E-3: transaction_id")
-        if self.fold.folded is None:
+        if self.folded is None:
             return self
-        if doc != core.line_of(self.fold.folded):
+        if doc != core.line_of(self.folded):
             self.bad("L9", "E-22: transaction.json is not the fold")
         decisions = self.of_type("approval/decision")
         checks = [("L4", self.artifact, p) for _, p in self.of_type("artifact/stored")]
@@ -227,7 +224,7 @@ class Record(Findings):
         return self
 
     def names(self):  # E-2
-        known = {"events.jsonl", "transaction.json", *(f for _, f in self.fold.brings())}
+        known = {"events.jsonl", "transaction.json", *(f for _, f in self.brings())}
         if "apply_result.json" in self.files and "apply_result.json" not in known:
             self.bad("L6", "E-34: apply_result.json without a success")
         for f in set(self.files) - {"apply_result.json"}:
@@ -247,7 +244,7 @@ class Record(Findings):
 
     def items(self):  # E-30
         for n, p in self.of_type("turn/item"):
-            v, kind = p["item"], self.fold.shapes[n]
+            v, kind = p["item"], self.shapes[n]
             if kind == "general" and v["type"] == "fileChange":
                 need("patches/%s.diff" % v["metadata"]["patch_id"] in self.files, "E-30: patch", "I11")
             if kind == "command" or kind == "trace" and v["type"] == "commandExecution" and "status" in v:
@@ -263,12 +260,12 @@ class Record(Findings):
             need(all({r["path"], r.get("from", "")} <= paths for r in v["risks"] or []), "E-33: path")
 
     def results(self):  # E-34 to E-36
-        for start, p in self.fold.applies:
+        for start, p in self.applies:
             need(p["success"] == (p["outcome"] == "SUCCESS") and p["target"] == start["target"], "E-35")
         for n, p in self.of_type("validate/complete"):
             if "findings" in p:
                 self.content(self.stored("findings", p["findings"], n), "findings")
-        done, m = [p for _, p in self.fold.applies if p["success"]], self.proposal
+        done, m = [p for _, p in self.applies if p["success"]], self.proposal
         if not done:
             return
         r = record(self.line(self.files["apply_result.json"]), "apply_result")
@@ -290,7 +287,7 @@ class Record(Findings):
         need(self.content(self.stored(None, done[-1]["apply_artifact"], None))["apply_result"] == r, "E-34: artifact")
 
     def patch_files(self):  # E-42, E-43
-        for _, m in self.fold.proposals():
+        for _, m in self.proposals():
             name, redacted = "patches/%s.diff" % m["patch_id"], m.get("patch_redacted_sha256")
             if name not in self.files:
                 continue  # I11
@@ -318,7 +315,7 @@ class Record(Findings):
             sides = zip(s.shown, (before[old], after[new]))
             need(all(shown is None or h == hashed(shown) for shown, h in sides), "E-42: hash of bytes")
         for n, p in self.of_type("turn/item"):
-            changes = p["item"].get("changes") if self.fold.shapes[n] == "general" else None
+            changes = p["item"].get("changes") if self.shapes[n] == "general" else None
             says = [(c["path"], c["kind"], c.get("from")) for c in changes or []]
             need(says in ([], does), "E-42: changes")
 
@@ -420,7 +417,7 @@ class Record(Findings):
         seen = [actor_key(self.meta["proposer"])[:2]]
         seen += map(actor_key, (self.proposal or {}).get("requested_by") or [])
         for count, (n, p) in enumerate(self.artifacts("proposed_again")):
-            status, apply_open = self.fold.at[n]
+            status, apply_open = self.at[n]
             need(status in ("proposed", "awaiting_approval", "failed") and apply_open is None and not self.gate, "E-40")
             v = self.said("proposed_again", p)
             keys = [actor_key(v["proposer"])[:2], *map(actor_key, v.get("requested_by") or [])]

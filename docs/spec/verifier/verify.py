@@ -48,12 +48,12 @@ def checked(found):  # what was found, if there are no problems; else the first,
 def transaction_check(id, files):
     r = checked(transaction.Record(id, files).check())
     approvals = [p for _, p in r.of_type("approval/decision") if p["decision"] == "approve"]
-    return {"status": r.fold.status, "closed": r.fold.closed, "patch_id": r.pid, "events": len(r.events),
+    return {"status": r.status, "closed": r.closed, "patch_id": r.pid, "events": len(r.events),
             "approvals": [[p["fingerprint"], p["source"]["author"]["id"]] for p in approvals]}
 
 def verdict_decide(id, files, policy, now, head, denials, standing=None, drift=None):
     r = transaction.Record(id, files).check()
-    need(r.fold.folded is not None and (standing is None or verdict.check_standing(r, standing)), "D-1, D-21")
+    need(r.folded is not None and (standing is None or verdict.check_standing(r, standing)), "D-1, D-21")
     need(drift is None or core.record(drift, "drift"), "D-22")
     v = verdict.Verdict(r, len(r.events), policy, now, head, standing, drift, None, denials, False)
     return {"verdict": v.verdict, "break_glass": v.broken, "counted": v.counted,
