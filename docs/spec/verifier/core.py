@@ -44,6 +44,9 @@ class Findings:
         self.problems = []
     def bad(self, rule, text):
         self.problems.append((rule, text))
+    def expect(self, ok, rule, text):
+        if not ok:
+            self.bad(rule, text)
     def run(self, rule, check, *args):  # what a check returns; what it refuses is reported, under its rule or this one
         try:
             return check(*args)

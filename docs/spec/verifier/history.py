@@ -232,16 +232,13 @@ class Audit(Findings):
             super().bad(rule, text)
 
     def walk(self):  # H-2
-        if any(n.startswith("refs/replace/") for n, _ in self.store.refs):
-            self.bad("HISTORY", "H-2: replacements")
+        self.expect(not any(n.startswith("refs/replace/") for n, _ in self.store.refs), "HISTORY", "H-2: replacements")
         at = [self.tip]
         while at:
-            if at[0] not in self.store.objects:  # neither whole nor there
-                self.bad("HISTORY", "H-2: commit %s is missing" % at[0])
+            self.expect(at[0] in self.store.objects, "HISTORY", "H-2: commit %s is missing" % at[0])  # OBJECT, too
             self.commits.insert(0, self.store.commit(at[0]))
             at = self.commits[0].parents
-            if len(at) > 1:
-                self.bad("L8", "H-4: several parents of a commit")
+            self.expect(len(at) < 2, "L8", "H-4: several parents of a commit")
 
     def known(self, tip):  # H-30
         todo, seen = [self.tip], {None}
@@ -255,8 +252,7 @@ class Audit(Findings):
     def changed(self, c):
         changes = [(p.decode("utf-8", "surrogateescape"), f) for p, f in self.store.changes(self.tree, c.tree)]
         self.tree = c.tree
-        if len(changes) > 10000:
-            self.bad("L10", "H-3: changes too many paths")
+        self.expect(len(changes) <= 10000, "L10", "H-3: changes too many paths")
         return changes
 
     def commit(self, n, c):  # the rules of one commit, where self.files are those of the tree before
@@ -267,17 +263,13 @@ class Audit(Findings):
         for p, f in [(p, f) for p, f in changes if not form("view").fullmatch(p)]:  # U-7
             m = TX.fullmatch(p)
             grows = p == "events.jsonl" or m and m.group(5) in ("transaction.json", "events.jsonl")
-            if f is None:
-                self.bad("L8", "H-11: removes " + ascii(p))
-            elif not known_path(p) or f[0] != "100644":
-                self.bad("L10", "H-10: " + ascii(p))
+            self.expect(f, "L8", "H-11: removes " + ascii(p))
+            self.expect(not f or known_path(p) and f[0] == "100644", "L10", "H-10: " + ascii(p))
             if f and f[0] != "160000":
                 c.records[p] = self.store.get(f[1])
-                if p in c.old and not grows:
-                    self.bad("L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
-        if (n == 0) != ("ledger.json" in c.records):
-            self.bad("L16", "H-20: ledger.json")
-        elif n == 0:
+                self.expect(p not in c.old or grows, "L16" if p == "ledger.json" else "L8", "H-11: changes " + ascii(p))
+        self.expect((n == 0) == ("ledger.json" in c.records), "L16", "H-20: ledger.json")
+        if n == 0 and "ledger.json" in c.records:
             self.run("L16", self.ledger, c.records["ledger.json"])
         ids = {m.group(4) for m in map(TX.fullmatch, c.records) if m}
         self.late = None if self.late is None else self.late | ids
@@ -361,12 +353,10 @@ class Audit(Findings):
         if f.folded is None:
             return
         doc, c.fold, c.events = c.top + "transaction.json", f, f.events[c.first:]
-        if c.records.get(doc, doc in c.old and self.store.get(c.old[doc][1])) != core.line_of(f.folded):
-            self.bad("L9", "H-14: transaction.json of %s in %s" % (txid, c.id))
-        if len({e["timestamp"] for e in c.events}) != 1:
-            self.bad("L8", "H-7: several timestamps")
-        if c.n == 0 and self.created != c.events[0]["timestamp"]:
-            self.bad("L16", "H-20: created_at of ledger.json")
+        kept = c.records.get(doc, doc in c.old and self.store.get(c.old[doc][1]))
+        self.expect(kept == core.line_of(f.folded), "L9", "H-14: transaction.json of %s in %s" % (txid, c.id))
+        self.expect(len({e["timestamp"] for e in c.events}) == 1, "L8", "H-7: several timestamps")
+        self.expect(c.n or self.created == c.events[0]["timestamp"], "L16", "H-20: created_at of ledger.json")
         c.pid = f.proposal["patch_id"] if f.proposal else ""
         for check in zip(("L15", "L10", "L11", "L12"), (self.message, self.added, self.denials, self.proposed)):
             self.run(*check, c)

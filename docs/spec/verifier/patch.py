@@ -227,10 +227,8 @@ def read_section(m):  # what is read loosely here is made anew and compared, so 
     return s
 
 def read_hunks(s, text):
-    s.edits, at, ends = [], 0, [0, 0]
+    s.edits, ends = [], [0, 0]
     for m in form("hunk").finditer(text):
-        need(m.start() == at, "P-15: hunk")
-        at = m.end()
         ends = [int(m.group(g)) - (m.group(g + 1) is None or int(m.group(g + 1)) > 0) for g in (1, 3)]
         for mark, line, cut in form("hunk_line").findall(m.group(5)):
             begin = list(ends)
@@ -239,7 +237,6 @@ def read_hunks(s, text):
                 ends[side] += 1
             if mark != b" ":
                 add_edit(s.edits, begin[0], ends[0], begin[1], ends[1])
-    need(at == len(text), "P-15: hunk")
     for e, f in zip([[0, 0, 0, 0]] + s.edits, s.edits):
         need(f[0] - e[1] == f[2] - e[3] >= 0, "P-15: positions do not agree")
     for lines, end in zip(s.lines, ends):
@@ -272,12 +269,9 @@ def apply(s, data):  # P-24
     return b"".join(out + lines[at:])
 
 def read_form(data):  # P-25, P-26: the sections that the bytes show by themselves
-    out, at = [], 0
-    while at < len(data) or not out:
-        m = form("section").match(data, at)
-        need(m, "P-9: no section")
-        at = m.end()
-        out.append(read_section(m))
+    found = list(form("section").finditer(data))
+    need(found and b"".join(m.group() for m in found) == data, "P-9: something else than sections")
+    out = list(map(read_section, found))
     paths, order = [p for s in out for p in {s.old, s.path}], [s.path for s in out]
     for p in paths:
         check_path(p)

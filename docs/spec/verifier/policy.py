@@ -4,7 +4,7 @@ A Policy is the object of its canonical form (Y-20). A glob becomes a regular ex
 stars, and each run of components between two **, takes the first place that it fits, and never another, as
 what follows has only less to choose from. So they are atomic, and take no more than quadratic time.
 """
-import functools, re
+import functools, json, re
 
 import core
 from core import SHAPES, TABLES, attempt, by_bytes, form, need, take
@@ -46,9 +46,8 @@ def component(text, folded):  # Y-32
 def glob(text, folded=True, below=True):
     """Whether the glob matches a path, as a function (Y-30, Y-31, Y-33); without below, not what is in it."""
     need(1 <= len(text) <= 256 and text[0] not in "!#" and text[-1] != " ", "Y-30: length, beginning or end")
-    dirs = text.endswith("/")
-    inner = text[:-1] if dirs else text
-    parts = inner[inner.startswith("/"):].split("/")
+    inner, dirs = text.removesuffix("/"), text.endswith("/")
+    parts = inner.removeprefix("/").split("/")
     need(all(p not in ("", ".", "..") for p in parts), "Y-30: component")
     groups = [[]] if "/" in inner else [[], []]  # Y-31
     for p in parts:
@@ -192,12 +191,10 @@ class Reader:
         need(m and not (no_colon and ":" in m.group()), "Y-2: quotes, indicator, nothing, or a colon in braces")
         text = m.group().rstrip(" ")
         self.at -= len(m.group()) - len(text)
-        if re.fullmatch("0|-?[1-9][0-9]*", text):
-            return int(text)
-        if re.fullmatch(r"[1-9][0-9]*\.[0-9]+", text):
-            return float(text)  # V16: of no type of Y-5, but perhaps a later version
+        if re.fullmatch(r"true|false|0|-?[1-9][0-9]*|[1-9][0-9]*\.[0-9]+", text):
+            return json.loads(text)  # V16: a float is of no type of Y-5, but perhaps a later version
         need(not form("yaml_other").fullmatch(text), "Y-3: " + text)
-        return text == "true" if text in ("true", "false") else text
+        return text
 
 def escape(m):
     e = m.group(1)

@@ -10,7 +10,7 @@ SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
 SHORT = core.TABLES["short"]
-DIRECTORIES = (("040000", b"patches"), ("040000", b"artifacts"))
+DIRECTORIES = {("040000", b"patches"), ("040000", b"artifacts")}
 MEMBERS = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()  # E-22
 
 def check_words(v):  # E-16, E-17
@@ -36,24 +36,6 @@ def read_event(line):  # the object of a line, whether it is canonical, and why 
     found.run("L9", record, v, "event")
     return v, isinstance(v, dict) and core.line_of(v) == line, (found.problems or [None])[0]
 
-def read_events(data, bad):
-    """E-4 to E-6: the events of a chain; None for one that is no record, and nothing if one is no object."""
-    lines, out, prev = data.split(b"\n"), [], None
-    if lines.pop() != b"" or not lines:
-        bad("L7" if data else "EMPTY", "E-4: no event, or no LF at the end")
-    for n, line in enumerate(lines, 1):
-        v, canonical, problem = read_event(line + b"\n")
-        if not isinstance(v, dict):
-            return bad("PARSE", "E-4: line %d" % n)
-        for rule, ok in (("L7", canonical), ("L1", v.get("seq") == n), ("L2", v.get("prev") == prev)):
-            if not ok:
-                bad(rule, "E-4 to E-6: line %d" % n)
-        if problem:
-            bad(*problem)
-        out.append(None if problem else v)
-        prev = hashed(line + b"\n")
-    return out
-
 class Fold(Findings):
     """Events of a transaction. at[n]: (status, apply that is open) before event n; folded: the document, if
     all is well; applies: payloads of apply/start and apply/complete; shapes: of items, by number of event."""
@@ -63,7 +45,7 @@ class Fold(Findings):
         self.folded, self.at, self.applies, self.shapes = None, [], [], {}
         self.status, self.proposal, self.turn, self.last_artifact = "created", None, "", ""
         self.meta, self.closed, self.first_proposal = None, False, None
-        events = read_events(data, self.bad) or []
+        events = self.read_events(data) or []
         self.events = [e for e in events if e]
         if not events or None in events:
             return
@@ -74,6 +56,22 @@ class Fold(Findings):
             rule = getattr(e, "rule", "")
             for rule in [rule] if rule == "I1" else ["L9"] + [rule] * bool(rule):
                 self.bad(rule, str(e))
+
+    def read_events(self, data):
+        """E-4 to E-6: the events of a chain; None for one that is no record, and nothing if one is no object."""
+        lines, out, prev = data.split(b"\n"), [], None
+        self.expect(lines.pop() == b"" and lines, "L7" if data else "EMPTY", "E-4: no event, or no LF at the end")
+        for n, line in enumerate(lines, 1):
+            v, canonical, problem = read_event(line + b"\n")
+            if not isinstance(v, dict):
+                return self.bad("PARSE", "E-4: line %d" % n)
+            for rule, ok in (("L7", canonical), ("L1", v.get("seq") == n), ("L2", v.get("prev") == prev)):
+                self.expect(ok, rule, "E-4 to E-6: line %d" % n)
+            if problem:
+                self.bad(*problem)
+            out.append(None if problem else v)
+            prev = hashed(line + b"\n")
+        return out
 
     def fold(self):
         """E-7, E-21 to E-28. done: whether the last apply event is a success; valid: the number of the last
@@ -184,8 +182,8 @@ class Record(Fold):
         super().__init__(self.files.get("events.jsonl", b""))
         m = self.proposal or {"patch_id": "", "kind": ""}
         self.pid, self.gate, self.pull = m["patch_id"], m["kind"] == "pr_diff", max(0, m.get("pull_request", 0))  # E-18
-        if any(mode != "100644" and (mode, p) not in DIRECTORIES for p, (mode, _) in tree.items()):
-            self.bad("L10", "E-2: mode")
+        odd = {(mode, p) for p, (mode, _) in tree.items() if mode != "100644"}
+        self.expect(odd <= DIRECTORIES, "L10", "E-2: mode")
 
     def artifacts(self, kind, before=None):
         return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if p["kind"] == kind]
@@ -205,12 +203,11 @@ class Record(Fold):
     def check(self):
         doc = self.files.get("transaction.json", b"")
         v = self.run("L9", core.parse, doc)
-        if not TX_ID.fullmatch(self.id) or isinstance(v, dict) and v.get("transaction_id") != self.id:
-            self.bad("I2", "E-1, E-3: transaction_id")
+        named = isinstance(v, dict) and v.get("transaction_id") != self.id
+        self.expect(TX_ID.fullmatch(self.id) and not named, "I2", "E-1, E-3: transaction_id")
         if self.folded is None:
             return self
-        if doc != core.line_of(self.folded):
-            self.bad("L9", "E-22: transaction.json is not the fold")
+        self.expect(doc == core.line_of(self.folded), "L9", "E-22: transaction.json is not the fold")
         decisions = self.of_type("approval/decision")
         checks = [("L4", self.artifact, p) for _, p in self.of_type("artifact/stored")]
         checks += [("L10", self.names), ("I11", self.items), ("L20", self.risks), ("L6", self.results)]
@@ -225,8 +222,7 @@ class Record(Fold):
 
     def names(self):  # E-2
         known = {"events.jsonl", "transaction.json", *(f for _, f in self.brings())}
-        if "apply_result.json" in self.files and "apply_result.json" not in known:
-            self.bad("L6", "E-34: apply_result.json without a success")
+        self.expect("apply_result.json" in known or "apply_result.json" not in self.files, "L6", "E-34: no success")
         for f in set(self.files) - {"apply_result.json"}:
             need(f in known and re.match(r"artifacts/[0-9a-f]{64}\.json\Z|(?!artifacts/)", f), "E-2: " + ascii(f))
 

@@ -138,18 +138,13 @@ class Verdict:
             for n, k in lines:
                 if n & names or k in keys:
                     names, keys = names | n, keys | {k}
-        for line, text in self.lists:
-            words = {person_name(w) for w in text.replace(",", " ").replace('"', " ").split()}
-            if line is None and words & names:
-                return names.union(*(n for n, _ in lines))
-        return names
+        unread = " ".join(text for line, text in self.lists if line is None).replace(",", " ").replace('"', " ")
+        return names.union(*(n for n, _ in lines)) if set(map(person_name, unread.split())) & names else names
 
     def same(self, a, b, i, lists=True):  # D-12
-        if a["id"] and b["id"]:
-            same = a["id"] == b["id"]
-        else:
-            same = a["login"] and a["login"].casefold() == b["login"].casefold()
-        return bool(same or lists and self.closure(a, i) & names_of(b))
+        ids = a["id"] and b["id"]
+        mine, theirs = (x["id"] if ids else x["login"].casefold() for x in (a, b))
+        return bool(mine and mine == theirs or lists and self.closure(a, i) & names_of(b))
 
     def own(self, i, d):  # D-10
         others = self.named[i][0] + (self.rec.proposal.get("authors") or [])
