@@ -11,11 +11,10 @@ HERE = pathlib.Path(__file__).parent
 RUNS = re.findall("([A-Z][a-z])([0-9]+)", (HERE / "unicode-15.0.0.txt").read_text())
 ENDS = list(itertools.accumulate(int(n) for _, n in RUNS))
 STANDS = {122: "\u0ec8", 9: "\u0acd", 230: "\u0363", 232: "\u031a", 220: "\u0353", 0: "\ue000"}
-BLANK = "\u2800\uFFFC\U00016FE4\U00013441\U00013442\U0001D159"
 EPOCH, SECOND = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc), datetime.timedelta(seconds=1)
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": os.devnull,
        "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-VERSION = (1, 0)  # that this verifier reads (V2)
+VERSION, MAJOR = (1, 0), {"decision": 2}  # that this verifier reads (V2), of schemas 1 where it is not here (V11)
 sys.setrecursionlimit(20000)
 
 class Refused(Exception):
@@ -65,7 +64,7 @@ def category(ch):  # U-1
 def printable(ch):  # U-3
     return ch == " " or category(ch)[0] in "LMNPS"
 def visible(ch):  # U-3
-    return " " <= ch <= "~" or printable(ch) and not form("hidden").match(ch) and ch not in BLANK
+    return " " <= ch <= "~" or printable(ch) and not form("hidden").match(ch) and ch != "\ufffc"
 def one_line(text, n):  # U-4
     return len(text) <= n and "\ufffd" not in text and all(map(visible, text)) and text == re.sub("^ | $|  ", "", text)
 def normalize(form, text):  # Python's, of a text in which others of the same class stand for what it may not know
@@ -77,13 +76,10 @@ def fold(text):  # U-5
     if text.isascii():
         return text.lower()
     return normalize("NFC", "".join(c if category(c) == "Cn" else c.casefold() for c in normalize("NFD", text)))
-@functools.lru_cache(1000)
 def rfc3339(text):  # seconds since 1970
     m = form("rfc3339").fullmatch(text)
     whole = (datetime.datetime.fromisoformat(m.group(1) + m.group(3).replace("Z", "+00:00")) - EPOCH) // SECOND
     return whole + fractions.Fraction("0" + (m.group(2) or ".0"))
-def utc(t):
-    return (EPOCH + t // 1 * SECOND).isoformat()[:19] + "Z"
 def read_number(text):  # J-5, J-9: an int is the decimal of the canonical form, without point and exponent
     f = float(text)
     need(abs(f) != float("inf"), "J-5: number too large")
@@ -155,7 +151,7 @@ PLAIN = {  # types that have a value as it is (J-15)
     "number": lambda v, of: type(v) is int and int(of.split("..")[0]) <= v <= int(of.split("..")[1]),
     "lines": lambda v, n: len(v.encode()) <= int(n) and all(map(visible, v.replace("\n", ""))),
     "line": lambda v, n: isinstance(v, str) and one_line(v, int(n)),
-    "schema": lambda v, name: v == "countersign/%s/%d" % (name, major(name)),
+    "schema": lambda v, name: v == "countersign/%s/%d" % (name, MAJOR.get(name, 1)),
     "time": lambda v, form: take(v, form) == v and rfc3339(v) is not None}
 # What the pages add: other types, a function of the value and of what stands behind a colon; what else holds of a
 # record; what a text stands for in its place.
@@ -209,8 +205,6 @@ def record(v, name):  # refuses what is not a record of this shape, as it is wri
 def version(text):  # V1
     need(re.fullmatch(r"[1-9][0-9]*\.(0|[1-9][0-9]*)", text), "V1: no version")
     return tuple(map(int, text.split(".")))
-def major(name):  # V11
-    return 2 if name == "decision" else 1
 
 def check_newer(v, name=""):  # V7, V11
     if "needs_version" in v:
@@ -218,4 +212,4 @@ def check_newer(v, name=""):  # V7, V11
         need(needs > (1, 0), "V7: needs_version")
         need(needs <= VERSION, "written by a newer countersign, needs at least %d.%d" % needs, "NEWER")
     m = re.fullmatch("countersign/%s/([1-9][0-9]*)" % name, str(v.get("schema")))
-    need(not m or int(m.group(1)) <= major(name), "V11: written by a newer countersign", "NEWER")
+    need(not m or int(m.group(1)) <= MAJOR.get(name, 1), "V11: written by a newer countersign", "NEWER")

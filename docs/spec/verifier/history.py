@@ -1,18 +1,16 @@
 """A ledger's history: bundles (B), commits and indexes (H-1 to H-31), witnesses (H-40 to H-45)."""
-import datetime, hashlib, io, re, tempfile, types
+import datetime, hashlib, io, pathlib, re, tempfile, types
 
 import core, signatures, verdict
-from core import SHAPES, WRONG, Findings, Refused, attempt, execute, form, need, record, rfc3339
+from core import SHAPES, Findings, Refused, attempt, execute, form, need, record, rfc3339
 from policy import read_file
 from transaction import TX_ID, Fold, Record
 
 SIZES = {"sha1": 20, "sha256": 32}
-MOST = 512 * 2**20  # bytes of all objects together (B-6)
 STILL = "OBJECT HISTORY L1 L2 L4 L7 L8 L13 L14 L16 WITNESS NEWER BUNDLE".split()  # V15
 TX = form("tx_path")
 TRAILERS = ("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\n"
             "Countersign-Outcome: %s\n")
-DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 class Bundle:
     """refs: list of (name, id); objects: id -> (type, bytes)."""
@@ -24,21 +22,17 @@ class Bundle:
         names = (m.group(1) or b"sha1").decode()
         self.refs, self.size = [tuple(x.decode().split(" ")[::-1]) for x in m.group(2).splitlines()], SIZES[names]
         need(all(len(i) == 2 * self.size for _, i in self.refs), "B-3: id", "BUNDLE")
-        self.objects = {}
-        self.read_pack(data[m.end():], [i for _, i in self.refs] if whole else [], names)
-
-    def read_pack(self, data, tips, names):
-        """B-4: git index-pack checks it, and names each object by its content. All that the tips reach is there."""
+        # B-4: git index-pack checks it, and names each object by its content. All that the tips reach is there.
+        data, tips, self.objects = data[m.end():], [i for _, i in self.refs] if whole else [], {}
         need(data[:8] == b"PACK\0\0\0\2", "B-4: pack", "BUNDLE")
         with tempfile.TemporaryDirectory() as d:
             git, pack = ("git", "--git-dir", d), d + "/objects/pack/pack-0.pack"
             every = (*git, "cat-file", "--batch-all-objects", "--buffer")
             execute(*git, "init", "-q", "--bare", "--template=", "--object-format=" + names)
-            with open(pack, "wb") as f:
-                f.write(data)
+            pathlib.Path(pack).write_bytes(data)
             execute(*git, "index-pack", pack)
-            sizes = execute(*every, "--batch-check=%(objectsize)").split()
-            need(sum(map(int, sizes)) <= MOST, "B-6: too large", "BUNDLE")
+            size = sum(map(int, execute(*every, "--batch-check=%(objectsize)").split()))
+            need(size <= 512 * 2**20, "B-6: too large", "BUNDLE")
             found = io.BytesIO(execute(*every, "--batch"))
             if tips:
                 execute(*git, "rev-list", "--objects", "--quiet", "--stdin", data="\n".join([*tips, ""]).encode())
@@ -83,10 +77,9 @@ class Bundle:
         for name in [name for name in {**a, **b} if a.get(name) != b.get(name)]:
             x, y = a.get(name), b.get(name)
             below = [f[1] if f and f[0] == "40000" else None for f in (x, y)]
-            if x and not below[0] and (not y or below[1]):
-                yield prefix + name, None
-            if y and not below[1]:
-                yield prefix + name, y
+            files = [None if t else f for f, t in zip((x, y), below)]
+            if any(files):
+                yield prefix + name, files[1]
             if any(below):
                 yield from self.changes(*below, prefix + name + b"/", depth + 1)
 
@@ -132,9 +125,8 @@ class Witnesses:
         name, h, key = text.split("+", 2)
         raw = core.unbase64(key)
         need(1 <= len(name.encode()) <= 200 and all(core.printable(c) and c != " " for c in name), "H-41: name")
-        need(len(raw) == 33 and raw[0] == kind, "H-42: key")
+        need(len(raw) == 33 and raw[0] == kind and raw[1:] not in [k for _, k in self.keys.values()], "H-42: key")
         need(hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4].hex() == h, "H-42: hash of a key")
-        need(raw[1:] not in [k for _, k in self.keys.values()], "H-42: key twice")
         self.keys[name, bytes.fromhex(h)] = (owner, raw[1:])
         return name
 
@@ -169,7 +161,7 @@ class Witnesses:
         return int(lines[1]), root, who - {None}
 
 def day(txid):  # the day of a ULID's time
-    ms = sum(DIGITS.index(c) * 32**n for n, c in enumerate(reversed(txid[3:13])))
+    ms = sum("0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(c) * 32**n for n, c in enumerate(reversed(txid[3:13])))
     cycles, days = divmod(ms // 86400000, 146097)  # the calendar repeats every 400 years
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     return "%04d/%02d/%02d" % (d.year + 400 * cycles, d.month, d.day)
@@ -191,7 +183,6 @@ def split_signature(data):  # S-50: a commit without its signature, and the armo
     if b"\ngpgsig" not in head:
         return data, None
     m = form("gpgsig").fullmatch(head)
-    need(m, "S-50: header", "L13")
     return m.group(1) + b"\n" + message, m.group(2).replace(b"\n ", b"\n").decode("latin-1") + "\n"
 
 class Audit(Findings):
@@ -206,12 +197,11 @@ class Audit(Findings):
         self.events, self.folds, self.own, self.proposers = {}, {}, [], {}
         self.version = self.late = self.created = None
         self.signers = signers and (attempt(signatures.key_file, signers) or [[]])[0]
-        try:
-            self.store = Bundle(bundle)
-            self.ref, self.tip = self.store.ledger(ref)
-        except WRONG as e:
-            return self.bad(getattr(e, "rule", "") or "BUNDLE", str(e))
-        self.run("OBJECT", self.all, tip, witnesses, quorum)
+        self.store = self.run("BUNDLE", Bundle, bundle)
+        found = self.store and self.run("BUNDLE", self.store.ledger, ref)
+        if found:
+            self.ref, self.tip = found
+            self.run("OBJECT", self.all, tip, witnesses, quorum)
 
     def all(self, tip, witnesses, quorum):
         self.walk()
@@ -288,8 +278,8 @@ class Audit(Findings):
         key = signatures.sshsig(c.plain, c.sig, "git")[0] if c.sig is not None else None
         if key and self.signers is not None:
             t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", c.plain + b"\n").group(1))
-            lines = [x for _, x in self.signers if x.key.fingerprint == key.fingerprint]
-            need(any(x.admits("git", t) for x in lines), "S-51: nobody's key")
+            theirs = [x.admits("git", t) for _, x in self.signers if x.key.fingerprint == key.fingerprint]
+            need(any(theirs), "S-51: nobody's key")
 
     def check_bytes(self, c, t):  # H-5, H-7
         who = "countersign <countersign@localhost> %d +0000" % (rfc3339(t) // 1)
@@ -315,9 +305,8 @@ class Audit(Findings):
         self.raised(v["schema_version"])
 
     def may_need(self, lines):  # V13
-        for v in filter(None, (attempt(core.parse, line) for line in lines)):
-            if self.version and "needs_version" in v:
-                need(core.version(v["needs_version"]) <= self.version, "V13: later than the ledger's version")
+        for v in filter(None, (attempt(core.parse, line) for line in lines if self.version)):
+            need("needs_version" not in v or core.version(v["needs_version"]) <= self.version, "V13: needs_version")
 
     def own_event(self, c):  # H-22
         lines, before = c.records["events.jsonl"].split(b"\n"), self.own
@@ -409,13 +398,11 @@ class Audit(Findings):
 
     def proposed(self, c):  # H-16
         want, line = {}, core.line_of({"base_commit": c.fold.meta["base_commit"], "transaction_id": c.txid})
-        seen = {m["patch_id"] for n, m in c.fold.proposals() if n < c.first}
-        for m in [m for n, m in c.fold.proposals() if n >= c.first and m["patch_id"] not in seen]:
-            pid, pull = m["patch_id"], m.get("pull_request", 0)
+        first = {m["patch_id"]: (n, m.get("pull_request", 0)) for n, m in reversed(c.fold.proposals)}
+        for pid, pull in [(pid, pull) for pid, (n, pull) in first.items() if n >= c.first]:
             want["proposed/%s/%s/%s.json" % (pid[:2], pid, c.txid)] = line
-            if pull > 0 and pid not in seen:
+            if pull > 0:
                 want["proposed/pulls/%02x/%d/%s.json" % (pull % 256, pull, c.txid)] = line
-            seen.add(pid)
         need({p: d for p, d in c.records.items() if p.startswith("proposed/")} == want, "H-16: proposed/")
 
     def supersedes(self, f, txid):  # H-25
@@ -446,17 +433,14 @@ class Audit(Findings):
         return max([c for c, first in brought if first <= n], default=brought[0][0])
 
     def named(self, txid, r, records):  # H-26
-        others = set(self.proposers.get(r.pid, {})) & set(records) - {txid}
+        others = [(x, o) for x, o in records.items() if x in self.proposers.get(r.pid, {}) and x != txid and o.folded]
         for n, p in r.of_type("approval/decision"):
             a, mine = p["source"]["author"]["id"], p["fingerprint"].startswith("patchset:")
             local = p["source"]["kind"] in ("local", "rpc") and r.meta["proposer"]["id"].startswith("local:")
-            if p["decision"] != "approve" or not a or local and mine:
-                continue
-            for other in others:
-                o = records[other]
-                theirs = [(0, o.meta["proposer"])] if o.folded else []
-                theirs += [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again") if theirs]
-                earlier = [i for i, x in theirs if x["id"] == a]
+            counts = p["decision"] == "approve" and a and not (local and mine)
+            for other, o in others if counts else ():
+                again = [(i, o.content(q)["proposer"]) for i, q in o.artifacts("proposed_again")]
+                earlier = [i for i, x in [(0, o.meta["proposer"]), *again] if x["id"] == a]
                 if any(self.when(r.pid, other, i) < self.when(r.pid, txid, n) for i in earlier):
                     need(a in [x["id"] for x in r.named(n)[0]], "H-26: a proposer in another transaction")
 
@@ -487,10 +471,8 @@ class Audit(Findings):
         name = self.ref.removeprefix("refs/").removeprefix("agent/")
         found = [i for n, i in self.store.refs if n == "refs/agent/%s-checkpoints" % name]
         demanded = w.quorum is not None or number
-        if not found and not demanded:
-            return
-        need(len(found) == 1, "H-43: no checkpoints")
-        kept = [self.store.get(i) for mode, n, i in self.store.tree(self.store.commit(found[0]).tree)
+        need(len(found) == 1 or not found and not demanded, "H-43: no checkpoints")
+        kept = [self.store.get(i) for at in found for mode, n, i in self.store.tree(self.store.commit(at).tree)
                 if mode in ("100644", "100755") and re.fullmatch(rb"[0-9]{1,18}-[0-9a-f]{12}", n)]
         leaves, sizes = [c.data for c in self.commits], {}  # sizes: witness -> the most leaves it signed
         for d in [d for d in kept if len(d) <= 32768][:32]:

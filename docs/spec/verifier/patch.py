@@ -22,7 +22,7 @@ def check_path(path):  # P-3
     need(p and "\\" not in p and p[0] != "/" and path[1:2] != b":", "P-3: empty, backslash, absolute, drive")
     for ch in p:
         blank = core.category(ch) in ("Cc", "Cf", "Co", "Zs", "Zl", "Zp") and ch != " "
-        need(not blank and not form("hidden").match(ch) and (ch not in core.BLANK or ch == "\ufffc"), "P-3")
+        need(not blank and not form("hidden").match(ch), "P-3: not visible")
     need(len(path) <= 4096 and p.count("/") < 256, "P-3: too long or deep")
     for c in p.split("/"):
         check_component(c)
@@ -64,8 +64,7 @@ def furthest(reached, d, k, a, b):  # puts F(d,k) into reached, which has F(d-1,
 def point(a, b, most):
     """P-22 of a trimmed box; None if its distance is greater than most. R is F of both sides backwards."""
     n, m = len(a), len(b)
-    delta, odd, back_a, back_b = n - m, (n - m) % 2, a[::-1], b[::-1]
-    forward, backward = {}, {}
+    delta, odd, back_a, back_b, forward, backward = n - m, (n - m) % 2, a[::-1], b[::-1], {}, {}
     for d in range((most + odd) // 2 + 1):
         first = max(-d, (d + m) % 2 - m)  # outside -m..n there is no point of the box
         diagonals = range(first, min(d, n) + 1, 2)
@@ -110,10 +109,9 @@ def hunks_of(old, new, edits, size):
     """P-14, P-15: the hunks of edits. size: the number of old lines; sides: lists, or maps of lines."""
     groups, out = [], []
     for e in edits:
-        if groups and e[0] - groups[-1][-1][1] <= 6:
-            groups[-1].append(e)
-        else:
-            groups.append([e])
+        if not groups or e[0] - groups[-1][-1][1] > 6:
+            groups.append([])
+        groups[-1].append(e)
     for g in groups:
         lead, trail = min(3, g[0][0]), min(3, size - g[-1][1])
         a, c, end = g[0][0] - lead, g[0][2] - lead, g[-1][1] + trail
@@ -282,9 +280,8 @@ def read(patch, base):  # P-24: what is said of the operations of canonical byte
     after = dict(base)
     for s in read_form(patch):
         mode, content = base.get(s.old, (None, b""))
-        need(mode == s.modes[0], "P-24: file is there, or is not, or of another mode")
+        need(mode == s.modes[0] and (s.path not in base or s.path == s.old), "P-24: is there, or not, or of a mode")
         after.pop(s.old, None)
-        need(s.path not in base or s.path == s.old, "P-24: file is there")
         content = apply(s, content)
         if s.modes[1]:
             after[s.path] = (s.modes[1], content)

@@ -76,13 +76,10 @@ def owners(data, path):
         passed = re.match(r"[#!]|\\#|\Z", pattern) or re.search(r"[\[\]]|\*\*\*", bare) or "***" in pattern
         special = "#" in pattern or bare != pattern  # Y-52
         patterns = [pattern, pattern.split("#")[0]] if special else [pattern]
-        if not passed and all(map(form("owner").fullmatch, names)) and any(owns(p, path) for p in patterns):
+        globs = [attempt(glob, p, False, not p.endswith("/*")) for p in patterns if not passed]
+        if all(map(form("owner").fullmatch, names)) and any(g and g(path) for g in globs):
             found = [] if special else names
     return found
-
-def owns(pattern, path):
-    matches = attempt(glob, pattern, False, not pattern.endswith("/*"))
-    return matches is not None and matches(path)
 
 # The part of YAML that a Policy file may use (Y-1 to Y-3).
 
@@ -176,8 +173,7 @@ class Reader:
                 need(opening == "[", "Y-3: key without a value")
                 out.append(v)
             need(self.char() in (",", closing), "Y-2: no comma")
-            if self.char() == ",":
-                self.gap(1)
+            self.gap(self.char() == ",")
         self.at += 1
         return out
 
@@ -200,7 +196,7 @@ def escape(m):
     e = m.group(1)
     return chr(int(e[1:], 16)) if len(e) > 1 else TABLES["escapes"][e]  # ValueError, KeyError: Y-2
 
-PERMISSIONS = ["read", "triage", "write", "maintain", "admin"]
+PERMISSIONS = SHAPES["Approvals"]["permission"][0][1:-1].split("/")
 SIGNED = ["off", "accept", "require"]
 
 def size(v, _):
@@ -257,9 +253,8 @@ def run(x, y):
     others = [{k: v for k, v in c.items() if k != "env"} for c in others]
     return [tighten(c, theirs[a], "Run") if a in theirs else c for a, c in mine.items()] + others or None
 def allow(x, y):
-    theirs = {(tuple(c["argv"]), c.get("shell")): c for c in y or []}
-    pairs = [(c, theirs.get((tuple(c["argv"]), c.get("shell")))) for c in x or []]
-    return [tighten(c, t, "Command") for c, t in pairs if t] or None
+    return [tighten(c, d, "Command") for c in x or [] for d in y or []
+            if (c["argv"], c.get("shell")) == (d["argv"], d.get("shell"))] or None
 def decisions(x, y):
     if y is None or x is None and len(y) == 3:
         return x
@@ -273,16 +268,14 @@ HOW = {  # Y-25: how two values are one, where None is one that is left out
     "shared": lambda x, y: [v for v in x or [] if v in (y or [])] or None,
     "named": lambda x, y: [v for v in ("proposer", "requester") if v in (x or []) + (y or [])] or None,
     "merge": lambda x, y: "human" if x == "auto" and y != "auto" else x,
-    "bases": lambda x, y: union(x, y) if x else None}
+    "bases": lambda x, y: union(x, y) if x else None, "stricter": lambda x, y: max(x, y, key=STRICTER.index)}
+STRICTER = [w for s in SHAPES.values() for t, *_, rule in s.values() if rule == "stricter" for w in t[1:-1].split("/")]
 
 def tighten(p, b, t="Policy"):
     out = {}
     for k, (of, marks, _, rule) in SHAPES[t].items():
         x, y = p.get(k), b.get(k)
-        if of in SHAPES and rule == "-":
-            v = tighten(x or {}, y or {}, of)
-        else:
-            v = max(x, y, key=of[1:-1].split("/").index) if rule == "stricter" else HOW[rule](x, y)
+        v = tighten(x or {}, y or {}, of) if of in SHAPES and rule == "-" else HOW[rule](x, y)
         if v is not None and (v != {} or not marks):
             out[k] = v
     if t == "Approvals" and SIGNED.index(b.get("signed", "off")) > SIGNED.index(signed({"approvals": p})):

@@ -141,9 +141,8 @@ class Line:
     def good_for(self, principals, times):  # the first of the principals that it matches, or None (S-26)
         negated = [p[1:].lower() for p in self.principals if p[0] == "!"]
         good = [p for p in principals if in_list(self.principals, p)]
-        if not good or any(matches(n, p.lower()) for n in negated for p in principals):
-            return None
-        return good[0] if all(self.admits(NAMESPACE, t) for t in times) else None
+        banned = any(matches(n, p.lower()) for n in negated for p in principals)
+        return good[0] if good and not banned and all(self.admits(NAMESPACE, t) for t in times) else None
 
 def key_time(text, hours):  # S-44
     *parts, zone = form("key_time").fullmatch(text).groups("00")
@@ -169,8 +168,7 @@ def check_statement(v):  # S-1, S-2
     return v["decision"] != "break-glass" or f == ["patchset:" + patch_of(f[0])] and v["reason"]
 
 core.TYPES["in_order"] = in_order
-core.CHECKS["decision"] = check_statement
-core.CHECKS["requester"] = lambda v: v["actor"]["id"] or v["actor"]["login"]
+core.CHECKS.update(decision=check_statement, requester=lambda v: v["actor"]["id"] or v["actor"]["login"])
 
 def statement(data):
     return core.record(core.read_line(data), "decision")

@@ -1,5 +1,5 @@
 """A transaction's directory: events, their fold, its own rules (E-1 to E-45, D-25 to D-27, S-30, S-31)."""
-import functools, re
+import functools, itertools, re
 
 import core, patch, signatures, verdict
 from core import SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
@@ -10,7 +10,6 @@ SCHEMAS = re.search(r"\| schemas of artifacts .*", (core.HERE.parent / "names.md
 KINDS = ["decision"] + re.findall("`countersign/([a-z_]+)/1`", SCHEMAS)  # of others V9 speaks
 FORGE = ("review", "review_comment", "issue_comment")
 SHORT = core.TABLES["short"]
-DIRECTORIES = {("040000", b"patches"), ("040000", b"artifacts")}
 MEMBERS = "transaction_id workspace_roots cwd sandbox_policy approval_policy proposer".split()  # E-22
 
 def check_words(v):  # E-16, E-17
@@ -19,9 +18,8 @@ def check_words(v):  # E-16, E-17
     need(kind != "pr_diff" or "message" not in v and "declared" not in v, "E-17: pr_diff")
     return len(declared) <= 100 and all(len(d.encode()) <= 4096 and all(map(core.visible, d)) for d in declared)
 def check_trace(v):  # E-13
-    of = v["metadata"]["source"]
     least = SHAPES["traces"][v["type"]][0][1:-1].split("/")
-    return set(least) <= set(v) and (of == "trace" or v["type"] == "agentMessage")
+    return set(least) <= set(v) and (v["metadata"]["source"] == "trace" or v["type"] == "agentMessage")
 
 core.CHECKS.update({
     "git_author": lambda v: v["name"] and not set(v["name"]) & set('<>"\\'), "proposal": check_words,
@@ -38,13 +36,13 @@ def read_event(line):  # the object of a line, whether it is canonical, and why 
 
 class Fold(Findings):
     """Events of a transaction. at[n]: (status, apply that is open) before event n; folded: the document, if
-    all is well; applies: payloads of apply/start and apply/complete; shapes: of items, by number of event."""
+    all is well; applies: payloads of apply/start and apply/complete; proposals: (number of event, metadata) of
+    all; shapes: of items, by number of event."""
 
     def __init__(self, data):
         super().__init__()
-        self.folded, self.at, self.applies, self.shapes = None, [], [], {}
-        self.status, self.proposal, self.turn, self.last_artifact = "created", None, "", ""
-        self.meta, self.closed, self.first_proposal = None, False, None
+        self.folded, self.at, self.applies, self.shapes, self.proposals = None, [], [], {}, []
+        self.status, self.proposal, self.turn, self.meta, self.closed = "created", None, "", None, False
         events = self.read_events(data) or []
         self.events = [e for e in events if e]
         if not events or None in events:
@@ -74,10 +72,10 @@ class Fold(Findings):
         return out
 
     def fold(self):
-        """E-7, E-21 to E-28. done: whether the last apply event is a success; valid: the number of the last
-        validate event, if it is a success; since: that of the status that validations are of."""
+        """E-7, E-19 to E-28. first: the first proposal; done: whether the last apply event is a success; valid: the
+        number of the last validate event, if it is a success; since: that of the status that validations are of."""
         turns, requests, validates, since, gate = set(), {}, set(), -1, False
-        apply_open = done = valid = None
+        apply_open = done = valid = first = None
         for n, e in enumerate(self.events):
             p, kind, status = e["payload"], e["type"], self.status
             core.take(e["timestamp"], "time:stamp")  # E-5
@@ -105,10 +103,15 @@ class Fold(Findings):
                 need(p["turn_id"] in turns and v.get("id") and v.get("type"), "E-23: item", "I5")
                 self.shapes[n] = item_shape(v)
                 if self.shapes[n] == "general" and ("metadata" in v or v["type"] == "fileChange"):
-                    self.take_proposal(v, p["turn_id"])
+                    m = v["metadata"]
+                    need(m["base_commit"] == self.meta["base_commit"], "E-20: base_commit")
+                    need(m["patch_fingerprint"] == "patchset:" + m["patch_id"], "E-20: patch_fingerprint")
+                    self.proposals.append((n, m))
+                    if v["type"] == "fileChange":  # E-15, E-19
+                        first = first or dict(m, applied=None)
+                        need(v["patchId"] == m["patch_id"] and first == dict(m, applied=None), "E-19")
+                        self.proposal = dict(m, proposal_turn_id=p["turn_id"], proposal_item_id=v["id"])
                 gate = self.proposal is not None and self.proposal["kind"] == "pr_diff"
-            elif kind == "artifact/stored":
-                self.last_artifact = p["path"]
             elif kind == "approval/request":
                 r = p["approval_request_id"]
                 need(r and r not in requests, "E-23: request", "I6")
@@ -138,30 +141,19 @@ class Fold(Findings):
                 need(apply_open is None, "E-23: close", "I8")
                 self.closed = True
 
-    def take_proposal(self, item, turn):  # E-15, E-19, E-20
-        v = item["metadata"]
-        need(v["base_commit"] == self.meta["base_commit"], "E-20: base_commit")
-        need(v["patch_fingerprint"] == "patchset:" + v["patch_id"], "E-20: patch_fingerprint")
-        if item["type"] == "fileChange":
-            self.first_proposal = self.first_proposal or dict(v, applied=None)
-            need(item["patchId"] == v["patch_id"] and self.first_proposal == dict(v, applied=None), "E-19")
-            self.proposal = dict(v, proposal_turn_id=turn, proposal_item_id=item["id"])
-
     def document(self):  # E-22
         m, diff = self.meta, "patches/%s.diff" % self.proposal["patch_id"] if self.proposal else ""
+        artifact = ([""] + [p["path"] for _, p in self.of_type("artifact/stored")])[-1]
         pointers = {"events_jsonl": "events.jsonl", "latest_diff": diff, "latest_turn": self.turn,
-                    "latest_artifact": self.last_artifact, "proposal": self.proposal}
+                    "latest_artifact": artifact, "proposal": self.proposal}
         return {**{k: m[k] for k in MEMBERS}, "version": "0", "created_at": self.events[0]["timestamp"],
                 "updated_at": self.events[-1]["timestamp"], "status": self.status, "closed": self.closed,
                 "current_turn_id": self.turn, "labels": [], "notes": m["summary"], "pointers": pointers}
 
     def of_type(self, *types, before=None):
         return [(n, e["payload"]) for n, e in enumerate(self.events[:before]) if e["type"] in types]
-    def proposals(self):  # (number, metadata) of all proposals
-        items = [(n, p["item"].get("metadata")) for n, p in self.of_type("turn/item")]
-        return [(n, m) for n, m in items if m and self.shapes.get(n) == "general"]
     def brings(self):  # (number of the event, file) of all files that events name (E-2, H-14)
-        out = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in self.proposals()
+        out = [(n, "patches/%s.diff%s" % (m["patch_id"], end)) for n, m in self.proposals
                for end in [""] + [".age"] * ("patch_sealed_sha256" in m)]
         out += [(n, p["path"]) for n, p in self.of_type("artifact/stored")]
         return out + [(n, "apply_result.json") for n, p in self.of_type("apply/complete") if p["success"]]
@@ -183,38 +175,35 @@ class Record(Fold):
         m = self.proposal or {"patch_id": "", "kind": ""}
         self.pid, self.gate, self.pull = m["patch_id"], m["kind"] == "pr_diff", max(0, m.get("pull_request", 0))  # E-18
         odd = {(mode, p) for p, (mode, _) in tree.items() if mode != "100644"}
-        self.expect(odd <= DIRECTORIES, "L10", "E-2: mode")
+        self.expect(odd <= {("040000", b"patches"), ("040000", b"artifacts")}, "L10", "E-2: mode")
 
-    def artifacts(self, kind, before=None):
-        return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if p["kind"] == kind]
+    def artifacts(self, kind, before=None):  # of a kind, or of any (None)
+        return [(n, p) for n, p in self.of_type("artifact/stored", before=before) if kind in (None, p["kind"])]
     def content(self, p, name=None):  # the document of an artifact/stored; of a shape, if it is given
         v = check_artifact(core.read_line(self.files[p["path"]]), p["kind"])
         return record(v, name) if name else v
     def stored(self, kind, name, before):
         """The artifact of a kind (None: of any) that an event names by its path (E-31)."""
-        stored = [p for _, p in self.of_type("artifact/stored", before=before) if name == p["path"]]
-        return [p for p in stored if kind in (None, p["kind"])][0]
+        return [p for _, p in self.artifacts(kind, before) if p["path"] == name][0]
     def time(self, n):
         return rfc3339(self.events[n]["timestamp"])
     def request(self, p):
-        requests = [r for _, r in self.of_type("approval/request")]
-        return [r for r in requests if r["approval_request_id"] == p["approval_request_id"]][0]
+        return {r["approval_request_id"]: r for _, r in self.of_type("approval/request")}[p["approval_request_id"]]
 
     def check(self):
         doc = self.files.get("transaction.json", b"")
         v = self.run("L9", core.parse, doc)
-        named = isinstance(v, dict) and v.get("transaction_id") != self.id
-        self.expect(TX_ID.fullmatch(self.id) and not named, "I2", "E-1, E-3: transaction_id")
+        named = v.get("transaction_id") if isinstance(v, dict) else self.id
+        self.expect(TX_ID.fullmatch(self.id) and named == self.id, "I2", "E-1, E-3: transaction_id")
         if self.folded is None:
             return self
         self.expect(doc == core.line_of(self.folded), "L9", "E-22: transaction.json is not the fold")
-        decisions = self.of_type("approval/decision")
+        decisions, starts = self.of_type("approval/decision"), self.of_type("apply/start")
         checks = [("L4", self.artifact, p) for _, p in self.of_type("artifact/stored")]
         checks += [("L10", self.names), ("I11", self.items), ("L20", self.risks), ("L6", self.results)]
         checks += [("L5", self.patch_files), *(("L18", self.evidence, *d) for d in decisions)]
-        checks += [("L21", self.signed, *d) for d in decisions]
-        checks += [("L3", self.start, p) for _, p in self.of_type("apply/start")]
-        checks += [("L17", self.verdict, *x) for x in self.of_type("validate/complete" if self.gate else "apply/start")]
+        checks += [*(("L21", self.signed, *d) for d in decisions), *(("L3", self.start, p) for _, p in starts)]
+        checks += [("L17", self.verdict, *x) for x in (self.of_type("validate/complete") if self.gate else starts)]
         for check in [*checks, ("L24", self.again), ("L25", self.merges)]:
             if check[0] not in ("L17", "L18", "L21", "L25") or all(rule != "NEWER" for rule, _ in self.problems):  # V10
                 self.run(*check)
@@ -283,11 +272,9 @@ class Record(Fold):
         need(self.content(self.stored(None, done[-1]["apply_artifact"], None))["apply_result"] == r, "E-34: artifact")
 
     def patch_files(self):  # E-42, E-43
-        for _, m in self.proposals():
-            name, redacted = "patches/%s.diff" % m["patch_id"], m.get("patch_redacted_sha256")
-            if name not in self.files:
-                continue  # I11
-            data = self.files[name]
+        named = [("patches/%s.diff" % m["patch_id"], m) for _, m in self.proposals]
+        for name, m in [(name, m) for name, m in named if name in self.files]:  # of another I11 speaks
+            data, redacted = self.files[name], m.get("patch_redacted_sha256")
             need(hashed(data) == (redacted or "sha256:" + m["patch_id"]), "E-42, E-43: hash")
             if "patch_sealed_sha256" in m:
                 need(hashed(self.files[name + ".age"]) == m["patch_sealed_sha256"], "E-43: sealed")
@@ -306,10 +293,8 @@ class Record(Fold):
             does.append((new, kind, old if moved else None))
             need((before[new] is None) == (moved or kind == "add"), "E-42: hash before")
             need((after[old] is None) == (moved or kind == "delete"), "E-42: hash after")
-            need(kind == "delete" or after[new] is not None, "E-42: hash after")
             need(not same or after[new] == before[old] is not None, "E-42: same bytes")
-            sides = zip(s.shown, (before[old], after[new]))
-            need(all(shown is None or h == hashed(shown) for shown, h in sides), "E-42: hash of bytes")
+            need(all(b is None or h == hashed(b) for b, h in zip(s.shown, (before[old], after[new]))), "E-42: bytes")
         for n, p in self.of_type("turn/item"):
             changes = p["item"].get("changes") if self.shapes[n] == "general" else None
             says = [(c["path"], c["kind"], c.get("from")) for c in changes or []]
@@ -378,10 +363,9 @@ class Record(Fold):
             **st, "pull_request": m.get("pull_request", 0), "shown": risks[0][1]["stored_sha256"],
             "transaction_id": self.meta["transaction_id"], "base_commit": self.meta["base_commit"],
             "proposers": unique(who), "requested_by": unique(asked)}, "S-30.1")
-        need(signatures.patch_of(st["fingerprints"][0]) == self.pid, "S-30.1: patch_id")
         glass = p["decision"] == "approve" and self.request(p)["kind"] == "break_glass"
         need(st["decision"] == ("break-glass" if glass else p["decision"]), "S-30.2: decision")
-        need(p["fingerprint"] in st["fingerprints"] and st["reason"] == p.get("reason", ""), "S-30.2")
+        need(p["fingerprint"] in st["fingerprints"] and st["reason"] == p.get("reason", ""), "S-30.1, S-30.2")  # S-2
         key, person = signatures.sshsig(data, sig, signatures.NAMESPACE)
         need(key.fingerprint == line.key.fingerprint == g["key_fingerprint"], "S-30.3: key")
         said, event, first = rfc3339(st["decided_at"]), self.time(n), self.time(0)
@@ -429,8 +413,7 @@ class Record(Fold):
                  and v["repository"]["id"] == self.proposal["repository"]["id"], "E-45: pull request, or two")
 
 def unique(things):
-    things = sorted(things, key=actor_key)
-    return [x for n, x in enumerate(things) if x not in things[:n]]
+    return [x for x, _ in itertools.groupby(sorted(things, key=actor_key))]
 def first_line(text):
     line, lf, _ = text.partition("\n")
     return line[:-1] if lf and line.endswith("\r") else line

@@ -23,9 +23,8 @@ def policy_of(rec, n):  # the Policy at an event (D-20)
     for _, p in rec.artifacts("policy"):
         v = record(rec.content(p), "policy")
         if {k: v[k] for k in ref} == ref:
-            data = v["policy"].encode()
-            need(core.hashed(data) == v["sha256"], "D-20: policy")
-            return policy.read_recorded(data)
+            need(core.hashed(v["policy"].encode()) == v["sha256"], "D-20: policy")
+            return policy.read_recorded(v["policy"].encode())
     raise core.Refused("D-20: no policy")
 
 def at_event(rec, n):  # D-20
@@ -33,8 +32,7 @@ def at_event(rec, n):  # D-20
     standing = latest(rec, "standing", n, "apply/start") if rec.pull else None
     drift = latest(rec, "drift", n, "apply/start") if "drift" in pol["approvals"] else None
     head = check_standing(rec, standing)["head_commit"] if standing is not None else ""
-    onto = p["base_commit"] if "apply_id" in p else head
-    return Verdict(rec, n, pol, rec.time(n), head, standing, drift, onto, [], not rec.pull)
+    return Verdict(rec, n, pol, rec.time(n), head, standing, drift, p.get("base_commit", head), [], not rec.pull)
 
 def person_name(p):
     return p.lower().removeprefix("github:")
@@ -54,6 +52,7 @@ class Verdict:
         prints = {p + change for p in ("", "secret:", "protected:")}
         needs = policy.needs(pol, m["target_files"] or [], m["contains_secret_introductions"])
         self.needs = [dict(x, fingerprint=x["prefix"] + change) for x in needs]
+        self.secret = [x for x in self.needs if x["kind"] == "secrets_override"]
         votes = [(x, path, []) for x in self.needs  # votes are (i, d, part)
                  for path in (x["paths"] if x.get("owners") and not local else [None])]
         self.counted, glass, decisions = [], False, rec.of_type("approval/decision", before=n)
@@ -68,12 +67,11 @@ class Verdict:
             self.counted.append(counts)
         for x in self.needs:  # D-3
             x["approved"] = min(self.persons(v) for y, _, v in votes if y is x)
-        secret = [x for x in self.needs if x["kind"] == "secrets_override"]
         unmet = [x for x in self.needs if x["approved"] < x["required"]]
-        self.broken = glass and unmet not in ([], secret)  # D-13
+        self.broken = glass and unmet not in ([], self.secret)  # D-13
         if self.broken:
-            unmet = [x for x in unmet if x in secret]
-            self.needs = [{"kind": "break_glass", "fingerprint": change, "required": 1, "approved": 1}, *secret]
+            unmet = [x for x in unmet if x in self.secret]
+            self.needs = [{"kind": "break_glass", "fingerprint": change, "required": 1, "approved": 1}, *self.secret]
         denials = [*denials, *(d for _, d in decisions if d["decision"] == "deny")]
         denied = any(x.get("fingerprint") in prints for x in denials)
         self.verdict = "denied" if denied else "pending" if unmet else "approved"  # D-2
@@ -88,11 +86,10 @@ class Verdict:
 
     def breaks_glass(self, i, d, change):  # D-13
         asks_signed = any(x.get("signed") for x in self.needs)
-        secret = any(x["kind"] == "secrets_override" for x in self.needs)
         return bool(d["fingerprint"] == change and d.get("reason")
                     and (i in self.rec.signatures or not asks_signed)
                     and listed(self.pol["approvals"].get("break_glass", []), d["source"]["author"])
-                    and not (secret and self.own(i, d)))
+                    and not (self.secret and self.own(i, d)))
 
     def check(self, i, d):  # refuses what does not count at all (D-5 to D-9)
         s, a, ap, rec = d["source"], d["source"]["author"], self.pol["approvals"], self.rec
@@ -105,8 +102,7 @@ class Verdict:
             need(ap.get("local", not rec.pull), "D-7")
         else:
             need(s["kind"] in ("review", "review_comment", "issue_comment"), "D-7")
-            request = d["approval_request_id"]
-            stand = [x for x in self.standing["decisions"] if x["approval_request_id"] == request][0]
+            stand = [x for x in self.standing["decisions"] if x["approval_request_id"] == d["approval_request_id"]][0]
             enough = PERMISSIONS[PERMISSIONS.index(ap["permission"]):]
             need(stand["stands"] and s["permission"] in enough and stand["permission"] in enough, "D-7")
         commit, said = s["commit"], attempt(rfc3339, s["created_at"])
@@ -157,18 +153,16 @@ class Verdict:
     def good_for(self, i, d, x):
         """True, a set of paths, or False: what an approval is good for of a need (D-4, D-10, D-11)."""
         s, a, m = d["source"], d["source"]["author"], self.rec.meta["proposer"]
-        if d["fingerprint"] != x["fingerprint"] or x.get("signed") and "signature" not in s:
-            return False
         shell = s["kind"] in ("local", "rpc") and (self.same(a, m, i, False) or m["id"].startswith("local:"))
         secret = x["kind"] == "secrets_override"
-        if secret and self.pol["secrets"]["mode"] == "refuse" or self.own(i, d) and (
-                secret or not self.pol["approvals"]["allow_author"] and not shell):
+        if (d["fingerprint"] != x["fingerprint"] or x.get("signed") and "signature" not in s
+                or secret and self.pol["secrets"]["mode"] == "refuse"
+                or self.own(i, d) and (secret or not self.pol["approvals"]["allow_author"] and not shell)):
             return False
         users, teams, owners = x.get("users", []), x.get("teams", []), x.get("owners", False)
-        if not (users or teams or owners) or self.local and (teams or owners):
-            return True  # D-20
+        anybody = not (users or teams or owners) or self.local and (teams or owners)  # D-20
         in_team, owns = self.standing.get("teams") or {}, self.standing.get("owners") or {}
-        if listed(users, a) or any(a["id"] in (in_team.get(t) or []) for t in teams):
+        if anybody or listed(users, a) or any(a["id"] in (in_team.get(t) or []) for t in teams):
             return True
         return owners and {p for p in x["paths"] if a["id"] in (owns.get(p) or [])}
 

@@ -19,8 +19,7 @@ def path(v):
 def tree(v):  # path (bytes) -> (mode, bytes)
     files = [(path(p), f if isinstance(f, dict) and "mode" in f else {"mode": "100644", "content": f})
              for p, f in v.items()]
-    need(len(dict(files)) == len(files), "a Path twice")
-    need(all(re.fullmatch("[0-7]{6}", f["mode"]) for _, f in files), "not a mode")
+    need(len(dict(files)) == len(files) and all(re.fullmatch("[0-7]{6}", f["mode"]) for _, f in files), "no Tree")
     return {p: (f["mode"], raw(f["content"])) for p, f in files}
 
 def shown(b):
@@ -65,7 +64,7 @@ def signature_sshsig(message, signature, namespace):
 def signature_line(line):
     times = {"valid_after": line.after, "valid_before": line.before}
     return {"principals": line.principals, "key_fingerprint": line.key.fingerprint,
-            **{k: core.utc(t) for k, t in times.items() if t is not None}}
+            **{k: (core.EPOCH + t // 1 * core.SECOND).isoformat()[:19] + "Z" for k, t in times.items() if t}}
 
 def signature_decision(statement, signature, line, principal, recorded_at, hardware=False, pin=False):
     key, person = signatures.sshsig(statement, signature, signatures.NAMESPACE)
