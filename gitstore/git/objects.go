@@ -248,12 +248,12 @@ func (o *Objects) readable(id object.ID) (packs []string, err error) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
-		dir, borrows := filepath.Join(dir, "pack"), canRead(alternates(dir))
-		if info, err := os.Stat(dir); err == nil {
+		in := filepath.Join(dir, "pack")
+		if info, err := os.Stat(in); err == nil {
 			packs = append(packs, info.ModTime().String())
 		}
-		indexes, err := packfile.Files(dir, "", ".idx")
-		errs, packs = append(errs, err, borrows), append(packs, indexes...)
+		indexes, err := packfile.Files(in, "", ".idx")
+		errs, packs = append(errs, err, canRead(alternates(dir))), append(packs, indexes...)
 		for _, idx := range indexes {
 			errs = append(errs, canRead(idx), canRead(strings.TrimSuffix(idx, ".idx")+".pack"))
 		}

@@ -197,8 +197,7 @@ func (l *life) mark(eventsFiles []history.Entry) {
 	}
 }
 
-// needs: an event that needs a version is in a ledger that has it: nobody makes a record undecidable without raising
-// the ledger.
+// needs: an event that needs a version is in a ledger that has it: whoever records what is newer raises the ledger first.
 func (l *life) needs(v *version, needs string) {
 	have := l.versionAt(v.age)
 	if order, ok := format.Compare(needs, have); needs != "" && (!ok || order > 0) {

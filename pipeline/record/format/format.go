@@ -11,7 +11,6 @@ package format
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -112,20 +111,23 @@ func checkSchemas(what string, raw []byte) error {
 	}
 }
 
-// CheckDocument is a *NewerError for a document that says itself that it is newer, by its own schema or needs_version. What its
-// other members hold may be anybody's: a trace has what an agent gave a tool.
+// CheckDocument is a *NewerError for a document that says itself that it is newer, by its own schema or needs_version, and another
+// error where that is no version. What its other members hold may be anybody's: a trace has what an agent gave a tool.
 func CheckDocument(what string, raw []byte) error {
 	var all map[string]json.RawMessage
 	if !bytes.Contains(raw, []byte(`"needs_version":`)) && checkSchemas(what, raw) == nil || canon.Unmarshal(raw, &all) != nil {
 		return nil // what is no document is of no version
 	}
-	needs := ""
-	_ = json.Unmarshal(all["needs_version"], &needs) // else it is none
-	err := CheckGrowth(what, nil, needs)
-	if !errors.As(err, new(*NewerError)) {
-		err = checkSchemas(what, fmt.Appendf(nil, `"schema":%s`, all["schema"]))
+	if raw, has := all["needs_version"]; has {
+		needs := ""
+		if json.Unmarshal(raw, &needs) != nil || needs == "" {
+			return fmt.Errorf("%s: it needs %.40s, which is no version", what, raw)
+		}
+		if err := CheckGrowth(what, nil, needs); err != nil {
+			return err
+		}
 	}
-	return err
+	return checkSchemas(what, fmt.Appendf(nil, `"schema":%s`, all["schema"]))
 }
 
 // Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
@@ -144,15 +146,10 @@ func Unmarshal(what string, raw []byte, v any) error {
 		return strict
 	}
 	extra, hasExtra := all["extra"]
-	needs, hasNeeds := all["needs_version"]
-	if !hasExtra && !hasNeeds {
+	if _, hasNeeds := all["needs_version"]; !hasExtra && !hasNeeds {
 		return strict
 	}
-	least := ""
-	if hasNeeds && (json.Unmarshal(needs, &least) != nil || least == "") {
-		return fmt.Errorf("%s: it needs %.40s, which is no version", what, needs)
-	}
-	if err := CheckGrowth(what, extra, least); err != nil {
+	if err := CheckGrowth(what, extra, ""); err != nil { // what it needs was checked
 		return err
 	}
 	delete(all, "extra")

@@ -39,8 +39,8 @@ func (c *checker) artifacts() {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
 		if err = format.CheckDocument("it", raw); err != nil && slices.Contains(kinds, a.Kind) {
-			c.Add("L20", a.Path, "%v", err)
-			c.newer = true
+			c.Add("L4", a.Path, "%v", err)
+			c.newer = c.newer || errors.As(err, new(*format.NewerError))
 		}
 	}
 }

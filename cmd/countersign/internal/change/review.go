@@ -414,7 +414,7 @@ func showReviewed(ctx context.Context, s *session.Session, f ReviewFlags, done r
 	if err != nil {
 		return console.About(done.ID), err
 	}
-	if base := g.Transaction().Pointers.Proposal.BaseCommit; s.Flags.Push && !console.InWorkflow(s.Getenv) {
+	if base := g.Transaction().Pointers.Proposal.BaseCommit; s.Flags.Push && f.pr == 0 && f.suggestion == "" && !console.InWorkflow(s.Getenv) {
 		if on, err := s.Repo.OnRemote(ctx, base); err == nil && !on {
 			s.Say("commit %.12s, on which it is proposed, is on no branch of the remote yet: push it as well, or others cannot check what this is about", base)
 		}

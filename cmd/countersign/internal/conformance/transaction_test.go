@@ -241,6 +241,11 @@ func wholeLife(g *generator) {
 	}
 	short.good("E-31 U-6", "an artifact of an unknown kind", weather(nil))
 	short.bad("E-31 U-6", "an artifact of an unknown kind that is critical", "NEWER", weather("1.1"))
+	for _, needs := range []any{"soon", "1.0", 1.1} {
+		short.bad("E-31 U-6", fmt.Sprint("a trace that needs ", needs), "L4", func(r *record) {
+			r.insert(4, r.artifact("trace", m{"needs_version": needs, "schema": "countersign/trace/1"}))
+		})
+	}
 	short.good("E-31 U-6", "a trace in which an agent wrote a document of a later schema", func(r *record) {
 		r.insert(4, r.artifact("trace", m{"schema": "countersign/trace/1", "steps": []any{m{"input": m{"needs_version": "9.9", "schema": "countersign/x/9"}}}}))
 	})
