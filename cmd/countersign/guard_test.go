@@ -381,7 +381,7 @@ func TestT91GuardFailsClosed(t *testing.T) {
 		{"a mirror", `
 git init -q --bare ../ledger.git; git push -q ../ledger.git 'refs/agent/*:refs/agent/*'
 git -C ../app.git for-each-ref --format='delete %(refname)' refs/agent | git -C ../app.git update-ref --stdin
-git init -q --bare ../mirror.git; git -C ../mirror.git remote add origin ../ledger.git; git -C ../mirror.git fetch -q origin 'refs/agent/*:refs/agent/*'
+git clone -q --mirror $PWD/../ledger.git ../mirror.git
 countersign guard install -C ../app.git --ledger $PWD/../mirror.git
 printf '%s' "$hook" | sed "s#/srv/git/ledger.git#$PWD/../mirror.git#" >../app.git/hooks/pre-receive.d/00-ledger; chmod +x ../app.git/hooks/pre-receive.d/00-ledger
 apply ok; git push -q ../ledger.git refs/agent/ledger; git push -q origin main
