@@ -1,11 +1,12 @@
 package gitstore_test
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -21,7 +22,7 @@ func TestT58Packs(t *testing.T) {
 	for i := range 120 {
 		want = append(want, fmt.Sprint("line", i))
 		w.add(want[i])
-		if n := len(w.packs()); n > 51 {
+		if n := len(w.packs()); n > 52 { // theirs, and the one that is being added
 			t.Fatalf("%d packs after %d appends", n, i+1)
 		}
 	}
@@ -39,30 +40,42 @@ func TestT58Packs(t *testing.T) {
 	w.sound(121)
 }
 
-// TestT80AloneWithGC: nothing is repacked beside a "git gc" that is at work, and none works beside a repack.
-func TestT80AloneWithGC(t *testing.T) {
-	w := newWork(t, map[string]string{"a": "1\n"})
-	w.write(".git/gc.pid", fmt.Sprint(os.Getpid(), " elsewhere"))
+// T80 A `git repack -ad` leaves out of its new pack what another's pack holds (with a .keep), and removes the old one
+// when it is done. Meanwhile that pack is let go, and merged with others: what is in both is not lost.
+func TestT80MergedBesideRepack(t *testing.T) {
+	files, bytes := map[string]string{"a": "1\n"}, rand.NewChaCha8([32]byte{})
+	for i := range 2000 { // more than is appended below
+		random := make([]byte, 1000)
+		_, _ = bytes.Read(random)
+		files[fmt.Sprint("file", i)] = string(random)
+	}
+	w := newWork(t, files)
+	w.git("repack", "-a", "-d", "--quiet")
+	old := w.packs().only(t)
+	shared := strings.TrimSpace(w.git("rev-parse", "HEAD:a"))
+	held := "pack/pack-" + strings.TrimSpace(w.stdin(shared+"\n", "pack-objects", "-q", ".git/objects/pack/pack"))
+	w.write(".git/objects/"+held+".keep", "countersign\n")
+	made := w.stdin("", "pack-objects", "-q", "--all", "--honor-pack-keep", "made")
+	if strings.Contains(w.git("verify-pack", "-v", "made-"+made+".idx"), shared) {
+		t.Fatal("the new pack has it")
+	}
+	if err := os.Remove(w.path(".git/objects/" + held + ".keep")); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 60 {
 		w.add(fmt.Sprint("line", i))
 	}
-	if n := len(w.packs()); n < 60 {
-		t.Errorf("%d packs are left beside a collection", n)
-	}
-	long := time.Now().Add(-13 * time.Hour)
-	if err := os.Chtimes(w.path(".git/gc.pid"), long, long); err != nil { // one that was killed
-		t.Fatal(err)
-	}
-	w.add("last")
 	if n := len(w.packs()); n > 51 {
-		t.Errorf("%d packs", n)
+		t.Fatalf("%d packs", n)
 	}
-	for _, left := range []string{"gc.pid", "gc.pid.lock"} {
-		if _, err := os.Lstat(w.path(".git/" + left)); err == nil {
-			t.Errorf("%s is left", left)
+	for _, ext := range []string{".pack", ".idx"} {
+		err := os.Rename(w.path("made-"+made+ext), w.path(".git/objects/pack/pack-"+made+ext))
+		if err := errors.Join(err, os.Remove(w.path(".git/objects/pack/"+strings.TrimSuffix(old, ".pack")+ext))); err != nil {
+			t.Fatal(err)
 		}
 	}
-	w.sound(61)
+	w.git("fsck", "--strict")
+	w.sound(60)
 }
 
 type packSet map[string]bool

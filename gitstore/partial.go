@@ -54,11 +54,8 @@ func openObjects(dir string, format object.Format) (*git.Objects, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	packs, err := packfile.Files(filepath.Join(dir, "pack"), "", ".pack")
-	if len(packs) > maxCachePacks {
-		_ = own.Repack(context.Background()) // else all is there, in more files
-	}
-	return own, err
+	_ = own.Merge(context.Background(), maxCachePacks) // else all is there, in more files
+	return own, nil
 }
 
 // View returns an object, which it fetches if it is not here.

@@ -300,31 +300,57 @@ func (o *Objects) dirs(ctx context.Context) ([]string, error) {
 
 // Index adds the pack that is read, which may be larger than memory, to the directory.
 func (o *Objects) Index(ctx context.Context, pack io.Reader) (packfile.Held, error) {
+	return o.made(ctx, pack, func(base string) []string { return []string{"index-pack", "--stdin", base + "-.pack"} })
+}
+
+// Merge has git make one pack of the small ones if there are more than most packs, and removes those. All that is in
+// them is in it, whatever leads to it and whoever else has it: a `git repack -ad` at work may be about to remove the
+// pack of somebody else (T80).
+func (o *Objects) Merge(ctx context.Context, most int) error {
+	small, err := packfile.Small(o.Dir, most)
+	if len(small) == 0 || err != nil {
+		return err
+	}
+	var names strings.Builder
+	for _, path := range small {
+		names.WriteString(filepath.Base(path) + ".pack\n")
+	}
+	held, err := o.made(ctx, strings.NewReader(names.String()), func(base string) []string {
+		return []string{"pack-objects", "--quiet", "--stdin-packs", base}
+	})
+	if err != nil {
+		return err
+	}
+	held.Release()
+	packfile.Remove(small)
+	return nil
+}
+
+// made adds the pack that git makes where it is told to, and says the name of.
+func (o *Objects) made(ctx context.Context, stdin io.Reader, args func(base string) []string) (packfile.Held, error) {
 	dir, err := os.MkdirTemp(o.Dir, packfile.TempPrefix)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := o.call(ctx, pack, "index-pack", "--stdin", filepath.Join(dir, "new.pack")); err != nil {
-		return "", err
-	}
-	return packfile.Take(o.Dir, filepath.Join(dir, "new"))
-}
-
-// Repack makes few packs of many, whatever leads to the objects in them.
-func (o *Objects) Repack(ctx context.Context) error {
-	return o.call(ctx, nil, "repack", "--quiet", "-d", "-l", "--geometric=2")
-}
-
-func (o *Objects) call(ctx context.Context, stdin io.Reader, args ...string) error {
-	c, done, err := o.command(args...)
+	base := filepath.Join(dir, "new")
+	c, done, err := o.command(args(base)...)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer done()
 	c.Stdin = stdin
-	_, err = c.Output(ctx)
-	return err
+	if _, err := c.Output(ctx); err != nil {
+		return "", err
+	}
+	packs, err := packfile.Files(dir, "new-", ".pack")
+	if err == nil && len(packs) != 1 {
+		err = fmt.Errorf("git made %d packs of one", len(packs))
+	}
+	if err != nil {
+		return "", err
+	}
+	return packfile.Take(o.Dir, strings.TrimSuffix(packs[0], ".pack"))
 }
 
 // command is a call of git on the directory, in an empty repository that is removed with done. Where none can be

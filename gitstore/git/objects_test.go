@@ -492,7 +492,7 @@ func TestIndex(t *testing.T) {
 		t.Error(err)
 	}
 	held.Release()
-	if err := errors.Join(o.Verify(t.Context(), nil), o.Repack(t.Context()), o.Close()); err != nil {
+	if err := errors.Join(o.Verify(t.Context(), nil), o.Close()); err != nil {
 		t.Error(err)
 	}
 	for _, junk := range [][]byte{nil, []byte("junk"), data[:len(data)-1]} {

@@ -1,10 +1,12 @@
 package packfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -87,11 +89,10 @@ func place(objectsDir string, write func(Held) error) (h Held, err error) {
 		if err == nil {
 			err = write(h)
 		}
-		if err == nil {
-			err = syncPath(dir)
-		}
 		if err != nil {
-			h.remove()
+			Remove([]string{string(h)})
+		} else if err = syncPath(dir); err != nil {
+			h.Release() // git may have left to it what is in it
 		}
 	}
 	if err != nil {
@@ -105,17 +106,53 @@ func (h Held) create(ext string) (*os.File, error) {
 	return os.OpenFile(string(h)+ext, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
 }
 
-// remove removes the index first: without its pack it is an error to git.
-func (h Held) remove() {
-	for _, ext := range []string{".idx", ".new", ".pack", ".keep"} {
-		_ = os.Remove(string(h) + ext)
-	}
-}
-
 // Release lets the pack go: a ref leads to its objects now, or nobody wants them.
 func (h Held) Release() {
 	if h != "" {
 		_ = os.Remove(string(h) + ".keep") // one that stays is Sweep's
+	}
+}
+
+// Small are the packs that are worth being made one of where there are more than most, without their extensions: each
+// that is left is more than twice as large as all smaller ones together. A pack that says more than what is in it (git-repack(1): it is
+// kept, promised, cruft, or has a bitmap) is never among them, and none is where packs have a common index.
+func Small(objectsDir string, most int) ([]string, error) {
+	dir := filepath.Join(objectsDir, "pack")
+	files, err := Files(dir, "", "")
+	sizes := map[string]int64{}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && filepath.Ext(file) == ".pack" {
+			sizes[strings.TrimSuffix(file, ".pack")] = info.Size()
+		}
+	}
+	for _, file := range files {
+		if ext := filepath.Ext(file); ext == "" && strings.HasPrefix(filepath.Base(file), "multi-pack-index") {
+			return nil, nil
+		} else if !slices.Contains([]string{".pack", ".idx", ".rev"}, ext) {
+			delete(sizes, strings.TrimSuffix(file, ext))
+		}
+	}
+	if len(sizes) <= most {
+		return nil, err
+	}
+	paths := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Compare(sizes[a], sizes[b]) })
+	var smaller int64
+	many := 0
+	for i, path := range paths {
+		if sizes[path] <= 2*smaller {
+			many = i + 1
+		}
+		smaller += sizes[path]
+	}
+	return paths[:many], err
+}
+
+// Remove removes packs, of each the index first: without its pack it is an error to git.
+func Remove(paths []string) {
+	for _, path := range paths {
+		for _, ext := range []string{".idx", ".new", ".rev", ".pack", ".keep"} {
+			_ = os.Remove(path + ext)
+		}
 	}
 }
 
@@ -157,7 +194,7 @@ func Sweep(objectsDir string, now time.Time) {
 			continue
 		}
 		if _, err := os.Stat(string(h) + ".idx"); errors.Is(err, fs.ErrNotExist) {
-			h.remove()
+			Remove([]string{string(h)})
 		}
 		h.Release()
 	}
