@@ -71,15 +71,20 @@ var scorecard = map[string]func(t *testing.T){
 	"Fuzzing":                isFuzzed,
 	"License":                func(t *testing.T) { want(t, "LICENSE", `Apache License\s+Version 2\.0`) },
 	"Maintained":             nil,
-	"Packaging":              func(t *testing.T) { want(t, ".github/workflows/release.yml", `docker.*push`) },
-	"Pinned-Dependencies":    everythingIsPinned,
-	"SAST":                   func(t *testing.T) { want(t, ".github/workflows/codeql.yml", `uses: github/codeql-action/analyze@`) },
-	"SBOM":                   func(t *testing.T) { want(t, ".goreleaser.yaml", `documents: \[".+\.cdx\.json"\]`) },
-	"Security-Policy":        hasSecurityPolicy,
-	"Signed-Releases":        releasesAreSigned,
-	"Token-Permissions":      tokensReadOnly,
-	"Vulnerabilities":        nil,
-	"Webhooks":               nil,
+	"Packaging": func(t *testing.T) {
+		want(t, ".github/workflows/release.yml", `docker.*push`, `arch: amd64`, `arch: arm64`)
+	},
+	"Pinned-Dependencies": everythingIsPinned,
+	"SAST":                func(t *testing.T) { want(t, ".github/workflows/codeql.yml", `uses: github/codeql-action/analyze@`) },
+	"SBOM": func(t *testing.T) {
+		want(t, ".goreleaser.yaml", `documents: \[".+\.cdx\.json"\]`)
+		want(t, ".github/workflows/release.yml", `--attest "type=sbom,generator=`)
+	},
+	"Security-Policy":   hasSecurityPolicy,
+	"Signed-Releases":   releasesAreSigned,
+	"Token-Permissions": tokensReadOnly,
+	"Vulnerabilities":   nil,
+	"Webhooks":          nil,
 }
 
 // TestScorecard: as far as files tell, the repository passes each check.
