@@ -310,7 +310,7 @@ func (s *schemas) artifact(raw []byte) error {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err
 	}
-	kind, _ := strings.CutPrefix(path.Dir(doc.Schema), "countersign/")
+	kind := path.Base(path.Dir(doc.Schema))
 	err := s.accept("artifact_"+kind, raw)
 	if err == nil && kind == "policy" {
 		err = s.accept("policy_recorded", []byte(doc.Policy.(string)))
