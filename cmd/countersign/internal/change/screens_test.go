@@ -52,7 +52,9 @@ func TestScreens(t *testing.T) {
 
 // ends ends a command about a transaction with an error, as the program does.
 func ends(a *console.Console, err error) int {
-	code, _ := a.Run(&cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: a.Does(func(*cobra.Command, []string) (console.Outcome, error) { return console.About("JZEX4MA"), err })})
+	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: a.Does(func(*cobra.Command, []string) (console.Outcome, error) { return console.About("JZEX4MA"), err })}
+	a.Args = []string{} // else it takes the test's
+	code, _ := a.Run(cmd)
 	return code
 }
 
