@@ -73,8 +73,11 @@ func runTests(m *testing.M) int {
 	if runtime.GOOS == "windows" {
 		first, second = first+".exe", second+".exe"
 	}
-	err = errors.Join(err, readErr, os.Chmod(bin, 0o755), exectest.WriteFile(first, program), os.Link(first, second),
-		os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
+	err = errors.Join(err, readErr, os.Chmod(bin, 0o755), exectest.WriteFile(first, program))
+	if err == nil && os.Link(first, second) != nil { // a file system that has no links
+		err = exectest.WriteFile(second, program)
+	}
+	err = errors.Join(err, os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH")))
 	if err != nil {
 		panic(err)
 	}
