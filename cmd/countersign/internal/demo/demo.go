@@ -230,7 +230,7 @@ func (d *demonstration) sign(ctx context.Context) error {
 	err = errors.Join(
 		os.Mkdir(filepath.Join(d.dir, ".github"), 0o777),
 		os.WriteFile(filepath.Join(d.dir, ".github", "allowed_signers"), append([]byte(settings.Email+" "), public...), 0o666),
-		os.WriteFile(filepath.Join(d.dir, ".github", "countersign.yml"), []byte("version: 1\napprovals: {keys: .github/allowed_signers, signed: require}\n"), 0o666),
+		os.WriteFile(filepath.Join(d.dir, filepath.FromSlash(".github/countersign.yml")), []byte("version: 1\napprovals: {keys: .github/allowed_signers, signed: require}\n"), 0o666),
 	)
 	if err != nil {
 		return err
