@@ -11,6 +11,23 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
+// Files are all files of a transaction, by their paths in its directory.
+func Files(tree fs.FS, id string) (map[string][]byte, error) {
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[name], err = fs.ReadFile(dir, name)
+		return err
+	})
+	return files, err
+}
+
 // IDs returns the ids of all transactions, oldest first.
 func IDs(tree fs.FS) ([]string, error) {
 	ids := []string{}

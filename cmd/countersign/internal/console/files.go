@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -232,6 +234,43 @@ func (c *Console) WriteJSON(name string, doc any) error {
 	}
 	if err := os.WriteFile(c.Path(name), []byte(clean.String()), 0o666); err != nil {
 		return FileError(report.Clean(name), err)
+	}
+	return nil
+}
+
+// WriteFiles writes files below a directory, which is made if it is not there. Their names may come from a ledger, so they are
+// written through an os.Root.
+func (c *Console) WriteFiles(dir string, files map[string][]byte) error {
+	err := os.MkdirAll(c.Path(dir), 0o777)
+	if err != nil {
+		return FileError(report.Clean(dir), err)
+	}
+	root, err := os.OpenRoot(c.Path(dir))
+	if err != nil {
+		return FileError(report.Clean(dir), err)
+	}
+	defer root.Close()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err = root.MkdirAll(path.Dir(name), 0o777); err == nil {
+			err = root.WriteFile(name, files[name], 0o666)
+		}
+		if err != nil {
+			return FileError(report.Clean(path.Join(dir, name)), err)
+		}
+	}
+	return nil
+}
+
+// EmptyDir refuses a directory that has anything in it, which would stay there.
+func (c *Console) EmptyDir(flag, name string) error {
+	entries, err := os.ReadDir(c.Path(name))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return FileError(report.Clean(name), err)
+	case len(entries) > 0:
+		return &cli.UsageError{Message: report.Clean(name) + " is not empty", Hint: "name a new directory with " + flag + " DIR"}
 	}
 	return nil
 }

@@ -46,6 +46,13 @@ func (c *Console) Redact(text string) secret.Redacted { return c.Finder().Redact
 
 func (c *Console) Finder() *secret.Finder { return c.Known.finder() }
 
+// Masks returns what reports whether a diff would not be shown as it is, as something in it looks like a secret. Several
+// goroutines may call it.
+func (c *Console) Masks() func(diff []byte) bool {
+	finder := c.Finder()
+	return func(diff []byte) bool { return finder.RedactDiff(diff).String() != string(diff) }
+}
+
 // A redactor knows the secrets that are taken out of everything that is printed: what the rules find, the tokens that this
 // process was given, and what a command learnt of its patch. It only ever learns more.
 type redactor struct {

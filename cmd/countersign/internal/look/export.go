@@ -2,10 +2,6 @@ package look
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -49,11 +46,11 @@ func export(ctx context.Context, c *console.Console, args []string, out string, 
 	if err != nil {
 		return console.About(id), err
 	}
-	if entries, err := os.ReadDir(c.Path(out)); err == nil && len(entries) > 0 {
-		return console.About(id), &cli.UsageError{Message: report.Clean(out) + " is not empty", Hint: "name a new directory with --out DIR"}
+	if err := c.EmptyDir("--out", out); err != nil {
+		return console.About(id), err
 	}
-	if err := writeTree(c.Path(out), dir); err != nil {
-		return console.About(id), console.FileError(report.Clean(out), err)
+	if err := c.WriteFiles(out, dir); err != nil {
+		return console.About(id), err
 	}
 	return console.About(id), c.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n")
 }
@@ -64,40 +61,7 @@ func exportedFiles(ctx context.Context, r *pipeline.Runner, snap writing.Snapsho
 		line, err := packFor(ctx, r, snap, id)
 		return map[string][]byte{"patch.json": line}, err
 	}
-	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		files[name], err = fs.ReadFile(dir, name)
-		return err
-	})
-	return files, err
-}
-
-// writeTree writes files below a directory. Names come from the ledger, so
-// they are written through an os.Root.
-func writeTree(out string, files map[string][]byte) error {
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(out)
-	if err != nil {
-		return err
-	}
-	for name, data := range files {
-		if err = root.MkdirAll(path.Dir(name), 0o777); err == nil {
-			err = root.WriteFile(name, data, 0o666)
-		}
-		if err != nil {
-			break
-		}
-	}
-	return errors.Join(err, root.Close())
+	return lookup.Files(snap.Tree, id)
 }
 
 // packFor writes a transaction's change as a patch.json that another

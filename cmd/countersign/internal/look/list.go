@@ -357,9 +357,6 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
 			return proofs.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)
 		},
-		Masks: func() func([]byte) bool {
-			finder := c.Finder()
-			return func(diff []byte) bool { return finder.RedactDiff(diff).String() != string(diff) }
-		},
+		Masks: c.Masks,
 	}.Commands()
 }

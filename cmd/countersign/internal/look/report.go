@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -77,36 +75,16 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	if out == "" {
 		out = id + ".html"
 	}
-	var reader html.Reader
-	t, err := reader.In(snap.Tree, id)
-	if err != nil {
-		return err
-	}
-	_, found, err := approval.CheckRecord(snap.Tree, id)
-	if err != nil {
-		return err
-	}
-	for _, v := range found {
-		t = t.With(history.Finding{RuleID: v.RuleID, Path: v.Path, Message: v.Message})
-	}
-	o := html.Options{Alone: true, LedgerRef: s.Flags.LedgerRef, LedgerCommit: snap.Tip, Links: s.Links()}
+	o := html.Options{Redact: redact, LedgerRef: s.Flags.LedgerRef, LedgerCommit: snap.Tip, Links: s.Links()}
 	_, o.Elsewhere = s.KeptAt(snap.Tip)
-	masked := func(diff []byte) bool { return s.Finder().RedactDiff(diff).String() != string(diff) }
-	o.Redact = redact || masked(t.Patch)
-	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := reader.In(snap.Tree, t.Supersedes[n-1]); err == nil {
-			o.Earlier = &earlier
-			o.Redact = o.Redact || masked(earlier.Patch) // the page has what the two differ in
-		}
+	page, t, masked, err := pages.Alone(snap.Tree, id, o, s.Masks())
+	if err != nil {
+		return err
 	}
-	if o.Redact && !redact {
+	if masked && !redact {
 		s.Say("the diff is left out: it has what looks like a secret")
 	}
-	var page strings.Builder
-	if err := t.Write(&page, o); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.Path(out), []byte(page.String()), 0o666); err != nil {
+	if err := os.WriteFile(s.Path(out), []byte(page), 0o666); err != nil {
 		return console.FileError(report.Clean(out), err)
 	}
 	if err := s.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n"); err != nil || t.Sound() {

@@ -17,6 +17,19 @@ func (s *Session) OwnKey(named string) sshkey.Key {
 	return key
 }
 
+// StatementSigner signs statements with the person's own key that is named, or, where none is, with the program's:
+// console.ErrNoSignKey if there is none either.
+func (s *Session) StatementSigner(ctx context.Context, named string) (func(namespace string, message []byte) (string, error), error) {
+	if named != "" {
+		key := s.OwnKey(named)
+		return func(namespace string, message []byte) (string, error) {
+			return s.SignWith(ctx, key, namespace, message)
+		}, nil
+	}
+	key, err := s.LedgerKey()
+	return key.SignFor, err
+}
+
 // SignWith signs with a person's own key. What their key asks for is asked on their terminal.
 func (s *Session) SignWith(ctx context.Context, key sshkey.Key, namespace string, message []byte) (string, error) {
 	defer s.Line.Hold()()

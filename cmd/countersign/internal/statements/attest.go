@@ -151,13 +151,7 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 	if f.keyless.asked {
 		return keylessSealer(ctx, a, f.keyless)
 	}
-	if f.key != "" {
-		key := a.OwnKey(f.key)
-		return signedEnvelope(func(namespace string, message []byte) (string, error) {
-			return a.SignWith(ctx, key, namespace, message)
-		}), nil
-	}
-	key, err := a.LedgerKey()
+	sign, err := a.StatementSigner(ctx, f.key)
 	if errors.Is(err, console.ErrNoSignKey) {
 		return nil, &cli.UsageError{Message: "there is no key to sign with", Hint: "--sign-key FILE, or --key FILE for a key of your own"}
 	}
@@ -165,7 +159,11 @@ func sealer(ctx context.Context, a *session.Session, f attestFlags) (sealFunc, e
 		return nil, err
 	}
 	if !f.bundle && !f.link {
-		return signedEnvelope(key.SignFor), nil
+		return signedEnvelope(sign), nil
+	}
+	key, err := a.LedgerKey()
+	if err != nil {
+		return nil, err
 	}
 	return func(s attest.Statement) (raw []byte, file string, err error) {
 		if f.link {
