@@ -161,6 +161,7 @@ type Record struct {
 	Policy        ledger.PolicyRef   `json:"policy"`
 	Needs         []Need             `json:"needs"`
 	AppliedAt     string             `json:"applied_at"`
+	MergedAt      string             `json:"merged_at"` // by the forge's clock
 	CompletedAt   string             `json:"completed_at"`
 	Status        ledger.Status      `json:"status"`
 }

@@ -93,6 +93,9 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 	r.decisions(log, verdict)
 	r.checks(dir, log)
 	r.ends(log)
+	if merge, err := approval.ReadMerge(dir, log); err == nil && merge != nil { // CheckRecord has told of an error
+		r.MergedAt = merge.MergedAt
+	}
 	if row.Records = append(row.Records, *r); accounts {
 		t.judge(row, *r, log, verdict, rules)
 	}

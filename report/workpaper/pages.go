@@ -21,7 +21,7 @@ var files embed.FS
 var templates = html.Templates(files, template.Funcs{
 	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) },
 	"totalPage": totalPage, "short": short, "day": day, "count": count,
-	"commit": commit, "who": proposedApproved, "explained": explained, "people": people, "decision": decision, "checks": checks, "needs": needs,
+	"commit": commit, "who": proposedApproved, "explained": explained, "chain": chain, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {
 		return joined(r.Records, " ", func(r evidence.Record) string { return r.TransactionID })
@@ -62,6 +62,19 @@ func Pages(r evidence.Report) map[string][]byte {
 		}{repo, of[repo.Name]})
 	}
 	return w.out
+}
+
+// Item is the first page of a packet: all that is known of a row of a report of one repository, and links to the files beside it.
+func Item(r evidence.Report, row evidence.Row, files []string) []byte {
+	var out bytes.Buffer
+	_ = html.Layout(&out, html.Head{ // a Buffer takes everything
+		Title: cmp.Or(row.Subject, short(row.Commit)), Alone: true, Footer: "Made at " + r.MadeAt + " from the ledger and the branch as they were then. This page decides nothing.",
+	}, html.Fill(templates, "item", struct {
+		Repository evidence.Repository
+		Row        evidence.Row
+		Files      []string
+	}{r.Repositories[0], row, files}, nil))
+	return out.Bytes()
 }
 
 type pages struct {

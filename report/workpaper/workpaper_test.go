@@ -80,7 +80,9 @@ func TestT76Workpaper(t *testing.T) {
 		if shown := Text(r); strings.IndexFunc(strings.ReplaceAll(shown, "\n", ""), func(r rune) bool { return !ledger.Visible(r) }) >= 0 {
 			t.Errorf("%q: on a terminal %q", text, shown)
 		}
-		for name, page := range Pages(r) {
+		pages := Pages(r)
+		pages["item.html"] = Item(r, r.Rows[1], nil)
+		for name, page := range pages {
 			if !strings.HasSuffix(name, ".html") {
 				continue
 			}
@@ -203,4 +205,47 @@ func FuzzCell(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestChain: each step of a change's way is told with where it is known from, and one of which nothing is known says so.
+func TestChain(t *testing.T) {
+	unknown := func(row evidence.Row) (out []string) {
+		for _, s := range chain(row) {
+			if s.From == "" {
+				t.Errorf("%s: known from nowhere", s.Step)
+			}
+			if s.Known == "" {
+				out = append(out, s.Step)
+			}
+		}
+		return out
+	}
+	if got := strings.Join(unknown(evidence.Row{Commit: "c"}), ", "); got != "Asked for by, Ticket, Proposed by, Approved by, Checked, Applied or merged, On the branch, Deployed" {
+		t.Errorf("of a commit alone: not known are %s", got)
+	}
+	ada, bob := ledger.Actor{Kind: "user", ID: "1", Login: "ada"}, ledger.Actor{Kind: "user", ID: "local:bob@x", Login: "bob"}
+	row := evidence.Row{Commit: "c", CameBy: "2026-01-02T00:00:00.000Z", Records: []evidence.Record{{
+		RequestedBy: []ledger.Requester{{Actor: ada, Source: ledger.AskedBySender}, {Actor: bob, Source: ledger.AskedByFlag}}, Proposers: []evidence.Person{{Actor: bob}},
+		Decisions: []evidence.Decision{
+			{Decision: ledger.Approve, Author: ada, VerifiedBy: []string{"forge", "signature"}, KeyFingerprint: "SHA256:x", URL: "https://x", Counted: true},
+			{Decision: ledger.Deny, Author: bob, VerifiedBy: []string{"local"}, Why: "too late"},
+		},
+		Checks: []evidence.Check{{Name: "go test", Passed: true}}, MergedAt: "2026-01-01T00:00:00Z",
+	}}}
+	if got := strings.Join(unknown(row), ", "); got != "Ticket, Deployed" {
+		t.Errorf("not known are %s", got)
+	}
+	page := string(Item(reportOf("x"), row, []string{"a.diff"}))
+	for _, want := range []string{
+		">ada (1)<", ">the forge, of the run that proposed it (actions.sender)<", ">the word of whoever proposed it (flag)<", ">the record: the word of a shell, which nobody verified<",
+		">the record: the forge, asked about it, a signature with SHA256:x https://x<", ">Denied by<", ": did not count, too late<", ">the forge, asked after the merge<", ">by 2026-01-02T00:00:00.000Z<",
+		"<strong>not known</strong>", `<a href="a.diff"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, page)
+		}
+	}
+	if len(chain(evidence.Row{})) > 0 {
+		t.Error("a repository has a way")
+	}
 }

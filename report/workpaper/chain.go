@@ -1,0 +1,107 @@
+package workpaper
+
+import (
+	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+)
+
+const unverified = "the word of a shell, which nobody verified"
+
+// A step is one of the way of a change from the request to its deployment: what is known of it, "" for nothing, and where from.
+type step struct{ Step, Known, From string }
+
+// chain is the way of a row's change, by each of its transactions.
+func chain(row evidence.Row) (steps []step) {
+	if row.Commit == "" {
+		return nil
+	}
+	records := row.Records
+	if len(records) == 0 {
+		records = []evidence.Record{{}} // of which nothing is known
+	}
+	for _, rec := range records {
+		steps = append(steps, asked(rec)...)
+		steps = append(steps, step{"Ticket", "", "tickets are not recorded"}, proposed(rec))
+		steps = append(steps, decided(rec)...)
+		steps = append(steps, step{"Checked", checks(rec.Checks), "the record: commands that countersign ran; checks of the forge are not recorded"})
+		steps = append(steps, put(rec)...)
+	}
+	came := step{"On the branch", "", "the order of the ledger's commits"}
+	if row.CameBy != "" {
+		came.Known = strings.TrimSpace("by " + row.CameBy + " " + word("after ", row.CameAfter))
+	}
+	return append(steps, came, step{"Deployed", "", "deployments are not recorded"})
+}
+
+// word is a text behind another one, or nothing where there is none.
+func word(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+func asked(rec evidence.Record) (steps []step) {
+	for _, r := range rec.RequestedBy {
+		from := "the word of whoever proposed it"
+		if r.IsForges() {
+			from = "the forge, of the run that proposed it"
+		}
+		steps = append(steps, step{"Asked for by", who(r.Actor), from + " (" + r.Source + ")"})
+	}
+	if steps == nil {
+		return []step{{"Asked for by", "", "no proposal names anybody"}}
+	}
+	return steps
+}
+
+func proposed(rec evidence.Record) step {
+	if len(rec.Proposers) == 0 {
+		return step{"Proposed by", "", "no transaction is about it"}
+	}
+	from := "the record: accounts of the forge, by their numbers"
+	for _, p := range rec.Proposers {
+		if strings.HasPrefix(p.ID, "local:") {
+			from = "the record: " + unverified
+		}
+	}
+	return step{"Proposed by", people(rec.Proposers) + word(", ", ledger.OneLine(rec.ProposedAt, 40)), from}
+}
+
+func decided(rec evidence.Record) (steps []step) {
+	for _, d := range rec.Decisions {
+		s := step{"Approved by", decision(d), "the record: "}
+		if d.Decision != ledger.Approve {
+			s.Step = "Denied by"
+		}
+		if !d.Counted {
+			s.Known += ": did not count, " + d.Why
+		}
+		known := map[string]string{"local": unverified, "forge": "the forge, asked about it", "signature": "a signature with " + d.KeyFingerprint}
+		s.From += joined(d.VerifiedBy, ", ", func(by string) string { return known[by] }) + word(" ", d.URL)
+		steps = append(steps, s)
+	}
+	if steps == nil {
+		return []step{{"Approved by", "", "no decision is on record"}}
+	}
+	return steps
+}
+
+// put is when it was applied, or merged, and proved.
+func put(rec evidence.Record) (steps []step) {
+	if rec.AppliedAt != "" {
+		steps = append(steps, step{"Applied", rec.AppliedAt, "the record: the bytes were written, and read back"})
+	}
+	if rec.MergedAt != "" {
+		steps = append(steps, step{"Merged", rec.MergedAt, "the forge, asked after the merge"})
+	}
+	if steps == nil {
+		steps = []step{{"Applied or merged", "", "neither is on record"}}
+	}
+	if rec.CompletedAt != "" {
+		steps = append(steps, step{"Proved", rec.CompletedAt, "the record: record, result and files were compared"})
+	}
+	return steps
+}
