@@ -139,7 +139,7 @@ func verdicts(c simulate.Case) string {
 }
 
 // Checks says what came of verifying a statement about a commit.
-func Checks(predicateType, commit string, checks []attest.Check) string {
+func Checks(about string, checks []attest.Check) string {
 	verdict := "verified"
 	for _, c := range checks {
 		if c.Outcome == attest.Bad {
@@ -151,9 +151,9 @@ func Checks(predicateType, commit string, checks []attest.Check) string {
 		}
 	}
 	return Style{}.fill("checks", struct {
-		Name, Commit, Verdict string
-		Checks                []attest.Check
-	}{attest.Name(predicateType), commit, verdict, checks})
+		About, Verdict string
+		Checks         []attest.Check
+	}{about, verdict, checks})
 }
 
 // Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.

@@ -19,7 +19,7 @@ var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
 func TestTemplatesFit(t *testing.T) {
 	for name, text := range map[string]string{
 		"audit": Audit(audit.Result{}, "", false, false, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
-		"online": Online(online.Result{}, Style{}), "simulation": Simulation(simulate.Result{}, Style{}), "checks": Checks("", "", nil),
+		"online": Online(online.Result{}, Style{}), "simulation": Simulation(simulate.Result{}, Style{}), "checks": Checks("", nil),
 		"asks": Asks(plain.Explanation{Commands: []string{"make"}}),
 	} {
 		if text == "" {

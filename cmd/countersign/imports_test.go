@@ -56,6 +56,10 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/replay", "pipeline/state",
 	},
+	"pipeline/packet": {
+		"pipeline/attest", "pipeline/evidence", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig",
+	},
 	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template", "report/view"},
 	"pipeline/simulate": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
@@ -339,8 +343,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/state", "pipeline/writing", "report", "report/html",
+		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/audit",
+		"pipeline/record/ledger", "pipeline/state", "pipeline/writing", "report", "report/html",
 		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/guard": {
@@ -349,12 +353,12 @@ var mayImport = map[string][]string{
 		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/proofs": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/rest",
-		"cmd/countersign/internal/session", "cmd/countersign/internal/witnesses", "gitstore", "gitstore/verdict", "gitstore/wire",
-		"pipeline/atomicfile", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online",
-		"pipeline/pageaudit", "pipeline/parallel", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/sshsig",
-		"pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/workpaper", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/witnesses", "gitstore", "gitstore/verdict",
+		"gitstore/wire", "pipeline/atomicfile", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
+		"pipeline/online", "pipeline/packet", "pipeline/pageaudit", "pipeline/parallel", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/workpaper", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github",
@@ -383,8 +387,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
 		"cmd/countersign/internal/session", "cmd/countersign/internal/sigstore", "gitstore", "pipeline/atomicfile", "pipeline/attest",
-		"pipeline/explain", "pipeline/fault", "pipeline/lookup", "pipeline/pageaudit", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
+		"pipeline/explain", "pipeline/fault", "pipeline/lookup", "pipeline/packet", "pipeline/pageaudit", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
 		"report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/workflow": {

@@ -92,7 +92,7 @@ func Values(command string) map[string][]string {
 }
 
 // directories are the flags that take a directory.
-var directories = []string{"directory", "dir", "pack", "target"}
+var directories = []string{"directory", "dir", "pack", "packet", "packets", "target"}
 
 // refs are the flags that take a ref, with the prefix that they leave out.
 var refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "ref": "", "branch": "refs/heads/"}

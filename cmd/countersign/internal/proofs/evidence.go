@@ -3,12 +3,8 @@ package proofs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +32,7 @@ import (
 type evidenceFlags struct {
 	from, to, branch, repos, cache, csv, out, atLeast string
 	installed                                         bool
+	packets                                           packetFlags
 }
 
 func evidenceCommand(c *console.Console) *cobra.Command {
@@ -57,10 +54,15 @@ them in --cache, where the next run goes on; with --installed it does so for all
 an app's installation, whose token is in COUNTERSIGN_TOKEN. A repository that cannot be read is an
 exception, and the rest goes on.
 
+--sample draws some of the changes by a seed, and writes for each what an auditor asks for: pages, diffs,
+the records as they are, how to check them, and a manifest with the hash of each file, which the key of
+--sign-key or COUNTERSIGN_SIGN_KEY signs, or one of your own. "countersign verify --packet DIR" checks it.
+
 Exit code 1 means that there are exceptions, and the report is written all the same; 2, a usage
 error; 3, that something cannot be read or written.`,
 		Example: `  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --csv q1.csv --out q1
+  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --sample 25 --seed 'audit 2026/7' --packets packets
   countersign evidence --from 2026-01-01 --to 2026-03-31 --repos repositories.txt --out q1`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return collectEvidence(cmd.Context(), c, f) },
@@ -73,6 +75,11 @@ error; 3, that something cannot be read or written.`,
 	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
 	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "also write the table to `FILE`, as CSV")
+	cmd.Flags().IntVar(&f.packets.size, "sample", 0, "draw `N` of the changes, and write a packet for each")
+	cmd.Flags().StringVar(&f.packets.seed, "seed", "", "draw by `TEXT`: the same text draws the same of the same changes")
+	cmd.Flags().StringVar(&f.packets.dir, "packets", "", "the `DIR` for the packets, which is new or empty")
+	cmd.Flags().BoolVar(&f.packets.pdf, "pdf", false, "also print the pages of the packets, with Chromium")
+	cmd.Flags().StringVar(&f.packets.key, "key", "", "sign the packets with your own SSH key: a `FILE`, a public one's meaning the agent's")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table and the JSON document into `DIR`, which is new or empty")
 	return cmd
 }
@@ -100,15 +107,19 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 		return err
 	}
 	if f.out != "" {
-		if err := emptyDir(c, f.out); err != nil {
+		if err := c.EmptyDir("--out", f.out); err != nil {
 			return err
 		}
 	}
+	if err := f.packets.check(c, many); err != nil {
+		return err
+	}
 	var parts []evidence.Part
+	var s *session.Session
 	if many {
 		parts, err = evidenceOfAll(ctx, c, f, p)
 	} else {
-		parts, err = evidenceHere(ctx, c, f, p)
+		s, parts, err = evidenceHere(ctx, c, f, p)
 	}
 	if err != nil {
 		return err
@@ -119,6 +130,15 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 	}
 	if err := writeEvidence(c, made, f); err != nil {
 		return err
+	}
+	switch {
+	case f.packets.dir == "":
+	case !made.Complete:
+		c.Say("no packets are made: which changes there were cannot be told")
+	default:
+		if err := (packer{Session: s, packetFlags: f.packets, masks: c.Masks(), report: made}).write(ctx); err != nil {
+			return err
+		}
 	}
 	if err := c.Result(made, workpaper.Text(made)); err != nil || made.OK {
 		return err
@@ -146,20 +166,6 @@ func cleanEvidence(c *console.Console, r evidence.Report) (clean evidence.Report
 	return clean, err
 }
 
-// emptyDir refuses a directory that has anything in it: pages of another report would stay there.
-func emptyDir(c *console.Console, name string) error {
-	entries, err := os.ReadDir(c.Path(name))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
-		return console.FileError(report.Clean(name), err)
-	case len(entries) > 0:
-		return &cli.UsageError{Message: fmt.Sprintf("%s is not empty", report.Clean(name)), Hint: "name a new directory with --out DIR"}
-	}
-	return nil
-}
-
 // writeEvidence writes the files that were asked for.
 func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error {
 	sheet := []byte(workpaper.CSV(r))
@@ -177,53 +183,44 @@ func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error
 	if files["evidence.json"], err = canon.Line(r); err != nil {
 		return err
 	}
-	dir := c.Path(f.out)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return console.FileError(report.Clean(f.out), err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := atomicfile.Write(filepath.Join(dir, name), files[name]); err != nil {
-			return console.FileError(report.Clean(filepath.Join(f.out, name)), err)
-		}
-	}
-	return nil
+	return c.WriteFiles(f.out, files)
 }
 
 // evidenceHere is the part of this clone's repository.
-func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
-	s, err := session.OpenLocal(c)
+func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p evidence.Period) (s *session.Session, _ []evidence.Part, err error) {
+	s, err = session.OpenLocal(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	branch, repo := f.branch, s.Repo
 	name := github.RepositoryOf(repo.Config.RemoteURL(c.Flags.Remote))
 	if name == "" { // it is on no forge: its directory has a name
 		root, err := repo.Worktree()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		name = filepath.Base(cmp.Or(root, repo.Dir()))
 	}
 	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	clock := explain.NewClock(h)
 	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, c.Line.Show)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if found.OK {
 		if err := remember(s, h); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	policyCommit, err := session.PolicyCommit(ctx, c, repo)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	part, err := evidenceOf(ctx, s, judgedRepo{h.Tip(), found, clock, name, branch, branch, policyCommit, s.Links(), f.atLeast}, p)
-	return []evidence.Part{part}, err
+	return s, []evidence.Part{part}, err
 }
 
 // A judgedRepo is a repository whose ledger was audited: where its branch is found, and how

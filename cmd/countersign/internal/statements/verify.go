@@ -23,15 +23,15 @@ import (
 )
 
 type verifyFlags struct {
-	commit string
-	trust  trustFlags
+	commit, packet string
+	trust          trustFlags
 }
 
 func verifyCommand(c *console.Console) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   "verify [FILE] --commit C --allowed-signers FILE",
-		Short: "Verify a statement that attest wrote, against a commit",
+		Use:   "verify [FILE] --commit C --allowed-signers FILE | --packet DIR --allowed-signers FILE",
+		Short: "Verify a statement that attest wrote, or packets of evidence",
 		Long: `verify checks a statement in FILE ("-" is stdin): that one of the allowed signers has signed it,
 that it is about this commit and the tree that the commit has here, that the commit changes what it
 says, and that the ledger's record makes the same statement. It makes again all that it can; what it
@@ -44,19 +44,31 @@ nobody signed whom you believe count for nothing, and are named; at least one ha
 public key in PEM, or --certificate-identity and --certificate-oidc-issuer for one that was signed
 without a key; that runs countersign-sigstore, a program of its own beside this one.
 
+--packet checks what "evidence --packets" wrote, the whole or one packet alone: that an allowed signer
+signed the manifest, that each file is as it lists it and no other is there, that the seed draws these
+changes, that each record holds to the ledger's rules, and, with the ledger here, that it is the ledger's.
+Without --allowed-signers nobody vouches for it, which is an error.
+
 The key must be allowed now: a statement holds no time that anybody vouches for.
 
 Exit code 0 means that nothing is wrong, and that signature, subject and change are good; 1, that
-the statement does not verify; 2, that the command is incomplete; 3, that something cannot be read.`,
+the statement or the packet does not verify; 2, that the command is incomplete; 3, that something cannot be read.`,
 		Example: `  countersign verify attestation.json --commit main --allowed-signers .github/attestation-signers
   countersign verify --commit main --allowed-signers signers
+  countersign verify --packet packets --allowed-signers signers
   countersign attest --commit main --sign-key key | countersign verify - --commit main --allowed-signers signers
   countersign verify bundle.json --commit main --certificate-oidc-issuer https://token.actions.githubusercontent.com \
     --certificate-identity https://github.com/OWNER/NAME/.github/workflows/attest.yml@refs/heads/main`,
 		Args: cli.UpToOne,
-		RunE: func(cmd *cobra.Command, args []string) error { return verifyStatement(cmd.Context(), c, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.packet != "" {
+				return verifyPacket(cmd.Context(), c, f, args)
+			}
+			return verifyStatement(cmd.Context(), c, f, args)
+		},
 	}
 	cmd.Flags().StringVar(&f.commit, "commit", "", "the `COMMIT` that the statement must be about: a whole id, HEAD, a branch or a tag")
+	cmd.Flags().StringVar(&f.packet, "packet", "", "verify the packets, or the one packet, in `DIR`")
 	f.trust.add(cmd)
 	return cmd
 }
@@ -149,7 +161,7 @@ func (v verified) err() error {
 }
 
 func (v verified) text() string {
-	return report.Checks(v.signed.PredicateType, v.commit, v.checks)
+	return report.Checks(fmt.Sprintf("%s of commit %.12s", attest.Name(v.signed.PredicateType), v.commit), v.checks)
 }
 
 func (v verified) document() console.Document {
