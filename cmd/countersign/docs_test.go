@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -124,6 +125,53 @@ func TestDocsExitCodes(t *testing.T) {
 	}
 	if words := len(strings.Fields(page)); words > 900 || len(codes) != 7 {
 		t.Errorf("docs/cli.md has %d words and %d exit codes", words, len(codes))
+	}
+}
+
+// TestDocsTests: every test that docs name is there, and each row of docs/controls.md names a command that is there and a test,
+// or says what is not shown.
+func TestDocsTests(t *testing.T) {
+	t.Parallel()
+	there, all := map[string]bool{}, documentation(t)
+	check(t, filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(name)
+		for _, m := range regexp.MustCompile(`(?m)^func ((Test|Fuzz|Benchmark)\w+)\(`).FindAllSubmatch(raw, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	}))
+	for name, text := range all {
+		for _, m := range regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1) {
+			if !there[m[1]] {
+				t.Errorf("%s names %s, which is no test", name, m[1])
+			}
+		}
+	}
+	commands := map[string]bool{"/approve": true, "Policy": true}
+	for _, cmd := range rootCommand(console.New(console.Process{})).Commands() {
+		commands[cmd.Name()] = true
+	}
+	rows := 0
+	for line := range strings.Lines(all["docs/controls.md"]) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 4 || strings.Contains(line, "---") || strings.Contains(line, "| asks |") {
+			continue
+		}
+		rows++
+		command, test, gap := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])
+		first, _, _ := strings.Cut(strings.TrimPrefix(command, "`"), " ")
+		if first = strings.TrimRight(first, "`,:"); command != "" && !commands[first] {
+			t.Errorf("no command %s: %s", first, line)
+		}
+		if (command == "") != (test == "") || command+gap == "" {
+			t.Errorf("a command and a test, or a gap: %s", line)
+		}
+	}
+	if rows < 40 {
+		t.Errorf("%d rows", rows)
 	}
 }
 
