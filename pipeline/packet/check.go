@@ -24,7 +24,7 @@ import (
 )
 
 // A Checked sample, or a packet alone, is what was looked at, and what came of it. Within has the directories of the packets
-// that are there, by their transactions' records: "." for a packet alone.
+// that are there, by their names: "." for a packet alone; none if its files are not those that are listed.
 type Checked struct {
 	Manifest
 	Within map[string]Packet
@@ -48,13 +48,13 @@ func (c *Checked) Add(what string, problems []string, good string, args ...any) 
 	c.Checks = append(c.Checks, one)
 }
 
-// Check checks a whole sample, or a packet alone: that somebody who is allowed signed the manifest, that the directory has each file
-// that it lists, as it lists it, and nothing else, that the sample is what its seed draws, and that each record holds
-// to its own rules. Nil signers allow nobody. The error is a *format.NewerError; all else that is wrong with the
-// directory is a check that is bad.
+// Check checks a whole sample, or a packet alone: that somebody who is allowed signed the manifest, and that the directory has each file
+// that it lists, as it lists it, and nothing else. If so, the sample has to be what its seed draws, and each record to hold to
+// its own rules. Nil signers allow nobody. The error is a *format.NewerError; all else that is wrong with the directory is a
+// check that is bad.
 func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 	c := Checked{Within: map[string]Packet{}}
-	raw, err := fs.ReadFile(dir, ManifestFile)
+	raw, err := read(dir, ManifestFile)
 	if err == nil {
 		c.Manifest, err = Parse(raw)
 	}
@@ -65,9 +65,9 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 		}
 		return c, err
 	}
-	signature, err := fs.ReadFile(dir, SignatureFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		signature = nil
+	signature, err := read(dir, SignatureFile)
+	if err != nil {
+		signature = nil // and is one file too many if it is there
 	}
 	c.signature(raw, signature, signers, at)
 	problems := c.choose(dir)
@@ -84,9 +84,28 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 	}
 	problems = append(problems, compare(dir, listed)...)
 	c.Add("files", problems, "each of %d files is as the manifest lists it, and there is no other", len(listed))
+	if len(problems) > 0 {
+		c.Within = nil // nothing else here is worth reading
+		return c, nil
+	}
 	c.sample(dir)
 	return c, c.records(dir)
 }
+
+// read reads a small file, if it is one: a pipe would keep who opens it waiting.
+func read(dir fs.FS, name string) ([]byte, error) {
+	info, err := fs.Lstat(dir, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxRead:
+		return nil, fmt.Errorf("it is no regular file of at most %d bytes", maxRead)
+	}
+	return fs.ReadFile(dir, name)
+}
+
+// maxRead bounds a manifest and a change.
+const maxRead = 64 << 20
 
 // copies are the files that each packet has, and the manifest does not list.
 func copies(raw, signature []byte) []File {
@@ -117,7 +136,7 @@ func (c *Checked) signature(raw, signature []byte, signers *sshsig.Allowed, at t
 
 // choose finds out which packets are there: the one whose change the directory has, or all of them.
 func (c *Checked) choose(dir fs.FS) (problems []string) {
-	item, err := fs.ReadFile(dir, ItemFile)
+	item, err := read(dir, ItemFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, p := range c.Packets {
 			c.Within[p.Dir] = p

@@ -157,10 +157,16 @@ func Parse(raw []byte) (m Manifest, err error) {
 	if want := min(m.Asked, m.Population); len(m.Packets) != want || m.Asked > MaxSize {
 		return m, fmt.Errorf("it has %d packets, and %d of %d changes were asked for", len(m.Packets), m.Asked, m.Population)
 	}
-	for _, id := range append([]string{m.Commit, m.LedgerCommit}, commits(m.Packets)...) {
-		if !canon.IsGitID(id) {
-			return m, fmt.Errorf("it names commit %+.100q, which is no id", id)
+	if !canon.IsGitID(m.Commit) || !canon.IsGitID(m.LedgerCommit) {
+		return m, fmt.Errorf("it names commits %+.100q and %+.100q, which are no ids", m.Commit, m.LedgerCommit)
+	}
+	for _, p := range m.Packets {
+		if !canon.IsGitID(p.Commit) || !filePath().MatchString(p.Dir) || strings.Contains(p.Dir, "/") {
+			return m, fmt.Errorf("it has packet %+.100q of commit %+.100q, which are no names", p.Dir, p.Commit)
 		}
+	}
+	if _, err := evidence.ParsePeriod(m.From, m.To); err != nil {
+		return m, err
 	}
 	seen := map[string]bool{}
 	for _, f := range m.all() {
@@ -171,13 +177,6 @@ func Parse(raw []byte) (m Manifest, err error) {
 		seen[folded] = true
 	}
 	return m, CheckSeed(m.Seed)
-}
-
-func commits(all []Packet) (ids []string) {
-	for _, p := range all {
-		ids = append(ids, p.Commit)
-	}
-	return ids
 }
 
 // all are the files of a whole sample but the copies of the manifest and its signature.

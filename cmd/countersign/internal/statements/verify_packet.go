@@ -45,7 +45,7 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 	}
 	defer root.Close()
 	done, err := packet.Check(root.FS(), signers, c.Now())
-	if err == nil && done.Schema != "" {
+	if err == nil && len(done.Within) > 0 {
 		err = compareWithLedger(ctx, c, root.FS(), &done)
 	}
 	if err != nil {
