@@ -80,6 +80,16 @@ type packer struct {
 }
 
 func (p packer) write(ctx context.Context) error {
+	if err := p.EmptyDir("--packets", p.dir); err != nil { // once more: --out or --csv may be in it
+		return err
+	}
+	sign, err := p.StatementSigner(ctx, p.key)
+	if errors.Is(err, console.ErrNoSignKey) {
+		sign, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
 	snap, err := p.Local.At(ctx, p.report.Repositories[0].LedgerCommit)
 	if err != nil {
 		return err
@@ -103,7 +113,7 @@ func (p packer) write(ctx context.Context) error {
 	if m.Files, err = p.put("", map[string][]byte{packet.ReportFile: population, packet.ReadmeFile: readme}); err != nil {
 		return err
 	}
-	return p.seal(ctx, m)
+	return p.seal(m, sign)
 }
 
 // put writes files below the directory, and lists them.
@@ -115,23 +125,19 @@ func (p packer) put(below string, files map[string][]byte) (list []packet.File, 
 }
 
 // seal writes the manifest, and signs it if there is a key, and puts a copy of both into each packet.
-func (p packer) seal(ctx context.Context, m packet.Manifest) error {
+func (p packer) seal(m packet.Manifest, sign func(namespace string, message []byte) (string, error)) error {
 	raw, err := m.Bytes()
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{packet.ManifestFile: raw}
 	how := "not signed, so that nobody vouches for it (--sign-key FILE or --key FILE signs)"
-	sign, err := p.StatementSigner(ctx, p.key)
-	if err == nil {
-		var signature string
-		signature, err = sign(packet.Namespace, raw)
+	if sign != nil {
+		signature, err := sign(packet.Namespace, raw)
+		if err != nil {
+			return err
+		}
 		files[packet.SignatureFile], how = []byte(signature), "signed"
-	} else if errors.Is(err, console.ErrNoSignKey) {
-		err = nil
-	}
-	if err != nil {
-		return err
 	}
 	for _, one := range m.Packets {
 		if _, err := p.put(one.Dir, files); err != nil {
