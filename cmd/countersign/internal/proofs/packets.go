@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
@@ -224,6 +225,9 @@ func (p packer) transaction(files map[string][]byte, id string) error {
 	return err
 }
 
+// printTimeout is how long a browser may take for a page.
+const printTimeout = 2 * time.Minute
+
 // browsers are the programs that can print a page, by their usual names.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
 
@@ -248,6 +252,8 @@ func (p packer) printed(ctx context.Context, page []byte) ([]byte, error) {
 	if err := os.WriteFile(in, page, 0o600); err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithTimeout(ctx, printTimeout)
+	defer stop()
 	address := url.URL{Scheme: "file", Path: filepath.ToSlash(in)}
 	cmd := exec.CommandContext(ctx, p.browser, "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--no-pdf-header-footer",
 		"--user-data-dir="+dir, "--print-to-pdf="+out, address.String())
