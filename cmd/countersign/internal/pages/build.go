@@ -50,7 +50,7 @@ type build struct {
 	reader    html.Reader
 }
 
-func (p Program) open(_ context.Context, o options) (*build, error) {
+func (p Program) open(o options) (*build, error) {
 	source, err := p.Open()
 	return &build{Program: p, options: o, Source: source, masks: p.Masks()}, err
 }

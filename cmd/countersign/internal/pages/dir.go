@@ -129,13 +129,6 @@ func (d *dir) place(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// count is how many files were written.
-func (d *dir) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.written)
-}
-
 // remove removes a file that may not be there.
 func (d *dir) remove(address string) error {
 	if err := d.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -54,7 +54,7 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as site has it
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b, err := p.open(ctx, o)
+	b, err := p.open(o)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,10 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	case <-ctx.Done():
 	case err = <-ended:
 	}
-	return errors.Join(err, s.verdict())
+	if s.isReady() { // the whole ledger was read
+		err = errors.Join(err, s.b.unverified())
+	}
+	return err
 }
 
 // find returns the address of the page that is meant.
@@ -149,14 +152,6 @@ func (s *server) prepare(ctx context.Context) error {
 		s.b.Say("%s", err.Error())
 	}
 	return nil
-}
-
-// verdict is the error of a ledger that was found not to verify.
-func (s *server) verdict() error {
-	if !s.isReady() {
-		return nil
-	}
-	return s.b.unverified()
 }
 
 // types are the content types of what is served.
