@@ -93,22 +93,11 @@ func termsOf(t *html.Summary) map[string]bool {
 
 // words adds the words of a text: letters, digits and marks in lower case.
 func words(text string, out map[string]bool) {
-	for len(text) > 0 && len(out) < maxTerms {
-		from := strings.IndexFunc(text, isWord)
-		if from < 0 {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWord(r) }) {
+		if len(out) >= maxTerms {
 			return
 		}
-		text = text[from:]
-		end := strings.IndexFunc(text, func(r rune) bool { return !isWord(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		word := text[:end]
-		text = text[end:]
-		if len(word) > maxTerm {
-			word = begin(word, maxTerm)
-		}
-		out[strings.Map(unicode.ToLower, word)] = true
+		out[strings.Map(unicode.ToLower, begin(word, maxTerm))] = true
 	}
 }
 
