@@ -80,12 +80,11 @@ func (s *sheet) section(path string) int {
 }
 
 // total are the changed lines of all files.
-func (s *sheet) total() *Body {
-	added, deleted := 0, 0
+func (s *sheet) total() (sum view.File) {
 	for _, f := range s.Files {
-		added, deleted = added+f.Added, deleted+f.Deleted
+		sum.Added, sum.Deleted = sum.Added+f.Added, sum.Deleted+f.Deleted
 	}
-	return counts(added, deleted)
+	return sum
 }
 
 // history leads to the page of a path, nil where there is none.
@@ -102,13 +101,6 @@ func (s *sheet) unwritten(path string) (out []result.Operation) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.T.Result.Operations), func(o result.Operation) bool { return o.Path != path || o.Status == result.StatusSuccess })
-}
-
-func hash(sum *string) *Body {
-	if sum == nil {
-		return Part("no file")
-	}
-	return Code(strings.TrimPrefix(*sum, "sha256:"))
 }
 
 // A protected path is one that met a rule of the Policy, and whose approvals the rule asks for.

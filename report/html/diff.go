@@ -111,11 +111,6 @@ func inBytes(sizes []int) string {
 	return strings.Join(out, " → ") + " " + unit
 }
 
-// counts are the numbers of added and deleted lines.
-func counts(added, deleted int) *Body {
-	return Part(`<span class="plus">+{}</span> <span class="minus">−{}</span>`, added, deleted)
-}
-
 // A fileSection is a file as its template has it.
 type fileSection struct {
 	changedFile

@@ -55,8 +55,8 @@ func (s *sheet) commands() (out []ledger.Command) {
 // validations are the checks of the result.
 func (s *sheet) validations() (out []checked) {
 	for _, a := range all[*ledger.ArtifactStored](s.T) {
-		if doc, ok := aside[checked](s.T, a.Path); a.Kind == "validation" && ok && len(doc.Checks) > 0 {
-			out = append(out, doc)
+		if doc := aside[checked](s.T, a.Path); a.Kind == "validation" && doc != nil && len(doc.Checks) > 0 {
+			out = append(out, *doc)
 		}
 	}
 	return out
@@ -77,8 +77,9 @@ func (s *sheet) printed(c ledger.Command) []printed {
 	if s.O.Redact {
 		return nil
 	}
-	doc, ok := aside[executed](s.T, c.Metadata.Artifact.Path)
-	if !ok {
+	doc := aside[executed](s.T, c.Metadata.Artifact.Path)
+	if doc == nil {
+		doc = &executed{}
 		doc.Execution.Stdout = c.AggregatedOutput
 	}
 	all := []printed{
@@ -167,30 +168,12 @@ func (s *sheet) decided(d *ledger.ApprovalDecision, i int) *Body {
 	}{d, i + 1})
 }
 
-// A counted decision is one that counted, or why it did not.
-type counted struct{ Class, Says string }
-
-// counted is nil where the record does not tell.
-func (s *sheet) counted(i int) *counted {
+// judged is a decision by its number from 0, and whether it counted; nil where the record does not tell.
+func (s *sheet) judged(i int) *approval.Judged {
 	if !s.T.Told {
 		return nil
 	}
-	switch d := s.T.verdict.Decisions[i]; {
-	case !d.Counted:
-		return &counted{"over", "Not counted: " + plain.Why(d)}
-	case d.Decision == ledger.Approve:
-		return &counted{"good", "Counted"}
-	}
-	return &counted{"bad", "Counted"}
-}
-
-// statement is what was read of a decision, nil for none.
-func (s *sheet) statement(path string) *approval.StatementDoc {
-	doc, ok := aside[approval.StatementDoc](s.T, path)
-	if !ok {
-		return nil
-	}
-	return &doc
+	return &s.T.verdict.Decisions[i]
 }
 
 // maxShown bounds a foreign text on the page, in bytes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -24,16 +25,16 @@ var files embed.FS
 
 var templates = Templates(files, template.Funcs{
 	"style": func() *Body { return &Body{style} }, "script": func(ours []byte) *Body { return &Body{ours} }, // a test holds that the styles have no <
-	"cut": cut, "hidden": hidden, "digest": func(data []byte) *Body { return Code(canon.Hex(data)) }, "counts": counts,
-	"sum": sum, "hash": hash, "hex": func(sum string) string { return strings.TrimPrefix(sum, "sha256:") },
+	"cut": cut, "hidden": hidden, "digest": func(data []byte) *Body { return Code(canon.Hex(data)) },
+	"sum": sum, "hex": func(sum any) string { return strings.TrimPrefix(sum.(string), "sha256:") }, "why": func(d *approval.Judged) string { return plain.Why(*d) },
 	"met": view.Requirement.Met, "several": func(r view.Requirement) bool { return !r.Met() || r.Required > 1 },
 	"oneLine": func(text string) string { return ledger.OneLine(text, 200) }, "commandLine": func(args []string) string { return "countersign " + strings.Join(args, " ") },
 	"riskLines": func(r risk.Risk) string { return view.Lines(r.Lines, r.More, math.MaxInt) },
-	"where":     view.Where, "beside": beside, "to": to, "exit": exit, "form": lookup.Form, "requests": requests,
+	"where":     view.Where, "exit": exit, "form": lookup.Form, "requests": requests,
 	"edited":     func(doc *approval.StatementDoc) bool { return doc.Statement.Edited || len(doc.Statement.Earlier) > 0 },
 	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead }, "everyFile": func() string { return view.EveryFile },
-	"failed": func(to ledger.Status) bool { return to == ledger.Failed }, "endedAs": endedAs,
-	"unnamed": func(doc ledger.Findings) int { return max(0, len(doc.Violations)-3+doc.More) },
+	"failed": func(to ledger.Status) bool { return to == ledger.Failed }, "endedAs": endedAs, "approves": func(d ledger.Decision) bool { return d == ledger.Approve },
+	"unnamed": func(doc *ledger.Findings) int { return max(0, len(doc.Violations)-3+doc.More) },
 })
 
 // Options are what a page is given beside its transaction.
@@ -93,12 +94,14 @@ func (s *sheet) fill(name string, data any) *Body {
 		"person":   s.person, "commit": s.commit, "pull": s.pull, "transaction": s.transaction, "web": s.web, "quoting": s.quoting,
 		"total": s.total, "section": s.section, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
 		"decisions": func() []*ledger.ApprovalDecision { return all[*ledger.ApprovalDecision](s.T) },
-		"said":      s.said, "decided": s.decided, "counted": s.counted, "statement": s.statement,
+		"said":      s.said, "decided": s.decided, "judged": s.judged,
 		"step":       func() []view.Step { return s.T.View.Next[:min(len(s.T.View.Next), 1)] },
 		"comparison": s.compare, "diff": s.diff, "timeline": s.timeline, "claims": s.claims,
-		"findingsOf": func(path string) ledger.Findings { doc, _ := aside[ledger.Findings](s.T, path); return doc },
-		"merge":      func(path string) approval.Merge { doc, _ := aside[approval.Merge](s.T, path); return doc },
-		"posted":     s.posted, "commands": s.commands, "printed": s.printed, "validations": s.validations,
+		"statement":  func(path string) *approval.StatementDoc { return aside[approval.StatementDoc](s.T, path) },
+		"findingsOf": func(path string) *ledger.Findings { return aside[ledger.Findings](s.T, path) },
+		"merge":      func(path string) *approval.Merge { return cmp.Or(aside[approval.Merge](s.T, path), &approval.Merge{}) },
+		"posted":     func(path string) *posted { return aside[posted](s.T, path) },
+		"commands":   s.commands, "printed": s.printed, "validations": s.validations,
 		"policyParts": s.policyParts, "protected": s.protected, "trace": s.trace, "checks": s.checks,
 	})
 }

@@ -332,10 +332,13 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 	}
 }
 
-// aside reads an artifact that is shown.
-func aside[T any](t Transaction, path string) (doc T, ok bool) {
-	raw, ok := t.asides[path]
-	return doc, ok && json.Unmarshal(raw, &doc) == nil
+// aside reads an artifact that is shown, nil where there is none.
+func aside[T any](t Transaction, path string) *T {
+	doc := new(T)
+	if raw, ok := t.asides[path]; !ok || json.Unmarshal(raw, doc) != nil {
+		return nil
+	}
+	return doc
 }
 
 // all are the payloads of one type, in order.

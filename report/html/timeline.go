@@ -80,17 +80,11 @@ func endedAs(to ledger.Status) string {
 	return ""
 }
 
-// posted are the addresses of comments that asked people.
-func (s *sheet) posted(path string) (out []string) {
-	doc, _ := aside[struct {
-		Comments []struct {
-			URL string `json:"url"`
-		} `json:"comments"`
-	}](s.T, path)
-	for _, c := range doc.Comments {
-		out = append(out, c.URL)
-	}
-	return out
+// posted are comments that asked people.
+type posted struct {
+	Comments []struct {
+		URL string `json:"url"`
+	} `json:"comments"`
 }
 
 // When is a moment in UTC, to the minute.
@@ -152,19 +146,4 @@ func (s *sheet) web(address string) *Body {
 		return Code(address)
 	}
 	return To(address, address)
-}
-
-// beside says when a command ran.
-func beside(word string) string {
-	if word == "before" || word == "after" {
-		return word + " the apply"
-	}
-	return ""
-}
-
-func to(target string) string {
-	if target == "" || target == "worktree" {
-		return "to the working tree"
-	}
-	return "to " + target
 }
