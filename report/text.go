@@ -255,7 +255,7 @@ func (s Style) with(name string, data any, funcs template.Funcs) string {
 		return template.Raw(func(parts ...any) string { return s.paint(colour, join(parts...)) })
 	}
 	all := template.Funcs{
-		"red": in(red), "bold": in(bold), "yellow": in(yellow), "when": s.when,
+		"red": in(red), "bold": in(bold), "yellow": in(yellow), "green": in(green), "when": s.when,
 		"in": template.Raw(func(colour, text string) string { return s.paint(colour, Clean(text)) }),
 		"row": template.Raw(func(name string, value any) string { // of nothing there is none
 			if text := shown(value); text != "" {

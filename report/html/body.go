@@ -103,7 +103,7 @@ func Templates(files embed.FS, funcs template.Funcs) func() *template.Set {
 	return sync.OnceValue(func() *template.Set {
 		all := template.Funcs{
 			"code": Code, "time": When, "link": To, "plural": ledger.Plural, "upper": view.Upper, "string": func(text any) string { return fmt.Sprint(text) },
-			"lines": func(text string) *Body { return new(Body).Lines(text) }, "same": func(a, b string) bool { return a == b },
+			"lines": func(text string) *Body { return new(Body).Lines(text) },
 		}
 		maps.Copy(all, funcs)
 		return template.Parse(files, put, all)

@@ -20,8 +20,8 @@ var files embed.FS
 
 var templates = html.Templates(files, template.Funcs{
 	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) },
-	"totalPage": totalPage, "short": short, "day": day, "count": count,
-	"commit": commit, "who": proposedApproved, "explained": explained, "people": people, "decision": decision, "checks": checks, "needs": needs,
+	"totalPage": totalPage, "short": short, "day": day,
+	"who": proposedApproved, "explained": explained, "people": people, "decision": decision, "checks": checks, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {
 		return joined(r.Records, " ", func(r evidence.Record) string { return r.TransactionID })
@@ -233,22 +233,6 @@ func proposedApproved(row evidence.Row) string {
 
 // day is the day of a time, in UTC.
 func day(when string) string { return when[:min(len(when), len("2026-01-02"))] }
-
-// count is how many changes a repository has, if that can be told.
-func count(repo evidence.Repository) string {
-	if !repo.Read {
-		return "unknown"
-	}
-	return strconv.Itoa(repo.Changes)
-}
-
-// commit leads to a commit on the forge, where it is known where that is.
-func commit(row evidence.Row) *html.Body {
-	if row.Commit == "" {
-		return html.Part("(all of it)")
-	}
-	return html.To(row.URL, row.Commit)
-}
 
 // A kind says what an exception is called, and what it means.
 type kind struct{ title, means string }

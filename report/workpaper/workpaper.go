@@ -50,7 +50,7 @@ func cells(row evidence.Row) []string {
 	each := func(of func(evidence.Record) string) string { return joined(row.Records, " / ", of) }
 	return []string{
 		joined(row.Exceptions, " ", func(e evidence.Exception) string { return string(e.Code) }), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
-		each(func(r evidence.Record) string { return r.TransactionID }), each(pull), each(func(r evidence.Record) string { return people(r.Proposers) }),
+		each(func(r evidence.Record) string { return r.TransactionID }), each(func(r evidence.Record) string { return strings.TrimPrefix(strconv.Itoa(r.PullRequest), "0") }), each(func(r evidence.Record) string { return people(r.Proposers) }),
 		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
 		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
 		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
@@ -65,13 +65,6 @@ func joined[T any](all []T, sign string, of func(T) string) string {
 		out[i] = of(one)
 	}
 	return strings.Join(out, sign)
-}
-
-func pull(r evidence.Record) string {
-	if r.PullRequest == 0 {
-		return ""
-	}
-	return strconv.Itoa(r.PullRequest)
 }
 
 // separators are what a program may split a line at, whatever stands in quotation marks.
