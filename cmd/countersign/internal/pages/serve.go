@@ -141,7 +141,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.b.audit(ctx, h, nil); err != nil {
+	if err := s.b.audit(ctx, h); err != nil {
 		return err
 	}
 	made := s.b.site()
