@@ -213,7 +213,7 @@ func (r Report) paragraph(of string, to Links, more template.Funcs) string {
 		"linked": template.Raw(r.linked), "commit": template.Raw(to.commit), "record": template.Raw(r.record), "whole": template.Raw(r.whole), "sign": template.Raw(r.sign),
 		"ledgerCommit": template.Raw(func() string { return Links{Web: cmp.Or(r.LedgerWeb, to.Web)}.commit(r.LedgerCommit) }),
 		"patchID":      func() string { return strings.TrimPrefix(r.Fingerprint, "patchset:") }, "author": r.author, "further": r.further,
-		"sure": template.Raw(r.sure), "filesLine": template.Raw(r.filesLine), "missing": r.missing, "thread": func() string { return to.Thread },
+		"filesLine": template.Raw(r.filesLine), "missing": r.missing, "thread": func() string { return to.Thread },
 	}
 	maps.Copy(funcs, more)
 	return string(paragraphs().Fill(nil, of, r, funcs))
@@ -278,14 +278,8 @@ func said(d approval.Judged) string {
 	case d.Decision == "":
 		return "unclear"
 	}
-	about := ""
-	switch prefix, _, _ := strings.Cut(d.Fingerprint, "patchset:"); prefix {
-	case "secret:":
-		about = " (secret)"
-	case "protected:":
-		about = " (protected paths)"
-	}
-	return words(string(d.Decision)) + about
+	prefix, _, _ := strings.Cut(d.Fingerprint, "patchset:")
+	return words(string(d.Decision)) + map[string]string{"secret:": " (secret)", "protected:": " (protected paths)"}[prefix]
 }
 
 // waits reports whether people on a pull request are asked now.
@@ -418,4 +412,17 @@ func (l Links) compare(from, to string) string {
 		return link("compare", at)
 	}
 	return name("git diff " + from + " " + to)
+}
+
+// claimsBlock are the claims in Markdown.
+func (r Report) claimsBlock() string {
+	all := view.Claims(r.Message, r.Declared)
+	if len(all) == 0 {
+		return ""
+	}
+	var shown []string
+	for _, line := range all[:min(len(all), maxClaims)] {
+		shown = append(shown, Clean(shorten(line)))
+	}
+	return view.ClaimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
 }

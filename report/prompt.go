@@ -117,7 +117,7 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	for _, kind := range kinds {
 		one := approvalAsked{}
 		if kind != policy.KindFileChange || len(kinds) > 1 {
-			one.Title = kindTitles[kind] + ": " + p.counts(kind)
+			one.Title = kindWords[kind].title + ": " + p.counts(kind)
 		}
 		one.Reasons, one.More = p.reasons(kind)
 		one.More += max(0, len(one.Reasons)-maxReasons)
@@ -129,24 +129,19 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	case len(kinds) == 1 && kinds[0] == policy.KindFileChange:
 		question = fmt.Sprintf("Approve these bytes (%.12s)?", p.PatchID) + answers
 	case len(kinds) == 1:
-		question = kindQuestions[kinds[0]] + answers
+		question = kindWords[kinds[0]].question + answers
 	case len(kinds) > 1:
 		question = fmt.Sprintf("Approve all of this (%.12s)?", p.PatchID) + answers
 	}
 	return Fold(s.fill("asked", asked)+s.paint(bold, question)+" ", p.Columns)
 }
 
-var (
-	kindTitles = map[string]string{
-		policy.KindFileChange: "The change itself",
-		policy.KindSecret:     "What looks like a secret in what the patch adds",
-		policy.KindProtected:  "Paths that the Policy protects",
-	}
-	kindQuestions = map[string]string{
-		policy.KindSecret:    "Approve that these secrets are added?",
-		policy.KindProtected: "Approve that these protected paths change?",
-	}
-)
+// kindWords are what each kind of approval is about, and how it alone is asked for.
+var kindWords = map[string]struct{ title, question string }{
+	policy.KindFileChange: {title: "The change itself"},
+	policy.KindSecret:     {"What looks like a secret in what the patch adds", "Approve that these secrets are added?"},
+	policy.KindProtected:  {"Paths that the Policy protects", "Approve that these protected paths change?"},
+}
 
 // counts are how many approvals of a kind there are, of how many.
 func (p Prompt) counts(kind string) string {

@@ -229,10 +229,11 @@ func (r Report) toCommit(top string) string {
 	if top != "" {
 		git += " -C " + Clean(ShellQuote(top))
 	}
+	next := " status"
 	if names := paths(r.Operations()); names != "" {
-		return "Not committed yet:  " + git + " add " + names + " && " + git + " commit\n"
+		next = " add " + names + " && " + git + " commit"
 	}
-	return "Not committed yet:  " + git + " status\n"
+	return "Not committed yet:  " + git + next + "\n"
 }
 
 // paths are those of some operations as a shell reads them, "" where they are too many for a line, or
@@ -282,8 +283,8 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
 		"risks":     template.Raw(func() string { return Risks(r.list(), columns, risksHeight, s) }),
 		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }),
-		"sure":      r.sure, "apply": template.Raw(func() string { return r.applyText(s) }),
-		"long": func() bool { return long }, "unwritten": r.unwritten,
+		"apply":     template.Raw(func() string { return r.applyText(s) }),
+		"long":      func() bool { return long }, "unwritten": r.unwritten,
 		"next": template.Raw(func() string { // is pasted, and not folded
 			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       ")
 		}),
@@ -293,18 +294,9 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 			}
 			return ""
 		},
-		"base":       func() string { return strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on ") },
-		"supersedes": func() string { return strings.Join(r.Supersedes, ", ") },
-		"ledger":     func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
+		"supersedes": func() string { return strings.Join(r.Supersedes, ", ") }, "signed": r.proofs,
 	}
 	return Fold(r.told("transaction", s, funcs), columns) + r.told("ids", s, funcs)
-}
-
-func (r Report) sure() string {
-	if r.Confidence == nil {
-		return ""
-	}
-	return fmt.Sprintf("%d of 100, says the proposer", *r.Confidence)
 }
 
 // applyText says what the state does not of an apply.
@@ -387,4 +379,23 @@ func (r Report) verdict() approval.Verdict {
 		return approval.Verdict{}
 	}
 	return *r.Verdict
+}
+
+// maxClaims is how many lines of a proposer's message are shown where there is little room.
+const maxClaims = 40
+
+// claimLines are the claims for a terminal, a line each, at most most of them.
+func (r Report) claimLines(most int) string {
+	all := view.Claims(r.Message, r.Declared)
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, line := range all[:min(len(all), most)] {
+		b.WriteString(strings.TrimRight("  | "+Clean(line), " ") + "\n")
+	}
+	if n := len(all) - most; n > 0 {
+		fmt.Fprintf(&b, "  … and %s, which --json has\n", Counted(n, "more line"))
+	}
+	return b.String()
 }

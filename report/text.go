@@ -126,11 +126,10 @@ func EscapeJSON(doc string) string {
 		switch {
 		case ledger.Visible(r) || r == '\n':
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		}
 	}
 	return b.String()
@@ -191,7 +190,7 @@ var texts = sync.OnceValue(func() *template.Set {
 			}
 			return fmt.Sprintf("       %-12s %s\n", name, Clean(text))
 		}),
-		"letter":    func(op string) string { return map[string]string{"create": "A", "modify": "M", "delete": "D"}[op] },
+		"letter":    wordOf(map[string]string{"create": "A", "modify": "M", "delete": "D"}),
 		"succeeded": func(o result.Operation) bool { return o.Status == result.StatusSuccess },
 		"shortID":   ShortID, "quoted": Quoted, "from": from, "fileName": fileName,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
@@ -205,14 +204,10 @@ var texts = sync.OnceValue(func() *template.Set {
 		},
 		"broken": func(r Report) bool { return r.verdict().BreakGlass }, "reason": func(r Report) string { return reasonOf(r.Verdict) },
 		"lines": lines, "part": part, "byRule": byRule, "strength": replay.Strength.Words, "inWords": plain.InWords,
-		"byRecord": func(by explain.By) string {
-			return map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}[by]
-		},
+		"byRecord": wordOf(map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}),
 		"replayed": func(m explain.Making) bool { return m == explain.Replay },
 		"unlisted": func(d audit.SignedDecisions) int { return max(0, d.Count-d.Listed-d.Registered-d.Unknown) },
-		"verb": func(d ledger.Decision) string {
-			return map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}[d]
-		},
+		"verb":     wordOf(map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}),
 		"verdicts": verdicts,
 		"ownedBy": func(owners []string) string {
 			if owners == nil {
@@ -223,13 +218,16 @@ var texts = sync.OnceValue(func() *template.Set {
 		"asked": func(n plain.ExplainedNeed) string {
 			return (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People()
 		},
-		"merges": func(m policy.Merge) string {
-			return map[policy.Merge]string{policy.MergeHuman: "a person merges", policy.MergeAuto: "settle merges once it is approved"}[m]
-		},
+		"merges": wordOf(map[policy.Merge]string{policy.MergeHuman: "a person merges", policy.MergeAuto: "settle merges once it is approved"}),
 	})
 })
 
 func stateOf(status ledger.Status) string { return string(state.Of(status, "", false, false)) }
+
+// wordOf is a function for templates: the word for a value, "" for none.
+func wordOf[K comparable](words map[K]string) func(K) string {
+	return func(of K) string { return words[of] }
+}
 
 // shown is a value as it is safe to show on a terminal.
 func shown(value any) string {

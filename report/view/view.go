@@ -360,11 +360,8 @@ func Reason(log *ledger.Log) string {
 // denial is who denied, and why.
 func (t Transaction) denial(ended string) string {
 	for _, a := range t.Others {
-		if a.Denies && a.Counts && a.Said != "" {
-			return fmt.Sprintf("Denied by %s: “%s”", name(a.By), a.Said)
-		}
 		if a.Denies && a.Counts {
-			return "Denied by " + name(a.By)
+			return strings.TrimSuffix(fmt.Sprintf("Denied by %s: “%s”", name(a.By), a.Said), ": “”")
 		}
 	}
 	return strings.TrimSuffix("Denied: "+ended, ": ")
