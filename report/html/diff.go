@@ -29,7 +29,11 @@ type changedFile struct {
 
 	diff      []byte // canonical bytes, or of a rename what differs
 	gone, now []byte // the canonical bytes of a rename, of both files
-	from      int    // the number of the file that is gone
+	Old       int    // the number of the file that is gone, 0 for no rename
+
+	// For its template, which shows of a rename what differs, and both files.
+	Shown, Gone, Now *Body
+	Exact            []byte // canonical bytes that are left out on paper
 }
 
 // changedFiles are the files of the diff in its order, a rename where its new file is; without the diff they
@@ -57,7 +61,7 @@ func (t Transaction) changedFiles() []changedFile {
 	}
 	for _, r := range t.renamings {
 		old, f := out[r.From], &out[r.To]
-		f.Name, f.Note, f.gone, f.now, f.from = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
+		f.Name, f.Note, f.gone, f.now, f.Old = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
 		f.diff = r.Diff
 		f.count(difflook.Stats(r.Diff)[0])
 		out[r.From].diff = nil
@@ -111,15 +115,6 @@ func inBytes(sizes []int) string {
 	return strings.Join(out, " → ") + " " + unit
 }
 
-// A fileSection is a file as its template has it.
-type fileSection struct {
-	changedFile
-	Renamed          bool
-	From             int
-	Exact            []byte // canonical bytes that are left out on paper
-	Shown, Gone, Now *Body
-}
-
 // diff is the files of a diff, a section each. Its canonical bytes stand there once, so that
 // they can be selected and compared; of a rename they are below what differs. Two style rules set the
 // removed and the added lines of a change below each other, or side by side.
@@ -128,17 +123,17 @@ func (s *sheet) diff() *Body {
 	out := new(Body)
 	paper := maxPaperLines
 	for _, f := range s.Files {
-		one := fileSection{changedFile: f, Renamed: f.gone != nil, From: f.from, Shown: d.draw(f.diff, f.gone != nil)}
+		f.Shown = d.draw(f.diff, f.Old > 0)
 		exact := f.diff
-		if one.Renamed {
-			one.Gone, one.Now, exact = d.draw(f.gone, false), d.draw(f.now, false), slices.Concat(f.gone, f.now)
+		if f.Old > 0 {
+			f.Gone, f.Now, exact = d.draw(f.gone, false), d.draw(f.now, false), slices.Concat(f.gone, f.now)
 		}
 		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
 			paper -= n
 		} else {
-			one.Exact = exact
+			f.Exact = exact
 		}
-		out.Add(Fill(templates, "file", one, nil))
+		out.Add(Fill(templates, "file", f, nil))
 	}
 	return out
 }

@@ -89,23 +89,14 @@ func (s *sheet) printed(c ledger.Command) []printed {
 	return slices.DeleteFunc(all, func(p printed) bool { return p.Text == "" })
 }
 
-// A step is one of what the proposer says that it did before.
-type step struct{ Verb, How, Said string }
-
-func (s *sheet) trace() (out []step) {
-	for _, item := range all[*ledger.TraceItem](s.T) {
-		one := step{How: view.Unfinished(item.Item), Said: view.StepSaid(item.Item), Verb: map[string]string{
-			"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
-		}[item.Item.Type]}
-		if item.Item.Metadata.Source == ledger.SourceClaimed {
-			one.Verb = "claimed"
-		}
-		if s.O.Redact {
-			one.Said = ""
-		}
-		out = append(out, one)
+// didWhat is the verb for a step of what the proposer says that it did before.
+func didWhat(step ledger.TraceStep) string {
+	if step.Metadata.Source == ledger.SourceClaimed {
+		return "claimed"
 	}
-	return out
+	return map[string]string{
+		"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
+	}[step.Type]
 }
 
 // A verification is the commands by which anybody can check what the page says, and the files whose hashes it has.

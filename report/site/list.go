@@ -100,22 +100,17 @@ func (d *doc) what(group string) *html.Body {
 		if n, err := strconv.Atoi(name); err == nil {
 			data.Forge = d.o.Links.Pull(n)
 		}
-		if names := d.repositories(group); len(names) > 1 {
+		var names []string
+		for _, i := range d.groups[group] {
+			if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
+				names = append(names, markdown.ShortenTo(r.Name, 100))
+			}
+		}
+		if len(names) > 1 {
 			data.Repositories = strings.Join(names, ", ")
 		}
 	}
 	return d.fill("what "+kind, data)
-}
-
-// repositories are those that a pull request's transactions name.
-func (d *doc) repositories(group string) []string {
-	var names []string
-	for _, i := range d.groups[group] {
-		if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
-			names = append(names, markdown.ShortenTo(r.Name, 100))
-		}
-	}
-	return names
 }
 
 //go:embed pages.html
@@ -197,21 +192,42 @@ func table[T any](d *doc, of []T, columns ...column[T]) *html.Body {
 	return d.fill("table", data)
 }
 
-// rows are a table of transactions.
-func (d *doc) rows(in []int) *html.Body {
-	return table(d, in, d.changes(), d.states(), d.needs(), d.proposers(), d.deciders(), d.times("Proposed", func(t *html.Summary) string { return t.Proposed }))
+// Columns of tables of transactions, of which rows has the most usual.
+type columns struct{ change, state, needs, proposer, deciders column[int] }
+
+func (d *doc) columns() columns {
+	return columns{
+		change: column[int]{head: "Change", cell: d.change},
+		state: column[int]{head: "State", cell: func(i int) any {
+			return html.Part("<span class=\"{}\">{}</span>", d.all[i].Class(), string(d.all[i].State))
+		}},
+		needs: column[int]{head: "Waits for", label: "of", cell: func(i int) any { return some(d.all[i].Needs) }},
+		proposer: column[int]{head: "Proposed by", label: "by", cell: func(i int) any {
+			if d.all[i].Proposer == (ledger.Actor{}) {
+				return nil
+			}
+			return d.person(d.all[i].Proposer)
+		}},
+		deciders: column[int]{head: "Decided by", label: "decided by", cell: func(i int) any { // whose decision counted
+			t := &d.all[i]
+			if len(t.Approvers)+len(t.Deniers) == 0 {
+				return nil
+			}
+			return html.Fill(templates, "people", t, template.Funcs{"person": d.person, "own": func(a ledger.Actor) bool { return isOwn(t, a) }})
+		}},
+	}
 }
 
-func (d *doc) changes() column[int] { return column[int]{head: "Change", cell: d.change} }
-
-func (d *doc) states() column[int] {
-	return column[int]{head: "State", cell: func(i int) any {
-		return html.Part("<span class=\"{}\">{}</span>", d.all[i].Class(), string(d.all[i].State))
+// times is a column of moments in UTC, to the minute.
+func (d *doc) times(head string, of func(*html.Summary) string) column[int] {
+	return column[int]{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
+		return html.When(markdown.ShortenTo(of(&d.all[i]), 40))
 	}}
 }
 
-func (d *doc) needs() column[int] {
-	return column[int]{head: "Waits for", label: "of", cell: func(i int) any { return some(d.all[i].Needs) }}
+func (d *doc) rows(in []int) *html.Body {
+	c := d.columns()
+	return table(d, in, c.change, c.state, c.needs, c.proposer, c.deciders, d.times("Proposed", func(t *html.Summary) string { return t.Proposed }))
 }
 
 // some is a value, nil if it is a zero one.
@@ -220,33 +236,6 @@ func some[T comparable](value T) any {
 		return nil
 	}
 	return value
-}
-
-func (d *doc) proposers() column[int] {
-	return column[int]{head: "Proposed by", label: "by", cell: func(i int) any {
-		if d.all[i].Proposer == (ledger.Actor{}) {
-			return nil
-		}
-		return d.person(d.all[i].Proposer)
-	}}
-}
-
-// deciders are those whose decision counted.
-func (d *doc) deciders() column[int] {
-	return column[int]{head: "Decided by", label: "decided by", cell: func(i int) any {
-		t := &d.all[i]
-		if len(t.Approvers)+len(t.Deniers) == 0 {
-			return nil
-		}
-		return html.Fill(templates, "people", t, template.Funcs{"person": d.person, "own": func(a ledger.Actor) bool { return isOwn(t, a) }})
-	}}
-}
-
-// times is a column of moments in UTC, to the minute.
-func (d *doc) times(head string, of func(*html.Summary) string) column[int] {
-	return column[int]{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
-		return html.When(markdown.ShortenTo(of(&d.all[i]), 40))
-	}}
 }
 
 // numbers is a column in which 0 is left out.

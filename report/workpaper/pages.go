@@ -107,13 +107,7 @@ var words = map[string]string{
 }
 
 func wordsOf(total string) string {
-	if text := words[total]; text != "" {
-		return text
-	}
-	if kind, ok := kinds[evidence.Code(strings.TrimPrefix(total, "exception_"))]; ok {
-		return kind.title
-	}
-	return strings.ReplaceAll(total, "_", " ")
+	return cmp.Or(words[total], kinds[evidence.Code(strings.TrimPrefix(total, "exception_"))].title)
 }
 
 func totalPage(name string) string { return "total-" + strings.ReplaceAll(name, "_", "-") + ".html" }
