@@ -67,15 +67,13 @@ func (p Prompt) head(masks string, s Style) string {
 		again = append(again, from(one))
 	}
 	named := []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}}
-	return s.with("head", p, template.Funcs{
+	return p.told("head", s, template.Funcs{
 		"about": func() string { return about }, "by": func() string { return cut(Clean(p.Proposer.Login), 24) }, "fit": func(text string) string { return cut(text, p.Columns) },
-		"moved": p.moved, "named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },
-		"answers": p.answered,
+		"named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },
 		"answered": template.Raw(func(a answerLine) string {
 			return cut(strings.TrimSuffix(Style{Zone: s.Zone}.fill("answer", a), "\n"), p.Columns)
 		}),
-		"drift": func() string { return Drift(p.Verdict.Drift) }, "masks": func() string { return masks },
-		"filesLine": p.filesLine, "risks": func() int { return p.list().Count() },
+		"masks": func() string { return masks }, "risks": func() int { return p.list().Count() },
 	})
 }
 

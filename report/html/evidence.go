@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -26,22 +27,12 @@ func exit(c ledger.Command) string {
 
 // An executed artifact has what a command printed.
 type executed struct {
-	Execution struct {
-		Stdout string `json:"stdout"`
-		Stderr string `json:"stderr"`
-		Error  string `json:"error"`
-	} `json:"execution"`
+	Execution checks.Execution `json:"execution"`
 }
 
 // A checked artifact has what became of the checks of the result.
 type checked struct {
-	Checks []struct {
-		Type     string `json:"type"`
-		Target   string `json:"target"`
-		Required bool   `json:"required"`
-		OK       bool   `json:"ok"`
-		Message  string `json:"message"`
-	} `json:"checks"`
+	Checks []checks.TestResult `json:"checks"`
 }
 
 // commands are those that ran.

@@ -80,13 +80,6 @@ func endedAs(to ledger.Status) string {
 	return ""
 }
 
-// posted are comments that asked people.
-type posted struct {
-	Comments []struct {
-		URL string `json:"url"`
-	} `json:"comments"`
-}
-
 // When is a moment in UTC, to the minute.
 func When(at string) *Body {
 	parsed, err := time.Parse(time.RFC3339, at)

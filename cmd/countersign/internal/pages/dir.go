@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,20 +49,14 @@ func openDir(at, name string) (*dir, error) {
 	if err != nil {
 		return nil, failed(name, err)
 	}
-	d := &dir{Root: root, name: name, written: map[string]bool{}}
-	if _, err := root.Lstat(markerFile); err == nil {
-		return d, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(failed(name, err), root.Close())
-	}
 	entries, err := fs.ReadDir(root.FS(), ".")
-	if err == nil && len(entries) == 0 {
-		return d, nil
-	}
-	if err == nil {
-		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
-	} else {
+	switch isMarker := func(e fs.DirEntry) bool { return e.Name() == markerFile }; {
+	case err != nil:
 		err = failed(name, err)
+	case len(entries) > 0 && !slices.ContainsFunc(entries, isMarker):
+		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
+	default:
+		return &dir{Root: root, name: name, written: map[string]bool{}}, nil
 	}
 	return nil, errors.Join(err, root.Close())
 }
@@ -77,11 +72,6 @@ func failed(name string, err error) error {
 		err = fmt.Errorf("%s: %w", report.Clean(l.New), l.Err)
 	}
 	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
-}
-
-// begin marks the directory as one of site's.
-func (d *dir) begin() error {
-	return d.place(markerFile, d.whole([]byte(marker)))
 }
 
 // write puts a page in place whole, or not at all.

@@ -113,7 +113,7 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := dir.begin(); err != nil {
+	if err := dir.place(markerFile, dir.whole([]byte(marker))); err != nil {
 		return err
 	}
 	if err := b.writeAll(ctx, dir, h); err != nil {
