@@ -201,9 +201,10 @@ var paragraphs = sync.OnceValue(func() *template.Set {
 	}, template.Funcs{
 		"name": template.Raw(name), "code": template.Raw(code), "copied": template.Raw(lineBlock), "codes": template.Raw(codes), "link": template.Raw(link),
 		"unquoted": unquoted, "from": from, "plus": func(a, b string) string { return a + b }, "counted": Counted, "atLeast": func(n int) int { return max(1, n) },
-		"one": template.Raw(view.One), "several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "yes": template.Raw(yes),
-		"people": template.Raw(people), "severally": func(n policy.Need) bool { return n.Required > 1 },
-		"age": func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": template.Raw(driftRow),
+		"one": template.Raw(view.One), "several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "unsigned": unsigned,
+		"approveKind": func(kind string) string { return strings.TrimSpace("/approve " + policy.Word(kind)) },
+		"severally":   func(n policy.Need) bool { return n.Required > 1 },
+		"age":         func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": template.Raw(driftRow),
 	})
 })
 
@@ -315,19 +316,6 @@ func (r Report) short(needs []view.Requirement) string {
 
 func unsigned(needs []view.Requirement) []view.Requirement {
 	return slices.DeleteFunc(slices.Clone(needs), func(n view.Requirement) bool { return n.Signed })
-}
-
-// yes are the replies that approve what needs no signature.
-func yes(needs []view.Requirement) string {
-	var out []string
-	for _, n := range unsigned(needs) {
-		out = append(out, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
-	}
-	text := strings.Join(out, " then ")
-	if len(out) > 1 {
-		text += ", a reply each"
-	}
-	return text
 }
 
 // lines are the answers that name the bytes, which count anywhere on the pull request.

@@ -192,10 +192,10 @@ func (r Report) drift(to Links) string {
 	if text == "" {
 		return ""
 	}
-	if d.From == "" || d.To == "" {
-		return "What else has changed: " + text + ".\n\n"
+	if d.From != "" && d.To != "" {
+		text += " (" + to.compare(d.From, d.To) + ")"
 	}
-	return "What else has changed: " + text + " (" + to.compare(d.From, d.To) + ").\n\n"
+	return "What else has changed: " + text + ".\n\n"
 }
 
 func driftIn(d *approval.Drift, show func(string) string, list func([]string) string) string {

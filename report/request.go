@@ -132,21 +132,6 @@ func (q Request) writeDetails(p *page) {
 // maxNames is how many paths, people or commands are named in one place.
 const maxNames = 20
 
-// people names whom a need is for.
-func people(n policy.Need) string {
-	var who []string
-	if len(n.Users) > 0 {
-		who = append(who, "one of "+codes(n.Users, maxNames))
-	}
-	if len(n.Teams) > 0 {
-		who = append(who, "a member of "+codes(n.Teams, maxNames))
-	}
-	if n.Owners {
-		who = append(who, "one of each path's code owners")
-	}
-	return strings.Join(who, " or ")
-}
-
 // age is a duration, "" for none, in the largest unit that it is a whole number of.
 func age(d time.Duration) string {
 	if d <= 0 {

@@ -137,18 +137,16 @@ func (w *pages) index() {
 type sentence struct{ Class, Says, Rest string }
 
 func (w *pages) sentence() sentence {
-	changes, odd, untold := 0, 0, 0
+	odd, untold := 0, 0
 	for _, row := range w.Rows {
 		switch {
 		case row.Commit == "":
 			untold++
 		case len(row.Exceptions) > 0:
 			odd++
-			fallthrough
-		default:
-			changes++
 		}
 	}
+	changes := len(w.Rows) - untold
 	text := fmt.Sprintf("%d of %s an explanation.", odd, ledger.Plural(changes, "change needs", "changes need"))
 	if odd == 0 {
 		text = fmt.Sprintf("None of %s an explanation.", ledger.Plural(changes, "change needs", "changes needs"))

@@ -134,10 +134,7 @@ func (d *dir) remove(address string) error {
 // stopped left behind. What site does not write stays.
 func (d *dir) removeOthers() (removed int, err error) {
 	files := d.FS()
-	left, err := fs.Glob(files, markerFile+".new-*")
-	if err != nil {
-		return 0, failed(d.name, err)
-	}
+	left, _ := fs.Glob(files, markerFile+".new-*") // its only error is of the pattern
 	for _, name := range left {
 		if err := d.remove(name); err != nil {
 			return 0, err
