@@ -169,11 +169,9 @@ func (r Report) about() string {
 	before, after := map[string]*string{}, map[string]*string{}
 	for _, f := range r.Files {
 		if f.From != "" {
-			before[f.From], after[f.From] = f.Before, nil
-		} else {
-			before[f.Path] = f.Before
+			after[f.From] = nil
 		}
-		after[f.Path] = f.After
+		before[cmp.Or(f.From, f.Path)], after[f.Path] = f.Before, f.After
 	}
 	return "(" + Clean(lookup.DoesTo(before, after)) + ")"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -208,7 +209,7 @@ var texts = sync.OnceValue(func() *template.Set {
 		"replayed": func(m explain.Making) bool { return m == explain.Replay },
 		"unlisted": func(d audit.SignedDecisions) int { return max(0, d.Count-d.Listed-d.Registered-d.Unknown) },
 		"verb":     wordOf(map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}),
-		"verdicts": verdicts,
+		"verdicts": verdicts, "contradicts": func(v online.Verdict) bool { return v == online.Gone || v == online.Changed },
 		"ownedBy": func(owners []string) string {
 			if owners == nil {
 				return ""

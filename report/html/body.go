@@ -36,12 +36,6 @@ func (b *Body) Markup(markup constant) *Body {
 	return b
 }
 
-// Text adds text in one paragraph: line ends and tabs show as escapes.
-func (b *Body) Text(text string) *Body {
-	b.b = appendText(b.b, text, "", true)
-	return b
-}
-
 // Lines adds text of several lines, for an element that keeps white space.
 func (b *Body) Lines(text string) *Body {
 	b.b = appendText(b.b, text, "\n\t", true)

@@ -90,16 +90,11 @@ func didWhat(step ledger.TraceStep) string {
 	}[step.Type]
 }
 
-// A verification is the commands by which anybody can check what the page says, and the files whose hashes it has.
-type verification struct {
-	Commands []shell
-	Files    []view.File
-}
-
 // A shell command, and what it prints if all is well.
 type shell struct{ Type, Prints string }
 
-func (s *sheet) checks() *verification {
+// checks are the commands by which anybody can check what the page says.
+func (s *sheet) checks() []shell {
 	t := s.T
 	if ledger.CheckID(t.ID) != nil {
 		return nil
@@ -124,7 +119,7 @@ func (s *sheet) checks() *verification {
 			}
 		}
 	}
-	return &verification{append(list, shell{"countersign show " + t.ID, ""}, shell{"countersign audit", ""}), t.View.Files}
+	return append(list, shell{"countersign show " + t.ID, ""}, shell{"countersign audit", ""})
 }
 
 // said is who decided what. What does not verify is told as the record's word.

@@ -116,7 +116,7 @@ func TestFindings(t *testing.T) {
 // busy for minutes.
 func TestFewElements(t *testing.T) {
 	var b html.Body
-	b.Text("a" + strings.Repeat("\u202e\x1b", 3) + "b\x00<\x01")
+	b.Put("{}", "a"+strings.Repeat("\u202e\x1b", 3)+"b\x00<\x01")
 	var out strings.Builder
 	check(t, html.Layout(&out, html.Head{}, &b))
 	if want := `a<span class="hidden">\u202e\x1b\u202e\x1b\u202e\x1b</span>b<span class="hidden">\x00</span>&lt;<span class="hidden">\x01</span>`; !strings.Contains(out.String(), want) {

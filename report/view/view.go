@@ -131,11 +131,9 @@ func (t Transaction) Open() []Requirement {
 
 // answers sorts the decisions by the requirement that they met.
 func (t *Transaction) answers(f Facts) {
-	var all []Answer
+	all := make([]Answer, len(f.Verdict.Decisions))
 	for i, d := range f.Verdict.Decisions {
-		all = append(all, answer(i, d, f))
-	}
-	for i, d := range f.Verdict.Decisions {
+		all[i] = answer(i, d, f)
 		again := func(o approval.Judged) bool {
 			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
 		}
