@@ -89,13 +89,6 @@ func (r Report) moved() string {
 	return Clean(plain.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
-func fileName(f File) string {
-	if f.From != "" {
-		return Clean(f.From) + " → " + Clean(f.Path)
-	}
-	return Clean(f.Path)
-}
-
 func (r Report) filesLine() string {
 	added, deleted := r.View().Lines()
 	return fmt.Sprintf("%s, +%d −%d", Counted(len(r.Files), "file"), added, deleted)
@@ -193,7 +186,7 @@ var texts = sync.OnceValue(func() *template.Set {
 		}),
 		"letter":    wordOf(map[string]string{"create": "A", "modify": "M", "delete": "D"}),
 		"succeeded": func(o result.Operation) bool { return o.Status == result.StatusSuccess },
-		"shortID":   ShortID, "quoted": Quoted, "from": from, "fileName": fileName,
+		"shortID":   ShortID, "quoted": Quoted, "from": from,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
 		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },

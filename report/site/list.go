@@ -61,24 +61,17 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 func (s *Site) titleOf(group string) string {
 	kind, name, _ := strings.Cut(group, "/")
 	switch kind {
-	case "month":
-		return "Changes of " + name
-	case "patch":
-		return "Patch " + name
-	case "commit":
-		return "Commit " + name
-	case "pull":
-		return "Pull request #" + name
 	case "person":
-		p := s.people[group]
-		return "What " + nameOf(p.Actor) + " proposed and decided"
+		return "What " + nameOf(s.people[group].Actor) + " proposed and decided"
+	case "path":
+		name = s.paths[group]
 	}
 	for _, st := range append(standings[:], own) {
 		if st.group() == group {
 			return st.title
 		}
 	}
-	return "Changes to " + s.paths[group]
+	return map[string]string{"month": "Changes of ", "patch": "Patch ", "commit": "Commit ", "pull": "Pull request #", "path": "Changes to "}[kind] + name
 }
 
 // what says what the transactions of a group have in common, nothing of those that stand alike.

@@ -181,12 +181,8 @@ func shared(t *html.Summary) (out []string) {
 
 // has reports whether a group has a page: what few would look for only where several transactions have it.
 func (s *Site) has(group string) bool {
-	least := 1
-	switch kind, _, _ := strings.Cut(group, "/"); kind {
-	case "patch", "commit", "pull", "path":
-		least = 2
-	}
-	return len(s.groups[group]) >= least
+	kind, _, _ := strings.Cut(group, "/")
+	return len(s.groups[group]) >= max(1, map[string]int{"patch": 2, "commit": 2, "pull": 2, "path": 2}[kind])
 }
 
 // Has reports whether the site has the page of what transactions have in common at an address.
