@@ -152,13 +152,10 @@ func (r Report) repeats(f File, line string) bool {
 // fileText says what becomes of a file; show makes a name safe.
 func fileText(f File, show func(string) string) string {
 	var parts []string
-	switch {
-	case f.From != "":
+	if f.From != "" {
 		parts = append(parts, "renamed from "+show(shorten(f.From)))
-	case f.Kind == "add":
-		parts = append(parts, "new")
-	case f.Kind == "delete":
-		parts = append(parts, "deleted")
+	} else if became := map[string]string{"add": "new", "delete": "deleted"}[f.Kind]; became != "" {
+		parts = append(parts, became)
 	}
 	added, deleted, note := lineCounts(f)
 	counts := strings.Fields(added + " " + strings.Replace(deleted, "-", "−", 1))

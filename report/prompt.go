@@ -80,11 +80,7 @@ func (p Prompt) head(masks string, s Style) string {
 // Standing is what there is to know before the first question: what runs, what is not
 // asked, and whose decision it is going to be. One that is signed is that of the key.
 func (p Prompt) Standing() string {
-	commands := p.Commands
-	if p.GateOnly {
-		commands = nil
-	}
-	return Fold(Style{}.with("standing", p, template.Funcs{"commands": func() []string { return commands }}), p.Columns)
+	return Fold(Style{}.fill("standing", p), p.Columns)
 }
 
 // Seen says how many lines of all were seen at most, in a pager that was left; "" where all were.

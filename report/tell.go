@@ -373,10 +373,7 @@ func (r Report) proofs() (out []proof) {
 
 // verdict is the Verdict, an empty one where there is none.
 func (r Report) verdict() approval.Verdict {
-	if r.Verdict == nil {
-		return approval.Verdict{}
-	}
-	return *r.Verdict
+	return *cmp.Or(r.Verdict, &approval.Verdict{})
 }
 
 // maxClaims is how many lines of a proposer's message are shown where there is little room.

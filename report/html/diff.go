@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -205,11 +206,7 @@ var classes = map[byte]constant{'@': "g", ' ': "u", '-': "d", '+': "a"}
 // code writes a line, with its numbers before and after as attributes, so that they are neither copied
 // nor read as text, and with these words of it marked.
 func (d *drawer) code(l difflook.Line, words []extent) {
-	class, known := classes[l.Mark]
-	if !known {
-		class = "m"
-	}
-	d.Markup(`<span class="`).Markup(class).Markup(`"`)
+	d.Markup(`<span class="`).Markup(cmp.Or(classes[l.Mark], "m")).Markup(`"`)
 	if l.Before > 0 {
 		d.Put(` data-o="{}"`, l.Before)
 	}

@@ -36,12 +36,7 @@ type checked struct {
 }
 
 // commands are those that ran.
-func (s *sheet) commands() (out []ledger.Command) {
-	for _, c := range all[*ledger.CommandItem](s.T) {
-		out = append(out, c.Item)
-	}
-	return out
-}
+func (s *sheet) commands() []*ledger.CommandItem { return all[*ledger.CommandItem](s.T) }
 
 // validations are the checks of the result.
 func (s *sheet) validations() (out []checked) {

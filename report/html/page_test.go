@@ -43,10 +43,15 @@ func check(t testing.TB, err error) {
 
 func read(t testing.TB, dir fs.FS, id string) html.Transaction {
 	t.Helper()
-	tx, err := new(html.Reader).Read(dir, id)
+	tx, err := new(html.Reader).Read(only{dir}, id)
 	check(t, err)
 	return tx
 }
+
+// only is the files of a ledger of one transaction, by the directory of that.
+type only struct{ fs.FS }
+
+func (o only) Sub(string) (fs.FS, error) { return o.FS, nil }
 
 func page(t testing.TB, tx html.Transaction, o html.Options) string {
 	t.Helper()

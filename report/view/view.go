@@ -321,17 +321,13 @@ func (b *Banner) waits(t Transaction, nothing string) {
 
 // ended says why a transaction is over that was not carried out, or was closed after that.
 func (t Transaction) ended(f Facts, did string) string {
-	over, why := "; never "+did, EndedWords(f.Ended)
-	switch {
-	case f.Written:
-		over = " and " + did + "; " + string(f.State)
-	case f.State == state.Closed:
+	over, otherwise, why := "; never "+did, Upper(string(f.State)), EndedWords(f.Ended)
+	if f.State == state.Closed {
 		over = "; closed without being " + did
 	}
-	otherwise := Upper(string(f.State))
 	switch {
 	case f.Written:
-		otherwise = Upper(did) + "; " + string(f.State)
+		over, otherwise = " and "+did+"; "+string(f.State), Upper(did)+"; "+string(f.State)
 	case strings.HasPrefix(why, string(f.State)): // as in "superseded by tx_…"
 		otherwise, why = Upper(why), ""
 	}

@@ -78,7 +78,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 		out = id + ".html"
 	}
 	var reader html.Reader
-	t, err := reader.In(snap.Tree, id)
+	t, err := reader.Read(snap.Tree, id)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	masked := func(diff []byte) bool { return s.Finder().RedactDiff(diff).String() != string(diff) }
 	o.Redact = redact || masked(t.Patch)
 	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := reader.In(snap.Tree, t.Supersedes[n-1]); err == nil {
+		if earlier, err := reader.Read(snap.Tree, t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
 			o.Redact = o.Redact || masked(earlier.Patch) // the page has what the two differ in
 		}

@@ -176,7 +176,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 	if err != nil {
 		return html.Transaction{}, err
 	}
-	t, err := b.reader.In(tree, id)
+	t, err := b.reader.Read(tree, id)
 	if err != nil {
 		return t, err
 	}
