@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -97,10 +98,7 @@ func (q Request) waits() string {
 	for _, n := range q.Needs {
 		answers += max(1, n.Required)
 	}
-	return q.fill("waiting", struct {
-		Answers int
-		Needs   []policy.Need
-	}{answers, q.Needs})
+	return string(paragraphs().Fill(nil, "waiting", q.Needs, template.Funcs{"answers": func() int { return answers }}))
 }
 
 // fill is a template of Markdown.

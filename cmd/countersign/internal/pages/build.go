@@ -61,7 +61,7 @@ func (b *build) audit(ctx context.Context, h *gitstore.History) (err error) {
 	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
 		Each: func(id string, commit history.ID, r *approval.Record, found []rule.Violation) {
 			if r != nil {
-				_ = b.take(b.reader.Of(id, r, found))
+				b.take(b.reader.Of(id, r, found))
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -87,15 +87,20 @@ func (b *build) audit(ctx context.Context, h *gitstore.History) (err error) {
 		_, known := b.summaries[id]
 		return known && len(b.of[id])+len(b.whole) == 0
 	})
-	return b.each(late, b.take)
+	return parallel.Try(cores(), len(late), func(i int) error {
+		t, err := b.read(late[i])
+		if err == nil {
+			b.take(t)
+		}
+		return err
+	})
 }
 
 // take keeps what lists need of a transaction.
-func (b *build) take(t html.Transaction) error {
+func (b *build) take(t html.Transaction) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.summaries[t.ID] = t.Summary
-	return nil
 }
 
 // maxWhole is how many findings stand on every page.
@@ -184,7 +189,11 @@ func (b *build) read(id string) (html.Transaction, error) {
 }
 
 // page makes a transaction's page. has reports whether there is a page of a path, patch or commit.
-func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte, error) {
+func (b *build) page(id string, has func(address string) bool) ([]byte, error) {
+	t, err := b.read(id)
+	if err != nil {
+		return nil, err
+	}
 	o := html.Options{
 		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
@@ -196,7 +205,7 @@ func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte,
 		}
 	}
 	var out bytes.Buffer
-	err := t.Write(&out, o)
+	err = t.Write(&out, o)
 	return out.Bytes(), err
 }
 
@@ -220,17 +229,6 @@ func (b *build) name() string {
 	return strings.Trim(at.Path, "/")
 }
 
-// each reads transactions, on all cores, and does something with each.
-func (b *build) each(ids []string, do func(html.Transaction) error) error {
-	return parallel.Try(cores(), len(ids), func(i int) error {
-		t, err := b.read(ids[i])
-		if err != nil {
-			return err
-		}
-		return do(t)
-	})
-}
-
 // site is everything but the transactions' own pages.
 func (b *build) site() *site.Site {
 	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
@@ -242,12 +240,12 @@ func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) err
 		return err
 	}
 	s := b.site()
-	err := b.each(b.ids, func(t html.Transaction) error {
-		text, err := b.page(t, s.Has)
+	err := parallel.Try(cores(), len(b.ids), func(i int) error {
+		text, err := b.page(b.ids[i], s.Has)
 		if err != nil {
 			return err
 		}
-		return dir.write(site.Transaction(t.ID), text)
+		return dir.write(site.Transaction(b.ids[i]), text)
 	})
 	if err != nil {
 		return err

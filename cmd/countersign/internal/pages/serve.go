@@ -262,11 +262,7 @@ func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
 		return nil, nil
 	}
-	t, err := s.b.read(id)
-	if err != nil {
-		return nil, err
-	}
-	return s.b.page(t, ready.Has)
+	return s.b.page(id, ready.Has)
 }
 
 // waiting is the page that is shown until the ledger was read, and asked for again each second.
