@@ -98,13 +98,15 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 		on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 	}
 	funcs := template.Funcs{
-		"called": func() string { return id }, "about": func() string { return cut(r.about(), 60) }, "by": func() string { return by }, "on": func() string { return on },
+		"called": func() string { return id }, "about": func() string { return cut(r.about(), 60) },
+		"by": func() string { return by }, "on": func() string { return on },
 		"tinted": template.Raw(func(parts ...any) string { return s.paint(tones[r.State.Tone()], join(parts...)) }),
 		"why": func() string { // as whoever denied it said
 			_, why, _ := strings.Cut(r.Verdict.Reason, ": ")
 			return strings.TrimSuffix(": "+why, ": ")
 		},
-		"waits": func() bool { return r.State == state.Waits }, "stands": func() string { return r.standsIn(Clean) }, "where": r.where, "operations": r.Operations,
+		"waits": func() bool { return r.State == state.Waits }, "done": func() bool { return r.State == state.Applied },
+		"stands": func() string { return r.standsIn(Clean) }, "where": r.where, "operations": r.Operations,
 		"uncounted": func() []view.Answer { // the newest
 			all := slices.DeleteFunc(r.View().Others, func(a view.Answer) bool { return a.Counts })
 			return all[max(0, len(all)-maxReasons):]

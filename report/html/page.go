@@ -101,7 +101,7 @@ func (s *sheet) fill(name string, data any) *Body {
 		"person":   s.person, "commit": s.commit, "pull": s.pull, "transaction": s.transaction, "web": s.web, "quoting": s.quoting,
 		"total": s.total, "section": s.section, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
 		"decisions": func() []*ledger.ApprovalDecision { return all[*ledger.ApprovalDecision](s.T) },
-		"said":      s.said, "decided": s.decided, "judged": s.judged,
+		"said":      s.said, "decided": s.decided, "judged": s.judged, "redact": func() bool { return s.O.Redact },
 		"step":       func() []view.Step { return s.T.View.Next[:min(len(s.T.View.Next), 1)] },
 		"comparison": s.compare, "diff": s.diff, "timeline": s.timeline, "claims": s.claims,
 		"statement":  func(path string) *approval.StatementDoc { return aside[approval.StatementDoc](s.T, path) },
@@ -109,7 +109,7 @@ func (s *sheet) fill(name string, data any) *Body {
 		"merge":      func(path string) *approval.Merge { return cmp.Or(aside[approval.Merge](s.T, path), &approval.Merge{}) },
 		"posted":     func(path string) *artifact.PostedDoc { return aside[artifact.PostedDoc](s.T, path) },
 		"commands":   s.commands, "printed": s.printed, "validations": s.validations,
-		"policyParts": s.policyParts, "protected": s.protected, "trace": func() []*ledger.TraceItem { return all[*ledger.TraceItem](s.T) }, "redact": func() bool { return s.O.Redact }, "checks": s.checks,
+		"policyParts": s.policyParts, "protected": s.protected, "trace": func() []*ledger.TraceItem { return all[*ledger.TraceItem](s.T) }, "checks": s.checks,
 	})
 }
 
