@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
@@ -9,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
@@ -58,12 +62,6 @@ func lines(l explain.Lines) string {
 	return fmt.Sprintf("%s: lines %d to %d", l.Path, l.From, l.To)
 }
 
-// A told finding is one that contradicts the record, where it is Red.
-type told struct {
-	online.Finding
-	Red bool
-}
-
 // Online is what the forge tells of the record now: what contradicts it first, and
 // everything else that is not the same.
 func Online(r online.Result, s Style) string {
@@ -73,19 +71,16 @@ func Online(r online.Result, s Style) string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
-	var all []told
-	for _, f := range r.Findings {
-		if f.Verdict == online.Same {
-			break
-		}
-		all = append(all, told{f, f.Verdict == online.Gone || f.Verdict == online.Changed})
+	told := r.Findings
+	if same := slices.IndexFunc(told, func(f online.Finding) bool { return f.Verdict == online.Same }); same >= 0 {
+		told = told[:same]
 	}
 	return s.fill("online", struct {
 		online.Result
 		Bad  int
 		Sum  string
-		Told []told
-	}{r, r.Bad(), strings.Join(counts, ", "), all})
+		Told []online.Finding
+	}{r, r.Bad(), strings.Join(counts, ", "), told})
 }
 
 // differences are what people are told of each difference.
@@ -141,14 +136,11 @@ func verdicts(c simulate.Case) string {
 // Checks says what came of verifying a statement about a commit.
 func Checks(about string, checks []attest.Check) string {
 	verdict := "verified"
-	for _, c := range checks {
-		if c.Outcome == attest.Bad {
-			verdict = "not verified"
-			break
-		}
-		if c.Outcome != attest.Good {
-			verdict = "verified, but for what is unknown"
-		}
+	if slices.ContainsFunc(checks, func(c attest.Check) bool { return c.Outcome != attest.Good }) {
+		verdict = "verified, but for what is unknown"
+	}
+	if slices.ContainsFunc(checks, func(c attest.Check) bool { return c.Outcome == attest.Bad }) {
+		verdict = "not verified"
 	}
 	return Style{}.fill("checks", struct {
 		About, Verdict string
@@ -158,3 +150,86 @@ func Checks(about string, checks []attest.Check) string {
 
 // Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.
 func Asks(e plain.Explanation) string { return Style{}.fill("asks", e) }
+
+type object = map[string]any
+
+// A sarif is a run of SARIF in the making: results, and the rules that they break, each once.
+type sarif struct {
+	rules, results []any
+	known          map[string]bool
+}
+
+// A sarifRule is a rule, how bad it is to break it, and what it is about.
+type sarifRule struct{ id, level, text string }
+
+var (
+	unexplainedRule = sarifRule{"unexplained-commit", "error", "nothing accounts for a commit: docs/explain.md"}
+	contradicted    = sarifRule{"forge-contradicts-record", "error", "the forge tells something else than the record: docs/online.md"}
+	untold          = sarifRule{"forge-does-not-tell", "warning", "the forge does not tell what was recorded of it: docs/online.md"}
+
+	onlineRules = map[online.Verdict]sarifRule{online.Gone: contradicted, online.Changed: contradicted, online.Unknown: untold}
+)
+
+// SARIF is what an audit found, for code scanning (SARIF 2.1.0, OASIS, 2020): the ledger's findings,
+// the commits of a branch that nothing accounts for, and what the forge tells otherwise than the record, or not;
+// branch and asked may be nil. A finding about no file is placed at the Policy, as code scanning takes none without a file.
+func SARIF(r audit.Result, branch *explain.Branch, asked *online.Result, ledgerRef, version string) map[string]any {
+	run := sarif{[]any{}, []any{}, map[string]bool{}}
+	for _, f := range slices.Concat(r.Findings, r.Pages.Findings) {
+		text := "a rule of the ledger: docs/formats.md"
+		if f.RuleID == "L23" {
+			text = "a page in the ledger differs from the record, which is sound or not without it: docs/formats.md"
+		}
+		run.add(sarifRule{f.RuleID, "error", text}, fmt.Sprintf("%s %.12s %s: %s", ledgerRef, f.Commit, f.Path, f.Message), f.Commit, "commit/v1", f.Commit, nil)
+	}
+	if branch != nil {
+		for _, u := range branch.Unexplained {
+			lines := u.Lines
+			for _, path := range u.Paths {
+				if len(u.Lines) == 0 {
+					lines = append(lines, explain.Lines{Path: path})
+				}
+			}
+			run.add(unexplainedRule, fmt.Sprintf("Commit %s of %s (%s) %s", u.Commit, branch.Name, u.Subject, u.Reason), u.Commit, "commit/v1", u.Commit, lines)
+		}
+	}
+	if asked != nil {
+		for _, f := range asked.Findings {
+			if rule, told := onlineRules[f.Verdict]; told {
+				about := f.What + " " + f.About
+				run.add(rule, fmt.Sprintf("%s (%s) is %s: %s %s", about, f.TransactionID, f.Verdict, f.Now, f.Reason), f.TransactionID, "online/v1", f.TransactionID+" "+about, nil)
+			}
+		}
+	}
+	driver := object{"name": "countersign", "version": version, "rules": run.rules}
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []any{object{"tool": object{"driver": driver}, "results": run.results}},
+	}
+}
+
+// add adds a result about a commit or a transaction. Under mark, of is what it is known again by.
+func (s *sarif) add(rule sarifRule, message, about, mark, of string, lines []explain.Lines) {
+	if !s.known[rule.id] {
+		s.known[rule.id] = true
+		s.rules = append(s.rules, object{"id": rule.id, "shortDescription": object{"text": rule.text}})
+	}
+	if len(lines) == 0 {
+		lines = []explain.Lines{{Path: policy.Path}}
+	}
+	var places []any
+	for _, l := range lines {
+		names := strings.Split(l.Path, "/")
+		for i, name := range names {
+			names[i] = url.PathEscape(name)
+		}
+		physical := object{"artifactLocation": object{"uri": strings.Join(names, "/")}}
+		if l.From > 0 {
+			physical["region"] = object{"startLine": l.From, "endLine": max(l.From, l.To)}
+		}
+		places = append(places, object{"physicalLocation": physical, "logicalLocations": []any{object{"name": cmp.Or(about, "ledger"), "kind": "commit"}}})
+	}
+	s.results = append(s.results, object{
+		"ruleId": rule.id, "level": rule.level, "message": object{"text": Clean(message)}, "locations": places, "partialFingerprints": object{mark: of + " " + rule.id},
+	})
+}

@@ -97,7 +97,7 @@ func (c Comment) Body() string {
 	tail.list(list{"Also on this pull request:\n\n", each(all[len(full):], Report.line), 40, "transaction", ", " + code("countersign list") + " has all"})
 	below := tail.String() + c.told() + CommentMarker + "\n"
 	p := newPage(MaxComment - len(below))
-	p.write(c.broken() + obstacleBox(c.Obstacles))
+	p.write(c.broken() + string(paragraphs().Fill(nil, "obstacles", c.Obstacles[:min(len(c.Obstacles), 5)], nil)))
 	switch {
 	case len(full) > 0:
 	case c.Cut:
@@ -169,12 +169,4 @@ type Obstacle struct {
 	Code    string `json:"code"`
 	What    string `json:"what"`
 	Instead string `json:"instead"`
-}
-
-// obstacleBox tells obstacles loudly. What can be done is folded, as most of it takes the program.
-func obstacleBox(list []Obstacle) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return string(paragraphs().Fill(nil, "obstacles", list[:min(len(list), 5)], nil))
 }

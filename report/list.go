@@ -16,11 +16,7 @@ import (
 
 // IDs are the ids of transactions, one a line.
 func IDs(list []ledger.Transaction) string {
-	var b strings.Builder
-	for _, t := range list {
-		b.WriteString(t.TransactionID + "\n")
-	}
-	return b.String()
+	return Style{}.fill("list", list)
 }
 
 // A Listed transaction has what a line needs.

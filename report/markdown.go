@@ -201,9 +201,10 @@ var paragraphs = sync.OnceValue(func() *template.Set {
 	}, template.Funcs{
 		"name": template.Raw(name), "code": template.Raw(code), "copied": template.Raw(lineBlock), "codes": template.Raw(codes), "link": template.Raw(link),
 		"unquoted": unquoted, "from": from, "plus": func(a, b string) string { return a + b }, "counted": Counted, "atLeast": func(n int) int { return max(1, n) },
-		"one": template.Raw(view.One), "several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "yes": template.Raw(yes),
-		"people": template.Raw(people), "severally": func(n policy.Need) bool { return n.Required > 1 },
-		"age": func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": template.Raw(driftRow),
+		"one": template.Raw(view.One), "several": func(needs []view.Requirement) bool { return len(unsigned(needs)) > 1 }, "signs": signs, "unsigned": unsigned,
+		"approveKind": func(kind string) string { return strings.TrimSpace("/approve " + policy.Word(kind)) },
+		"severally":   func(n policy.Need) bool { return n.Required > 1 },
+		"age":         func(d policy.Duration) string { return age(time.Duration(d)) }, "drift": template.Raw(driftRow),
 	})
 })
 
@@ -213,7 +214,7 @@ func (r Report) paragraph(of string, to Links, more template.Funcs) string {
 		"linked": template.Raw(r.linked), "commit": template.Raw(to.commit), "record": template.Raw(r.record), "whole": template.Raw(r.whole), "sign": template.Raw(r.sign),
 		"ledgerCommit": template.Raw(func() string { return Links{Web: cmp.Or(r.LedgerWeb, to.Web)}.commit(r.LedgerCommit) }),
 		"patchID":      func() string { return strings.TrimPrefix(r.Fingerprint, "patchset:") }, "author": r.author, "further": r.further,
-		"sure": template.Raw(r.sure), "filesLine": template.Raw(r.filesLine), "missing": r.missing, "thread": func() string { return to.Thread },
+		"filesLine": template.Raw(r.filesLine), "missing": r.missing, "thread": func() string { return to.Thread },
 	}
 	maps.Copy(funcs, more)
 	return string(paragraphs().Fill(nil, of, r, funcs))
@@ -278,14 +279,8 @@ func said(d approval.Judged) string {
 	case d.Decision == "":
 		return "unclear"
 	}
-	about := ""
-	switch prefix, _, _ := strings.Cut(d.Fingerprint, "patchset:"); prefix {
-	case "secret:":
-		about = " (secret)"
-	case "protected:":
-		about = " (protected paths)"
-	}
-	return words(string(d.Decision)) + about
+	prefix, _, _ := strings.Cut(d.Fingerprint, "patchset:")
+	return words(string(d.Decision)) + map[string]string{"secret:": " (secret)", "protected:": " (protected paths)"}[prefix]
 }
 
 // waits reports whether people on a pull request are asked now.
@@ -321,19 +316,6 @@ func (r Report) short(needs []view.Requirement) string {
 
 func unsigned(needs []view.Requirement) []view.Requirement {
 	return slices.DeleteFunc(slices.Clone(needs), func(n view.Requirement) bool { return n.Signed })
-}
-
-// yes are the replies that approve what needs no signature.
-func yes(needs []view.Requirement) string {
-	var out []string
-	for _, n := range unsigned(needs) {
-		out = append(out, code(strings.TrimSpace("/approve "+policy.Word(n.Kind))))
-	}
-	text := strings.Join(out, " then ")
-	if len(out) > 1 {
-		text += ", a reply each"
-	}
-	return text
 }
 
 // lines are the answers that name the bytes, which count anywhere on the pull request.
@@ -418,4 +400,17 @@ func (l Links) compare(from, to string) string {
 		return link("compare", at)
 	}
 	return name("git diff " + from + " " + to)
+}
+
+// claimsBlock are the claims in Markdown.
+func (r Report) claimsBlock() string {
+	all := view.Claims(r.Message, r.Declared)
+	if len(all) == 0 {
+		return ""
+	}
+	var shown []string
+	for _, line := range all[:min(len(all), maxClaims)] {
+		shown = append(shown, Clean(shorten(line)))
+	}
+	return view.ClaimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
 }

@@ -67,26 +67,20 @@ func (p Prompt) head(masks string, s Style) string {
 		again = append(again, from(one))
 	}
 	named := []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}}
-	return s.with("head", p, template.Funcs{
+	return p.told("head", s, template.Funcs{
 		"about": func() string { return about }, "by": func() string { return cut(Clean(p.Proposer.Login), 24) }, "fit": func(text string) string { return cut(text, p.Columns) },
-		"moved": p.moved, "named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },
-		"answers": p.answered,
+		"named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },
 		"answered": template.Raw(func(a answerLine) string {
 			return cut(strings.TrimSuffix(Style{Zone: s.Zone}.fill("answer", a), "\n"), p.Columns)
 		}),
-		"drift": func() string { return Drift(p.Verdict.Drift) }, "masks": func() string { return masks },
-		"filesLine": p.filesLine, "risks": func() int { return p.list().Count() },
+		"masks": func() string { return masks }, "risks": func() int { return p.list().Count() },
 	})
 }
 
 // Standing is what there is to know before the first question: what runs, what is not
 // asked, and whose decision it is going to be. One that is signed is that of the key.
 func (p Prompt) Standing() string {
-	commands := p.Commands
-	if p.GateOnly {
-		commands = nil
-	}
-	return Fold(Style{}.with("standing", p, template.Funcs{"commands": func() []string { return commands }}), p.Columns)
+	return Fold(Style{}.fill("standing", p), p.Columns)
 }
 
 // Seen says how many lines of all were seen at most, in a pager that was left; "" where all were.
@@ -117,7 +111,7 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	for _, kind := range kinds {
 		one := approvalAsked{}
 		if kind != policy.KindFileChange || len(kinds) > 1 {
-			one.Title = kindTitles[kind] + ": " + p.counts(kind)
+			one.Title = kindWords[kind].title + ": " + p.counts(kind)
 		}
 		one.Reasons, one.More = p.reasons(kind)
 		one.More += max(0, len(one.Reasons)-maxReasons)
@@ -129,24 +123,19 @@ func (p Prompt) Question(kinds []string, s Style) string {
 	case len(kinds) == 1 && kinds[0] == policy.KindFileChange:
 		question = fmt.Sprintf("Approve these bytes (%.12s)?", p.PatchID) + answers
 	case len(kinds) == 1:
-		question = kindQuestions[kinds[0]] + answers
+		question = kindWords[kinds[0]].question + answers
 	case len(kinds) > 1:
 		question = fmt.Sprintf("Approve all of this (%.12s)?", p.PatchID) + answers
 	}
 	return Fold(s.fill("asked", asked)+s.paint(bold, question)+" ", p.Columns)
 }
 
-var (
-	kindTitles = map[string]string{
-		policy.KindFileChange: "The change itself",
-		policy.KindSecret:     "What looks like a secret in what the patch adds",
-		policy.KindProtected:  "Paths that the Policy protects",
-	}
-	kindQuestions = map[string]string{
-		policy.KindSecret:    "Approve that these secrets are added?",
-		policy.KindProtected: "Approve that these protected paths change?",
-	}
-)
+// kindWords are what each kind of approval is about, and how it alone is asked for.
+var kindWords = map[string]struct{ title, question string }{
+	policy.KindFileChange: {title: "The change itself"},
+	policy.KindSecret:     {"What looks like a secret in what the patch adds", "Approve that these secrets are added?"},
+	policy.KindProtected:  {"Paths that the Policy protects", "Approve that these protected paths change?"},
+}
 
 // counts are how many approvals of a kind there are, of how many.
 func (p Prompt) counts(kind string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -191,10 +192,10 @@ func (r Report) drift(to Links) string {
 	if text == "" {
 		return ""
 	}
-	if d.From == "" || d.To == "" {
-		return "What else has changed: " + text + ".\n\n"
+	if d.From != "" && d.To != "" {
+		text += " (" + to.compare(d.From, d.To) + ")"
 	}
-	return "What else has changed: " + text + " (" + to.compare(d.From, d.To) + ").\n\n"
+	return "What else has changed: " + text + ".\n\n"
 }
 
 func driftIn(d *approval.Drift, show func(string) string, list func([]string) string) string {
@@ -231,4 +232,44 @@ func driftRow(bound *policy.Drift) string {
 		until = append(until, "another file changes in a directory of a touched one")
 	}
 	return "an approval holds until " + strings.Join(until, ", or ")
+}
+
+// A Proposed is one proposal of a patch: by whom, of what input, and with which words, none of the first,
+// whose words are the report's.
+type Proposed struct {
+	Proposer ledger.Actor   `json:"proposer"`
+	Input    ledger.Input   `json:"input"`
+	Summary  string         `json:"summary,omitempty"`
+	Author   *ledger.Author `json:"author,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Declared []string       `json:"declared,omitempty"`
+	Trace    string         `json:"trace,omitempty"` // the path of the artifact
+
+	RequestedBy []ledger.Requester `json:"requested_by,omitempty"`
+}
+
+// Proposals are those that a record has, the first first.
+func Proposals(all []ledger.Provenance) []Proposed {
+	var out []Proposed
+	for i, p := range all {
+		one := Proposed{Proposer: p.Proposer, Input: p.Input, RequestedBy: p.RequestedBy}
+		if i > 0 {
+			one = Proposed{p.Proposer, p.Input, p.Summary, p.Author, p.Message, p.Declared, p.Trace, p.RequestedBy}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// further are the proposals of the patch after the first.
+func (r Report) further() []Proposed {
+	if len(r.Proposals) == 0 {
+		return nil
+	}
+	return r.Proposals[1:]
+}
+
+// from says who made a proposal, and what it was.
+func from(p Proposed) string {
+	return Clean(p.Proposer.Login + " (" + p.Proposer.Kind + ", " + p.Proposer.ID + ") as " + lookup.Form(p.Input))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -97,10 +98,7 @@ func (q Request) waits() string {
 	for _, n := range q.Needs {
 		answers += max(1, n.Required)
 	}
-	return q.fill("waiting", struct {
-		Answers int
-		Needs   []policy.Need
-	}{answers, q.Needs})
+	return string(paragraphs().Fill(nil, "waiting", q.Needs, template.Funcs{"answers": func() int { return answers }}))
 }
 
 // fill is a template of Markdown.
@@ -131,21 +129,6 @@ func (q Request) writeDetails(p *page) {
 
 // maxNames is how many paths, people or commands are named in one place.
 const maxNames = 20
-
-// people names whom a need is for.
-func people(n policy.Need) string {
-	var who []string
-	if len(n.Users) > 0 {
-		who = append(who, "one of "+codes(n.Users, maxNames))
-	}
-	if len(n.Teams) > 0 {
-		who = append(who, "a member of "+codes(n.Teams, maxNames))
-	}
-	if n.Owners {
-		who = append(who, "one of each path's code owners")
-	}
-	return strings.Join(who, " or ")
-}
 
 // age is a duration, "" for none, in the largest unit that it is a whole number of.
 func age(d time.Duration) string {

@@ -47,10 +47,7 @@ func riskText(r risk.Risk) string {
 
 // list is the report's risks, an empty list where they are not known.
 func (r Report) list() risk.List {
-	if r.Risks == nil {
-		return risk.List{}
-	}
-	return *r.Risks
+	return *cmp.Or(r.Risks, &risk.List{})
 }
 
 // lineCounts are the changed lines of a file, in words that a reader cannot take

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,60 +93,67 @@ func (r Report) viewAs(id string) view.Transaction {
 // written, and what to type next, alone on its line. by is whose decision was recorded just now,
 // "" for none.
 func (r Report) Result(by string, again func(args ...string) string, columns int, s Style) string {
-	id, about := ShortID(r.TransactionID), " "+cut(r.about(), 60)
-	var b strings.Builder
-	b.WriteString(r.warn(s))
-	line := func(tone state.Tone, text string) { fmt.Fprintln(&b, s.paint(tones[tone], text)) }
-	at := r.State
-	switch {
-	case r.ApplyResult != nil && !(r.ApplyResult.Outcome == result.Refused && r.Waits()):
-		r.applied(&b, line, id)
-	case by != "" && at == state.Denied:
-		_, why, _ := strings.Cut(r.Verdict.Reason, ": ") // as its author said
-		line(state.Bad, fmt.Sprintf("Denied %s%s for good as %s%s", id, about, Clean(by), strings.TrimSuffix(": "+Clean(why), ": ")))
-	case by != "" && at == state.Approved:
-		line(state.Good, fmt.Sprintf("Approved %s%s as %s (%s). Not written yet:", id, about, Clean(by), r.approvals()))
-	case by != "" && r.Waits():
-		line(state.Open, fmt.Sprintf("Recorded as %s. %s%s still waits (%s):", Clean(by), id, about, r.approvals()))
-	case at == state.Denied:
-		line(state.Bad, fmt.Sprintf("%s%s is %s", id, about, Clean(reasonOf(r.Verdict))))
-	case r.Waits(), at == state.Approved, at == state.Mergeable:
-		verb, on := "is ", ""
-		if at == state.Waits {
-			verb = ""
-		}
-		if r.PullRequest > 0 {
-			on = fmt.Sprintf(" on pull request %d", r.PullRequest)
-		}
-		line(at.Tone(), fmt.Sprintf("%s %s%s%s (%s)   %s  %s", id, verb, at, on, r.approvals(), r.filesLine(), about))
-		var uncounted []string // the newest, and why
-		for _, a := range r.View().Others {
-			if !a.Counts {
-				uncounted = append(uncounted, s.fill("answer", other(a)))
-			}
-		}
-		b.WriteString(strings.Join(uncounted[max(0, len(uncounted)-maxReasons):], ""))
-		b.WriteString(Risks(r.list(), columns, 3, s))
-	default:
-		line(at.Tone(), fmt.Sprintf("%s%s %s", id, about, "is "+r.standsIn(Clean)))
+	id, on := ShortID(r.TransactionID), ""
+	if r.PullRequest > 0 {
+		on = fmt.Sprintf(" on pull request %d", r.PullRequest)
 	}
-	if text := r.found(); text != "" && r.ApplyResult == nil {
-		fmt.Fprintf(&b, "    found %s\n", text)
+	funcs := template.Funcs{
+		"called": func() string { return id }, "about": func() string { return cut(r.about(), 60) },
+		"by": func() string { return by }, "on": func() string { return on },
+		"tinted": template.Raw(func(parts ...any) string { return s.paint(tones[r.State.Tone()], join(parts...)) }),
+		"why": func() string { // as whoever denied it said
+			_, why, _ := strings.Cut(r.Verdict.Reason, ": ")
+			return strings.TrimSuffix(": "+why, ": ")
+		},
+		"waits": func() bool { return r.State == state.Waits }, "done": func() bool { return r.State == state.Applied },
+		"stands": func() string { return r.standsIn(Clean) }, "where": r.where, "operations": r.Operations,
+		"uncounted": func() []view.Answer { // the newest
+			all := slices.DeleteFunc(r.View().Others, func(a view.Answer) bool { return a.Counts })
+			return all[max(0, len(all)-maxReasons):]
+		},
+		"other": other, "risks": template.Raw(func() string { return Risks(r.list(), columns, 3, s) }),
 	}
-	if text := r.moved(); text != "" {
-		fmt.Fprintf(&b, "    %s\n", s.paint(yellow, text))
-	}
-	for _, v := range r.unfit()[:min(len(r.unfit()), maxReasons)] {
-		b.WriteString(s.fill("violation", v))
-	}
-	if text := Drift(r.verdict().Drift); text != "" && at != state.Applied {
-		fmt.Fprintf(&b, "    since then: %s\n", text)
-	}
-	return Fold(b.String(), columns) + r.toCommit(s.Top) + StepLines(r.Steps(id, again)) // commands are pasted, and not folded
+	text := s.fill("glass", r) + r.told(r.came(by), s, funcs) + r.told("further", s, funcs)
+	return Fold(text, columns) + r.toCommit(s.Top) + StepLines(r.Steps(id, again)) // commands are pasted, and not folded
 }
 
-// warn says first that the glass was broken.
-func (r Report) warn(s Style) string { return s.fill("glass", r) }
+// came is the name of the template that says what a command came to.
+func (r Report) came(by string) string {
+	if res := r.ApplyResult; res != nil && !(res.Outcome == result.Refused && r.Waits()) {
+		switch {
+		case res.Outcome != result.Success:
+			return "not applied"
+		case res.DryRun:
+			return "dry run"
+		case r.State == state.CheckFailed:
+			return "check failed"
+		}
+		return "applied"
+	}
+	switch at := r.State; {
+	case by != "" && at == state.Denied:
+		return "denied now"
+	case by != "" && at == state.Approved:
+		return "approved now"
+	case by != "" && r.Waits():
+		return "recorded"
+	case at == state.Denied:
+		return "denied"
+	case r.Waits(), at == state.Approved, at == state.Mergeable:
+		return "stands"
+	}
+	return "ended"
+}
+
+// told is a template for a terminal about the report.
+func (r Report) told(name string, s Style, more template.Funcs) string {
+	funcs := template.Funcs{
+		"about": r.about, "approvals": r.approvals, "filesLine": r.filesLine, "found": r.found, "moved": r.moved, "violations": r.unfit, "answers": r.answered,
+		"author": r.author, "further": r.further, "drift": func() string { return Drift(r.verdict().Drift) },
+	}
+	maps.Copy(funcs, more)
+	return s.with(name, r, funcs)
+}
 
 var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
 
@@ -163,11 +171,9 @@ func (r Report) about() string {
 	before, after := map[string]*string{}, map[string]*string{}
 	for _, f := range r.Files {
 		if f.From != "" {
-			before[f.From], after[f.From] = f.Before, nil
-		} else {
-			before[f.Path] = f.Before
+			after[f.From] = nil
 		}
-		after[f.Path] = f.After
+		before[cmp.Or(f.From, f.Path)], after[f.Path] = f.Before, f.After
 	}
 	return "(" + Clean(lookup.DoesTo(before, after)) + ")"
 }
@@ -200,30 +206,16 @@ func StepLines(steps []Step) string {
 	return b.String()
 }
 
-// applied says what became of an apply: the files as they were written, or why they were not.
-func (r Report) applied(b *strings.Builder, line func(state.Tone, string), id string) {
-	res := r.ApplyResult
-	files := Counted(len(r.Files), "file")
-	switch {
-	case res.Outcome == result.Success && res.DryRun:
-		line(state.Open, fmt.Sprintf("%s can be applied: %s. This was a dry run: nothing was written.", id, files))
-	case res.Outcome == result.Success:
-		where := ""
-		if r.AppliedCommit != "" {
-			where = " as commit " + r.AppliedCommit[:min(12, len(r.AppliedCommit))]
-			if branch, ok := strings.CutPrefix(r.AppliedBranch, "refs/heads/"); ok {
-				where += " on " + Clean(branch)
-			}
-		}
-		if r.State == state.CheckFailed {
-			line(state.Bad, fmt.Sprintf("Applied %s%s: %s; the check failed.", id, where, files))
-		} else {
-			line(state.Good, fmt.Sprintf("Applied %s%s: %s, read back, as approved.", id, where, files))
-		}
-	default:
-		line(state.Bad, fmt.Sprintf("Not applied: %s %s", id, Clean(res.Error)))
+// where says as which commit it was applied, "" where it is none.
+func (r Report) where() string {
+	if r.AppliedCommit == "" {
+		return ""
 	}
-	b.WriteString(Style{}.with("operations", r.Operations(), template.Funcs{"transactionID": func() string { return id }}))
+	where := " as commit " + r.AppliedCommit[:min(12, len(r.AppliedCommit))]
+	if branch, ok := strings.CutPrefix(r.AppliedBranch, "refs/heads/"); ok {
+		where += " on " + branch
+	}
+	return where
 }
 
 // toCommit is the line that commits what was written to the working tree, "" where there is nothing to
@@ -237,10 +229,11 @@ func (r Report) toCommit(top string) string {
 	if top != "" {
 		git += " -C " + Clean(ShellQuote(top))
 	}
+	next := " status"
 	if names := paths(r.Operations()); names != "" {
-		return "Not committed yet:  " + git + " add " + names + " && " + git + " commit\n"
+		next = " add " + names + " && " + git + " commit"
 	}
-	return "Not committed yet:  " + git + " status\n"
+	return "Not committed yet:  " + git + next + "\n"
 }
 
 // paths are those of some operations as a shell reads them, "" where they are too many for a line, or
@@ -285,14 +278,13 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 		at = r.approvals()
 	}
 	funcs := template.Funcs{
-		"about": r.about, "files": func() []File { return r.View().Files },
-		"stands": template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }), "filesLine": r.filesLine,
-		"found": r.found, "moved": r.moved, "answers": r.answered, "drift": func() string { return Drift(r.verdict().Drift) }, "further": r.further,
+		"files":     func() []File { return r.View().Files },
+		"stands":    template.Raw(func() string { return s.paint(tones[r.State.Tone()], at) }),
 		"riskCount": func() string { return cmp.Or(strings.TrimPrefix(strconv.Itoa(r.list().Count()), "0"), "none found") },
 		"risks":     template.Raw(func() string { return Risks(r.list(), columns, risksHeight, s) }),
 		"claims":    template.Raw(func() string { return r.claimLines(maxClaims) }),
-		"sure":      r.sure, "apply": template.Raw(func() string { return r.applyText(s) }), "author": r.author,
-		"long": func() bool { return long }, "unwritten": r.unwritten, "violations": r.unfit,
+		"apply":     template.Raw(func() string { return r.applyText(s) }),
+		"long":      func() bool { return long }, "unwritten": r.unwritten,
 		"next": template.Raw(func() string { // is pasted, and not folded
 			return strings.ReplaceAll(strings.TrimSpace(StepLines(r.Steps(ShortID(r.TransactionID), again))), "\n    ", "\n       ")
 		}),
@@ -302,18 +294,9 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 			}
 			return ""
 		},
-		"base":       func() string { return strings.TrimSuffix(r.BaseCommit+", on "+r.BaseBranch, ", on ") },
-		"supersedes": func() string { return strings.Join(r.Supersedes, ", ") },
-		"ledger":     func() string { return strings.TrimSpace(r.LedgerRef + " " + r.LedgerCommit) }, "signed": r.proofs,
+		"supersedes": func() string { return strings.Join(r.Supersedes, ", ") }, "signed": r.proofs,
 	}
-	return Fold(s.with("transaction", r, funcs), columns) + s.with("ids", r, funcs)
-}
-
-func (r Report) sure() string {
-	if r.Confidence == nil {
-		return ""
-	}
-	return fmt.Sprintf("%d of 100, says the proposer", *r.Confidence)
+	return Fold(r.told("transaction", s, funcs), columns) + r.told("ids", s, funcs)
 }
 
 // applyText says what the state does not of an apply.
@@ -392,8 +375,24 @@ func (r Report) proofs() (out []proof) {
 
 // verdict is the Verdict, an empty one where there is none.
 func (r Report) verdict() approval.Verdict {
-	if r.Verdict == nil {
-		return approval.Verdict{}
+	return *cmp.Or(r.Verdict, &approval.Verdict{})
+}
+
+// maxClaims is how many lines of a proposer's message are shown where there is little room.
+const maxClaims = 40
+
+// claimLines are the claims for a terminal, a line each, at most most of them.
+func (r Report) claimLines(most int) string {
+	all := view.Claims(r.Message, r.Declared)
+	if len(all) == 0 {
+		return ""
 	}
-	return *r.Verdict
+	var b strings.Builder
+	for _, line := range all[:min(len(all), most)] {
+		b.WriteString(strings.TrimRight("  | "+Clean(line), " ") + "\n")
+	}
+	if n := len(all) - most; n > 0 {
+		fmt.Fprintf(&b, "  … and %s, which --json has\n", Counted(n, "more line"))
+	}
+	return b.String()
 }

@@ -1,19 +1,27 @@
 package report
 
 import (
-	"encoding/base64"
+	"embed"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/writing"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -81,19 +89,6 @@ func (r Report) moved() string {
 	return Clean(plain.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
-func fileName(f File) string {
-	if f.From != "" {
-		return Clean(f.From) + " → " + Clean(f.Path)
-	}
-	return Clean(f.Path)
-}
-
-// Stat is the changed files, a line each: their names alone, or with the lines that each changes.
-func Stat(r Report, namesOnly bool) string {
-	name := map[bool]string{true: "names", false: "stat"}[namesOnly]
-	return Style{}.with(name, r.View().Files, template.Funcs{"filesLine": r.filesLine})
-}
-
 func (r Report) filesLine() string {
 	added, deleted := r.View().Lines()
 	return fmt.Sprintf("%s, +%d −%d", Counted(len(r.Files), "file"), added, deleted)
@@ -125,11 +120,10 @@ func EscapeJSON(doc string) string {
 		switch {
 		case ledger.Visible(r) || r == '\n':
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		}
 	}
 	return b.String()
@@ -140,76 +134,6 @@ func (s Style) Red(text string) string { return s.paint(red, text) }
 
 // Bold is text that stands out.
 func (s Style) Bold(text string) string { return s.paint(bold, text) }
-
-// Diff shows canonical bytes to a person: coloured by line, and with every
-// character that does not print, and every byte that is not UTF-8, shown as an
-// escape, so that nothing in the patch can move the cursor, hide or reorder text
-// (T14, T71). A note below it says where escapes stand, since a patch may also
-// hold text that only looks like one. It is for eyes; the bytes themselves are
-// what is approved.
-func Diff(diff []byte, s Style) string {
-	var b strings.Builder
-	var escaped []int
-	n := 0
-	for l := range difflook.Lines(diff) {
-		n++
-		text := strings.TrimSuffix(string(l.Raw), "\n")
-		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
-			escaped = append(escaped, n)
-		}
-		b.WriteString(s.diffLine(l))
-		b.WriteByte('\n')
-	}
-	if len(escaped) > 0 {
-		b.WriteString(s.paint(yellow, "Escapes such as \\x1b stand for what does not show in "+lineNumbers(escaped)+" of this diff.") + "\n")
-	}
-	return b.String()
-}
-
-func (s Style) diffLine(l difflook.Line) string {
-	return s.paint(marks[l.Mark], s.reveal(strings.TrimSuffix(string(l.Raw), "\n")))
-}
-
-// marks are the colours of a diff's lines.
-var marks = map[byte]string{'@': cyan, 0: bold, '+': green, '-': red}
-
-// reveal is Clean for a line of a diff: tabs stay, and escapes stand out. The
-// carriage return that ends an unchanged line is left out; on a changed one it
-// may be all that changed.
-func (s Style) reveal(text string) string {
-	if strings.HasPrefix(text, " ") {
-		text = strings.TrimSuffix(text, "\r")
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if v := markdown.Show(r, text[:size]); v == text[:size] || r == '\t' {
-			b.WriteString(text[:size])
-		} else {
-			b.WriteString(s.paint(invert, v))
-		}
-		text = text[size:]
-	}
-	return b.String()
-}
-
-// DiffKey and DiffBytesKey are the members of a document that hold a whole diff.
-const (
-	DiffKey      = "diff"
-	DiffBytesKey = "diff_base64"
-)
-
-// DiffDocument is a transaction's diff as JSON. A string of JSON holds no bytes that are not
-// UTF-8: where there are some they are escaped as for a person, and the bytes themselves
-// stand beside it (T71).
-func DiffDocument(id, diff string) map[string]any {
-	doc := map[string]any{"transaction_id": id, DiffKey: diff}
-	if !utf8.ValidString(diff) {
-		doc[DiffKey] = writing.EscapeBytes(diff)
-		doc[DiffBytesKey] = base64.StdEncoding.EncodeToString([]byte(diff))
-	}
-	return doc
-}
 
 // ShellQuote writes a word so that a POSIX shell reads it as it is.
 func ShellQuote(word string) string { return view.ShellQuote(word) }
@@ -242,3 +166,109 @@ func Events(log *ledger.Log) string {
 // ShortHash is enough of a hash for a person to compare it with the whole one: both
 // ends, as a text made to look alike would have to match 96 bits.
 func ShortHash(id string) string { return id[:12] + "…" + id[len(id)-12:] }
+
+//go:embed text
+var files embed.FS
+
+// texts are the templates for a terminal.
+var texts = sync.OnceValue(func() *template.Set {
+	return template.Parse(files, func(out []byte, value any) []byte { return append(out, shown(value)...) }, template.Funcs{
+		"counted": Counted, "short": func(id string) string { return id[:min(12, len(id))] },
+		"pad":   template.Raw(func(n int, text string) string { return fmt.Sprintf("%-*s", n, Clean(text)) }),
+		"right": func(wide, n int) string { return fmt.Sprintf("%*d", wide, n) },
+		"more":  func(count int, shown any) int { return max(0, count-template.Len(shown)) },
+		"add":   func(a, b int) int { return a + b }, "joined": template.Raw(join), "plus": join, "shorten": shorten, "abbreviated": func(id string) string { return id[:min(7, len(id))] },
+		"id": template.Raw(func(name, text string) string { // of nothing there is none
+			if text == "" {
+				return ""
+			}
+			return fmt.Sprintf("       %-12s %s\n", name, Clean(text))
+		}),
+		"letter":    wordOf(map[string]string{"create": "A", "modify": "M", "delete": "D"}),
+		"succeeded": func(o result.Operation) bool { return o.Status == result.StatusSuccess },
+		"shortID":   ShortID, "quoted": Quoted, "from": from,
+		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
+		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
+		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },
+		"endedAs": func(to ledger.Status) string {
+			if to == ledger.Proposed || to == ledger.Awaiting { // also once it is approved
+				return ""
+			}
+			return stateOf(to)
+		},
+		"broken": func(r Report) bool { return r.verdict().BreakGlass }, "reason": func(r Report) string { return reasonOf(r.Verdict) },
+		"lines": lines, "part": part, "byRule": byRule, "strength": replay.Strength.Words, "inWords": plain.InWords,
+		"byRecord": wordOf(map[explain.By]string{explain.ByTransaction: "transaction ", explain.ByPullRequest: "approved pull request, "}),
+		"replayed": func(m explain.Making) bool { return m == explain.Replay },
+		"unlisted": func(d audit.SignedDecisions) int { return max(0, d.Count-d.Listed-d.Registered-d.Unknown) },
+		"verb":     wordOf(map[ledger.Decision]string{ledger.Approve: "approved", ledger.Deny: "denied"}),
+		"verdicts": verdicts, "contradicts": func(v online.Verdict) bool { return v == online.Gone || v == online.Changed },
+		"ownedBy": func(owners []string) string {
+			if owners == nil {
+				return ""
+			}
+			return plain.OwnedBy(owners)
+		},
+		"asked": func(n plain.ExplainedNeed) string {
+			return (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People()
+		},
+		"merges": wordOf(map[policy.Merge]string{policy.MergeHuman: "a person merges", policy.MergeAuto: "settle merges once it is approved"}),
+	})
+})
+
+func stateOf(status ledger.Status) string { return string(state.Of(status, "", false, false)) }
+
+// wordOf is a function for templates: the word for a value, "" for none.
+func wordOf[K comparable](words map[K]string) func(K) string {
+	return func(of K) string { return words[of] }
+}
+
+// shown is a value as it is safe to show on a terminal.
+func shown(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return Clean(value)
+	case int:
+		return strconv.Itoa(value)
+	case template.Safe:
+		return string(value)
+	}
+	panic(fmt.Sprintf("report: a %T is no text", value))
+}
+
+// fill fills in a template for a terminal.
+func (s Style) fill(name string, data any) string { return s.with(name, data, nil) }
+
+// with is fill with functions for the template.
+func (s Style) with(name string, data any, funcs template.Funcs) string {
+	in := func(colour string) any {
+		return template.Raw(func(parts ...any) string { return s.paint(colour, join(parts...)) })
+	}
+	all := template.Funcs{
+		"red": in(red), "bold": in(bold), "yellow": in(yellow), "green": in(green), "when": s.when,
+		"in": template.Raw(func(colour, text string) string { return s.paint(colour, Clean(text)) }),
+		"row": template.Raw(func(name string, value any) string { // of nothing there is none
+			if text := shown(value); text != "" {
+				return s.paint(bold, fmt.Sprintf("%-6s", name)) + " " + text + "\n"
+			}
+			return ""
+		}),
+		"lineCounts": template.Raw(func(f File) string {
+			added, deleted, note := lineCounts(f)
+			return strings.TrimSpace(s.paint(green, added)+" "+s.paint(red, deleted)) + s.paint(yellow, note)
+		}),
+	}
+	maps.Copy(all, funcs)
+	return string(texts().Fill(nil, name, data, all))
+}
+
+// join is some values as they are shown, in one.
+func join(parts ...any) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(shown(part))
+	}
+	return b.String()
+}

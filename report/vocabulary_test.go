@@ -105,9 +105,7 @@ func TestVocabularyOfLives(t *testing.T) {
 	for _, id := range ids {
 		log, err := ledger.Read(tree, id)
 		check(t, err)
-		dir, err := tree.Sub(ledger.Dir(id))
-		check(t, err)
-		page, err := new(html.Reader).Read(dir, id)
+		page, err := new(html.Reader).Read(tree, id)
 		check(t, err)
 		all = append(all, page.Summary)
 		var b strings.Builder

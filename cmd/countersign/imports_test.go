@@ -198,16 +198,17 @@ var mayImport = map[string][]string{
 		"pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/html": {
-		"pipeline/artifact", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
+		"pipeline/artifact", "pipeline/checks", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
 		"pipeline/risk", "pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/template": {},
 	"report/verifier": {"report/html"},
 	"report/site": {
-		"pipeline/forge", "pipeline/markdown", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/state", "report/html", "report/template", "report/view",
+		"pipeline/forge", "pipeline/markdown", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/state", "report/html", "report/template", "report/view",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",

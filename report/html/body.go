@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -32,12 +33,6 @@ type Body struct{ b []byte }
 // Markup adds markup.
 func (b *Body) Markup(markup constant) *Body {
 	b.b = append(b.b, markup...)
-	return b
-}
-
-// Text adds text in one paragraph: line ends and tabs show as escapes.
-func (b *Body) Text(text string) *Body {
-	b.b = appendText(b.b, text, "", true)
 	return b
 }
 
@@ -102,7 +97,7 @@ func Templates(files embed.FS, funcs template.Funcs) func() *template.Set {
 	return sync.OnceValue(func() *template.Set {
 		all := template.Funcs{
 			"code": Code, "time": When, "link": To, "plural": ledger.Plural, "upper": view.Upper, "string": func(text any) string { return fmt.Sprint(text) },
-			"lines": func(text string) *Body { return new(Body).Lines(text) }, "same": func(a, b string) bool { return a == b },
+			"lines": func(text string) *Body { return new(Body).Lines(text) },
 		}
 		maps.Copy(all, funcs)
 		return template.Parse(files, put, all)
@@ -125,9 +120,10 @@ func Code(text string) *Body { return Part("<code>{}</code>", text) }
 // http:// or https:// and has only what an address is written with.
 func To(address, text string) *Body {
 	switch {
-	case isWeb(address):
+	case len(address) > maxAddress:
+	case web().MatchString(address):
 		return Part(`<a href="{}" rel="noopener noreferrer">{}</a>`, address, text)
-	case isRelative(address):
+	case relative().MatchString(address):
 		return Part(`<a href="{}">{}</a>`, address, text)
 	}
 	return Part("{}", text)
@@ -193,23 +189,7 @@ const markBegin, markEnd = `<span class="hidden">`, `</span>`
 // maxAddress bounds an address, in bytes.
 const maxAddress = 500
 
-func isWeb(address string) bool {
-	scheme, rest, _ := strings.Cut(address, "://")
-	return (scheme == "https" || scheme == "http") && rest != "" && len(address) <= maxAddress && only(rest, "./_:#?=&%~+-")
-}
-
-func isRelative(address string) bool {
-	return address != "" && len(address) <= maxAddress && only(address, "./_#-") && !strings.HasPrefix(address, "/")
-}
-
-// only reports whether a text is ASCII letters, digits and these signs.
-func only(text, signs string) bool {
-	for i := range len(text) {
-		c := text[i]
-		letter := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-		if !letter && strings.IndexByte(signs, c) < 0 {
-			return false
-		}
-	}
-	return true
-}
+var (
+	web      = lazyregexp.New(`^https?://[0-9A-Za-z./_:#?=&%~+-]+$`)
+	relative = lazyregexp.New(`^[0-9A-Za-z._#-][0-9A-Za-z./_#-]*$`)
+)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
@@ -80,12 +79,11 @@ func (s *sheet) section(path string) int {
 }
 
 // total are the changed lines of all files.
-func (s *sheet) total() *Body {
-	added, deleted := 0, 0
+func (s *sheet) total() (sum view.File) {
 	for _, f := range s.Files {
-		added, deleted = added+f.Added, deleted+f.Deleted
+		sum.Added, sum.Deleted = sum.Added+f.Added, sum.Deleted+f.Deleted
 	}
-	return counts(added, deleted)
+	return sum
 }
 
 // history leads to the page of a path, nil where there is none.
@@ -104,31 +102,12 @@ func (s *sheet) unwritten(path string) (out []result.Operation) {
 	return slices.DeleteFunc(slices.Clone(s.T.Result.Operations), func(o result.Operation) bool { return o.Path != path || o.Status == result.StatusSuccess })
 }
 
-func hash(sum *string) *Body {
-	if sum == nil {
-		return Part("no file")
-	}
-	return Code(strings.TrimPrefix(*sum, "sha256:"))
-}
-
-// A protected path is one that met a rule of the Policy, and whose approvals the rule asks for.
-type protected struct {
-	Path, Rule, Glob string
-	Required         int
-	Who              string
-}
-
-// protected are the paths that met rules.
-func (s *sheet) protected() (out []protected) {
+// protected are the paths that met rules of the Policy, with these.
+func (s *sheet) protected() []plain.Explained {
 	if s.T.Proposal == nil {
 		return nil
 	}
-	for _, e := range plain.Explain(s.T.policy, s.T.Proposal.TargetFiles) {
-		for _, m := range e.Rules {
-			out = append(out, protected{e.Path, m.Rule, m.Glob, m.Required, (policy.Need{Users: m.Users, Teams: m.Teams, Owners: m.Owners}).People()})
-		}
-	}
-	return out
+	return plain.Explain(s.T.policy, s.T.Proposal.TargetFiles)
 }
 
 // A policyPart is a line of the Policy that applied, or the lines between two of them: parts that stand beside each other without
@@ -143,7 +122,9 @@ func (s *sheet) policyParts() (out []policyPart) {
 		"approvals": true, "commands": len(s.commands()) > 0, "apply": s.T.Result != nil, "secrets": s.T.Proposal != nil && s.T.Proposal.ContainsSecrets,
 	}
 	for _, p := range s.protected() {
-		applied[p.Rule] = true
+		for _, met := range p.Rules {
+			applied[met.Rule] = true
+		}
 	}
 	key, rule := "", -1
 	from, to := 0, 0 // of the lines that did not apply

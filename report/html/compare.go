@@ -59,13 +59,12 @@ func (s *sheet) compare() *comparison {
 			c.Files = append(c.Files, difference{now.name, "is new in this proposal", between(nil, now.lines)})
 			continue
 		}
-		was := earlier[i]
-		earlier = slices.Delete(earlier, i, i+1)
-		if slices.EqualFunc(was.lines, now.lines, bytes.Equal) {
+		if was := earlier[i].lines; slices.EqualFunc(was, now.lines, bytes.Equal) {
 			c.Same = append(c.Same, now.name)
-			continue
+		} else {
+			c.Files = append(c.Files, difference{now.name, "is changed otherwise than before", between(was, now.lines)})
 		}
-		c.Files = append(c.Files, difference{now.name, "is changed otherwise than before", between(was.lines, now.lines)})
+		earlier = slices.Delete(earlier, i, i+1)
 	}
 	for _, was := range earlier {
 		c.Files = append(c.Files, difference{was.name, "is not changed any more", between(was.lines, nil)})

@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,7 +30,11 @@ type changedFile struct {
 
 	diff      []byte // canonical bytes, or of a rename what differs
 	gone, now []byte // the canonical bytes of a rename, of both files
-	from      int    // the number of the file that is gone
+	Old       int    // the number of the file that is gone, 0 for no rename
+
+	// For its template, which shows of a rename what differs, and both files.
+	Shown, Gone, Now *Body
+	Exact            []byte // canonical bytes that are left out on paper
 }
 
 // changedFiles are the files of the diff in its order, a rename where its new file is; without the diff they
@@ -57,7 +62,7 @@ func (t Transaction) changedFiles() []changedFile {
 	}
 	for _, r := range t.renamings {
 		old, f := out[r.From], &out[r.To]
-		f.Name, f.Note, f.gone, f.now, f.from = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
+		f.Name, f.Note, f.gone, f.now, f.Old = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
 		f.diff = r.Diff
 		f.count(difflook.Stats(r.Diff)[0])
 		out[r.From].diff = nil
@@ -111,20 +116,6 @@ func inBytes(sizes []int) string {
 	return strings.Join(out, " → ") + " " + unit
 }
 
-// counts are the numbers of added and deleted lines.
-func counts(added, deleted int) *Body {
-	return Part(`<span class="plus">+{}</span> <span class="minus">−{}</span>`, added, deleted)
-}
-
-// A fileSection is a file as its template has it.
-type fileSection struct {
-	changedFile
-	Renamed          bool
-	From             int
-	Exact            []byte // canonical bytes that are left out on paper
-	Shown, Gone, Now *Body
-}
-
 // diff is the files of a diff, a section each. Its canonical bytes stand there once, so that
 // they can be selected and compared; of a rename they are below what differs. Two style rules set the
 // removed and the added lines of a change below each other, or side by side.
@@ -133,17 +124,17 @@ func (s *sheet) diff() *Body {
 	out := new(Body)
 	paper := maxPaperLines
 	for _, f := range s.Files {
-		one := fileSection{changedFile: f, Renamed: f.gone != nil, From: f.from, Shown: d.draw(f.diff, f.gone != nil)}
+		f.Shown = d.draw(f.diff, f.Old > 0)
 		exact := f.diff
-		if one.Renamed {
-			one.Gone, one.Now, exact = d.draw(f.gone, false), d.draw(f.now, false), slices.Concat(f.gone, f.now)
+		if f.Old > 0 {
+			f.Gone, f.Now, exact = d.draw(f.gone, false), d.draw(f.now, false), slices.Concat(f.gone, f.now)
 		}
 		if n := bytes.Count(f.diff, []byte("\n")); !f.Binary && n <= paper {
 			paper -= n
 		} else {
-			one.Exact = exact
+			f.Exact = exact
 		}
-		out.Add(Fill(templates, "file", one, nil))
+		out.Add(Fill(templates, "file", f, nil))
 	}
 	return out
 }
@@ -215,11 +206,7 @@ var classes = map[byte]constant{'@': "g", ' ': "u", '-': "d", '+': "a"}
 // code writes a line, with its numbers before and after as attributes, so that they are neither copied
 // nor read as text, and with these words of it marked.
 func (d *drawer) code(l difflook.Line, words []extent) {
-	class, known := classes[l.Mark]
-	if !known {
-		class = "m"
-	}
-	d.Markup(`<span class="`).Markup(class).Markup(`"`)
+	d.Markup(`<span class="`).Markup(cmp.Or(classes[l.Mark], "m")).Markup(`"`)
 	if l.Before > 0 {
 		d.Put(` data-o="{}"`, l.Before)
 	}

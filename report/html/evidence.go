@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/view"
@@ -24,37 +27,22 @@ func exit(c ledger.Command) string {
 
 // An executed artifact has what a command printed.
 type executed struct {
-	Execution struct {
-		Stdout string `json:"stdout"`
-		Stderr string `json:"stderr"`
-		Error  string `json:"error"`
-	} `json:"execution"`
+	Execution checks.Execution `json:"execution"`
 }
 
 // A checked artifact has what became of the checks of the result.
 type checked struct {
-	Checks []struct {
-		Type     string `json:"type"`
-		Target   string `json:"target"`
-		Required bool   `json:"required"`
-		OK       bool   `json:"ok"`
-		Message  string `json:"message"`
-	} `json:"checks"`
+	Checks []checks.TestResult `json:"checks"`
 }
 
 // commands are those that ran.
-func (s *sheet) commands() (out []ledger.Command) {
-	for _, c := range all[*ledger.CommandItem](s.T) {
-		out = append(out, c.Item)
-	}
-	return out
-}
+func (s *sheet) commands() []*ledger.CommandItem { return all[*ledger.CommandItem](s.T) }
 
 // validations are the checks of the result.
 func (s *sheet) validations() (out []checked) {
 	for _, a := range all[*ledger.ArtifactStored](s.T) {
-		if doc, ok := aside[checked](s.T, a.Path); a.Kind == "validation" && ok && len(doc.Checks) > 0 {
-			out = append(out, doc)
+		if doc := aside[checked](s.T, a.Path); a.Kind == "validation" && doc != nil && len(doc.Checks) > 0 {
+			out = append(out, *doc)
 		}
 	}
 	return out
@@ -75,8 +63,9 @@ func (s *sheet) printed(c ledger.Command) []printed {
 	if s.O.Redact {
 		return nil
 	}
-	doc, ok := aside[executed](s.T, c.Metadata.Artifact.Path)
-	if !ok {
+	doc := aside[executed](s.T, c.Metadata.Artifact.Path)
+	if doc == nil {
+		doc = &executed{}
 		doc.Execution.Stdout = c.AggregatedOutput
 	}
 	all := []printed{
@@ -86,35 +75,21 @@ func (s *sheet) printed(c ledger.Command) []printed {
 	return slices.DeleteFunc(all, func(p printed) bool { return p.Text == "" })
 }
 
-// A step is one of what the proposer says that it did before.
-type step struct{ Verb, How, Said string }
-
-func (s *sheet) trace() (out []step) {
-	for _, item := range all[*ledger.TraceItem](s.T) {
-		one := step{How: view.Unfinished(item.Item), Said: view.StepSaid(item.Item), Verb: map[string]string{
-			"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
-		}[item.Item.Type]}
-		if item.Item.Metadata.Source == ledger.SourceClaimed {
-			one.Verb = "claimed"
-		}
-		if s.O.Redact {
-			one.Said = ""
-		}
-		out = append(out, one)
+// didWhat is the verb for a step of what the proposer says that it did before.
+func didWhat(step ledger.TraceStep) string {
+	if step.Metadata.Source == ledger.SourceClaimed {
+		return "claimed"
 	}
-	return out
-}
-
-// A verification is the commands by which anybody can check what the page says, and the files whose hashes it has.
-type verification struct {
-	Commands []shell
-	Files    []view.File
+	return map[string]string{
+		"agentMessage": "said", "reasoning": "thought", "plan": "planned", "mcpToolCall": "called a tool", ledger.CommandExecution: "ran",
+	}[step.Type]
 }
 
 // A shell command, and what it prints if all is well.
 type shell struct{ Type, Prints string }
 
-func (s *sheet) checks() *verification {
+// checks are the commands by which anybody can check what the page says.
+func (s *sheet) checks() []shell {
 	t := s.T
 	if ledger.CheckID(t.ID) != nil {
 		return nil
@@ -139,5 +114,59 @@ func (s *sheet) checks() *verification {
 			}
 		}
 	}
-	return &verification{append(list, shell{"countersign show " + t.ID, ""}, shell{"countersign audit", ""}), t.View.Files}
+	return append(list, shell{"countersign show " + t.ID, ""}, shell{"countersign audit", ""})
 }
+
+// said is who decided what. What does not verify is told as the record's word.
+func (s *sheet) said(d *ledger.ApprovalDecision) *Body {
+	verb, kind := map[bool]string{true: "approved ", false: "denied "}[d.Decision == ledger.Approve], ""
+	if !s.T.Sound() {
+		verb = "is recorded to have " + verb
+	}
+	for _, r := range all[*ledger.ApprovalRequest](s.T) {
+		if r.ApprovalRequestID == d.ApprovalRequestID {
+			kind = r.Kind
+			break
+		}
+	}
+	return Part("{} {}{}", s.person(d.Source.Author), verb, plain.InWords(kind))
+}
+
+// decided leads to a decision, by its number from 0.
+func (s *sheet) decided(d *ledger.ApprovalDecision, i int) *Body {
+	return s.fill("ApprovalDecision", struct {
+		Decision *ledger.ApprovalDecision
+		Number   int
+	}{d, i + 1})
+}
+
+// judged is a decision by its number from 0, and whether it counted; nil where the record does not tell.
+func (s *sheet) judged(i int) *approval.Judged {
+	if !s.T.Told {
+		return nil
+	}
+	return &s.T.verdict.Decisions[i]
+}
+
+// maxShown bounds a foreign text on the page, in bytes.
+const maxShown = 64 << 10
+
+func cut(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return text[:maxShown] + fmt.Sprintf("\n… %d more bytes: see the record", len(text)-maxShown)
+}
+
+// sum is a hash, of which the beginning is shown.
+func sum(hex string) *Body {
+	if !isLongHex(hex) {
+		return Code(cmp.Or(hex, "none"))
+	}
+	return Part(`<code title="{}">{}…</code>`, hex, hex[:shownDigits])
+}
+
+// isLongHex reports whether a text is a hash, of which the beginning is shown; what is none stands as it is.
+func isLongHex(text string) bool { return len(text) > shownDigits && canon.IsHex(text, len(text)) }
+
+const shownDigits = 12

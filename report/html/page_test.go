@@ -43,10 +43,15 @@ func check(t testing.TB, err error) {
 
 func read(t testing.TB, dir fs.FS, id string) html.Transaction {
 	t.Helper()
-	tx, err := new(html.Reader).Read(dir, id)
+	tx, err := new(html.Reader).Read(only{dir}, id)
 	check(t, err)
 	return tx
 }
+
+// only is the files of a ledger of one transaction, by the directory of that.
+type only struct{ fs.FS }
+
+func (o only) Sub(string) (fs.FS, error) { return o.FS, nil }
 
 func page(t testing.TB, tx html.Transaction, o html.Options) string {
 	t.Helper()
@@ -116,7 +121,7 @@ func TestFindings(t *testing.T) {
 // busy for minutes.
 func TestFewElements(t *testing.T) {
 	var b html.Body
-	b.Text("a" + strings.Repeat("\u202e\x1b", 3) + "b\x00<\x01")
+	b.Put("{}", "a"+strings.Repeat("\u202e\x1b", 3)+"b\x00<\x01")
 	var out strings.Builder
 	check(t, html.Layout(&out, html.Head{}, &b))
 	if want := `a<span class="hidden">\u202e\x1b\u202e\x1b\u202e\x1b</span>b<span class="hidden">\x00</span>&lt;<span class="hidden">\x01</span>`; !strings.Contains(out.String(), want) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
 )
@@ -35,11 +34,7 @@ func TestBrowserPaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := tree.Sub(ledger.Dir(ids[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx, err := new(Reader).Read(dir, ids[0])
+	tx, err := new(Reader).Read(tree, ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}

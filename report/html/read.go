@@ -114,10 +114,14 @@ type Summary struct {
 // Sound reports whether nothing was found against the record.
 func (s Summary) Sound() bool { return len(s.Findings) == 0 }
 
-// Read reads a transaction's directory. The error is for an id that is none; everything that is wrong
-// with the directory is a finding.
-func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
+// Read reads a transaction of a ledger's files. The error is for an id that is none; everything that is wrong
+// with its directory is a finding.
+func (r *Reader) Read(tree fs.FS, id string) (Transaction, error) {
 	if err := ledger.CheckID(id); err != nil {
+		return Transaction{}, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
 		return Transaction{}, err
 	}
 	log, found := ledger.ReadOwn(dir, id)
@@ -126,18 +130,6 @@ func (r *Reader) Read(dir fs.FS, id string) (Transaction, error) {
 		found = append(found, record.Redo()...)
 	}
 	return r.Of(id, record, found), nil
-}
-
-// In reads a transaction of a ledger's files.
-func (r *Reader) In(tree fs.FS, id string) (Transaction, error) {
-	if err := ledger.CheckID(id); err != nil {
-		return Transaction{}, err
-	}
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	if err != nil {
-		return Transaction{}, err
-	}
-	return r.Read(dir, id)
 }
 
 // Of is the transaction of a record that was read, whose Log is nil if it cannot be, with what was found against it.
@@ -332,10 +324,13 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 	}
 }
 
-// aside reads an artifact that is shown.
-func aside[T any](t Transaction, path string) (doc T, ok bool) {
-	raw, ok := t.asides[path]
-	return doc, ok && json.Unmarshal(raw, &doc) == nil
+// aside reads an artifact that is shown, nil where there is none.
+func aside[T any](t Transaction, path string) *T {
+	doc := new(T)
+	if raw, ok := t.asides[path]; !ok || json.Unmarshal(raw, doc) != nil {
+		return nil
+	}
+	return doc
 }
 
 // all are the payloads of one type, in order.

@@ -80,19 +80,6 @@ func endedAs(to ledger.Status) string {
 	return ""
 }
 
-// posted are the addresses of comments that asked people.
-func (s *sheet) posted(path string) (out []string) {
-	doc, _ := aside[struct {
-		Comments []struct {
-			URL string `json:"url"`
-		} `json:"comments"`
-	}](s.T, path)
-	for _, c := range doc.Comments {
-		out = append(out, c.URL)
-	}
-	return out
-}
-
 // When is a moment in UTC, to the minute.
 func When(at string) *Body {
 	parsed, err := time.Parse(time.RFC3339, at)
@@ -152,19 +139,4 @@ func (s *sheet) web(address string) *Body {
 		return Code(address)
 	}
 	return To(address, address)
-}
-
-// beside says when a command ran.
-func beside(word string) string {
-	if word == "before" || word == "after" {
-		return word + " the apply"
-	}
-	return ""
-}
-
-func to(target string) string {
-	if target == "" || target == "worktree" {
-		return "to the working tree"
-	}
-	return "to " + target
 }

@@ -30,9 +30,12 @@ func chart(months []monthCount) *html.Body {
 	label := func(x string, y int, anchor, text string) {
 		d.Put("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, text)
 	}
-	most := 0
+	most, sum := 0, counts{}
 	for _, m := range months {
 		most = max(most, m.sum())
+		for o, n := range m.counts {
+			sum[o] += n
+		}
 	}
 	step := tick(most)
 	top := (most + step - 1) / step * step
@@ -66,12 +69,6 @@ func chart(months []monthCount) *html.Body {
 		}
 	}
 	d.Markup("</svg>\n</div>\n<ul class=\"legend\">")
-	sum := counts{}
-	for _, m := range months {
-		for o, n := range m.counts {
-			sum[o] += n
-		}
-	}
 	for o, n := range sum {
 		if n > 0 {
 			d.Put("<li><svg aria-hidden=\"true\" width=\"12\" height=\"12\"><rect width=\"12\" height=\"12\" class=\"{}\"/></svg> {}</li>", outcomeClasses[o], standings[o].words)

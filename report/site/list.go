@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/template"
 )
@@ -59,24 +61,17 @@ func (s *Site) groupPage(dir string) ([]byte, bool) {
 func (s *Site) titleOf(group string) string {
 	kind, name, _ := strings.Cut(group, "/")
 	switch kind {
-	case "month":
-		return "Changes of " + name
-	case "patch":
-		return "Patch " + name
-	case "commit":
-		return "Commit " + name
-	case "pull":
-		return "Pull request #" + name
 	case "person":
-		p := s.people[group]
-		return "What " + nameOf(p.Actor) + " proposed and decided"
+		return "What " + nameOf(s.people[group].Actor) + " proposed and decided"
+	case "path":
+		name = s.paths[group]
 	}
 	for _, st := range append(standings[:], own) {
 		if st.group() == group {
 			return st.title
 		}
 	}
-	return "Changes to " + s.paths[group]
+	return map[string]string{"month": "Changes of ", "patch": "Patch ", "commit": "Commit ", "pull": "Pull request #", "path": "Changes to "}[kind] + name
 }
 
 // what says what the transactions of a group have in common, nothing of those that stand alike.
@@ -98,22 +93,17 @@ func (d *doc) what(group string) *html.Body {
 		if n, err := strconv.Atoi(name); err == nil {
 			data.Forge = d.o.Links.Pull(n)
 		}
-		if names := d.repositories(group); len(names) > 1 {
+		var names []string
+		for _, i := range d.groups[group] {
+			if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
+				names = append(names, markdown.ShortenTo(r.Name, 100))
+			}
+		}
+		if len(names) > 1 {
 			data.Repositories = strings.Join(names, ", ")
 		}
 	}
 	return d.fill("what "+kind, data)
-}
-
-// repositories are those that a pull request's transactions name.
-func (d *doc) repositories(group string) []string {
-	var names []string
-	for _, i := range d.groups[group] {
-		if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
-			names = append(names, markdown.ShortenTo(r.Name, 100))
-		}
-	}
-	return names
 }
 
 //go:embed pages.html
@@ -158,3 +148,109 @@ func (d *doc) bytes(of string, data any) []byte {
 
 // to is text that leads to another page.
 func (d *doc) to(address, text string) *html.Body { return html.To(d.root+address, text) }
+
+// A column of a table, by what its rows are of. On a narrow screen a row is a card, in which the label stands before the
+// cell: a part for html.Body.Put, nil where a row has nothing there.
+type column[T any] struct {
+	head, label string
+	number      bool
+	cell        func(of T) any
+}
+
+type cell struct {
+	Head, Label string
+	Number      bool
+	Is          any
+}
+
+// table has a row for each of these, without the columns that have nothing in any.
+func table[T any](d *doc, of []T, columns ...column[T]) *html.Body {
+	var data struct {
+		Heads []cell
+		Rows  [][]cell
+	}
+	columns = slices.DeleteFunc(columns, func(c column[T]) bool {
+		return !slices.ContainsFunc(of, func(one T) bool { return c.cell(one) != nil })
+	})
+	for _, c := range columns {
+		data.Heads = append(data.Heads, cell{Head: c.head, Number: c.number})
+	}
+	for _, one := range of {
+		var row []cell
+		for _, c := range columns {
+			row = append(row, cell{c.head, c.label, c.number, c.cell(one)})
+		}
+		data.Rows = append(data.Rows, row)
+	}
+	return d.fill("table", data)
+}
+
+// Columns of tables of transactions, of which rows has the most usual.
+type columns struct{ change, state, needs, proposer, deciders column[int] }
+
+func (d *doc) columns() columns {
+	return columns{
+		change: column[int]{head: "Change", cell: d.change},
+		state: column[int]{head: "State", cell: func(i int) any {
+			return html.Part("<span class=\"{}\">{}</span>", d.all[i].Class(), string(d.all[i].State))
+		}},
+		needs: column[int]{head: "Waits for", label: "of", cell: func(i int) any { return some(d.all[i].Needs) }},
+		proposer: column[int]{head: "Proposed by", label: "by", cell: func(i int) any {
+			if d.all[i].Proposer == (ledger.Actor{}) {
+				return nil
+			}
+			return d.person(d.all[i].Proposer)
+		}},
+		deciders: column[int]{head: "Decided by", label: "decided by", cell: func(i int) any { // whose decision counted
+			t := &d.all[i]
+			if len(t.Approvers)+len(t.Deniers) == 0 {
+				return nil
+			}
+			return html.Fill(templates, "people", t, template.Funcs{"person": d.person, "own": func(a ledger.Actor) bool { return isOwn(t, a) }})
+		}},
+	}
+}
+
+// times is a column of moments in UTC, to the minute.
+func (d *doc) times(head string, of func(*html.Summary) string) column[int] {
+	return column[int]{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
+		return html.When(markdown.ShortenTo(of(&d.all[i]), 40))
+	}}
+}
+
+func (d *doc) rows(in []int) *html.Body {
+	c := d.columns()
+	return table(d, in, c.change, c.state, c.needs, c.proposer, c.deciders, d.times("Proposed", func(t *html.Summary) string { return t.Proposed }))
+}
+
+// some is a value, nil if it is a zero one.
+func some[T comparable](value T) any {
+	if value == *new(T) {
+		return nil
+	}
+	return value
+}
+
+// numbers is a column in which 0 is left out.
+func numbers[T any](head string, of func(T) int) column[T] {
+	return column[T]{head: head, label: strings.ToLower(head), number: true, cell: func(one T) any { return some(of(one)) }}
+}
+
+// change is a transaction by its summary.
+func (d *doc) change(i int) any {
+	return d.to(Transaction(d.all[i].ID), cmp.Or(markdown.ShortenTo(d.all[i].Summary, 100), d.all[i].ID))
+}
+
+// nameOf is what a person is called.
+func nameOf(a ledger.Actor) string {
+	return cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody")
+}
+
+func (d *doc) person(a ledger.Actor) *html.Body {
+	return html.Named(d.to(Person(a), nameOf(a)), markdown.ShortenTo(a.Kind, 20))
+}
+
+// isOwn reports whether somebody approved what they proposed themselves.
+func isOwn(t *html.Summary, a ledger.Actor) bool {
+	return a.Kind == t.Proposer.Kind && a.ID == t.Proposer.ID || t.Own && len(t.Approvers) == 1
+}

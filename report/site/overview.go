@@ -86,6 +86,7 @@ const (
 
 func (s *Site) overview() []byte {
 	d := s.doc(overviewAddress, "Changes to "+s.o.Name+", and who approved them")
+	c := d.columns()
 	broken, waiting, who := s.groups[standings[broken].group()], s.groups[standings[waiting].group()], s.peopleBy()
 	data := struct {
 		Tip                                                    string
@@ -99,7 +100,7 @@ func (s *Site) overview() []byte {
 	if len(waiting) > oldestWaiting {
 		data.Older = d.to(standings[0].group()+page, fmt.Sprintf("all %d", len(waiting)))
 	}
-	data.Waiting = table(d, waiting[:min(len(waiting), oldestWaiting)], d.changes(), d.states(), d.needs(), d.proposers(), column[int]{
+	data.Waiting = table(d, waiting[:min(len(waiting), oldestWaiting)], c.change, c.state, c.needs, c.proposer, column[int]{
 		head: "For", label: "for", number: true, cell: func(i int) any { return d.since(d.all[i].Proposed) },
 	})
 	data.People = d.peopleTable(who[:min(len(who), most)])
@@ -148,13 +149,14 @@ func (d *doc) since(at string) string {
 // decided is what was decided last.
 func (d *doc) decided() *html.Body {
 	var in []int
-	for i := range d.all {
-		if t := &d.all[i]; t.Sound() && t.Decided != "" {
+	for i, t := range d.all {
+		if t.Sound() && t.Decided != "" {
 			in = append(in, i)
 		}
 	}
 	slices.SortFunc(in, func(a, b int) int { return cmp.Or(strings.Compare(d.all[b].Decided, d.all[a].Decided), b-a) })
-	return table(d, in[:min(len(in), latest)], d.changes(), d.states(), d.proposers(), d.deciders(), d.times("Decided", func(t *html.Summary) string { return t.Decided }))
+	c := d.columns()
+	return table(d, in[:min(len(in), latest)], c.change, c.state, c.proposer, c.deciders, d.times("Decided", func(t *html.Summary) string { return t.Decided }))
 }
 
 // A monthCount is a month, such as 2026-11, and what became of its transactions.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -76,7 +76,7 @@ func termsOf(t *html.Summary) map[string]bool {
 		out["is:"+own.name] = true
 	}
 	for _, at := range []string{t.Proposed, t.Decided} {
-		if day, _, ok := strings.Cut(at, "T"); ok && isDay(day) {
+		if day, _, ok := strings.Cut(at, "T"); ok && isDay().MatchString(day) {
 			out[day] = true
 		}
 	}
@@ -93,22 +93,11 @@ func termsOf(t *html.Summary) map[string]bool {
 
 // words adds the words of a text: letters, digits and marks in lower case.
 func words(text string, out map[string]bool) {
-	for len(text) > 0 && len(out) < maxTerms {
-		from := strings.IndexFunc(text, isWord)
-		if from < 0 {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWord(r) }) {
+		if len(out) >= maxTerms {
 			return
 		}
-		text = text[from:]
-		end := strings.IndexFunc(text, func(r rune) bool { return !isWord(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		word := text[:end]
-		text = text[end:]
-		if len(word) > maxTerm {
-			word = begin(word, maxTerm)
-		}
-		out[strings.Map(unicode.ToLower, word)] = true
+		out[strings.Map(unicode.ToLower, begin(word, maxTerm))] = true
 	}
 }
 
@@ -125,10 +114,11 @@ func isWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// isDay reports whether a term is a day. No word has a hyphen.
-func isDay(term string) bool {
-	return len(term) == len(time.DateOnly) && term[4] == '-' && term[7] == '-' && strings.Trim(term, "0123456789-") == ""
-}
+// Terms that are no words: a day, as no word has a hyphen, and the rest of a transaction's id.
+var (
+	isDay  = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	isULID = lazyregexp.New(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
+)
 
 // shardOf is the shard of a term: words are by their first two letters, so that a shard has all that
 // begin like a word; days by their month; ids of transactions, which all begin alike, and pull requests by
@@ -140,24 +130,18 @@ func shardOf(term string) string {
 		return "p" + last
 	case strings.HasPrefix(term, "is:"):
 		return "is"
-	case isDay(term):
+	case isDay().MatchString(term):
 		return "d" + term[:len("2026-11")]
-	case isULID(term):
+	case isULID().MatchString(term):
 		return "x" + last
 	}
 	two := begin(term, 2)
-	for i := range len(two) {
-		if c := two[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			h := fnv.New32a() // of FNV-1a the low byte
-			_, _ = h.Write([]byte(two))
-			return fmt.Sprintf("u%02x", h.Sum32()&0xff)
-		}
+	if strings.Trim(two, "0123456789abcdefghijklmnopqrstuvwxyz") == "" {
+		return "w" + two
 	}
-	return "w" + two
-}
-
-func isULID(term string) bool {
-	return len(term) == 26 && term[0] <= '7' && strings.Trim(term, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+	h := fnv.New32a() // of FNV-1a the low byte
+	_, _ = h.Write([]byte(two))
+	return fmt.Sprintf("u%02x", h.Sum32()&0xff)
 }
 
 // indexFile makes a file of the index.

@@ -140,7 +140,7 @@ func (s *Site) name(t *html.Summary) {
 }
 
 // groupsOf are the addresses of what a transaction has in common with others, each once: the month of
-// its id, how it stands, its people, and what Shared has.
+// its id, how it stands, its people, and what shared has.
 func groupsOf(t *html.Summary) []string {
 	day := strings.Split(ledger.Dir(t.ID), "/")
 	out := []string{"month/" + day[1] + "-" + day[2], standings[outcomeOf(t)].group()}
@@ -179,41 +179,10 @@ func shared(t *html.Summary) (out []string) {
 	return out
 }
 
-// A Shared counts what transactions have in common, one by one. Its zero value has counted none.
-type Shared struct{ first map[string]string } // by address: the one transaction that has it, "" for more
-
-// Add counts a transaction, and returns those before it whose pages do not lead yet to what they have in
-// common with it.
-func (s *Shared) Add(t *html.Summary) (before []string) {
-	if s.first == nil {
-		s.first = map[string]string{}
-	}
-	for _, g := range shared(t) {
-		switch first, known := s.first[g]; {
-		case !known:
-			s.first[g] = t.ID
-		case first != "":
-			s.first[g] = ""
-			before = append(before, first)
-		}
-	}
-	return before
-}
-
-// Has reports whether several transactions that were counted have the page at an address in common.
-func (s *Shared) Has(address string) bool {
-	first, known := s.first[strings.TrimSuffix(address, page)]
-	return known && first == ""
-}
-
 // has reports whether a group has a page: what few would look for only where several transactions have it.
 func (s *Site) has(group string) bool {
-	least := 1
-	switch kind, _, _ := strings.Cut(group, "/"); kind {
-	case "patch", "commit", "pull", "path":
-		least = 2
-	}
-	return len(s.groups[group]) >= least
+	kind, _, _ := strings.Cut(group, "/")
+	return len(s.groups[group]) >= max(1, map[string]int{"patch": 2, "commit": 2, "pull": 2, "path": 2}[kind])
 }
 
 // Has reports whether the site has the page of what transactions have in common at an address.

@@ -62,9 +62,10 @@ func Parse(files embed.FS, put func(out []byte, value any) []byte, funcs Funcs) 
 
 // builtin are functions of every template.
 var builtin = Funcs{
-	"not": func(value any) bool { return !truth(reflect.ValueOf(value)) },
-	"and": func(a, b any) bool { return truth(reflect.ValueOf(a)) && truth(reflect.ValueOf(b)) },
-	"or":  func(a, b any) bool { return truth(reflect.ValueOf(a)) || truth(reflect.ValueOf(b)) },
+	"not":  func(value any) bool { return !truth(reflect.ValueOf(value)) },
+	"and":  func(a, b any) bool { return truth(reflect.ValueOf(a)) && truth(reflect.ValueOf(b)) },
+	"or":   func(a, b any) bool { return truth(reflect.ValueOf(a)) || truth(reflect.ValueOf(b)) },
+	"same": func(a, b string) bool { return a == b },
 	// The number after another, and of a list its length, the first n, the last, and how many there are beyond n.
 	"next":   func(n int) int { return n + 1 },
 	"len":    Len,

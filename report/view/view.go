@@ -131,11 +131,9 @@ func (t Transaction) Open() []Requirement {
 
 // answers sorts the decisions by the requirement that they met.
 func (t *Transaction) answers(f Facts) {
-	var all []Answer
+	all := make([]Answer, len(f.Verdict.Decisions))
 	for i, d := range f.Verdict.Decisions {
-		all = append(all, answer(i, d, f))
-	}
-	for i, d := range f.Verdict.Decisions {
+		all[i] = answer(i, d, f)
 		again := func(o approval.Judged) bool {
 			return o.Counted && o.Fingerprint == d.Fingerprint && o.Author.ID == d.Author.ID
 		}
@@ -323,17 +321,13 @@ func (b *Banner) waits(t Transaction, nothing string) {
 
 // ended says why a transaction is over that was not carried out, or was closed after that.
 func (t Transaction) ended(f Facts, did string) string {
-	over, why := "; never "+did, EndedWords(f.Ended)
-	switch {
-	case f.Written:
-		over = " and " + did + "; " + string(f.State)
-	case f.State == state.Closed:
+	over, otherwise, why := "; never "+did, Upper(string(f.State)), EndedWords(f.Ended)
+	if f.State == state.Closed {
 		over = "; closed without being " + did
 	}
-	otherwise := Upper(string(f.State))
 	switch {
 	case f.Written:
-		otherwise = Upper(did) + "; " + string(f.State)
+		over, otherwise = " and "+did+"; "+string(f.State), Upper(did)+"; "+string(f.State)
 	case strings.HasPrefix(why, string(f.State)): // as in "superseded by tx_…"
 		otherwise, why = Upper(why), ""
 	}
@@ -360,11 +354,8 @@ func Reason(log *ledger.Log) string {
 // denial is who denied, and why.
 func (t Transaction) denial(ended string) string {
 	for _, a := range t.Others {
-		if a.Denies && a.Counts && a.Said != "" {
-			return fmt.Sprintf("Denied by %s: “%s”", name(a.By), a.Said)
-		}
 		if a.Denies && a.Counts {
-			return "Denied by " + name(a.By)
+			return strings.TrimSuffix(fmt.Sprintf("Denied by %s: “%s”", name(a.By), a.Said), ": “”")
 		}
 	}
 	return strings.TrimSuffix("Denied: "+ended, ": ")

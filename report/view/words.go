@@ -2,6 +2,10 @@ package view
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -9,6 +13,61 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
+
+// Risks are what a reader of a diff may overlook, of one kind or of all kinds that this program does not
+// know, and how many others the list leaves out.
+type Risks struct {
+	Title string // in few words
+	Grave bool   // whether it is at least as dangerous as a protected path
+	Risks []risk.Risk
+	More  int
+	kind  risk.Kind // empty for unknown ones
+}
+
+// EveryFile stands for the path of a risk without one.
+const EveryFile = "every file"
+
+// Lines says in which lines a risk is: "line 3", "lines 3, 7 and 2 more", of most that are named; "" for none.
+func Lines(lines []int, more, most int) string {
+	var out []string
+	for _, n := range lines[:min(len(lines), most)] {
+		out = append(out, strconv.Itoa(n))
+	}
+	if more += max(0, len(lines)-most); more > 0 {
+		return strings.TrimSpace("lines "+strings.Join(out, ", ")) + fmt.Sprintf(" and %d more", more)
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return map[bool]string{true: "line ", false: "lines "}[len(out) == 1] + strings.Join(out, ", ")
+}
+
+// RisksOf are the risks of a list by their kind, in its order, which is sorted; kinds of which it names none come last.
+func RisksOf(list risk.List) []Risks {
+	var out []Risks
+	group := func(k risk.Kind) *Risks {
+		if riskTitles[k] == "" {
+			k = ""
+		}
+		i := slices.IndexFunc(out, func(g Risks) bool { return g.kind == k })
+		if i < 0 {
+			grave := slices.Index(risk.Kinds(), k) <= slices.Index(risk.Kinds(), risk.Protected)
+			i, out = len(out), append(out, Risks{kind: k, Title: RiskTitle(k), Grave: grave})
+		}
+		return &out[i]
+	}
+	for _, r := range list.Risks {
+		g := group(r.Kind)
+		if g.kind == "" {
+			r.Detail = strings.TrimSuffix(string(r.Kind)+": "+r.Detail, ": ")
+		}
+		g.Risks = append(g.Risks, r)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(list.More)) {
+		group(kind).More += list.More[kind]
+	}
+	return out
+}
 
 // whats name what an approval is of, by the kind of its request.
 var whats = map[string]string{"fileChange": "the change", "secrets_override": "secrets", "protected_path": "protected paths", policy.KindBreakGlass: "break-glass"}
@@ -74,3 +133,35 @@ var riskTitles = map[risk.Kind]string{
 
 // RiskTitle says what a kind of risk means, in few words.
 func RiskTitle(kind risk.Kind) string { return cmp.Or(riskTitles[kind], "of unknown kind") }
+
+// ClaimsHead is what stands above claims.
+const ClaimsHead = "A commit of this change says, in the proposer's words, which nobody has verified:"
+
+// Claims are what a commit says in its proposer's words below its summary: lines of their text, and
+// the trailers that they declare. They are foreign text.
+func Claims(message string, declared []string) (lines []string) {
+	if message != "" {
+		lines = strings.Split(message, "\n")
+	}
+	if len(lines) > 0 && len(declared) > 0 {
+		lines = append(lines, "")
+	}
+	return append(lines, declared...)
+}
+
+// StepSaid is the text that the item is about, and of a call the files that it changes; "" for
+// a plan.
+func StepSaid(i ledger.TraceStep) string {
+	for _, text := range []*string{i.Command, i.Tool, i.Summary, i.Content} {
+		if text != nil {
+			return strings.TrimSpace(*text + " " + strings.Join(i.Metadata.Paths, ", "))
+		}
+	}
+	return ""
+}
+
+// Unfinished is what became of a call that was not completed, in words, "" for any other
+// item.
+func Unfinished(i ledger.TraceStep) string {
+	return map[string]string{ledger.ItemInProgress: "not ended", ledger.ItemFailed: "failed", ledger.ItemCancelled: "cancelled"}[i.Status]
+}

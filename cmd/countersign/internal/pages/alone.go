@@ -13,7 +13,7 @@ import (
 // a diff looks like a secret it is left out, and masked is true.
 func Alone(tree fs.FS, id string, o html.Options, masks func(diff []byte) bool) (page string, t html.Transaction, masked bool, err error) {
 	var reader html.Reader
-	if t, err = reader.In(tree, id); err != nil {
+	if t, err = reader.Read(tree, id); err != nil {
 		return "", t, false, err
 	}
 	_, found, err := approval.CheckRecord(tree, id)
@@ -25,7 +25,7 @@ func Alone(tree fs.FS, id string, o html.Options, masks func(diff []byte) bool) 
 	}
 	masked = masks(t.Patch)
 	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := reader.In(tree, t.Supersedes[n-1]); err == nil {
+		if earlier, err := reader.Read(tree, t.Supersedes[n-1]); err == nil {
 			o.Earlier = &earlier
 			masked = masked || masks(earlier.Patch) // the page has what the two differ in
 		}

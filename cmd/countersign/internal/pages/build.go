@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -50,39 +49,31 @@ type build struct {
 	reader    html.Reader
 }
 
-func (p Program) open(_ context.Context, o options) (*build, error) {
+func (p Program) open(o options) (*build, error) {
 	source, err := p.Open()
 	return &build{Program: p, options: o, Source: source, masks: p.Masks()}, err
 }
 
-// audit audits a whole ledger, and finds out which transactions it has. Each is read as the audit hands it on, and something is
-// done with it; late are those that were not handed on, or against which more was found than their own directories tell. They are
-// read again.
-func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Transaction) error) (late []string, err error) {
+// audit audits a whole ledger, and finds out which transactions it has, and what lists need of each: as the audit hands it on, or
+// where it does not, or more was found against one than its own directory tells, as it is read again.
+func (b *build) audit(ctx context.Context, h *gitstore.History) (err error) {
 	b.tip, b.summaries, b.of, b.commits = h.Tip(), map[string]html.Summary{}, map[string][]history.Finding{}, map[string]string{}
-	var failed error // of do
 	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
 		Each: func(id string, commit history.ID, r *approval.Record, found []rule.Violation) {
+			if r != nil {
+				b.take(b.reader.Of(id, r, found))
+			}
 			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.commits[id] = commit.String()
-			stop := failed != nil || r == nil
-			b.mu.Unlock()
-			if stop {
-				return
-			}
-			if err := b.take(b.reader.Of(id, r, found), do); err != nil {
-				b.mu.Lock()
-				failed = err
-				b.mu.Unlock()
-			}
 		},
 	})
-	if err = cmp.Or(err, failed); err != nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
 	snap, err := b.Ledger.At(ctx, b.tip)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	there, err := lookup.IDs(snap.Tree)
 	if err != nil {
@@ -92,23 +83,24 @@ func (b *build) audit(ctx context.Context, h *gitstore.History, do func(html.Tra
 	slices.Sort(b.ids)
 	b.ids = slices.Compact(b.ids)
 	b.assign()
-	for _, id := range b.ids {
-		if _, known := b.summaries[id]; !known || len(b.of[id])+len(b.whole) > 0 {
-			late = append(late, id)
+	late := slices.DeleteFunc(slices.Clone(b.ids), func(id string) bool {
+		_, known := b.summaries[id]
+		return known && len(b.of[id])+len(b.whole) == 0
+	})
+	return parallel.Try(cores(), len(late), func(i int) error {
+		t, err := b.read(late[i])
+		if err == nil {
+			b.take(t)
 		}
-	}
-	return late, b.each(late, func(t html.Transaction) error { return b.take(t, nil) })
+		return err
+	})
 }
 
-// take keeps what lists need of a transaction, and does something with it.
-func (b *build) take(t html.Transaction, do func(html.Transaction) error) error {
+// take keeps what lists need of a transaction.
+func (b *build) take(t html.Transaction) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.summaries[t.ID] = t.Summary
-	b.mu.Unlock()
-	if do == nil {
-		return nil
-	}
-	return do(t)
 }
 
 // maxWhole is how many findings stand on every page.
@@ -189,7 +181,7 @@ func (b *build) read(id string) (html.Transaction, error) {
 	if err != nil {
 		return html.Transaction{}, err
 	}
-	t, err := b.reader.In(tree, id)
+	t, err := b.reader.Read(tree, id)
 	if err != nil {
 		return t, err
 	}
@@ -197,9 +189,13 @@ func (b *build) read(id string) (html.Transaction, error) {
 }
 
 // page makes a transaction's page. has reports whether there is a page of a path, patch or commit.
-func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte, error) {
+func (b *build) page(id string, has func(address string) bool) ([]byte, error) {
+	t, err := b.read(id)
+	if err != nil {
+		return nil, err
+	}
 	o := html.Options{
-		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commitOf(t.ID), Elsewhere: b.Elsewhere, Links: b.Links,
+		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}
 	if n := len(t.Supersedes); n > 0 {
@@ -209,15 +205,8 @@ func (b *build) page(t html.Transaction, has func(address string) bool) ([]byte,
 		}
 	}
 	var out bytes.Buffer
-	err := t.Write(&out, o)
+	err = t.Write(&out, o)
 	return out.Bytes(), err
-}
-
-// commitOf is the newest commit that changed a transaction, "" where that is not known.
-func (b *build) commitOf(id string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.commits[id]
 }
 
 // leavesOut reports whether a diff would not be shown as it is.
@@ -240,46 +229,24 @@ func (b *build) name() string {
 	return strings.Trim(at.Path, "/")
 }
 
-// each reads transactions, on all cores, and does something with each.
-func (b *build) each(ids []string, do func(html.Transaction) error) error {
-	return parallel.Try(cores(), len(ids), func(i int) error {
-		t, err := b.read(ids[i])
-		if err != nil {
-			return err
-		}
-		return do(t)
-	})
-}
-
 // site is everything but the transactions' own pages.
 func (b *build) site() *site.Site {
 	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
 }
 
-// writeAll audits the ledger and writes every page. Each transaction is read once, but for the first one that has something in
-// common with later ones, as its page leads to the list of them.
+// writeAll audits the ledger and writes every page.
 func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) error {
-	var mu sync.Mutex
-	var shared site.Shared
-	var again []string
-	has := func(address string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return shared.Has(address)
-	}
-	late, err := b.audit(ctx, h, func(t html.Transaction) error {
-		mu.Lock()
-		again = append(again, shared.Add(&t.Summary)...)
-		mu.Unlock()
-		return b.writeTransaction(dir, t, has)
-	})
-	if err != nil {
+	if err := b.audit(ctx, h); err != nil {
 		return err
 	}
 	s := b.site()
-	again = append(again, late...)
-	slices.Sort(again)
-	err = b.each(slices.Compact(again), func(t html.Transaction) error { return b.writeTransaction(dir, t, s.Has) })
+	err := parallel.Try(cores(), len(b.ids), func(i int) error {
+		text, err := b.page(b.ids[i], s.Has)
+		if err != nil {
+			return err
+		}
+		return dir.write(site.Transaction(b.ids[i]), text)
+	})
 	if err != nil {
 		return err
 	}
@@ -293,12 +260,4 @@ func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) err
 		text, _ := s.File(addresses[i])
 		return dir.write(addresses[i], text)
 	})
-}
-
-func (b *build) writeTransaction(dir *dir, t html.Transaction, has func(address string) bool) error {
-	text, err := b.page(t, has)
-	if err != nil {
-		return err
-	}
-	return dir.write(site.Transaction(t.ID), text)
 }

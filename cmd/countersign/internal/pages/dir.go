@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,20 +49,14 @@ func openDir(at, name string) (*dir, error) {
 	if err != nil {
 		return nil, failed(name, err)
 	}
-	d := &dir{Root: root, name: name, written: map[string]bool{}}
-	if _, err := root.Lstat(markerFile); err == nil {
-		return d, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(failed(name, err), root.Close())
-	}
 	entries, err := fs.ReadDir(root.FS(), ".")
-	if err == nil && len(entries) == 0 {
-		return d, nil
-	}
-	if err == nil {
-		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
-	} else {
+	switch isMarker := func(e fs.DirEntry) bool { return e.Name() == markerFile }; {
+	case err != nil:
 		err = failed(name, err)
+	case len(entries) > 0 && !slices.ContainsFunc(entries, isMarker):
+		err = &cli.UsageError{Message: name + " has files that no site of ours put there", Hint: "name a directory that is empty or not there yet"}
+	default:
+		return &dir{Root: root, name: name, written: map[string]bool{}}, nil
 	}
 	return nil, errors.Join(err, root.Close())
 }
@@ -77,11 +72,6 @@ func failed(name string, err error) error {
 		err = fmt.Errorf("%s: %w", report.Clean(l.New), l.Err)
 	}
 	return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: %w", name, err)}
-}
-
-// begin marks the directory as one of site's.
-func (d *dir) begin() error {
-	return d.place(markerFile, d.whole([]byte(marker)))
 }
 
 // write puts a page in place whole, or not at all.
@@ -129,13 +119,6 @@ func (d *dir) place(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// count is how many files were written.
-func (d *dir) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.written)
-}
-
 // remove removes a file that may not be there.
 func (d *dir) remove(address string) error {
 	if err := d.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -151,10 +134,7 @@ func (d *dir) remove(address string) error {
 // stopped left behind. What site does not write stays.
 func (d *dir) removeOthers() (removed int, err error) {
 	files := d.FS()
-	left, err := fs.Glob(files, markerFile+".new-*")
-	if err != nil {
-		return 0, failed(d.name, err)
-	}
+	left, _ := fs.Glob(files, markerFile+".new-*") // its only error is of the pattern
 	for _, name := range left {
 		if err := d.remove(name); err != nil {
 			return 0, err

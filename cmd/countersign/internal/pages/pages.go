@@ -95,7 +95,7 @@ type options struct{ redact, noBundle bool }
 
 // site writes all pages.
 func (p Program) site(ctx context.Context, name string, o options) error {
-	b, err := p.open(ctx, o)
+	b, err := p.open(o)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 	if err != nil {
 		return err
 	}
-	if err := dir.begin(); err != nil {
+	if err := dir.place(markerFile, dir.whole([]byte(marker))); err != nil {
 		return err
 	}
 	if err := b.writeAll(ctx, dir, h); err != nil {
@@ -127,10 +127,10 @@ func (p Program) site(ctx context.Context, name string, o options) error {
 		return err
 	}
 	doc := document{
-		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": dir.count(), "removed": removed, "redacted": o.redact, "bundle": b.bundled, "verifier": b.verifies(),
+		"out": name, "tip": b.tip, "transactions": len(b.summaries), "written": len(dir.written), "removed": removed, "redacted": o.redact, "bundle": b.bundled, "verifier": b.verifies(),
 		"ok": b.ok(), "findings": b.count(), "pages_differ": b.result.Pages.Count,
 	}
-	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(dir.count(), "file", "files"), ledger.Plural(len(b.summaries), "transaction", "transactions"))
+	text := fmt.Sprintf("%s: %s of %s\n", report.Clean(name), ledger.Plural(len(dir.written), "file", "files"), ledger.Plural(len(b.summaries), "transaction", "transactions"))
 	if err := p.Result(doc, text); err != nil {
 		return err
 	}

@@ -291,7 +291,7 @@ func TestSiteTwice(t *testing.T) {
 		dir, err := openDir(at, "site")
 		check(t, err)
 		defer dir.Close()
-		check(t, dir.begin())
+		check(t, dir.place(markerFile, dir.whole([]byte(marker))))
 		group.Go(func() {
 			for i := range 500 {
 				if err := dir.write(fmt.Sprintf("tx/%s%d", run, i), []byte(strings.Repeat(run, 5000))); err != nil {

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,7 +54,7 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as site has it
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b, err := p.open(ctx, o)
+	b, err := p.open(o)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,10 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	case <-ctx.Done():
 	case err = <-ended:
 	}
-	return errors.Join(err, s.verdict())
+	if s.ready.Load() != nil { // the whole ledger was read
+		err = errors.Join(err, s.b.unverified())
+	}
+	return err
 }
 
 // find returns the address of the page that is meant.
@@ -114,10 +117,8 @@ type server struct {
 	port   int
 	prefix string // the path that all pages are below: others who can reach the port do not know it
 
-	mu          sync.Mutex
-	ready       *site.Site // nil until the whole ledger was read
-	what        string
-	done, total int
+	ready atomic.Pointer[site.Site] // nil until the whole ledger was read
+	far   atomic.Value              // how far that is, in words
 }
 
 func newServer(b *build, port int) *server {
@@ -125,10 +126,17 @@ func newServer(b *build, port int) *server {
 	shown := b.Progress
 	b.Progress = func(what string, done, total int) {
 		shown(what, done, total)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.what, s.done, s.total = what, done, total
+		switch {
+		case total > 0:
+			what = fmt.Sprintf("%d of %d %s", done, total, what)
+		case done > 0:
+			what = fmt.Sprintf("%d %s", done, what)
+		default:
+			what = ""
+		}
+		s.far.Store(what)
 	}
+	s.far.Store("")
 	return s
 }
 
@@ -138,25 +146,14 @@ func (s *server) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.b.audit(ctx, h, nil); err != nil {
+	if err := s.b.audit(ctx, h); err != nil {
 		return err
 	}
-	made := s.b.site()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ready = made
+	s.ready.Store(s.b.site())
 	if err := s.b.unverified(); err != nil {
 		s.b.Say("%s", err.Error())
 	}
 	return nil
-}
-
-// verdict is the error of a ledger that was found not to verify.
-func (s *server) verdict() error {
-	if !s.isReady() {
-		return nil
-	}
-	return s.b.unverified()
 }
 
 // types are the content types of what is served.
@@ -193,7 +190,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if address == "" || strings.HasSuffix(address, "/") {
 		address += "index.html"
 	}
-	if address == bundleAddress && s.b.bundles() && s.isReady() {
+	if address == bundleAddress && s.b.bundles() && s.ready.Load() != nil {
 		s.bundle(w, r)
 		return
 	}
@@ -219,12 +216,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) isReady() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ready != nil
-}
-
 // bundle serves the ledger itself.
 func (s *server) bundle(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -247,16 +238,14 @@ func policyOf(address string) string {
 
 // file makes a file of the site, nil if there is none.
 func (s *server) file(address string) (data []byte, status int, err error) {
-	s.mu.Lock()
-	ready, what, done, total := s.ready, s.what, s.done, s.total
-	s.mu.Unlock()
+	ready := s.ready.Load()
 	switch {
 	case address == html.StyleFile:
 		return html.Style(), http.StatusOK, nil
 	case address == html.IconFile:
 		return html.Icon(), http.StatusOK, nil
 	case ready == nil:
-		return waiting(address, what, done, total), http.StatusServiceUnavailable, nil
+		return waiting(address, s.far.Load().(string)), http.StatusServiceUnavailable, nil
 	case strings.HasPrefix(address, "tx/"):
 		data, err = s.transaction(address, ready)
 	case address == verifyAddress && s.b.verifies():
@@ -273,23 +262,13 @@ func (s *server) transaction(address string, ready *site.Site) ([]byte, error) {
 	if _, known := slices.BinarySearch(s.b.ids, id); !ok || !known {
 		return nil, nil
 	}
-	t, err := s.b.read(id)
-	if err != nil {
-		return nil, err
-	}
-	return s.b.page(t, ready.Has)
+	return s.b.page(id, ready.Has)
 }
 
 // waiting is the page that is shown until the ledger was read, and asked for again each second.
-func waiting(address, what string, done, total int) []byte {
+func waiting(address, far string) []byte {
 	if path.Ext(address) != ".html" {
 		return nil
-	}
-	far := ""
-	if total > 0 {
-		far = fmt.Sprintf("%d of %d %s", done, total, what)
-	} else if done > 0 {
-		far = fmt.Sprintf("%d %s", done, what)
 	}
 	var body html.Body
 	body.Put("<h1>The ledger is being audited</h1>\n<p role=\"status\">{}</p>\n<p>This page shows what you asked for when that is over.</p>\n", far)

@@ -17,7 +17,7 @@ func TestT77BrowseWaits(t *testing.T) {
 	entries, err := storetest.Lives(storetest.Whole, storetest.Asked)
 	check(t, err)
 	w.add(entries...)
-	b, err := w.open(t.Context(), options{})
+	b, err := w.open(options{})
 	check(t, err)
 	s := newServer(b, 1234)
 	get := func(address string) *httptest.ResponseRecorder {

@@ -2,13 +2,20 @@ package pages
 
 import (
 	"bytes"
+	"context"
+	"io"
 
 	embedded "github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/verifier"
 )
 
-// verifyAddress is the page that verifies the ledger in the reader's browser.
-const verifyAddress = "verify/index.html"
+const (
+	// verifyAddress is the page that verifies the ledger in the reader's browser.
+	verifyAddress = "verify/index.html"
+	// bundleAddress is the ledger itself, as a Git bundle beside that page.
+	bundleAddress = "verify/" + verifier.BundleFile
+)
 
 // verifies reports whether the site has that page: whether this program was built with what it
 // runs.
@@ -19,12 +26,9 @@ func (b *build) verifies() bool {
 
 // verifier makes that page. It holds nothing of the ledger.
 func (b *build) verifier() ([]byte, error) {
-	p, err := embedded.Program(b.Version)
-	if err != nil {
-		return nil, err
-	}
+	p, _ := embedded.Program(b.Version) // verifies said that there is one
 	var out bytes.Buffer
-	err = p.Write(&out, html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
+	err := p.Write(&out, html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
 	return out.Bytes(), err
 }
 
@@ -39,4 +43,35 @@ func (b *build) writeVerifier(dir *dir) error {
 		return err
 	}
 	return dir.write(verifyAddress, page)
+}
+
+// bundles reports whether the site has the ledger itself: it has every diff.
+func (o options) bundles() bool { return !o.redact && !o.noBundle }
+
+// writeBundle writes the ledger, whole.
+func (b *build) writeBundle(ctx context.Context, dir *dir) error {
+	if b.bundles() && b.masked.Load() {
+		b.Say("%s is left out: a diff has what looks like a secret, and the page leaves that out", bundleAddress)
+	}
+	if !b.bundles() || b.masked.Load() {
+		return dir.remove(bundleAddress)
+	}
+	b.Progress("the ledger as a bundle", 0, 0)
+	write := func(of func(context.Context, string, io.Writer) error) error {
+		return dir.stream(bundleAddress, func(w io.Writer) error { return of(ctx, b.tip, w) })
+	}
+	of := b.Ledger.WriteBundle
+	if b.ok() {
+		of = b.Ledger.WriteAuditedBundle
+	}
+	err := write(of)
+	if err != nil && b.ok() { // the audit did not read it
+		err = write(b.Ledger.WriteBundle)
+	}
+	if err != nil && !b.ok() { // what cannot be read was found
+		b.Say("%s is left out: %v", bundleAddress, err)
+		return dir.remove(bundleAddress)
+	}
+	b.bundled = err == nil
+	return err
 }

@@ -5,14 +5,17 @@ package workpaper
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -47,7 +50,7 @@ func cells(row evidence.Row) []string {
 	each := func(of func(evidence.Record) string) string { return joined(row.Records, " / ", of) }
 	return []string{
 		joined(row.Exceptions, " ", func(e evidence.Exception) string { return string(e.Code) }), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
-		each(func(r evidence.Record) string { return r.TransactionID }), each(pull), each(func(r evidence.Record) string { return people(r.Proposers) }),
+		each(func(r evidence.Record) string { return r.TransactionID }), each(func(r evidence.Record) string { return strings.TrimPrefix(strconv.Itoa(r.PullRequest), "0") }), each(func(r evidence.Record) string { return people(r.Proposers) }),
 		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
 		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
 		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
@@ -62,13 +65,6 @@ func joined[T any](all []T, sign string, of func(T) string) string {
 		out[i] = of(one)
 	}
 	return strings.Join(out, sign)
-}
-
-func pull(r evidence.Record) string {
-	if r.PullRequest == 0 {
-		return ""
-	}
-	return strconv.Itoa(r.PullRequest)
 }
 
 // separators are what a program may split a line at, whatever stands in quotation marks.
@@ -198,4 +194,35 @@ func needs(all []evidence.Need) string {
 	return joined(all, "; ", func(n evidence.Need) string {
 		return fmt.Sprintf("%s: %d of %d", view.What(n.Kind), n.Approved, n.Required)
 	})
+}
+
+//go:embed report.txt
+var reportFile embed.FS
+
+// lines are templates in which each value stands in one line.
+var lines = sync.OnceValue(func() *template.Set {
+	return template.Parse(reportFile, func(out []byte, value any) []byte { return append(out, ledger.OneLine(fmt.Sprint(value), 1000)...) }, template.Funcs{
+		"plural": ledger.Plural, "short": short, "begin": func(id string) string { return id[:min(len(id), 12)] },
+		"people": people, "approvals": approvals, "checks": checks, "explained": explained,
+	})
+})
+
+// Text is the report for a terminal: what is not as it should be, then the other changes.
+func Text(r evidence.Report) string {
+	data := struct {
+		evidence.Report
+		Changes, Exceptions int
+	}{Report: r}
+	for _, repo := range r.Repositories {
+		data.Changes, data.Exceptions = data.Changes+repo.Changes, data.Exceptions+repo.Exceptions
+	}
+	return string(lines().Fill(nil, "report", data, nil))
+}
+
+// short is the beginning of a commit's id, or what stands for a row without one.
+func short(commit string) string {
+	if commit == "" {
+		return "(all of it)"
+	}
+	return commit[:min(len(commit), 12)]
 }
