@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,6 +76,7 @@ func (h *hub) live(diff string) (tx string, err error) {
 // TestT48OwnWordsAreNoSecrets: a patch may hold as a password whatever word the record itself is made of: its change
 // is recorded, decided on, applied and proved like any other; or, for a word that is recorded as a text (of the Policy, of
 // decisions), nothing is recorded at all. The word is in no text of the record.
+// Each fifth is tried; all of them with COUNTERSIGN_LONG.
 func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 	h := newHub(newWorld(t))
 	tx, err := h.live(fix)
@@ -86,7 +88,10 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 		t.Fatalf("only %v", words)
 	}
 	words = slices.DeleteFunc(words, func(word string) bool { return word == "example" || word == "secret" }) // no rule takes these
-	for _, word := range words {
+	for i, word := range words {
+		if os.Getenv("COUNTERSIGN_LONG") == "" && i%5 != 0 {
+			continue
+		}
 		t.Run(word, func(t *testing.T) {
 			h := newHub(newWorld(t))
 			tx, err := h.live(strings.Replace(fix, "+new\n", "+postgres://shop:"+word+"@db.example.org/shop\n", 1))

@@ -105,28 +105,29 @@ func TestT63Huge(t *testing.T) {
 		for i := range 20 {
 			c.Transactions = append(c.Transactions, numbered(r, i), numbered(waiting, 200+i))
 		}
+		run, body, comment := r.CheckRun(), q.Body(), c.Body()
 		for name, doc := range map[string]struct{ text, begins string }{
-			"failed":  {r.CheckRun().Summary, "### Countersign: Apply failed\n\n**Error:** "},
+			"failed":  {run.Summary, "### Countersign: Apply failed\n\n**Error:** "},
 			"waiting": {waiting.CheckRun().Summary, "### Countersign: Check failed\n"},
 			"guard":   {g.CheckRun().Summary, "### Countersign: not everything could be read"},
-			"request": {q.Body(), "### Countersign: does a human approve this change?"},
-			"comment": {c.Body(), "### Countersign: Check failed"},
+			"request": {body, "### Countersign: does a human approve this change?"},
+			"comment": {comment, "### Countersign: Check failed"},
 		} {
 			if len(doc.text) > report.MaxCheckText || !strings.HasPrefix(doc.text, doc.begins) || !strings.Contains(doc.text, "**Cut") && name != "request" {
 				t.Errorf("%s of %q: %d bytes: %.200s", name, text, len(doc.text), doc.text)
 			}
 		}
-		if !strings.Contains(q.Body(), "**The diff is cut: ") || !strings.Contains(q.Body(), "```diff\n") {
+		if !strings.Contains(body, "**The diff is cut: ") || !strings.Contains(body, "```diff\n") {
 			t.Errorf("%q: the request does not say that it is cut, or has nothing of it", text)
 		}
-		for name, doc := range map[string]string{"failed": r.CheckRun().Summary, "request": q.Body(), "comment": c.Body()} {
+		for name, doc := range map[string]string{"failed": run.Summary, "request": body, "comment": comment} {
 			for _, kind := range risk.Kinds() {
 				if title := view.RiskTitle(kind); !regexp.MustCompile("(?m)^> - .*" + title).MatchString(doc) {
 					t.Errorf("%s of %q: nothing is %s", name, text, title)
 				}
 			}
 		}
-		if run := r.CheckRun(); len(run.Annotations) != 200 || len(run.Annotations[0].Message) > 4000 {
+		if len(run.Annotations) != 200 || len(run.Annotations[0].Message) > 4000 {
 			t.Errorf("%d annotations", len(run.Annotations))
 		}
 	}

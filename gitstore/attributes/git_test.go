@@ -114,9 +114,13 @@ func (r repository) rules(c Config) *Rules {
 // others are the contents that a file is given on disk which has one of them in
 // the index.
 func others(i int, line string) []int {
+	every := 9 // each filtered one is several processes
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		every = 3
+	}
 	switch {
 	case !strings.Contains(line, "filter=") || strings.Contains(line, "=none"):
-	case i%3 == 0: // each is several processes
+	case i%every == 3%every:
 		return []int{(i + 1) % len(contents)}
 	default:
 		return nil

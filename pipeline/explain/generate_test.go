@@ -13,7 +13,7 @@ import (
 // TestGenerated (T87, T88, T89): of random histories whose truth is known, no unapproved commit is explained and
 // no approved one unexplained.
 func TestGenerated(t *testing.T) {
-	want := 1000
+	want := 200
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		want = 20000
 	}

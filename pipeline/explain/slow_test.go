@@ -602,7 +602,7 @@ func (p slip) String() string { return p.before.String() + " -> " + p.after.Stri
 // TestSlowJudge: the judge and the slow one agree on small histories full of coincidences, and
 // what the judge gives to commits makes them.
 func TestSlowJudge(t *testing.T) {
-	n := uint64(400)
+	n := uint64(160)
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		n = 8000
 	}

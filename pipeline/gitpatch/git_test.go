@@ -230,11 +230,11 @@ func change(rnd *rand.Rand, base map[string]*patch.File) map[string]*patch.File 
 }
 
 // One change has one patch_id, however the real git writes it, and the real git
-// applies the canonical bytes to the same tree.
+// applies the canonical bytes to the same tree. COUNTERSIGN_LONG is for ten times as many.
 func TestOneChangeOneID(t *testing.T) {
-	rounds := 25
-	if testing.Short() {
-		rounds = 5
+	rounds := 5
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		rounds = 50
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { oneChange(t, rand.New(rand.NewPCG(1, uint64(seed)))) })

@@ -87,7 +87,7 @@ func TestProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	states := map[approval.State]int{}
 	tightened, broken := 0, 0
-	n := 1000
+	n := 300
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		n = 4000
 	}
