@@ -20,7 +20,7 @@ import (
 // COUNTERSIGN_GC sets how many transactions there are.
 func TestT80CollectedBesideWriters(t *testing.T) {
 	t.Parallel()
-	transactions, writers := 12, 4
+	transactions, writers := 8, 4
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_GC")); err == nil {
 		transactions, writers = n, 8
 	}

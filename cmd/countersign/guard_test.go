@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func attacks(t *testing.T) (all [][2]string) {
 }
 
 // TestT91GuardAttacks: of testdata/guard/attacks.txt none gets anything onto a guarded branch. Each
-// twelfth is tried; all of them with COUNTERSIGN_LONG.
+// twenty-fourth is tried; all of them with COUNTERSIGN_LONG.
 func TestT91GuardAttacks(t *testing.T) {
 	t.Parallel()
 	all := attacks(t)
@@ -111,7 +112,7 @@ func TestT91GuardAttacks(t *testing.T) {
 		t.Errorf("only %d attacks", len(all))
 	}
 	for i, one := range all {
-		if os.Getenv("COUNTERSIGN_LONG") == "" && i%12 != 0 {
+		if os.Getenv("COUNTERSIGN_LONG") == "" && i%24 != 0 {
 			continue
 		}
 		t.Run(one[0], func(t *testing.T) {
@@ -164,9 +165,11 @@ func TestGuardStory(t *testing.T) {
 	}
 }
 
-// TestGuardHonest: what people approved gets in, and what is nobody's business.
+// TestGuardHonest: what people approved gets in, and what is nobody's business. By default a few ways
+// are tried; all of them with COUNTERSIGN_LONG.
 func TestGuardHonest(t *testing.T) {
 	t.Parallel()
+	usual := []string{"an apply, with its record", "an apply, squashed", "a merge of what is approved", "another branch", "the bot", "the glass broken"}
 	for name, script := range map[string]string{
 		"an apply, with its record":     `apply ok; both`,
 		"an apply, after its record":    `apply ok; git push -q origin refs/agent/ledger; push`,
@@ -184,6 +187,9 @@ func TestGuardHonest(t *testing.T) {
 		"the glass broken":              `echo x >>f.txt; git add -A; signed ada "Countersign-Break-Glass: main fire"; git push origin main >../out 2>&1; grep -q 'refs/heads/main: ada@example.org broke the glass: fire' ../out`,
 		"nothing new":                   `git push -q origin main`,
 	} {
+		if os.Getenv("COUNTERSIGN_LONG") == "" && !slices.Contains(usual, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := guarded(t)

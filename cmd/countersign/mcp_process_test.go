@@ -143,7 +143,7 @@ func TestMCPCancelled(t *testing.T) {
 
 // TestMCPAtOnce: many calls of one client, and of two over HTTP: nothing is lost, nothing is doubled.
 func TestMCPAtOnce(t *testing.T) {
-	const many = 6
+	const many = 3
 	for way, clients := range map[string]func(s *served) []*mcpClient{
 		"stdio":                    func(s *served) []*mcpClient { return []*mcpClient{s.mcp()} },
 		"two processes over stdio": func(s *served) []*mcpClient { return []*mcpClient{s.mcp(), s.mcp()} },

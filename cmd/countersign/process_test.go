@@ -188,7 +188,7 @@ func TestT52ProcessesAtOnce(t *testing.T) {
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()
-	const writers = 8
+	const writers = 4
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
