@@ -147,7 +147,7 @@ func scripts(t *testing.T, dir string) testscript.Params {
 
 // beSomebody makes a home whose owner Git knows.
 func beSomebody(home string) error {
-	return errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(home+"/.gitconfig", []byte("[user]\n\tname = tester\n\temail = tester\n"), 0o666))
+	return errors.Join(os.MkdirAll(home, 0o777), os.WriteFile(home+"/.gitconfig", []byte("[user]\n\tname = tester\n\temail = tester\n[maintenance]\n\tauto = false\n"), 0o666))
 }
 
 // repoCommand makes a repository in a directory from the files that are there:

@@ -165,7 +165,7 @@ func (q quick) Blob(id history.ID) ([]byte, error) {
 // does so on ledgers of tomorrow, and says of pages that it does not know that they were not checked.
 func TestT77T96TwoVersions(t *testing.T) {
 	today, tomorrow := page.Versions(nil), storetest.NextPages()
-	plain := play(t, 18, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return today.Of(tree, e) })
+	plain := play(t, 9, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return today.Of(tree, e) })
 	half := len(plain.entries) / 2
 	for name, by := range map[string]func(n int) page.Versions{
 		"today's":                          func(int) page.Versions { return today },
@@ -175,7 +175,7 @@ func TestT77T96TwoVersions(t *testing.T) {
 		"by turns":                         func(n int) page.Versions { return []page.Versions{today, tomorrow}[n%2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := play(t, 18, func(n int, tree fs.FS, e writing.Entry) map[string][]byte { return by(n).Of(tree, e) })
+			v := play(t, 9, func(n int, tree fs.FS, e writing.Entry) map[string][]byte { return by(n).Of(tree, e) })
 			for n, e := range v.entries {
 				if e.Message != plain.entries[n].Message || !reflect.DeepEqual(e.Files, plain.entries[n].Files) {
 					t.Fatalf("the record of entry %d depends on pages", n)
@@ -357,7 +357,7 @@ func TestT77TableLeftAlone(t *testing.T) {
 		{"tomorrow's by tomorrow's", tomorrow, tomorrow, true}, {"tomorrow's by today's", tomorrow, today, false},
 	} {
 		dropped := 0
-		v := play(t, 18, func(n int, tree fs.FS, e writing.Entry) map[string][]byte {
+		v := play(t, 9, func(n int, tree fs.FS, e writing.Entry) map[string][]byte {
 			if n < 10 {
 				return c.before.Of(tree, e)
 			}

@@ -172,7 +172,7 @@ func newBare(dir string) bare {
 		}
 	}
 	for name, text := range map[string]string{
-		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n",
+		"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n[receive]\n\tautogc = false\n",
 		"hooks/update": updateHook,
 	} {
 		if err := exectest.WriteFile(filepath.Join(dir, name), []byte(text)); err != nil {
