@@ -39,7 +39,9 @@ func supervised() {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, wire)
-		_ = syscall.Kill(0, syscall.SIGKILL) // the parent is gone: end with all that was started
+		if !s.Attended { // whose group is also that of others; with us its namespace ends
+			_ = syscall.Kill(0, syscall.SIGKILL) // the parent is gone: end with all that was started
+		}
 		os.Exit(1)
 	}()
 	if r := s.build(); r != nil {
@@ -112,7 +114,7 @@ func (s *settings) command() report {
 	pid, err := syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2},
 		// Without namespaces the command stays in our group, which is how it is killed.
-		Sys: &syscall.SysProcAttr{Setsid: s.Namespaces, Pdeathsig: syscall.SIGKILL},
+		Sys: &syscall.SysProcAttr{Setsid: s.Namespaces && !s.Attended, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return ended(notStarted(os.Stderr, s.Argv[0], err))

@@ -19,6 +19,7 @@ type job struct {
 	argv    []string
 	env     []string // for the paths of the plan
 	scratch string
+	stdio   *[3]*os.File // of a command that a person attends, else nil
 }
 
 // A plan is one way to run a job.
@@ -46,6 +47,11 @@ func (s Sandbox) job(dir string, c Command) (*job, error) {
 	var err error
 	if s.Read, err = readable(s.Read); err != nil {
 		return nil, err
+	}
+	for _, b := range s.Binds {
+		if !filepath.IsAbs(b.Source) || !within(b.Target, "/tmp") || filepath.Clean(b.Target) != b.Target || allText([]string{b.Source, b.Target}) != nil {
+			return nil, fmt.Errorf("bind of %q at %q: want absolute paths, and a target below /tmp", b.Source, b.Target)
+		}
 	}
 	if dir, err = workingDirectory(dir); err == nil {
 		err = allText(slices.Concat([]string{dir, s.Scratch, s.Path}, s.Read, c.Argv, c.Env))

@@ -29,7 +29,15 @@ func (j *job) plans() ([]plan, error) {
 	if j.sandbox.Mode == DangerFullAccess {
 		return []plan{{protection: Protection{Mode: string(DangerFullAccess), Namespaces: []string{}}, user: -1}}, nil
 	}
-	return walls(landlockABI(), unprivileged(), os.Geteuid() == 0, j.command, j.sandbox.AcceptSeccomp)
+	abi := landlockABI()
+	if j.stdio == nil {
+		return walls(abi, unprivileged(), os.Geteuid() == 0, j.command, j.sandbox.AcceptSeccomp)
+	}
+	plans, err := walls(abi, -1, os.Geteuid() == 0, j.command, false)
+	if err == nil && abi < scopesABI {
+		err = unavailable(landlockScopes, nil)
+	}
+	return plans, err
 }
 
 // walls decides what can be built. user is the id to run as, or -1.

@@ -10,6 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// devices are the command's: a person who attends has a terminal.
+func (s *settings) devices() []string {
+	if s.Attended {
+		return append(slices.Clone(devices), "/dev/tty")
+	}
+	return devices
+}
+
 // makeRoot replaces the file system by one with only what the command needs.
 func (s *settings) makeRoot() error {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // first to go when memory runs out
@@ -42,6 +50,11 @@ func (s *settings) makeRoot() error {
 	if proc := filepath.Join(root, "proc"); os.MkdirAll(proc, 0o755) == nil {
 		_ = unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	}
+	if pts := filepath.Join(root, "dev/pts"); s.Attended && os.MkdirAll(pts, 0o755) == nil {
+		if unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") == nil {
+			_ = os.Symlink("pts/ptmx", filepath.Join(root, "dev/ptmx"))
+		}
+	}
 	return enter(root)
 }
 
@@ -63,8 +76,15 @@ func (s *settings) binds() []bind {
 	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); s.Network && err == nil && !within(resolver, "/etc") {
 		add(readOnlyTree, resolver)
 	}
-	add(deviceFile, devices...)
+	add(deviceFile, s.devices()...)
 	add(writableTree, s.Dir)
+	for _, b := range s.Binds {
+		one := bind{source: b.Source, target: b.Target, attributes: readOnlyTree}
+		if b.Write {
+			one.attributes = writableTree
+		}
+		all = append(all, one)
+	}
 	all = append(all, bind{source: s.Scratch, target: "/tmp", attributes: writableTree})
 	slices.SortStableFunc(all, func(a, b bind) int { return cmp.Compare(a.target, b.target) })
 	return all

@@ -47,6 +47,25 @@ func (s Sandbox) Run(ctx context.Context, dir string, c Command) (Result, error)
 	return r, err
 }
 
+// Attend runs c in dir at the terminal of a person who attends: with these three files as its
+// streams, under our own user id, and without Limits and Timeout. Ctrl-C reaches whoever calls
+// this as well as the command. The errors are those of Run; the Result has no output.
+func (s Sandbox) Attend(ctx context.Context, dir string, c Command, stdio [3]*os.File) (Result, error) {
+	if s.Mode != WorkspaceWrite {
+		return Result{}, errors.New("a command is attended in workspace-write alone")
+	}
+	j, err := s.job(dir, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("preparing the command: %w", err)
+	}
+	j.stdio = &stdio
+	plans, err := j.plans()
+	if err != nil {
+		return Result{}, err
+	}
+	return j.attempt(ctx, plans[0])
+}
+
 var errTimeLimit = errors.New("time limit")
 
 // attempt runs the command as planned, in a temporary directory of its own.
@@ -89,8 +108,13 @@ func makeScratch(parent string) (string, error) {
 	return dir, os.Mkdir(filepath.Join(dir, "home"), 0o700)
 }
 
-// record runs the command under its time limit and collects its output.
+// record runs the command under its time limit and collects its output, unless a person attends.
 func (j *job) record(parent context.Context, p plan) (Result, error) {
+	if j.stdio != nil {
+		begun := time.Now()
+		end, err := j.supervise(parent, p, j.stdio[1], j.stdio[2])
+		return Result{ExitCode: end.exit, Signal: end.signal, Duration: time.Since(begun), Protection: p.protection}, errors.Join(err, parent.Err())
+	}
 	stdout, outWriter, err := newOutput(j.sandbox.Limits.Output)
 	if err != nil {
 		return Result{}, err

@@ -31,6 +31,14 @@
 // of files outside that its user owns; it runs without /proc and without
 // sessions and process groups of its own.
 //
+// # A command that a person attends
+//
+// Attend runs a command at the person's terminal, as an agent that they talk with: it has
+// their three streams, stays in their session and process group, and runs under their own
+// user id, without limits of time and resources. All other walls are the same, and never
+// weaker ones. Landlock has to keep its signals in (ABI 6), since whoever attends is in its
+// process group. It has /dev/tty and pseudo-terminals of its own, and cannot type into a terminal.
+//
 // # What it does not do
 //
 // Memory and disk are limited for each process and file, not in sum. A kernel
@@ -92,7 +100,17 @@ type Sandbox struct {
 	// Self is our executable; empty means the running one. It must call Child.
 	Self string
 
+	// Binds are what Attend shows the command below /tmp, its home /tmp/home included.
+	Binds []Bind
+
 	denyNamespaces bool // a test takes them away
+}
+
+// A Bind is a file or directory, absolute and without links, that an attended command sees
+// at Target, below /tmp. What is not there is left out.
+type Bind struct {
+	Source, Target string
+	Write          bool
 }
 
 // A Command is what to run.

@@ -17,21 +17,26 @@ import (
 )
 
 // supervise runs the command in a child of ours and returns when nothing of it is
-// left; with full access, what made a session of its own is. It closes both writers.
+// left; with full access, what made a session of its own is. It closes both writers, but for
+// those of a person who attends.
 func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (ending, error) {
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	ours := []io.Closer{stdout, stderr}
+	if j.stdio != nil {
+		ours = nil
+	}
 	settingsR, settingsW, err := os.Pipe()
 	if err != nil {
-		closeAll(stdout, stderr)
+		closeAll(ours...)
 		return ending{}, err
 	}
 	defer settingsW.Close()
 	reportsR, reportsW, err := os.Pipe()
 	if err != nil {
-		closeAll(stdout, stderr, settingsR)
+		closeAll(append(ours, settingsR)...)
 		return ending{}, err
 	}
 	defer reportsR.Close()
@@ -40,13 +45,16 @@ func (j *job) supervise(ctx context.Context, p plan, stdout, stderr *os.File) (e
 	}
 	cmd := j.child(p)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if j.stdio != nil {
+		cmd.Stdin = j.stdio[0]
+	}
 	cmd.ExtraFiles = []*os.File{settingsR, reportsW}
 	if j.sandbox.denyNamespaces && p.namespaces {
 		err = syscall.EPERM // as from a kernel that denies them
 	} else {
 		err = cmd.Start()
 	}
-	closeAll(stdout, stderr, settingsR, reportsW)
+	closeAll(append(ours, settingsR, reportsW)...)
 	if err != nil {
 		for _, denied := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSPC, syscall.EUSERS, syscall.EINVAL, syscall.ENOSYS} {
 			if p.namespaces && errors.Is(err, denied) {
@@ -159,12 +167,13 @@ func (j *job) settings(p plan) settings {
 		Argv: j.argv, Env: j.env, Path: j.sandbox.Path, Dir: j.dir, Scratch: j.scratch, Read: j.sandbox.Read,
 		Walls: j.sandbox.Mode != DangerFullAccess, Namespaces: p.namespaces, Network: j.command.Network,
 		Loopback: j.command.Loopback, Landlock: p.protection.Landlock, User: p.user, Limits: limits,
+		Attended: j.stdio != nil, Binds: j.sandbox.Binds,
 	}
 }
 
 // child is our executable, to be started with the plan's namespaces.
 func (j *job) child(p plan) *exec.Cmd {
-	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	attr := &syscall.SysProcAttr{Setsid: j.stdio == nil, Pdeathsig: syscall.SIGKILL}
 	if p.namespaces { // in which the child may mount and configure
 		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 		if !j.command.Network {

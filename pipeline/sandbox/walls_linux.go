@@ -32,7 +32,7 @@ var etc = []string{
 	"terminfo", "timezone",
 }
 
-// devices are the only ones there are.
+// devices are the only ones there are, but for a terminal.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // restrictFiles confines us and the command to the paths it needs. With no
@@ -49,6 +49,10 @@ func (s *settings) restrictFiles() error {
 	write := landlock.RWDirs(s.Dir, s.temp())
 	if s.Landlock > 1 {
 		write = write.WithRefer()
+	}
+	terminals := landlock.RWDirs() // the command's own
+	if s.Attended {
+		terminals = landlock.RWDirs("/dev/pts").WithIoctlDev().IgnoreIfMissing()
 	}
 	readable := slices.Concat(systemDirs, s.Read)
 	for _, name := range etc {
@@ -67,7 +71,7 @@ func (s *settings) restrictFiles() error {
 			files = append(files, path)
 		}
 	}
-	return config.Restrict(write, landlock.RWFiles(devices...).WithIoctlDev().IgnoreIfMissing(), landlock.RODirs(dirs...), landlock.ROFiles(files...))
+	return config.Restrict(write, terminals, landlock.RWFiles(s.devices()...).WithIoctlDev().IgnoreIfMissing(), landlock.RODirs(dirs...), landlock.ROFiles(files...))
 }
 
 // temp is the temporary directory as the command sees it.
@@ -191,6 +195,9 @@ const openFiles = 8192
 // setLimits sets the limits of the command on ourselves; it inherits them.
 func (s *settings) setLimits() error {
 	unix.Umask(0o022)
+	if s.Attended {
+		return os.NewSyscallError("limit of core files", unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
+	}
 	limits := []struct {
 		name  string
 		which int
@@ -245,4 +252,6 @@ type settings struct {
 	Landlock   int
 	User       int
 	Limits     Limits
+	Attended   bool
+	Binds      []Bind
 }
