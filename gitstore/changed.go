@@ -19,9 +19,12 @@ import (
 // of which only the commit counts that is checked out. No filter is run: a file that
 // has one is among them, when git would ask it, though it may be what Git would store as HEAD has it.
 func (r *Repo) Changed(ctx context.Context) ([]string, error) {
-	c, err := git.Command{
-		Dir: r.worktree, Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"},
-	}.WithoutPrograms(ctx)
+	return changed(ctx, git.Command{Dir: r.worktree})
+}
+
+func changed(ctx context.Context, c git.Command) ([]string, error) {
+	c.Args = append(c.Args, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
+	c, err := c.WithoutPrograms(ctx)
 	var out string
 	if err == nil {
 		out, err = c.Output(ctx)

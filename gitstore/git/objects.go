@@ -239,7 +239,7 @@ func (o *Objects) replace(run *catFile) {
 // readable lists the packs that may hold an object, with the time each directory of them was changed. The error is
 // what cannot be read of it all: git calls that missing without a word.
 func (o *Objects) readable(id object.ID) (packs []string, err error) {
-	dirs, err := o.dirs(context.Background())
+	dirs, err := o.Dirs(context.Background())
 	errs := []error{err}
 	for _, dir := range dirs {
 		loose := filepath.Join(dir, id.String()[:2], id.String()[2:])
@@ -280,8 +280,8 @@ func canRead(name string) error {
 // alternates is the file that names what a directory of objects borrows from.
 func alternates(dir string) string { return filepath.Join(dir, "info", "alternates") }
 
-// dirs are the directories of objects that are read: this one, and those that it borrows from.
-func (o *Objects) dirs(ctx context.Context) ([]string, error) {
+// Dirs are the directories of objects that are read: this one, and those that it borrows from.
+func (o *Objects) Dirs(ctx context.Context) ([]string, error) {
 	own := []string{o.Dir}
 	if o.More != "" {
 		own = append(own, o.More)

@@ -21,7 +21,7 @@ import (
 // last bit they are what was written. After each piece, progress (which may be nil) is told
 // how many bytes are done, of how many; on several goroutines.
 func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) error {
-	dirs, err := o.dirs(ctx)
+	dirs, err := o.Dirs(ctx)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func propose(ctx context.Context, s *session.Session, f ReviewFlags) (review.Rev
 	in.Target = f.to
 	done, err := review.Run(ctx, s.Runner, in, f.dryRun)
 	s.Learn(done.Learnt)
-	if err == nil && !f.dryRun && in.Kind == input.KindPatch && f.patch != "-" && f.from == "" && done.InputSHA256 == "" {
+	if err == nil && !f.dryRun && in.Kind == input.KindPatch && f.patch != "" && f.patch != "-" && f.from == "" && done.InputSHA256 == "" {
 		noteFile(s, done.ID, f.patch, in.Raw)
 	}
 	var unfit *review.UnfitError
@@ -297,6 +297,8 @@ func noteFile(s *session.Session, id, name string, raw []byte) {
 // about it is prefixed with.
 func readChange(ctx context.Context, s *session.Session, f ReviewFlags, p policy.Policy) (in input.Change, name string, err error) {
 	switch {
+	case f.made != nil:
+		return *f.made, "", nil
 	case f.prDiff:
 		in, err = pull.OwnDiff(ctx, s.Runner, f.pr, f.summary)
 		return in, "", err

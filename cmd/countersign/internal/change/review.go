@@ -28,6 +28,7 @@ type ReviewFlags struct {
 	suggestion                    string              // a review comment, by its address or number
 	comment                       forge.ReviewComment // that it names, once it was read
 	worktree                      bool
+	made                          *input.Change // by the command itself
 	recipe, needle                string
 	files                         []string
 	summary, trace                string
@@ -70,7 +71,7 @@ func (f *ReviewFlags) given() []string {
 		set  bool
 	}{
 		{"--patch", f.patch != ""}, {"--pack", f.pack != ""}, {"--proposal", f.proposal != ""},
-		{"--again", f.again != ""}, {"--suggestion", f.suggestion != ""}, {"--worktree", f.worktree}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
+		{"--again", f.again != ""}, {"--suggestion", f.suggestion != ""}, {"--worktree", f.worktree}, {"the agent's change", f.made != nil}, {"--recipe", f.recipe != ""}, {"--pr-diff", f.prDiff},
 	} {
 		if in.set {
 			out = append(out, in.name)

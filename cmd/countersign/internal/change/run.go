@@ -1,4 +1,4 @@
-// Package change has the commands that take a change from its patch to the files: run, review, propose, apply, validate, checks.
+// Package change has the commands that take a change from its patch to the files: run, agent, review, propose, apply, validate, checks.
 package change
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Commands are those that take a change from its patch to the files.
 func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{runCommand(c), reviewCommand(c), proposeCommand(c), applyCommand(c), validateCommand(c), checksCommand(c)}
+	return []*cobra.Command{runCommand(c), agentCommand(c), reviewCommand(c), proposeCommand(c), applyCommand(c), validateCommand(c), checksCommand(c)}
 }
 
 func runCommand(a *console.Console) *cobra.Command {

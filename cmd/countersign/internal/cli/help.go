@@ -12,7 +12,7 @@ import (
 // Groups are the commands as help lists them, by what people want to do. The rare ones are
 // listed by help --all alone.
 var Groups = []struct{ Title, Common, Rare string }{
-	{"Change", "run review propose apply", "close"},
+	{"Change", "run agent review propose apply", "close"},
 	{"Decide", "approve deny wait", "gate sign"},
 	{"Look", "status list show diff log", "browse export"},
 	{"Prove", "validate audit evidence", "report attest verify site witness ledger"},

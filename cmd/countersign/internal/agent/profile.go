@@ -1,0 +1,107 @@
+package agent
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+)
+
+// A Profile is what an agent takes besides its scratch tree: variables, and files by their names below the home. No
+// file that it writes may hold what starts a program later: such settings are copied, and its changes to them thrown away.
+type Profile struct {
+	Name  string   `json:"name"` // the command's as well
+	Env   []string `json:"env"`
+	Copy  []string `json:"copy"`  // files into the agent's own home
+	Read  []string `json:"read"`  // files and directories
+	Write []string `json:"write"` // files and directories, where they are there
+}
+
+//go:embed profiles.json
+var profiles []byte
+
+// none is the profile of any other program.
+const none = "none"
+
+// Profiles are all that are known.
+func Profiles() (all []Profile) {
+	if err := json.Unmarshal(profiles, &all); err != nil {
+		panic("agent: profiles.json: " + err.Error())
+	}
+	return all
+}
+
+// ProfileNames are their names.
+func ProfileNames() (names []string) {
+	for _, p := range Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// ProfileOf returns the profile of a name or, where that is "", of a command.
+func ProfileOf(name, command string) (Profile, bool) {
+	all := Profiles()
+	find := func(name string) int { return slices.IndexFunc(all, func(p Profile) bool { return p.Name == name }) }
+	at := find(name)
+	if name == "" {
+		if at = find(filepath.Base(command)); at < 0 {
+			at = find(none)
+		}
+	}
+	if at < 0 {
+		return Profile{}, false
+	}
+	return all[at], true
+}
+
+// maxCopied is how large a file may be that is copied into the agent's home.
+const maxCopied = 16 << 20
+
+// lend fills an empty directory that is to be the agent's home, and returns what the agent sees there.
+func (p Profile) lend(from, home string) ([]sandbox.Bind, error) {
+	binds := []sandbox.Bind{{Source: home, Target: seenHome, Write: true}}
+	for _, name := range p.Copy {
+		if err := copyFile(filepath.Join(from, name), filepath.Join(home, name)); err != nil {
+			return nil, fmt.Errorf("copying %s for the agent: %w", name, err)
+		}
+	}
+	for i, name := range slices.Concat(p.Read, p.Write) {
+		source, err := filepath.EvalSymlinks(filepath.Join(from, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		binds = append(binds, sandbox.Bind{Source: source, Target: filepath.Join(seenHome, name), Write: i >= len(p.Read)})
+	}
+	return binds, nil
+}
+
+// copyFile copies a regular file, if it is there.
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxCopied:
+		return errors.New("it is no file, or too large")
+	}
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	return err
+}

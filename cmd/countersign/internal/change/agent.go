@@ -1,0 +1,313 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
+	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/report"
+)
+
+// agentFlags say where and how an agent is run, and what becomes of its change.
+type agentFlags struct {
+	resume, discard        bool
+	withChanges, noNetwork bool
+	unheld, detach         bool
+	profile                string
+	read, env              []string
+	review                 ReviewFlags
+	to                     session.TargetFlags
+	checks                 session.CheckFlags
+}
+
+func agentCommand(a *console.Console) *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent [flags] -- COMMAND… | --resume [NAME] [-- COMMAND…] | --discard [NAME]",
+		Short: "Run an agent that cannot write what nobody approved",
+		Long: `agent runs a program in a scratch tree, a copy of HEAD's files in a directory of its own. The kernel lets it
+write that, a temporary home and what its profile says, and nothing else: not the working tree, not .git, not
+the ledger. It sees none of your keys. docs/agent.md says what is held and what is not: the network is not, unless
+--no-network is given.
+
+When it ends, what it changed is proposed as one transaction. You are shown it and asked, as by run, and what you
+approve is applied. After a denial, whose reason is in .git/DENIED there, --resume runs the program once more.
+Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`,
+		Example: `  countersign agent -- claude
+  countersign agent --to branch --no-network -- ./fix-everything.sh
+  countersign agent --detach --summary "update the docs" -- codex exec "update the docs"
+  countersign agent --resume`,
+		RunE: a.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
+			names, command := args, []string(nil)
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				names, command = args[:at], args[at:]
+			}
+			if err := f.check(names, command); err != nil {
+				return console.Outcome{}, err
+			}
+			return runAgent(cmd.Context(), a, f, strings.Join(names, ""), command)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.resume, "resume", false, "run it once more in a scratch tree that was left, `NAME` where there are several")
+	flags.BoolVar(&f.discard, "discard", false, "delete a scratch tree that was left")
+	flags.BoolVar(&f.withChanges, "with-changes", false, "begin with what is not committed; it is proposed as well")
+	flags.BoolVar(&f.noNetwork, "no-network", false, "let it reach no network")
+	flags.BoolVar(&f.unheld, "without-sandbox", false, "run it though nothing holds it: it can then write anything, and approve its own change")
+	flags.BoolVar(&f.detach, "detach", false, "ask nobody: propose the change, and leave it to approve")
+	flags.StringVar(&f.profile, "profile", "", "which files and variables it gets, by the `NAME` of an agent: "+strings.Join(agent.ProfileNames(), ", ")+" (default: as the command is called)")
+	flags.StringSliceVar(&f.read, "read", nil, "let it read this `DIR` as well")
+	flags.StringSliceVar(&f.env, "env", nil, "let it have this variable as well, `NAME`")
+	flags.StringVarP(&f.review.summary, "summary", "s", "", "what the change is for, shown to the approver")
+	flags.StringSliceVar(&f.review.requestedBy, "requested-by", nil, "who asked for the change: a `LOGIN`, or the address of a Git identity")
+	f.to.Add(cmd)
+	f.checks.Add(cmd)
+	return cmd
+}
+
+// check refuses what does not go together.
+func (f *agentFlags) check(names, command []string) error {
+	left := f.resume || f.discard
+	_, known := agent.ProfileOf(f.profile, "")
+	withheld := slices.IndexFunc(f.env, agent.Withheld)
+	return cmp.Or(
+		cli.RefuseIf(!left && len(command) == 0, "no command is given", "countersign agent -- claude"),
+		cli.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --", "countersign agent -- "+strings.Join(slices.Concat(names, command), " ")),
+		cli.RefuseIf(f.resume && f.discard || f.discard && len(command) > 0, "--discard runs nothing", "leave out the rest"),
+		cli.RefuseIf(left && f.withChanges, "a scratch tree that was left is as it was left", "leave out --with-changes"),
+		cli.RefuseIf(!known, fmt.Sprintf("no profile is called %+q", f.profile), "--profile "+strings.Join(agent.ProfileNames(), ", ")),
+		cli.RefuseIf(withheld >= 0, "no agent gets this variable: "+strings.Join(f.env[max(0, withheld):min(len(f.env), withheld+1)], ""), "leave it out"),
+		cli.RefuseIf(f.unheld && f.noNetwork, "without the sandbox nothing keeps it from the network", "leave out one of them"),
+	)
+}
+
+func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string, command []string) (done console.Outcome, err error) {
+	o, err := f.to.Options(false)
+	if err != nil {
+		return done, err
+	}
+	s, err := session.Open(a)
+	if err == nil {
+		err = f.checks.Apply(s)
+	}
+	if err != nil {
+		return done, err
+	}
+	t, unlock, err := scratchTree(ctx, s, f, name, command)
+	if err != nil {
+		return done, err
+	}
+	defer unlock()
+	if f.resume || f.discard {
+		over, err := settled(ctx, s, t)
+		if err != nil && !f.discard {
+			return done, err
+		}
+		if over || f.discard {
+			return done, t.Remove()
+		}
+	}
+	exit, err := attend(ctx, s, f, t)
+	if err != nil {
+		if !f.resume && errors.As(err, new(*heldError)) {
+			err = errors.Join(err, t.Remove())
+		}
+		return done, err
+	}
+	if exit != 0 {
+		s.Say("%s ended with exit code %d", report.Clean(t.Command[0]), exit)
+	}
+	done, err = offer(ctx, s, f, o, t)
+	switch {
+	case errors.Is(err, patch.ErrUnchanged):
+		s.Say("%s changed nothing", report.Clean(t.Command[0]))
+		err = t.Remove()
+	case err == nil:
+		err = t.Remove()
+	default:
+		again := s.Typed("countersign agent --resume "+t.Name, done.Transaction)
+		s.Say("the scratch tree %s is left: %s runs it there once more", report.Clean(t.Dir()), again)
+	}
+	if err == nil && exit != 0 {
+		err = &cli.ExitError{Code: exit}
+	}
+	return done, err
+}
+
+// scratchTree is a new one, or the one that was left, for this process alone.
+func scratchTree(ctx context.Context, s *session.Session, f agentFlags, name string, command []string) (t *agent.Tree, unlock func(), err error) {
+	parent, err := agent.Parent(s.Repo, s.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.resume || f.discard {
+		if t, err = agent.Find(s.Repo, parent, name); err == nil && len(command) > 0 {
+			t.Command, t.Profile = command, f.profile
+		}
+	} else {
+		begin := agent.State{Command: command, Profile: f.profile, WithChanges: f.withChanges}
+		if begin.Base, err = s.Repo.Head(ctx); err != nil {
+			return nil, nil, err
+		}
+		var changes []patch.Change
+		if f.withChanges {
+			if changes, err = uncommitted(ctx, s, begin.Base); err != nil {
+				return nil, nil, err
+			}
+		}
+		t, err = agent.Make(ctx, s.Repo, parent, begin, changes)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err = t.Lock(ctx)
+	return t, unlock, err
+}
+
+// uncommitted is what the working tree has beyond HEAD.
+func uncommitted(ctx context.Context, s *session.Session, head string) ([]patch.Change, error) {
+	in, err := review.Worktree(ctx, s.Runner, "")
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.Repo.Tree(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	set, err := in.Resolve(tree)
+	if errors.Is(err, patch.ErrUnchanged) {
+		return nil, nil
+	}
+	return set.Files(), err
+}
+
+// settled reports whether what was proposed of a scratch tree is applied by now. A denial is noted there.
+func settled(ctx context.Context, s *session.Session, t *agent.Tree) (over bool, err error) {
+	if t.Transaction == "" {
+		return false, nil
+	}
+	snap, err := s.Runner.Ledger(ctx, ledger.Dir(t.Transaction))
+	if err != nil {
+		return false, err
+	}
+	tx, err := lookup.ListedState(snap.Tree, t.Transaction)
+	switch {
+	case err != nil:
+		return false, err
+	case tx.Status == ledger.Applied || tx.Status == ledger.Completed:
+		s.Say("%s is applied: the scratch tree is deleted", t.Transaction)
+		return true, nil
+	case tx.Status == ledger.Denied:
+		return false, noteDenial(ctx, s, t)
+	}
+	return false, nil
+}
+
+// attend runs the agent at this terminal, and returns its exit code.
+func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree) (exit int, err error) {
+	profile, known := agent.ProfileOf(t.Profile, t.Command[0])
+	if !known {
+		return 0, &cli.UsageError{Message: fmt.Sprintf("no profile is called %+q", t.Profile), Hint: "--profile " + strings.Join(agent.ProfileNames(), ", ")}
+	}
+	empty, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer empty.Close()
+	setting := agent.Setting{
+		Profile: profile, Getenv: s.Getenv, Env: f.env, NoNetwork: f.noNetwork,
+		Read:  slices.Concat(f.read, filepath.SplitList(s.Getenv("COUNTERSIGN_SANDBOX_READ"))),
+		Stdio: [3]*os.File{cmp.Or(terminal.File(s.Stdin), empty), cmp.Or(terminal.File(s.Stdout), empty), cmp.Or(terminal.File(s.Stderr), empty)},
+	}
+	for i, dir := range setting.Read {
+		setting.Read[i] = s.Path(dir)
+	}
+	run := t.Run
+	if f.unheld {
+		run = t.RunUnheld
+		s.Say("WITHOUT A SANDBOX: %s can write your files, .git and the ledger, read your keys, and approve its own change. That only approved changes are written is not true of this run.", report.Clean(t.Command[0]))
+	}
+	defer s.Line.Hold()()
+	takeBack := terminal.Lend(setting.Stdio[0], setting.Stdio[2])
+	exit, err = run(ctx, setting)
+	takeBack()
+	if missing, is := errors.AsType[*sandbox.UnavailableError](err); is {
+		err = &cli.ExitError{Code: cli.ExitRefused, Err: &heldError{missing}}
+	}
+	return exit, err
+}
+
+// A heldError is an agent that nothing could hold, and that was not run.
+type heldError struct{ *sandbox.UnavailableError }
+
+func (e *heldError) Error() string { return "the agent was not run: " + e.UnavailableError.Error() }
+
+// Hint is what to enable; what runs it all the same is in the help alone.
+func (e *heldError) Hint() string { return e.Try }
+
+// offer proposes what the agent changed, and has a person asked about it.
+func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.ApplyOptions, t *agent.Tree) (done console.Outcome, err error) {
+	rules, err := s.Runner.Rules(ctx, "")
+	if err != nil {
+		return done, err
+	}
+	in, err := t.Change(ctx, rules.Policy.Limits.Bytes, cmp.Or(f.review.summary, "what "+filepath.Base(t.Command[0])+" changed"))
+	if err != nil {
+		return done, console.InFile("the scratch tree", err)
+	}
+	f.review.made, f.review.to = &in, o.To
+	if f.detach {
+		done, err = reviewChange(ctx, s, f.review)
+		if err == nil {
+			err = &cli.ExitError{Code: cli.ExitPending}
+		}
+	} else {
+		done, err = run(ctx, s, f.review, o, nil)
+	}
+	if done.Transaction != "" {
+		t.Transaction = done.Transaction
+		err = errors.Join(err, t.Save())
+	}
+	if errors.As(err, new(*pipeline.DeniedError)) {
+		err = errors.Join(err, noteDenial(ctx, s, t))
+	}
+	return done, err
+}
+
+// noteDenial tells the agent, and the person, why its change was denied.
+func noteDenial(ctx context.Context, s *session.Session, t *agent.Tree) error {
+	snap, err := s.Runner.Ledger(ctx, ledger.Dir(t.Transaction))
+	if err != nil {
+		return err
+	}
+	tx, err := lookup.ListedState(snap.Tree, t.Transaction)
+	if err != nil {
+		return err
+	}
+	denials, err := ledger.Denials(snap.Tree, tx.PatchID())
+	if err != nil || len(denials) == 0 {
+		return err
+	}
+	d := denials[len(denials)-1]
+	reason := fmt.Sprintf("denied by %s: %s", ledger.OneLine(d.Author.Login, 80), s.Finder().Text(d.Reason))
+	s.Say("%s", reason)
+	return t.NoteDenial(reason)
+}

@@ -1,0 +1,71 @@
+package terminal
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// File is the file that a reader or writer is, nil for none.
+func File(v any) *os.File {
+	switch v := v.(type) {
+	case Borrowed:
+		return File(v.Writer)
+	case *over:
+		return File(v.w)
+	case *os.File:
+		return v
+	}
+	return nil
+}
+
+// normal turns off what a program may have left on in a terminal, and what would show the next text otherwise than it is:
+// the alternate screen, mouse, focus, paste and keyboard reports, character sets, a scrolled region, colours (DECSTR and xterm's
+// control sequences). It moves no cursor and wipes nothing.
+const normal = "\x1b\\\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[=0u\x1b>\x0f\x1b(B\x1b[!p\x1b[0m\x1b[?25h\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"
+
+// answerTime is how long a terminal may take to answer, before what it was asked earlier is taken for answered as well.
+const answerTime = time.Second
+
+// Lend leaves the terminal to a program that nobody trusts, until the function that it returns is called: Ctrl-C and Ctrl-\ are
+// the program's. That function takes the terminal back: it is in the foreground, set as before and shows text as it is, and what the program
+// had the terminal answer, as if it were typed, has been read (T70).
+func Lend(input, output *os.File) (takeBack func()) {
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, os.Interrupt, syscall.SIGQUIT)
+	if Of(input) == nil {
+		return func() { signal.Stop(keys) }
+	}
+	was, _ := term.GetState(int(input.Fd()))
+	return func() {
+		defer signal.Stop(keys)
+		toForeground(input)
+		if was != nil {
+			defer func() { _ = term.Restore(int(input.Fd()), was) }()
+		}
+		if Of(output) == nil {
+			return
+		}
+		raw, err := term.MakeRaw(int(input.Fd()))
+		if err != nil {
+			return
+		}
+		defer func() { _ = term.Restore(int(input.Fd()), raw) }()
+		// A terminal answers in the order in which it was asked, and repeats the number of the mode that it is asked about
+		// (DECRQM). The program did not know this one: behind the answer nothing older comes.
+		number, err := rand.Int(rand.Reader, big.NewInt(1e8))
+		if err != nil {
+			return
+		}
+		mode := 1e8 + number.Int64()
+		if _, err := fmt.Fprintf(output, "%s\x1b[?%d$p", normal, mode); err == nil {
+			readAnswers(input, fmt.Sprintf("\x1b[?%d;", mode), answerTime)
+		}
+	}
+}
