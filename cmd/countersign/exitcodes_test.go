@@ -67,6 +67,7 @@ func TestExitCodeOfWhatIsNotThere(t *testing.T) {
 	// A directory that is not there.
 	hold(cli.ExitIO, filepath.Join(s.dir, "nowhere"), `run --patch x
 run --all
+agent -- true
 review --patch x
 propose --patch x
 approve
@@ -155,7 +156,7 @@ evidence
 	s.run(0, "review", "--patch", file)
 	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\nwait tx_7\nchecks tx_7 --out o\n")
 	// No repository.
-	hold(cli.ExitRefused, s.dir, "run --patch x\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
+	hold(cli.ExitRefused, s.dir, "run --patch x\nagent -- true\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
 	// By their specifications.
 	hold(1, s.repo, "patch verify no\nresult verify no\nproposal verify no\n")
 	hold(cli.ExitIO, s.repo, "pack apply --pack no --target .\nguard install --all no\nconformance no\n")

@@ -318,12 +318,16 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
 	},
 	"pipeline/fault": {},
+	"cmd/countersign/internal/agent": {
+		"gitstore", "pipeline/atomicfile", "pipeline/checks/workshop", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon",
+		"pipeline/record/patch", "pipeline/record/result", "pipeline/sandbox", "pipeline/workspace",
+	},
 	"cmd/countersign/internal/change": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide", "cmd/countersign/internal/session",
+		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide", "cmd/countersign/internal/session",
 		"cmd/countersign/internal/terminal", "pipeline", "pipeline/atomicfile", "pipeline/batch", "pipeline/checks", "pipeline/conversation",
 		"pipeline/fault", "pipeline/foreign", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon",
 		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
-		"pipeline/redact", "pipeline/review", "pipeline/state", "report", "github.com/spf13/cobra",
+		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/state", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion",

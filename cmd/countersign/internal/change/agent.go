@@ -80,6 +80,7 @@ Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`
 	flags.StringSliceVar(&f.review.requestedBy, "requested-by", nil, "who asked for the change: a `LOGIN`, or the address of a Git identity")
 	f.to.Add(cmd)
 	f.checks.Add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(agent.ProfileNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -17,7 +17,7 @@ var Groups = []struct{ Title, Common, Rare string }{
 	{"Look", "status list show diff log", "browse export"},
 	{"Prove", "validate audit evidence", "report attest verify site witness ledger"},
 	{"Set up", "demo init doctor guard sync help", "policy completion version"},
-	{"For programs", "mcp serve", "checks settle fleet canon pack patch proposal result"},
+	{"For programs", "mcp", "serve checks settle fleet canon pack patch proposal result"},
 }
 
 // AddHelp puts the commands into their groups, and the flags that all of them take into a

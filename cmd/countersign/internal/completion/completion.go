@@ -69,7 +69,7 @@ func Values(command string) map[string][]string {
 		"status": {string(ledger.Interrupted)},
 	}
 	for _, name := range []string{
-		"app", "concurrency", "every", "id", "known-tip", "limit", "max", "needle", "part", "pr", "reason", "repo", "since", "summary", "timeout", "tree",
+		"app", "concurrency", "env", "every", "id", "known-tip", "limit", "max", "needle", "part", "pr", "reason", "repo", "since", "summary", "timeout", "tree",
 	} {
 		all[name] = nil
 	}
@@ -92,7 +92,7 @@ func Values(command string) map[string][]string {
 }
 
 // directories are the flags that take a directory.
-var directories = []string{"directory", "dir", "pack", "packet", "packets", "target"}
+var directories = []string{"directory", "dir", "pack", "packet", "packets", "read", "target"}
 
 // refs are the flags that take a ref, with the prefix that they leave out.
 var refs = map[string]string{"ledger-ref": "", "policy-ref": "", "from": "", "commit": "", "ref": "", "branch": "refs/heads/"}
