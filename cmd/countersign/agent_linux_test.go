@@ -210,7 +210,35 @@ func TestAgentIsAsked(t *testing.T) {
 	if code, out := end(); code != 0 || s.git("show", "agents:greet.txt") != "branch\n" || s.read("greet.txt") != "hello\nmore\n" {
 		t.Errorf("exit code %d: %s\n%s", code, out, p.text())
 	}
+	p = newTerminal(t)
+	end = p.starts(s.repo, env, "agent", "--", "sh", "-c", "echo no >greet.txt")
+	p.answers(question, "d\n", "Why? ", "not so\n")
+	p.awaits("denied by tester: not so")
+	if code, _ := end(); code != cli.ExitDenied || s.read("greet.txt") != "hello\nmore\n" || len(s.scratches()) != 1 {
+		t.Errorf("exit code %d: %v\n%s", code, s.scratches(), p.text())
+	}
 	s.run(0, "audit")
+}
+
+// An agent has the files that its profile says: sessions that it writes, settings of which it changes a copy, and nothing else.
+func TestAgentsProfile(t *testing.T) {
+	s := agentRepo(t)
+	for _, name := range []string{".claude/settings.json", ".claude.json", ".claude/projects/old", ".claude/plugins/one", ".claude/secret", ".ssh/key"} {
+		s.write("../"+name, "old\n")
+	}
+	script := `#!/bin/sh
+cd; cat .claude/settings.json .claude.json .claude/projects/old .claude/plugins/one; ls .claude/secret .ssh 2>/dev/null
+for file in .claude/settings.json .claude.json .claude/projects/new .claude/plugins/one .claude/secret .ssh/key; do echo new >$file; done 2>/dev/null; exit 0
+`
+	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
+	if out, _ := s.runCmd(0, s.agent("--", "claude")); out != strings.Repeat("old\n", 4) {
+		t.Errorf("it sees %q", out)
+	}
+	for name, want := range map[string]string{".claude/settings.json": "old\n", ".claude.json": "old\n", ".claude/plugins/one": "old\n", ".claude/projects/new": "new\n", ".claude/secret": "old\n", ".ssh/key": "old\n"} {
+		if got := s.read("../" + name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }
 
 // A denial reaches the agent, which is run once more where it left off. An approval by another command is as good as one at the terminal.

@@ -67,6 +67,9 @@ const maxCopied = 16 << 20
 // lend fills an empty directory that is to be the agent's home, and returns what the agent sees there.
 func (p Profile) lend(from, home string) ([]sandbox.Bind, error) {
 	binds := []sandbox.Bind{{Source: home, Target: seenHome, Write: true}}
+	if !filepath.IsAbs(from) { // the person has none
+		return binds, nil
+	}
 	for _, name := range p.Copy {
 		if err := copyFile(filepath.Join(from, name), filepath.Join(home, name)); err != nil {
 			return nil, fmt.Errorf("copying %s for the agent: %w", name, err)

@@ -217,7 +217,7 @@ func settled(ctx context.Context, s *session.Session, t *agent.Tree) (over bool,
 		s.Say("%s is applied: the scratch tree is deleted", t.Transaction)
 		return true, nil
 	case tx.Status == ledger.Denied:
-		return false, noteDenial(ctx, s, t)
+		return false, noteDenial(ctx, s, t, tx.PatchID())
 	}
 	return false, nil
 }
@@ -287,28 +287,27 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 		t.Transaction = done.Transaction
 		err = errors.Join(err, t.Save())
 	}
-	if errors.As(err, new(*pipeline.DeniedError)) {
-		err = errors.Join(err, noteDenial(ctx, s, t))
+	if denied, is := errors.AsType[*pipeline.DeniedError](err); is {
+		err = errors.Join(err, noteDenial(ctx, s, t, denied.PatchID))
 	}
 	return done, err
 }
 
-// noteDenial tells the agent, and the person, why its change was denied.
-func noteDenial(ctx context.Context, s *session.Session, t *agent.Tree) error {
-	snap, err := s.Runner.Ledger(ctx, ledger.Dir(t.Transaction))
+// noteDenial tells the agent, and the person, why a patch was denied.
+func noteDenial(ctx context.Context, s *session.Session, t *agent.Tree, patchID string) error {
+	snap, err := s.Runner.Ledger(ctx, ledger.DeniedDir(patchID))
 	if err != nil {
 		return err
 	}
-	tx, err := lookup.ListedState(snap.Tree, t.Transaction)
-	if err != nil {
-		return err
-	}
-	denials, err := ledger.Denials(snap.Tree, tx.PatchID())
+	denials, err := ledger.Denials(snap.Tree, patchID)
 	if err != nil || len(denials) == 0 {
 		return err
 	}
 	d := denials[len(denials)-1]
 	reason := fmt.Sprintf("denied by %s: %s", ledger.OneLine(d.Author.Login, 80), s.Finder().Text(d.Reason))
 	s.Say("%s", reason)
-	return t.NoteDenial(reason)
+	if err := t.NoteDenial(reason); err != nil { // what the agent made of its .git is its own affair
+		s.Say("the agent cannot be told: %s", console.OneLine(err))
+	}
+	return nil
 }

@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What an agent may write holds nothing else that a profile speaks of, and no variable of ours or of the person's keys is passed.
+func TestProfiles(t *testing.T) {
+	for _, p := range Profiles() {
+		files := slices.Concat(p.Copy, p.Read, p.Write)
+		for _, name := range files {
+			if !filepath.IsLocal(name) || filepath.Clean(name) != name {
+				t.Errorf("%s: %q is not below the home", p.Name, name)
+			}
+			for _, other := range files {
+				if name != other && within(other, name) {
+					t.Errorf("%s: %s holds %s", p.Name, name, other)
+				}
+			}
+		}
+		for _, name := range p.Write {
+			for _, starts := range []string{"settings", "config", "hooks", "plugins", "bin", "commands", "node_modules"} {
+				if strings.Contains(name[strings.LastIndex(name, "/")+1:], starts) {
+					t.Errorf("%s: %s may start a program later", p.Name, name)
+				}
+			}
+		}
+		if slices.ContainsFunc(p.Env, Withheld) {
+			t.Errorf("%s: %q", p.Name, p.Env)
+		}
+	}
+	for command, want := range map[string]string{"claude": "claude", "/usr/bin/codex": "codex", "./aider": "aider", "sh": "none", "": "none"} {
+		if p, known := ProfileOf("", command); !known || p.Name != want {
+			t.Errorf("%q: %q", command, p.Name)
+		}
+	}
+	if _, known := ProfileOf("other", "claude"); known {
+		t.Error("a profile that is not there is known")
+	}
+}
