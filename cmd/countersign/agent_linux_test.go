@@ -188,7 +188,8 @@ func TestAgentIsAsked(t *testing.T) {
 		env[name] = s.getenv(name)
 	}
 	p := newTerminal(t)
-	end := p.starts(s.repo, env, "agent", "--no-network", "--", "sh", "-c", "echo new >new.txt; echo more >>greet.txt; echo x >left.o; rm d/deep.txt; git add -A; git -c user.name=o commit -qm own; exit 3")
+	end := p.starts(s.repo, env, "agent", "--no-network", "--", "sh", "-c",
+		"echo new >new.txt; echo more >>greet.txt; echo x >left.o; rm d/deep.txt; git add -A; git -c user.name=o commit -qm own; exit 3")
 	p.answers(question, "y\n")
 	if code, out := end(); code != 3 || !strings.Contains(out, "Applied") {
 		t.Errorf("exit code %d: %s\n%s", code, out, p.text())
@@ -234,7 +235,10 @@ for file in .claude/settings.json .claude.json .claude/projects/new .claude/plug
 	if out, _ := s.runCmd(0, s.agent("--", "claude")); out != strings.Repeat("old\n", 4) {
 		t.Errorf("it sees %q", out)
 	}
-	for name, want := range map[string]string{".claude/settings.json": "old\n", ".claude.json": "old\n", ".claude/plugins/one": "old\n", ".claude/projects/new": "new\n", ".claude/secret": "old\n", ".ssh/key": "old\n"} {
+	for name, want := range map[string]string{
+		".claude/settings.json": "old\n", ".claude.json": "old\n", ".claude/plugins/one": "old\n",
+		".claude/projects/new": "new\n", ".claude/secret": "old\n", ".ssh/key": "old\n",
+	} {
 		if got := s.read("../" + name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -334,12 +338,14 @@ func TestAgentRuns(t *testing.T) {
 		out  string
 	}{
 		{[]string{"--", "sh", "-c", "exit 7"}, 7, ""}, {[]string{"--", "sh", "-c", "kill -9 $$"}, 137, ""}, {[]string{"--", "no-such-agent"}, 127, ""},
-		{[]string{"--without-sandbox", "--", "no-such-agent"}, 127, ""}, {[]string{"--without-sandbox", "--", "sh", "-c", "echo $COUNTERSIGN_TOKEN; exit 7"}, 7, "\n"},
+		{[]string{"--without-sandbox", "--", "no-such-agent"}, 127, ""},
+		{[]string{"--without-sandbox", "--", "sh", "-c", "echo $COUNTERSIGN_TOKEN; exit 7"}, 7, "\n"},
 		{[]string{"--", "cat", "greet.txt"}, 0, "hello\n"}, {[]string{"--", "sh", "-c", "echo $SECRET$COUNTERSIGN_TOKEN$OPENAI_API_KEY"}, 0, "\n"},
 		{[]string{"--env", "SECRET", "--profile", "codex", "--", "sh", "-c", "echo $SECRET$COUNTERSIGN_TOKEN$OPENAI_API_KEY"}, 0, "sk\n"},
 		{[]string{"--", "sh", "-c", dial}, 0, "reached\n"}, {[]string{"--no-network", "--", "sh", "-c", dial}, 0, ""},
 		{[]string{"--with-changes", "--", "sh", "-c", "cat greet.txt new.txt; git status --short; git checkout -q .; rm new.txt"}, 0, "mine\nnew\n M greet.txt\n?? new.txt\n"},
-		{nil, cli.ExitRefused, ""}, {[]string{"true"}, cli.ExitRefused, ""}, {[]string{"x", "--", "true"}, cli.ExitRefused, ""}, {[]string{"--profile", "x", "--", "true"}, cli.ExitRefused, ""},
+		{nil, cli.ExitRefused, ""}, {[]string{"true"}, cli.ExitRefused, ""}, {[]string{"x", "--", "true"}, cli.ExitRefused, ""},
+		{[]string{"--profile", "x", "--", "true"}, cli.ExitRefused, ""},
 		{[]string{"--env", "COUNTERSIGN_TOKEN", "--", "true"}, cli.ExitRefused, ""}, {[]string{"--env", "SSH_AUTH_SOCK", "--", "true"}, cli.ExitRefused, ""},
 		{[]string{"--resume", "../x"}, cli.ExitRefused, ""}, {[]string{"--resume", "--with-changes"}, cli.ExitRefused, ""}, {[]string{"--discard", "--", "true"}, cli.ExitRefused, ""},
 		{[]string{"--without-sandbox", "--no-network", "--", "true"}, cli.ExitRefused, ""},

@@ -71,7 +71,8 @@ func (s *settings) restrictFiles() error {
 			files = append(files, path)
 		}
 	}
-	return config.Restrict(write, terminals, landlock.RWFiles(s.devices()...).WithIoctlDev().IgnoreIfMissing(), landlock.RODirs(dirs...), landlock.ROFiles(files...))
+	use := landlock.RWFiles(s.devices()...).WithIoctlDev().IgnoreIfMissing()
+	return config.Restrict(write, terminals, use, landlock.RODirs(dirs...), landlock.ROFiles(files...))
 }
 
 // temp is the temporary directory as the command sees it.

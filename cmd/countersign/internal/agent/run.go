@@ -39,7 +39,8 @@ var passed = []string{
 
 // Withheld reports whether no program gets a variable, whoever asks for it: it is ours, or leads to the person's keys.
 func Withheld(name string) bool {
-	return strings.HasPrefix(name, "COUNTERSIGN_") || slices.Contains([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"}, name)
+	return strings.HasPrefix(name, "COUNTERSIGN_") ||
+		slices.Contains([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"}, name)
 }
 
 // Run runs the command in the sandbox, and returns its exit code. The error is a *sandbox.UnavailableError where this
@@ -89,7 +90,10 @@ func (t *Tree) readable(s Setting) (path, read []string) {
 	add := func(dir string) (real string) {
 		real, err := filepath.EvalSymlinks(dir)
 		holds := func(barred string) bool { return within(barred, real) }
-		if err != nil || slices.ContainsFunc(barred, holds) || worktree != "" && within(real, worktree) || within(real, "/proc") || within(real, "/dev") || real == "/tmp" {
+		if err != nil || slices.ContainsFunc(barred, holds) || worktree != "" && within(real, worktree) {
+			return ""
+		}
+		if within(real, "/proc") || within(real, "/dev") || real == "/tmp" {
 			return ""
 		}
 		if info, err := os.Stat(real); err != nil || !info.IsDir() {

@@ -73,7 +73,8 @@ Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`
 	flags.BoolVar(&f.noNetwork, "no-network", false, "let it reach no network")
 	flags.BoolVar(&f.unheld, "without-sandbox", false, "run it though nothing holds it: it can then write anything, and approve its own change")
 	flags.BoolVar(&f.detach, "detach", false, "ask nobody: propose the change, and leave it to approve")
-	flags.StringVar(&f.profile, "profile", "", "which files and variables it gets, by the `NAME` of an agent: "+strings.Join(agent.ProfileNames(), ", ")+" (default: as the command is called)")
+	known := strings.Join(agent.ProfileNames(), ", ")
+	flags.StringVar(&f.profile, "profile", "", "which files and variables it gets, by the `NAME` of an agent: "+known+" (default: as the command is called)")
 	flags.StringSliceVar(&f.read, "read", nil, "let it read this `DIR` as well")
 	flags.StringSliceVar(&f.env, "env", nil, "let it have this variable as well, `NAME`")
 	flags.StringVarP(&f.review.summary, "summary", "s", "", "what the change is for, shown to the approver")
@@ -88,14 +89,15 @@ Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`
 func (f *agentFlags) check(names, command []string) error {
 	left := f.resume || f.discard
 	_, known := agent.ProfileOf(f.profile, "")
-	withheld := slices.IndexFunc(f.env, agent.Withheld)
+	withheld := slices.ContainsFunc(f.env, agent.Withheld)
 	return cmp.Or(
 		cli.RefuseIf(!left && len(command) == 0, "no command is given", "countersign agent -- claude"),
-		cli.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --", "countersign agent -- "+strings.Join(slices.Concat(names, command), " ")),
+		cli.RefuseIf(!left && len(names) > 0 || len(names) > 1, "the command stands behind --",
+			"countersign agent -- "+strings.Join(slices.Concat(names, command), " ")),
 		cli.RefuseIf(f.resume && f.discard || f.discard && len(command) > 0, "--discard runs nothing", "leave out the rest"),
 		cli.RefuseIf(left && f.withChanges, "a scratch tree that was left is as it was left", "leave out --with-changes"),
 		cli.RefuseIf(!known, fmt.Sprintf("no profile is called %+q", f.profile), "--profile "+strings.Join(agent.ProfileNames(), ", ")),
-		cli.RefuseIf(withheld >= 0, "no agent gets this variable: "+strings.Join(f.env[max(0, withheld):min(len(f.env), withheld+1)], ""), "leave it out"),
+		cli.RefuseIf(withheld, "no agent gets a variable of countersign's, or one that leads to your keys", "leave it out of --env"),
 		cli.RefuseIf(f.unheld && f.noNetwork, "without the sandbox nothing keeps it from the network", "leave out one of them"),
 	)
 }
@@ -244,7 +246,8 @@ func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree
 	run := t.Run
 	if f.unheld {
 		run = t.RunUnheld
-		s.Say("WITHOUT A SANDBOX: %s can write your files, .git and the ledger, read your keys, and approve its own change. That only approved changes are written is not true of this run.", report.Clean(t.Command[0]))
+		s.Say("WITHOUT A SANDBOX: %s can write your files, .git and the ledger, read your keys, and approve its own change. "+
+			"That only approved changes are written is not true of this run.", report.Clean(t.Command[0]))
 	}
 	defer s.Line.Hold()()
 	takeBack := terminal.Lend(setting.Stdio[0], setting.Stdio[2])

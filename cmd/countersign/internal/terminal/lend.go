@@ -28,7 +28,8 @@ func File(v any) *os.File {
 // normal turns off what a program may have left on in a terminal, and what would show the next text otherwise than it is:
 // the alternate screen, mouse, focus, paste and keyboard reports, character sets, a scrolled region, colours (DECSTR and xterm's
 // control sequences). It moves no cursor and wipes nothing.
-const normal = "\x1b\\\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[=0u\x1b>\x0f\x1b(B\x1b[!p\x1b[0m\x1b[?25h\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"
+const normal = "\x1b\\\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[=0u" +
+	"\x1b>\x0f\x1b(B\x1b[!p\x1b[0m\x1b[?25h\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\"
 
 // answerTime is how long a terminal may take to answer, before what it was asked earlier is taken for answered as well.
 const answerTime = time.Second
