@@ -295,6 +295,9 @@ func TestAgentKilled(t *testing.T) {
 	if !strings.HasPrefix(stdout, "half\n") || s.read("greet.txt") != "hello\n" {
 		t.Errorf("%s\n%q", stdout, s.read("greet.txt"))
 	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, ".cache/countersign/agents/*/*/*/sandbox-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
 }
 
 // Several agents at once on one repository do not see each other, and each has its own transaction.

@@ -6,7 +6,7 @@
 //
 //	tree/       what the program changes; its .git is the program's own
 //	git/        HEAD and index, which tell what it has changed
-//	home/       the program's home while it runs, made anew each time
+//	home/, tmp/ the program's home and temporary files while it runs, made anew each time
 //	state.json  what is run there, on which commit, and what was proposed
 package agent
 

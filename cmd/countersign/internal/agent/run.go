@@ -46,11 +46,13 @@ func Withheld(name string) bool {
 // Run runs the command in the sandbox, and returns its exit code. The error is a *sandbox.UnavailableError where this
 // system cannot hold it.
 func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
-	home := filepath.Join(t.dir, "home")
-	if err := errors.Join(sandbox.RemoveAll(home), os.Mkdir(home, 0o700)); err != nil {
-		return 0, err
+	home, temp := filepath.Join(t.dir, "home"), filepath.Join(t.dir, "tmp")
+	for _, dir := range []string{home, temp} { // one who was killed left them
+		if err := errors.Join(sandbox.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, sandbox.RemoveAll(dir)) }()
 	}
-	defer func() { err = errors.Join(err, sandbox.RemoveAll(home)) }()
 	binds, err := s.Profile.lend(s.Getenv("HOME"), home)
 	if err != nil {
 		return 0, err
@@ -63,7 +65,7 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 	names = append(slices.DeleteFunc(names, Withheld), noSystem)
 	path, read := t.readable(s)
 	box := sandbox.Sandbox{
-		Mode: sandbox.WorkspaceWrite, Path: strings.Join(path, string(filepath.ListSeparator)), Read: slices.Concat(read, objects, s.Read), Binds: binds,
+		Mode: sandbox.WorkspaceWrite, Scratch: temp, Path: strings.Join(path, string(filepath.ListSeparator)), Read: slices.Concat(read, objects, s.Read), Binds: binds,
 		LookupEnv: func(name string) (string, bool) {
 			if name == noSystem {
 				return "1", true
