@@ -55,14 +55,9 @@ Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`
   countersign agent --to branch --no-network -- ./fix-everything.sh
   countersign agent --detach --summary "update the docs" -- codex exec "update the docs"
   countersign agent --resume`,
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(atDash(cmd, args)) },
 		RunE: a.Does(func(cmd *cobra.Command, args []string) (console.Outcome, error) {
-			names, command := args, []string(nil)
-			if at := cmd.ArgsLenAtDash(); at >= 0 {
-				names, command = args[:at], args[at:]
-			}
-			if err := f.check(names, command); err != nil {
-				return console.Outcome{}, err
-			}
+			names, command := atDash(cmd, args)
 			return runAgent(cmd.Context(), a, f, strings.Join(names, ""), command)
 		}),
 	}
@@ -83,6 +78,14 @@ Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`
 	f.checks.Add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(agent.ProfileNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// atDash are the arguments before -- and those behind it.
+func atDash(cmd *cobra.Command, args []string) (before, behind []string) {
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		return args[:at], args[at:]
+	}
+	return args, nil
 }
 
 // check refuses what does not go together.
