@@ -404,7 +404,8 @@ func TestAgentAtTerminal(t *testing.T) {
 	check(t, unix.IoctlSetWinsize(int(p.outer.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}))
 	script := `stolen() {
 	perl -e 'use POSIX; setpgrp; $SIG{TTOU} = "IGNORE"; POSIX::tcsetpgrp(0, $$)'
-	printf 'heard\\033[?1049h\\033[?1000h'; stty -echo raw; echo new >greet.txt; exit 5
+	trap '' TTOU; printf 'heard\\033[?1049h\\033[?1000h'; stty -echo raw rows 9 columns 9999; echo new >greet.txt
+	perl -e 'use POSIX; fcntl(STDIN, F_SETFL, O_RDWR | O_NONBLOCK); tcflow(0, TCOOFF)'; exit 5
 }
 trap stolen INT
 stty size; : </dev/tty && echo same
@@ -427,8 +428,18 @@ echo ready; while :; do sleep 0.1; done`
 	p.types("y\n") // as the terminal's answer to what the agent asked it
 	p.awaits("$p")
 	asked := p.text()[strings.LastIndex(p.text(), "\x1b[?1"):]
-	p.types(strings.TrimSuffix(asked[:strings.Index(asked, "$p")], "$p") + ";0$y")
+	if !strings.Contains(p.text(), "\x1b[?7h\x1b7\x1b[?69l\x1b[r\x1b8") {
+		t.Errorf("lines may be cut, or be shown in a part of the screen: %q", p.text())
+	}
+	p.types("\x1b[1;1R\x1b[44;55R" + asked[:strings.Index(asked, "$p")] + ";0$y")
 	p.awaits(question)
+	flags, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/0", cmd.Process.Pid)) // Fd would change them
+	if waits := strings.Contains(string(flags), "flags:\t0100002\n") || strings.Contains(string(flags), "flags:\t02\n"); err != nil || !waits {
+		t.Errorf("who reads an answer does not wait for it: %s, %v", flags, err)
+	}
+	if size, err := unix.IoctlGetWinsize(int(p.inner.Fd()), unix.TIOCGWINSZ); err != nil || size.Row != 44 || size.Col != 55 {
+		t.Errorf("the size is %+v, %v", size, err)
+	}
 	settings, err := unix.IoctlGetTermios(int(p.inner.Fd()), unix.TCGETS)
 	check(t, err)
 	if settings.Lflag&unix.ECHO == 0 || settings.Lflag&unix.ICANON == 0 {

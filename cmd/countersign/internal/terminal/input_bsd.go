@@ -7,4 +7,6 @@ import "golang.org/x/sys/unix"
 const (
 	readTerminal  = unix.TIOCGETA
 	flushTerminal = unix.TIOCSETAF
+	startOutput   = unix.TIOCSTART
+	startArg      = 0
 )

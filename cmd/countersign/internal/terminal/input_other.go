@@ -11,6 +11,8 @@ import (
 // EmptyInput is not known here, so that nobody is asked.
 func EmptyInput(*os.File) error { return errors.ErrUnsupported }
 
-func toForeground(*os.File) {}
+func toForeground(_, _ *os.File) {}
 
-func readAnswers(*os.File, string, time.Duration) {}
+func setSize(_ *os.File, _, _ int) {}
+
+func readAnswers(*os.File, string, time.Duration) string { return "" }

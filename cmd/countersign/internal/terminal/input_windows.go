@@ -12,7 +12,13 @@ func EmptyInput(console *os.File) error {
 	return windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
 }
 
-func toForeground(*os.File) {}
+func toForeground(_, _ *os.File) {}
+
+// setSize does nothing: a console tells its own size.
+func setSize(_ *os.File, _, _ int) {}
 
 // readAnswers throws away what the console has.
-func readAnswers(console *os.File, _ string, _ time.Duration) { _ = EmptyInput(console) }
+func readAnswers(console *os.File, _ string, _ time.Duration) string {
+	_ = EmptyInput(console)
+	return ""
+}
