@@ -58,6 +58,12 @@ var attacks = map[string]func(args []string) error{
 		_, err := unix.Socketpair(number(a[0]), unix.SOCK_STREAM, 0)
 		return err
 	},
+	"ioctl": func(a []string) error {
+		if err := unix.IoctlSetInt(0, uint(number(a[0])), 0); err == unix.EPERM {
+			return err
+		}
+		return nil
+	},
 	"ptrace":   func(a []string) error { return ptrace(number(a[0])) },
 	"memory":   func(a []string) error { return readMemory(number(a[0])) },
 	"procroot": func(a []string) error { return findToken(filepath.Join("/proc", a[0], "root", a[1])) },

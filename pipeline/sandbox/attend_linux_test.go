@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
@@ -46,12 +48,18 @@ func TestAttendContains(t *testing.T) {
 		{"kill", strconv.Itoa(self)}, {"kill", strconv.Itoa(w.victim.Process.Pid)}, {"ptrace", strconv.Itoa(self)}, {"memory", strconv.Itoa(w.victim.Process.Pid)}, {"environ"},
 		{"dial", "unix", w.unix}, {"dial", "unix", w.name}, {"fd", strconv.Itoa(w.fd)}, {"userns"}, {"mount"}, {"mounts"}, {"clone3"}, {"write", "/etc/passwd"},
 		{"write", filepath.Join(w.tools, "attacker")}, {"write", "/usr/bin/owned"},
+		{"ioctl", strconv.Itoa(unix.TIOCSTI)}, {"ioctl", strconv.Itoa(unix.TIOCSETD)}, {"ioctl", strconv.Itoa(0x4b72)}, {"ioctl", strconv.Itoa(0x56ff)}, // KDFONTOP
 	} {
 		for _, network := range []bool{false, true} {
 			r, said := attend(t, s, w.dir, sandbox.Command{Network: network, Argv: append([]string{w.attacker(), "attack"}, args...)})
 			if r.ExitCode != contained {
 				t.Errorf("%v (network %v): exit %d: %s", args, network, r.ExitCode, said)
 			}
+		}
+	}
+	for _, harmless := range []int{0x4aff, 0x4c00, 0x55ff, 0x5700, unix.TIOCGWINSZ} {
+		if r, said := attend(t, s, w.dir, sandbox.Command{Argv: []string{w.attacker(), "attack", "ioctl", strconv.Itoa(harmless)}}); r.ExitCode != 0 {
+			t.Errorf("ioctl %#x: %s", harmless, said)
 		}
 	}
 	if r, _ := attend(t, s, w.dir, sandbox.Command{Argv: []string{w.attacker(), "attack", "dial", "tcp", w.tcp}}); r.ExitCode != contained {

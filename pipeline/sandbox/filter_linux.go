@@ -54,7 +54,7 @@ func filter(namespaces, network bool) []unix.SockFilter {
 	// The flags of clone3 are in memory, out of sight; without it libraries use clone.
 	f = append(f, on(unix.SYS_CLONE3, fail(unix.ENOSYS))...)
 	f = append(f, on(unix.SYS_CLONE, load(offArg0), jump(unix.BPF_JSET, newNamespaces, 0, 1), fail(unix.EPERM), allow())...)
-	f = append(f, on(unix.SYS_IOCTL, compareArg(1, []uint32{unix.TIOCSTI, tiocLinux}, fail(unix.EPERM), allow())...)...)
+	f = append(f, on(unix.SYS_IOCTL, terminals()...)...)
 	f = append(f, on(unix.SYS_PERSONALITY, argOnly(0, unix.EPERM, 0, 0xffffffff)...)...)
 	f = append(f, sockets(namespaces, network)...)
 	if !namespaces {
@@ -66,6 +66,17 @@ func filter(namespaces, network bool) []unix.SockFilter {
 
 // tiocLinux pastes into a console, as TIOCSTI types into a terminal.
 const tiocLinux = 0x541C
+
+// terminals lets a command set up its terminal, but not type there, take away what makes it one (TIOCSETD), or, by all that begins
+// with 'K' and 'V', change how Linux's console shows text: an agent has that from whoever attends, who is then asked there.
+func terminals() []unix.SockFilter {
+	f := compareArg(1, []uint32{unix.TIOCSTI, tiocLinux, unix.TIOCSETD}, fail(unix.EPERM), allow())
+	f = f[:len(f)-1]
+	for _, from := range []uint32{'K' << 8, 'V' << 8} {
+		f = append(f, jump(unix.BPF_JGE, from, 0, 2), jump(unix.BPF_JGE, from+0x100, 1, 0), fail(unix.EPERM))
+	}
+	return append(f, allow())
+}
 
 // sockets permits the families that a network namespace holds. Without one, only
 // those of the Internet, or none; and only pairs of streams, since a datagram
