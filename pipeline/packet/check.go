@@ -11,6 +11,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
@@ -82,7 +83,9 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 			listed[f.Path] = f
 		}
 	}
-	problems = append(problems, compare(dir, listed)...)
+	if problems = append(problems, c.tooLarge()...); len(problems) == 0 {
+		problems = compare(dir, listed)
+	}
 	c.Add("files", problems, "each of %d files is as the manifest lists it, and there is no other", len(listed))
 	if len(problems) > 0 {
 		c.Within = nil // nothing else here is worth reading
@@ -182,6 +185,29 @@ func compare(dir fs.FS, listed map[string]File) (problems []string) {
 		if !there[name] {
 			problems = append(problems, name+" is listed, and is not there")
 		}
+	}
+	return problems
+}
+
+// maxWhole bounds what is read into memory of a report, or of a packet: who lists it need not be allowed to sign.
+const maxWhole = 512 << 20
+
+func (c *Checked) tooLarge() (problems []string) {
+	bound := func(files []File, read func(name string) bool) {
+		left := maxWhole
+		for _, f := range files {
+			if !read(f.Path) {
+				continue
+			}
+			if left -= min(f.Size, maxWhole+1); left < 0 {
+				problems = append(problems, fmt.Sprintf("%s is too large: more than %d bytes are not read", f.Path, maxWhole))
+				return
+			}
+		}
+	}
+	bound(c.Files, func(name string) bool { return name == ReportFile })
+	for _, p := range c.Within {
+		bound(p.Files, func(name string) bool { return name == ItemFile || strings.HasPrefix(name, "transactions/") })
 	}
 	return problems
 }

@@ -276,6 +276,24 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// TestTooLarge: of what is listed, whoever lists it, no more is read into memory than fits.
+func TestTooLarge(t *testing.T) {
+	for name, large := range map[string]string{"report": packet.ReportFile, "change": packet.ItemFile, "record": "transactions/"} {
+		s := draw(t, 2, storetest.Whole)
+		s.list()
+		for _, list := range [][]packet.File{s.Files, s.Packets[0].Files, s.Packets[1].Files} {
+			for i, f := range list {
+				if strings.HasPrefix(f.Path, large) {
+					list[i].Size = 512<<20 + 1
+				}
+			}
+		}
+		if what, why := bad(t, s.sign(t)); what != "files" || !strings.Contains(why, "is too large") {
+			t.Errorf("%s: %s: %s", name, what, why)
+		}
+	}
+}
+
 // TestSigned: what somebody signed is held to its own rules all the same.
 func TestSigned(t *testing.T) {
 	for name, x := range map[string]struct {
