@@ -229,7 +229,8 @@ func TestAgentsProfile(t *testing.T) {
 	}
 	script := `#!/bin/sh
 cd; cat .claude/settings.json .claude.json .claude/projects/old .claude/plugins/one; ls .claude/secret .ssh 2>/dev/null
-for file in .claude/settings.json .claude.json .claude/projects/new .claude/plugins/one .claude/secret .ssh/key; do echo new >$file; done 2>/dev/null; exit 0
+for file in .claude/settings.json .claude.json .claude/projects/new .claude/plugins/one .claude/secret .ssh/key; do echo new >$file; done 2>/dev/null
+ln -s ../../.ssh/key .claude/projects/link 2>/dev/null; exit 0
 `
 	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
 	if out, _ := s.runCmd(0, s.agent("--", "claude")); out != strings.Repeat("old\n", 4) {
@@ -242,6 +243,9 @@ for file in .claude/settings.json .claude.json .claude/projects/new .claude/plug
 		if got := s.read("../" + name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+	if _, err := os.Lstat(filepath.Join(s.dir, ".claude/projects/link")); err == nil {
+		t.Error("it left a link that whoever writes there later would follow")
 	}
 }
 

@@ -121,10 +121,31 @@ echo new >.a/writes/file; echo new >copied; { echo new >.a/reads/file; echo new 
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, bad := range []sandbox.Bind{{Source: "/etc", Target: "/etc"}, {Source: "etc", Target: "/tmp/x"}, {Source: "/etc", Target: "/tmp/../etc"}} {
+	for _, bad := range []sandbox.Bind{{Source: "/etc", Target: "/etc"}, {Source: "etc", Target: "/tmp/x"}, {Source: "/etc", Target: "/tmp/../etc"}, {Source: "/etc", Target: "/lent/x"}, {Source: "/etc", Target: "/lent", Write: true}} {
 		s.Binds = []sandbox.Bind{bad}
 		if _, err := s.Attend(context.Background(), openDir(t), sh("true"), [3]*os.File{}); err == nil {
 			t.Errorf("%+v was taken", bad)
+		}
+	}
+}
+
+// What is lent takes files and directories, and no link, pipe or socket that would have somebody outside write elsewhere later.
+func TestAttendLent(t *testing.T) {
+	from := openDir(t)
+	must(t, os.WriteFile(filepath.Join(from, "file"), []byte("as it was\n"), 0o644))
+	s := writer
+	s.Binds = []sandbox.Bind{{Source: from, Target: sandbox.Lent + "/a/dir", Write: true}, {Source: from + "/none", Target: sandbox.Lent + "/none", Write: true}}
+	r, said := attend(t, s, openDir(t), sh(`set -e; cd /lent/a/dir; mkdir d e; echo new >d/x; mv d/x e/new; echo more >>file; rmdir d
+ln -s /etc/passwd /tmp/link
+for try in "ln -s /etc/passwd link" "mkfifo pipe" "mv /tmp/link ." "cp -a /tmp/link ."; do if $try 2>/dev/null; then echo "$try"; fi; done`))
+	entries, err := os.ReadDir(from)
+	must(t, err)
+	if r.ExitCode != 0 || said != "" || len(entries) != 2 {
+		t.Errorf("%+v: %q, %v", r, said, entries)
+	}
+	for name, want := range map[string]string{"file": "as it was\nmore\n", "e/new": "new\n"} {
+		if got, _ := os.ReadFile(filepath.Join(from, name)); string(got) != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

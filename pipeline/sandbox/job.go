@@ -49,8 +49,9 @@ func (s Sandbox) job(dir string, c Command) (*job, error) {
 		return nil, err
 	}
 	for _, b := range s.Binds {
-		if !filepath.IsAbs(b.Source) || !within(b.Target, "/tmp") || filepath.Clean(b.Target) != b.Target || allText([]string{b.Source, b.Target}) != nil {
-			return nil, fmt.Errorf("bind of %q at %q: want absolute paths, and a target below /tmp", b.Source, b.Target)
+		below := within(b.Target, "/tmp") || b.Write && b.Target != Lent && within(b.Target, Lent)
+		if !filepath.IsAbs(b.Source) || !below || filepath.Clean(b.Target) != b.Target || allText([]string{b.Source, b.Target}) != nil {
+			return nil, fmt.Errorf("bind of %q at %q: want absolute paths, and a target below /tmp or, to be written, %s", b.Source, b.Target, Lent)
 		}
 	}
 	if dir, err = workingDirectory(dir); err == nil {

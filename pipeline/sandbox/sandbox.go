@@ -100,14 +100,18 @@ type Sandbox struct {
 	// Self is our executable; empty means the running one. It must call Child.
 	Self string
 
-	// Binds are what Attend shows the command below /tmp, its home /tmp/home included.
+	// Binds are what Attend shows the command below /tmp, its home /tmp/home included, or below Lent.
 	Binds []Bind
 
 	denyNamespaces bool // a test takes them away
 }
 
+// Lent is where a command may write files and directories, and nothing else: a link that it left in a directory of
+// somebody else's would have them write to another file.
+const Lent = "/lent"
+
 // A Bind is a file or directory, absolute and without links, that an attended command sees
-// at Target, below /tmp. What is not there is left out.
+// at Target, below /tmp, or below Lent, where it is a directory to be written. What is not there is left out.
 type Bind struct {
 	Source, Target string
 	Write          bool

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
@@ -50,6 +51,13 @@ func (s *settings) restrictFiles() error {
 	if s.Landlock > 1 {
 		write = write.WithRefer()
 	}
+	var plain []string
+	for _, b := range s.Binds {
+		if within(b.Target, Lent) {
+			plain = append(plain, b.Target)
+		}
+	}
+	lent := landlock.PathAccess(plainFiles, plain...).IgnoreIfMissing()
 	terminals := landlock.RWDirs() // the command's own
 	if s.Attended {
 		terminals = landlock.RWDirs("/dev/pts").WithIoctlDev().IgnoreIfMissing()
@@ -72,8 +80,12 @@ func (s *settings) restrictFiles() error {
 		}
 	}
 	use := landlock.RWFiles(s.devices()...).WithIoctlDev().IgnoreIfMissing()
-	return config.Restrict(write, terminals, use, landlock.RODirs(dirs...), landlock.ROFiles(files...))
+	return config.Restrict(write, lent, terminals, use, landlock.RODirs(dirs...), landlock.ROFiles(files...))
 }
+
+// plainFiles lets files and directories be read, written, made, moved and removed, and none of another kind be made.
+const plainFiles = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir | ll.AccessFSWriteFile | ll.AccessFSTruncate |
+	ll.AccessFSMakeReg | ll.AccessFSMakeDir | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir | ll.AccessFSRefer)
 
 // temp is the temporary directory as the command sees it.
 func (s *settings) temp() string {

@@ -83,7 +83,15 @@ func (p Profile) lend(from, home string) ([]sandbox.Bind, error) {
 		if err != nil {
 			return nil, err
 		}
-		binds = append(binds, sandbox.Bind{Source: source, Target: filepath.Join(seenHome, name), Write: i >= len(p.Read)})
+		bind := sandbox.Bind{Source: source, Target: filepath.Join(seenHome, name), Write: i >= len(p.Read)}
+		if info, err := os.Stat(source); err == nil && info.IsDir() && bind.Write { // no link may be left there
+			bind.Target = filepath.Join(sandbox.Lent, name)
+			link := filepath.Join(home, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(bind.Target, link)); err != nil {
+				return nil, err
+			}
+		}
+		binds = append(binds, bind)
 	}
 	return binds, nil
 }
