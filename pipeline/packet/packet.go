@@ -29,6 +29,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -171,7 +172,7 @@ func Parse(raw []byte) (m Manifest, err error) {
 	seen := map[string]bool{}
 	for _, f := range m.all() {
 		folded := strings.ToLower(f.Path)
-		if !filePath().MatchString(f.Path) || seen[folded] {
+		if !filePath().MatchString(f.Path) || seen[folded] || slices.Contains([]string{ManifestFile, SignatureFile}, path.Base(folded)) {
 			return m, fmt.Errorf("it lists %+.200q, which is no name, or is listed twice", f.Path)
 		}
 		seen[folded] = true

@@ -246,6 +246,18 @@ func TestBits(t *testing.T) {
 func TestMembers(t *testing.T) {
 	s := draw(t, 2, storetest.Whole)
 	whole := s.signed(t)
+	m, err := packet.Parse(whole[packet.ManifestFile].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{packet.ManifestFile, "Manifest.json", packet.SignatureFile} {
+		listing := m
+		listing.Files = append(slices.Clone(m.Files), packet.List(name, nil))
+		raw, err := listing.Bytes()
+		if _, parsed := packet.Parse(raw); err != nil || parsed == nil {
+			t.Errorf("a manifest may list %s, %v", name, err)
+		}
+	}
 	for which, dir := range map[string]fstest.MapFS{"whole": whole, "alone": alone(t, s, whole, 1)} {
 		told := func(name string, alter func(d fstest.MapFS)) {
 			t.Helper()

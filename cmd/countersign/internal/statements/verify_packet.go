@@ -84,7 +84,8 @@ func compareWithLedger(ctx context.Context, c *console.Console, dir fs.FS, done 
 	if in, err := s.Repo.Descends(ctx, snap.Tip, done.LedgerCommit); err != nil {
 		return err
 	} else if !in {
-		return unknown(fmt.Sprintf("the ledger here does not have commit %+.40q", done.LedgerCommit))
+		done.Add("ledger", []string{fmt.Sprintf("the ledger here does not have commit %+.40q: it is of another repository, or behind (countersign sync)", done.LedgerCommit)}, "")
+		return nil
 	}
 	if snap, err = s.Local.At(ctx, done.LedgerCommit); err != nil {
 		return err

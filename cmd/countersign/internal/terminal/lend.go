@@ -38,7 +38,7 @@ const normal = "\x1b\\\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1
 const askSize = "\x1b7\x1b[9999;9999H\x1b[6n\x1b8"
 
 // answerTime is how long a terminal may take to answer, before what it was asked earlier is taken for answered as well.
-const answerTime = time.Second
+const answerTime = 2 * time.Second
 
 // Lend leaves the terminal to a program that nobody trusts, until the function that it returns is called: Ctrl-C and Ctrl-\ are
 // the program's. That function takes the terminal back: it is in the foreground, set as before, has its size and shows text as it is, and what the program
