@@ -282,6 +282,15 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 	s.runCmd(cli.ExitRefused, s.agent("--resume"))
 }
 
+// What an agent puts into a repository of its own is not proposed, and not lost.
+func TestAgentNests(t *testing.T) {
+	s := agentRepo(t)
+	code, _, said := runCode(s.agent("--", "sh", "-c", "rm -rf .git; touch .git; git init -q z/own; echo work >z/own/file"))
+	if left := s.scratches(); code == 0 || len(left) != 1 || !strings.Contains(said, "z/own is a repository of its own: nothing of it is proposed") {
+		t.Errorf("exit code %d, left %v: %s", code, left, said)
+	}
+}
+
 // An agent that is killed, or whose machine goes down, leaves what it did; nothing was proposed.
 func TestAgentKilled(t *testing.T) {
 	s := agentRepo(t)

@@ -195,6 +195,24 @@ func (t *Tree) Change(ctx context.Context, most int64, summary string) (input.Ch
 	return in, err
 }
 
+// Nested is a directory below the tree that the program made a repository of its own, "" for none: to Git nothing of it is
+// part of the tree.
+func (t *Tree) Nested() (dir string) {
+	_ = filepath.WalkDir(t.Dir(), func(name string, d fs.DirEntry, err error) error {
+		switch above := filepath.Dir(name); {
+		case err != nil || d.Name() != ".git":
+			return nil
+		case above != t.Dir():
+			dir, _ = filepath.Rel(t.Dir(), above)
+			return fs.SkipAll
+		case d.IsDir():
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return dir
+}
+
 // deniedFile tells the program why its last change was denied. Git takes it for no part of the tree.
 const deniedFile = ".git/DENIED"
 

@@ -142,7 +142,10 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 		s.Say("%s ended with exit code %d", report.Clean(t.Command[0]), exit)
 	}
 	done, err = offer(ctx, s, f, o, t)
+	nested := t.Nested()
 	switch {
+	case nested != "":
+		s.Say("%s is a repository of its own: nothing of it is proposed, and the scratch tree %s is left", report.Clean(nested), report.Clean(t.Dir()))
 	case errors.Is(err, patch.ErrUnchanged):
 		s.Say("%s changed nothing", report.Clean(t.Command[0]))
 		err = t.Remove()
