@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+)
+
+// T93 Agents as their makers publish them (COUNTERSIGN_AGENTS is the directory of their programs) make a change, which is proposed,
+// approved, applied and audited. Their model is a server here.
+func TestAgentsOfOthers(t *testing.T) {
+	programs := os.Getenv("COUNTERSIGN_AGENTS")
+	if programs == "" {
+		t.Skip("COUNTERSIGN_AGENTS names no agents")
+	}
+	for _, args := range [][]string{
+		{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"},
+		{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, // its own sandbox does not start in ours
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			s := agentRepo(t)
+			model := httptest.NewServer(http.HandlerFunc(answerAgent))
+			defer model.Close()
+			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\nbase_url = %q\nenv_key = \"OPENAI_API_KEY\"\n", model.URL+"/v1"))
+			cmd := s.agent(append([]string{"--detach", "--"}, args...)...)
+			cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none", "PATH="+programs+":"+os.Getenv("PATH"))
+			s.runCmd(cli.ExitPending, cmd)
+			id := s.newest()
+			s.run(0, "approve", id, "--reason", "read it")
+			s.run(0, "run", id)
+			if got := s.read("made.txt"); got != "made by an agent\n" {
+				t.Errorf("made.txt is %q", got)
+			}
+			s.run(0, "audit")
+		})
+	}
+}
+
+// workingDirectory is where Claude Code says that it works.
+var workingDirectory = regexp.MustCompile(`orking directory: ([^\\"\n]+)`)
+
+// answerAgent is a model, as Anthropic's Messages and OpenAI's Responses describe one over server-sent events, that has a file made
+// with the tool that it is offered, and then is done.
+func answerAgent(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	type object = map[string]any
+	var events []object
+	add := func(kind string, more object) {
+		more["type"] = kind
+		events = append(events, more)
+	}
+	arguments := func(v object) string {
+		text, _ := json.Marshal(v)
+		return string(text)
+	}
+	switch {
+	case r.URL.Path == "/v1/messages":
+		block, delta, reason := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"}, "end_turn"
+		if at := workingDirectory.FindSubmatch(raw); at != nil && strings.Contains(string(raw), `"name":"Write"`) && !strings.Contains(string(raw), `"tool_result"`) {
+			block, reason = object{"type": "tool_use", "id": "toolu_1", "name": "Write", "input": object{}}, "tool_use"
+			delta = object{"type": "input_json_delta", "partial_json": arguments(object{"file_path": filepath.Join(string(at[1]), "made.txt"), "content": "made by an agent\n"})}
+		}
+		add("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "usage": object{"input_tokens": 1, "output_tokens": 1}}})
+		add("content_block_start", object{"index": 0, "content_block": block})
+		add("content_block_delta", object{"index": 0, "delta": delta})
+		add("content_block_stop", object{"index": 0})
+		add("message_delta", object{"delta": object{"stop_reason": reason}, "usage": object{"output_tokens": 1}})
+		add("message_stop", object{})
+	case r.URL.Path == "/v1/responses":
+		item := object{"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": "done", "annotations": []any{}}}}
+		if !strings.Contains(string(raw), `"function_call_output"`) {
+			item = object{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "exec_command", "arguments": arguments(object{"cmd": "echo made by an agent > made.txt"})}
+		}
+		add("response.created", object{"response": object{"id": "r1"}})
+		add("response.output_item.done", object{"output_index": 0, "item": item})
+		add("response.completed", object{"response": object{"id": "r1", "usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, event := range events {
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event["type"], arguments(event))
+	}
+}
