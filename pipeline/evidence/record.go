@@ -67,6 +67,21 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 	if r.PullRequest > 0 {
 		r.PullURL = t.Links.Pull(r.PullRequest)
 	}
+	r.people(dir, log, tx, again)
+	for _, n := range verdict.Needs {
+		r.Needs = append(r.Needs, Need{n.Kind, n.Required, n.Approved})
+	}
+	r.decisions(log, verdict)
+	r.checks(dir, log)
+	r.ends(dir, log)
+	if row.Records = append(row.Records, *r); accounts {
+		t.judge(row, *r, log, verdict, rules)
+	}
+	return nil
+}
+
+// people are who proposed it, there and elsewhere, who wrote it and who asked for it.
+func (r *Record) people(dir fs.FS, log *ledger.Log, tx ledger.Transaction, again []ledger.Provenance) {
 	r.Proposers = append(r.Proposers, Person{tx.Proposer, "proposer"})
 	for _, p := range again {
 		if !p.By(tx.Proposer) {
@@ -87,19 +102,6 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 			r.add(Person{who, ledger.KindElsewhere})
 		}
 	}
-	for _, n := range verdict.Needs {
-		r.Needs = append(r.Needs, Need{n.Kind, n.Required, n.Approved})
-	}
-	r.decisions(log, verdict)
-	r.checks(dir, log)
-	r.ends(log)
-	if merge, err := approval.ReadMerge(dir, log); err == nil && merge != nil { // CheckRecord has told of an error
-		r.MergedAt = merge.MergedAt
-	}
-	if row.Records = append(row.Records, *r); accounts {
-		t.judge(row, *r, log, verdict, rules)
-	}
-	return nil
 }
 
 func (r *Record) add(p Person) {
@@ -174,7 +176,10 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 }
 
 // ends notes when it was applied and proved.
-func (r *Record) ends(log *ledger.Log) {
+func (r *Record) ends(dir fs.FS, log *ledger.Log) {
+	if merge, err := approval.ReadMerge(dir, log); err == nil && merge != nil { // CheckRecord has told of an error
+		r.MergedAt = merge.MergedAt
+	}
 	events := log.Events()
 	for i, p := range log.Payloads() {
 		switch p := p.(type) {

@@ -49,7 +49,7 @@ func (s Sandbox) Run(ctx context.Context, dir string, c Command) (Result, error)
 
 // Attend runs c in dir at the terminal of a person who attends: with these three files as its
 // streams, under our own user id, and without Limits and Timeout. Ctrl-C reaches whoever calls
-// this as well as the command. The errors are those of Run; the Result has no output.
+// this as well as the command. The errors are those of Run; the Result has neither output nor duration.
 func (s Sandbox) Attend(ctx context.Context, dir string, c Command, stdio [3]*os.File) (Result, error) {
 	if s.Mode != WorkspaceWrite {
 		return Result{}, errors.New("a command is attended in workspace-write alone")
@@ -111,9 +111,8 @@ func makeScratch(parent string) (string, error) {
 // record runs the command under its time limit and collects its output, unless a person attends.
 func (j *job) record(parent context.Context, p plan) (Result, error) {
 	if j.stdio != nil {
-		begun := time.Now()
 		end, err := j.supervise(parent, p, j.stdio[1], j.stdio[2])
-		return Result{ExitCode: end.exit, Signal: end.signal, Duration: time.Since(begun), Protection: p.protection}, errors.Join(err, parent.Err())
+		return Result{ExitCode: end.exit, Signal: end.signal, Protection: p.protection}, errors.Join(err, parent.Err())
 	}
 	stdout, outWriter, err := newOutput(j.sandbox.Limits.Output)
 	if err != nil {

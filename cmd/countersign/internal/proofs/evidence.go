@@ -84,39 +84,53 @@ error; 3, that something cannot be read or written.`,
 	return cmd
 }
 
-func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) error {
-	if f.from == "" && f.to == "" { // the month before
-		first := c.Now().UTC()
+// period is the one that was asked for, or the month before.
+func (f evidenceFlags) period(now time.Time) (evidence.Period, error) {
+	if f.from == "" && f.to == "" {
+		first := now.UTC()
 		first = time.Date(first.Year(), first.Month()-1, 1, 0, 0, 0, 0, time.UTC)
 		f.from, f.to = first.Format(time.DateOnly), first.AddDate(0, 1, -1).Format(time.DateOnly)
 	}
 	p, err := evidence.ParsePeriod(f.from, f.to)
 	if err != nil {
-		return &cli.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
+		err = &cli.UsageError{Message: err.Error(), Hint: "give its first and last day: --from 2026-01-01 --to 2026-03-31"}
 	}
-	if err := checkStrength(f.atLeast); err != nil {
-		return err
-	}
-	many := f.repos != "" || f.installed
-	if err := cmp.Or(
+	return p, err
+}
+
+// many says whether repositories are fetched.
+func (f evidenceFlags) many() bool { return f.repos != "" || f.installed }
+
+// check refuses what does not go together, and what would be written over.
+func (f *evidenceFlags) check(c *console.Console) error {
+	many := f.many()
+	err := cmp.Or(
+		checkStrength(f.atLeast),
 		cli.RefuseIf(f.repos != "" && f.installed, "--repos and --installed exclude each other", ""),
 		cli.RefuseIf(!many && f.cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
 		cli.RefuseIf(!many && f.branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
 		cli.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
-	); err != nil {
-		return err
+	)
+	if err == nil && f.out != "" {
+		err = c.EmptyDir("--out", f.out)
 	}
-	if f.out != "" {
-		if err := c.EmptyDir("--out", f.out); err != nil {
-			return err
-		}
+	if err == nil {
+		err = f.packets.check(c, many)
 	}
-	if err := f.packets.check(c, many); err != nil {
+	return err
+}
+
+func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) error {
+	p, err := f.period(c.Now())
+	if err == nil {
+		err = f.check(c)
+	}
+	if err != nil {
 		return err
 	}
 	var parts []evidence.Part
 	var s *session.Session
-	if many {
+	if f.many() {
 		parts, err = evidenceOfAll(ctx, c, f, p)
 	} else {
 		s, parts, err = evidenceHere(ctx, c, f, p)
@@ -143,6 +157,11 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 	if err := c.Result(made, workpaper.Text(made)); err != nil || made.OK {
 		return err
 	}
+	return exceptions(made)
+}
+
+// exceptions is the error that a report has some, or does not know.
+func exceptions(made evidence.Report) error {
 	rows, unread := 0, 0
 	for _, repo := range made.Repositories {
 		rows += repo.Exceptions

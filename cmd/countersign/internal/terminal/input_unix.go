@@ -4,6 +4,7 @@ package terminal
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -46,14 +47,16 @@ func setSize(terminal *os.File, columns, rows int) {
 // readAnswers takes what comes from a terminal up to an answer, for at most so long, and returns the last of it.
 func readAnswers(terminal *os.File, last string, most time.Duration) string {
 	var came []byte
-	for until := time.Now().Add(most); time.Now().Before(until) && !bytes.Contains(came, []byte(last)); {
+	waiting, over := context.WithTimeout(context.Background(), most)
+	defer over()
+	for waiting.Err() == nil && !bytes.Contains(came, []byte(last)) {
 		fds := []unix.PollFd{{Fd: int32(terminal.Fd()), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, int(time.Until(until).Milliseconds())+1)
-		if err == unix.EINTR {
+		n, err := unix.Poll(fds, 20) // milliseconds
+		if n == 0 || err == unix.EINTR {
 			continue
 		}
 		part := make([]byte, 4096)
-		if err == nil && n > 0 {
+		if err == nil {
 			n, err = unix.Read(int(terminal.Fd()), part)
 		}
 		if err != nil || n <= 0 {
