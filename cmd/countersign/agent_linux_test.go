@@ -311,6 +311,13 @@ func TestAgentKilled(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.dir, ".cache/countersign/agents/*/*/*/sandbox-*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+	made, err := filepath.Glob(filepath.Join(s.dir, ".cache/countersign/agents/*/agent-*/state.json"))
+	check(t, errors.Join(err, os.Remove(made[0]))) // as if it had been killed before it was made
+	s.runCmd(cli.ExitRefused, s.agent("--resume", "--", "true"))
+	s.runCmd(0, s.agent("--discard"))
+	if left := s.scratches(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
 }
 
 // Several agents at once on one repository do not see each other, and each has its own transaction.

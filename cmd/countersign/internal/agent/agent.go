@@ -137,10 +137,12 @@ func Find(repo *gitstore.Repo, parent, name string) (*Tree, error) {
 		return nil, fault.Refuse(fmt.Sprintf("%+q is not the name of a scratch tree", name), "countersign agent --resume")
 	}
 	raw, err := os.ReadFile(filepath.Join(t.dir, "state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
+	switch _, missing := os.Stat(t.dir); {
+	case missing != nil:
 		return nil, fault.Refuse(fmt.Sprintf("there is no scratch tree %+q", name), "ls "+parent)
-	}
-	if err == nil {
+	case errors.Is(err, fs.ErrNotExist): // whoever made it was killed: the state is the last of it
+		err = os.MkdirAll(t.Dir(), 0o755)
+	case err == nil:
 		err = json.Unmarshal(raw, &t.State)
 	}
 	if err == nil {

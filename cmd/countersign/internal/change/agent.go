@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -170,6 +171,9 @@ func scratchTree(ctx context.Context, s *session.Session, f agentFlags, name str
 	if f.resume || f.discard {
 		if t, err = agent.Find(s.Repo, parent, name); err == nil && len(command) > 0 {
 			t.Command, t.Profile = command, f.profile
+		}
+		if err == nil && f.resume && (t.Base == "" || len(t.Command) == 0) {
+			err = fault.Refuse(fmt.Sprintf("the scratch tree %s was not made to its end", t.Name), "countersign agent --discard "+t.Name)
 		}
 	} else {
 		begin := agent.State{Command: command, Profile: f.profile, WithChanges: f.withChanges}
