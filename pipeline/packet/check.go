@@ -58,6 +58,8 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 	raw, err := read(dir, ManifestFile)
 	if err == nil {
 		c.Manifest, err = Parse(raw)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("there is none")
 	}
 	if err != nil {
 		c.Add("manifest", []string{ManifestFile + ": " + err.Error()}, "")
