@@ -47,10 +47,14 @@ func (r *Repository) Comment(u User, number int64, body string) int64 {
 // second leaves no trace (docs/forges.md).
 func (r *Repository) EditComment(u User, id int64, body string) {
 	r.t.Helper()
+	nextSecond()
+	r.Must(u, http.MethodPatch, r.Path("issues", "comments", id), map[string]any{"body": body}, nil)
+}
+
+func nextSecond() {
 	for second := time.Now().Unix(); time.Now().Unix() == second; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	r.Must(u, http.MethodPatch, r.Path("issues", "comments", id), map[string]any{"body": body}, nil)
 }
 
 // DeleteComment deletes a comment.
@@ -60,9 +64,11 @@ func (r *Repository) DeleteComment(u User, id int64) {
 }
 
 // Review reviews a pull request: event is "APPROVED", "REQUEST_CHANGES" or "COMMENT", commit the one that is
-// reviewed, or "" for the head as it is. It returns the review's id.
+// reviewed, or "" for the head as it is. It returns the review's id. It waits till the second is over in which the
+// pull request may have been proposed: a green review of that second does not count, as servers tell no more than seconds.
 func (r *Repository) Review(u User, number int64, event, body, commit string) int64 {
 	r.t.Helper()
+	nextSecond()
 	var made struct{ ID int64 }
 	r.Must(u, http.MethodPost, r.Path("pulls", number, "reviews"), map[string]any{"event": event, "body": body, "commit_id": commit}, &made)
 	return made.ID
