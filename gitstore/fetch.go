@@ -122,7 +122,7 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip o
 	if err != nil {
 		return err
 	}
-	return r.keep(ours, tip)
+	return r.keep(ours, now, tip)
 }
 
 func (r *Repo) fetchLimit() int64 {
@@ -221,16 +221,17 @@ func keptRef(s *wire.Server, ref string) plumbing.ReferenceName {
 	return plumbing.ReferenceName(ours + "ref/" + shortName(s.String(), ref))
 }
 
-// keep makes a ref of ours name a commit, whatever it named before.
-func (r *Repo) keep(name plumbing.ReferenceName, commit object.ID) error {
+// keep makes a ref of ours name a commit, whatever it named before, which probably was old.
+func (r *Repo) keep(name plumbing.ReferenceName, old, commit object.ID) error {
 	unlock, err := r.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, err := r.tip(name)
-	if err == nil && now != commit {
-		err = r.moveRef(name, now, commit)
+	if err = r.moveRef(name, old, commit); errors.Is(err, writing.ErrMoved) {
+		if old, err = r.tip(name); err == nil {
+			err = r.moveRef(name, old, commit)
+		}
 	}
 	if errors.Is(err, writing.ErrMoved) { // by git itself
 		err = fmt.Errorf("keeping %s: %s is being moved by another program", commit, name)

@@ -42,7 +42,12 @@ func (r *Repo) lacks() (lacking, error) {
 
 // isPartial asks git's configuration whether files that were not needed are not here.
 func (r *Repo) isPartial() (bool, error) {
-	said, err := r.command().Config(context.Background())
+	r.mu.Lock()
+	said, err := r.said, error(nil)
+	r.mu.Unlock()
+	if said == nil {
+		said, err = r.command().Config(context.Background())
+	}
 	return slices.ContainsFunc(said, func(one git.Setting) bool {
 		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && isTrue(one.Value)
 		return promisor || one.Key == "extensions.partialclone" && one.Value != ""

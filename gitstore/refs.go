@@ -204,6 +204,9 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 	if strings.Contains(trees, "\x00branch "+name.String()+"\x00") {
 		return true, nil
 	}
+	if first, _, _ := strings.Cut(trees, "\x00\x00"); strings.Contains(first, "\x00branch ") || strings.HasSuffix(first, "\x00detached") {
+		return false, nil
+	}
 	main := r.command("symbolic-ref", "--quiet", "HEAD") // of a bare repository it is not listed
 	main.Env = []string{"GIT_DIR=" + r.gitDir}
 	head, _, err := main.Soon(context.Background())
@@ -241,7 +244,7 @@ func (r *Repo) tip(name plumbing.ReferenceName) (object.ID, error) {
 // among is a ref among those that were read by its name: git lists no symbolic one that leads nowhere.
 func (r *Repo) among(refs map[string]refValue, name plumbing.ReferenceName) refValue {
 	at, there := refs[name.String()]
-	if !there {
+	if !there && r.mayBe(name) {
 		if _, err := r.ask("symbolic-ref", "--quiet", name.String()); err == nil {
 			at.err = symbolic(name.String())
 		} else if !git.IsNo(err) {
@@ -249,6 +252,17 @@ func (r *Repo) among(refs map[string]refValue, name plumbing.ReferenceName) refV
 		}
 	}
 	return at
+}
+
+// mayBe reports whether there may be a ref that git does not list: one that leads nowhere is a file where refs are files.
+func (r *Repo) mayBe(name plumbing.ReferenceName) bool {
+	if _, err := os.Lstat(filepath.Join(r.gitDir, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return slices.ContainsFunc([]string{r.gitDir, r.ownDir}, func(dir string) bool {
+		_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name.String())))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 func symbolic(name string) error {

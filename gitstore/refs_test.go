@@ -112,7 +112,7 @@ func TestT95FailureIsNotNo(t *testing.T) {
 	}
 	program, err := exec.LookPath("git")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *symbolic-ref*|*show-ref*) echo fatal: broken >&2; exit 128;; esac\nexec '"+program+"' \"$@\"\n"), 0o777)
+		err = os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \"$*\" in *symbolic-ref*|*show-ref*|*\"worktree list\"*) echo fatal: broken >&2; exit 128;; esac\nexec '"+program+"' \"$@\"\n"), 0o777)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ type Repo struct {
 	Config Settings
 
 	objects *git.Objects
+	opened  string // the commit of HEAD when it was opened, "" for none that git told
 	gitDir  string // the directory that holds the refs
 	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
 
@@ -78,7 +79,7 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
+	r := &Repo{opened: at.head, gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
 	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects(), Format: at.format}
 	r.partial = sync.OnceValues(r.isPartial)
 	return r, nil
@@ -181,6 +182,14 @@ func (r *Repo) Head(context.Context) (string, error) {
 	return "", fmt.Errorf("reading HEAD: %w", err)
 }
 
+// HeadOpened is Head as it was when the repository was opened.
+func (r *Repo) HeadOpened(ctx context.Context) (string, error) {
+	if r.opened == "" {
+		return r.Head(ctx)
+	}
+	return r.opened, nil
+}
+
 // branch returns the ref that HEAD is on, which need not be there yet.
 func (r *Repo) branch() (plumbing.ReferenceName, error) {
 	name, err := r.ask("symbolic-ref", "HEAD")
@@ -244,21 +253,30 @@ func commitTree(s source, commit object.ID) (*treeFS, error) {
 }
 
 // A place is where a repository is: its working tree ("" for a bare one), that
-// working tree's own Git directory, and the one that all working trees share.
+// working tree's own Git directory, and the one that all working trees share; and the commit of HEAD.
 type place struct {
-	worktree, own, common string
-	format                object.Format
+	worktree, own, common, head string
+	format                      object.Format
 }
 
 // locate asks git for the repository that dir is in, or a bare one that dir is.
 func locate(dir string) (place, error) {
-	// In a bare repository git fails at the last question, after it has answered the others.
-	said, err := git.Run(context.Background(), dir, "rev-parse", "--is-inside-work-tree", "--show-object-format",
-		"--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel")
+	// In a bare repository git fails at the last question, after it has answered the others; and before that where HEAD has no
+	// commit, which it then is not asked for.
+	ask := []string{"rev-parse", "--is-inside-work-tree", "--show-object-format", "--path-format=absolute", "--git-dir", "--git-common-dir", "HEAD", "--show-toplevel"}
+	said, err := git.Run(context.Background(), dir, ask...)
+	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	head := ""
+	if len(lines) > 4 && object.IsID(lines[4]) {
+		head = lines[4]
+		lines = slices.Delete(lines, 4, 5)
+	} else if said != "" {
+		said, err = git.Run(context.Background(), dir, slices.DeleteFunc(ask, func(arg string) bool { return arg == "HEAD" })...)
+		lines = strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	}
 	if said == "" {
 		return place{}, openError(dir, err)
 	}
-	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
 	if len(lines) < 4 || len(lines) > 5 || lines[0] == "true" && err != nil {
 		return place{}, fmt.Errorf("opening the repository: git rev-parse answered %q", said)
 	}
@@ -266,7 +284,7 @@ func locate(dir string) (place, error) {
 	if !known {
 		return place{}, &UnsupportedError{&wire.HashError{Format: lines[1]}}
 	}
-	at := place{format: format, own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
+	at := place{format: format, head: head, own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
 	if lines[0] != "true" {
 		return at, nil
 	}

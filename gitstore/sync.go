@@ -106,7 +106,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 	}
 	if err != nil {
 		if len(fetched) > 0 { // a denial in it counts all the same
-			err = errors.Join(err, s.local.repo.keep(s.unjoinedRef(), theirs))
+			err = errors.Join(err, s.local.repo.keep(s.unjoinedRef(), object.None, theirs))
 		}
 		return Joined{}, err
 	}
@@ -126,10 +126,10 @@ func (s *Shared) unjoinedRef() plumbing.ReferenceName {
 // forgetUnjoined has that ref, if there is one, name what the clone's ledger is from now on.
 func (s *Shared) forgetUnjoined(next object.ID) error {
 	was, err := s.local.repo.tip(s.unjoinedRef())
-	if err != nil || was.IsZero() {
+	if err != nil || was.IsZero() || was == next {
 		return err
 	}
-	return s.local.repo.keep(s.unjoinedRef(), next)
+	return s.local.repo.keep(s.unjoinedRef(), was, next)
 }
 
 // fetchBoth returns the clone's tip and the remote's, whose whole history is

@@ -33,7 +33,7 @@ type Session struct {
 	Client ForgeClient      // nil where there is no token
 	Runner *pipeline.Runner
 
-	policy func(context.Context) (commit string, isHead bool, err error) // policyOf; nil asks each time
+	policy *policyAt // nil asks each time
 
 	opening   Opening
 	Elsewhere bool          // whether the remote's ledger is kept in another repository
@@ -54,7 +54,7 @@ func OpenRepo(c *console.Console) (*Session, error) {
 	if err != nil {
 		return nil, c.InDir(err)
 	}
-	s := &Session{Console: c, Repo: repo, Elsewhere: c.Elsewhere, policy: policyOf(c, repo)}
+	s := &Session{Console: c, Repo: repo, Elsewhere: c.Elsewhere, policy: &policyAt{c: c, repo: repo}}
 	c.AtEnd = append(c.AtEnd, s.Close)
 	repo.Config, err = repo.Settings(c.Getenv)
 	for name, flag := range c.Flags.Habits() {

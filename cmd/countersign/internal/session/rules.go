@@ -79,42 +79,51 @@ func isCodeRef(ref string) bool {
 
 // PolicyCommit is the commit that has the Policy.
 func PolicyCommit(ctx context.Context, c *console.Console, repo *gitstore.Repo) (string, error) {
-	commit, _, err := policyOf(c, repo)(ctx)
+	commit, _, err := (&policyAt{c: c, repo: repo}).commit(ctx, repo.Head)
 	return commit, err
 }
 
-// policyOf returns PolicyCommit, which also reports whether that is HEAD. Each call asks anew, but in a workflow: its clone is
+// A policyAt tells which commit has the Policy. Each call asks anew, but in a workflow: its clone is
 // of the job alone, whose steps come one after the other, so that nobody fetches while a command runs.
-func policyOf(c *console.Console, repo *gitstore.Repo) func(context.Context) (commit string, isHead bool, err error) {
-	var mu sync.Mutex
-	known := ""
-	return func(ctx context.Context) (commit string, isHead bool, err error) {
-		if c.Flags.PolicyRef != "" {
-			commit, err = refCommit(ctx, repo, c.Flags.PolicyRef)
-			return commit, false, err
-		}
-		ref, err := workflowPolicyRef(c.Getenv)
-		if err != nil {
-			return "", false, err
-		}
-		if ref == "" {
-			commit, err = repo.Head(ctx)
-			return commit, true, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if known == "" {
-			known, err = refCommit(ctx, repo, ref)
-		}
-		return known, false, err
+type policyAt struct {
+	c    *console.Console
+	repo *gitstore.Repo
+
+	mu    sync.Mutex
+	known string
+}
+
+// commit is that commit, and whether it is HEAD, which head tells.
+func (p *policyAt) commit(ctx context.Context, head func(context.Context) (string, error)) (commit string, isHead bool, err error) {
+	if ref := p.c.Flags.PolicyRef; ref != "" {
+		commit, err = refCommit(ctx, p.repo, ref)
+		return commit, false, err
 	}
+	ref, err := workflowPolicyRef(p.c.Getenv)
+	if err != nil {
+		return "", false, err
+	}
+	if ref == "" {
+		commit, err = head(ctx)
+		return commit, true, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == "" {
+		p.known, err = refCommit(ctx, p.repo, ref)
+	}
+	return p.known, false, err
 }
 
 func (s *Session) policyCommit(ctx context.Context) (commit string, isHead bool, err error) {
+	return s.policyFrom().commit(ctx, s.Repo.Head)
+}
+
+func (s *Session) policyFrom() *policyAt {
 	if s.policy == nil {
-		return policyOf(s.Console, s.Repo)(ctx)
+		return &policyAt{c: s.Console, repo: s.Repo}
 	}
-	return s.policy(ctx)
+	return s.policy
 }
 
 func refCommit(ctx context.Context, repo *gitstore.Repo, ref string) (string, error) {
@@ -171,7 +180,7 @@ const secretRules = ".gitleaks.toml"
 // the scanner excuses is the owner's word as much. Where that commit cannot be
 // found the default rules hold, and whatever needs a Policy fails by itself.
 func (s *Session) readSecretRules() error {
-	commit, _, err := s.policyCommit(context.Background())
+	commit, _, err := s.policyFrom().commit(context.Background(), s.Repo.HeadOpened)
 	if err != nil {
 		return nil
 	}
