@@ -238,7 +238,7 @@ func TestSettleLeft(t *testing.T) {
 	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
 	h.s.Heal()
 	text := h.comment()
-	if code != cli.ExitIO || !strings.Contains(text, report.NoteUnanswered) || strings.Contains(text, "502") || !strings.Contains(printed, "502") {
+	if code != cli.ExitIO || !strings.Contains(text, report.NoteUnanswered) || strings.Contains(text, "status 502") || !strings.Contains(printed, "status 502") {
 		t.Errorf("exit code %d: %s\n%s", code, text, printed)
 	}
 	if strings.Count(text, "/approve ") > strings.Count(text, "/approve "+fingerprint) {
@@ -282,7 +282,7 @@ func TestSettleUnread(t *testing.T) {
 	h.on(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
 	h.s.Fail(githubtest.Fault{Status: 502, Path: "/api/v3/repos/acme/site/actions/", Times: -1})
 	code, _, printed := h.action("settle", fmt.Sprint("pr=", h.pr))
-	if text := h.comment(); code != cli.ExitIO || !strings.Contains(text, "not finished") || strings.Contains(text, "nothing is proposed") || strings.Contains(text, "502") {
+	if text := h.comment(); code != cli.ExitIO || !strings.Contains(text, "not finished") || strings.Contains(text, "nothing is proposed") || strings.Contains(text, "status 502") {
 		t.Errorf("exit code %d: %s\n%s", code, text, printed)
 	}
 }
