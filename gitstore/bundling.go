@@ -18,33 +18,35 @@ import (
 // that the tip leads to. Of a ledger that is damaged, what can be read is written: who
 // audits the bundle finds what is missing.
 func (l *Ledger) WriteBundle(_ context.Context, tip string, w io.Writer) error {
-	return writeBundle(w, l.repo.objects, l.refAt(tip), false)
+	return writeBundle(w, l.repo.objects, l.refAt(tip))
 }
 
 func (l *Ledger) refAt(tip string) bundle.Ref {
 	return bundle.Ref{Name: l.ref.String(), ID: object.ParseID(tip)}
 }
 
-// WriteAuditedBundle is WriteBundle of a ledger all of which has been read: what is there is not read again to see whether
-// it can be, and it is an error if it cannot.
-func (l *Ledger) WriteAuditedBundle(_ context.Context, tip string, w io.Writer) error {
-	return writeBundle(w, l.repo.objects, l.refAt(tip), true)
+// WriteAuditedBundle is WriteBundle of a ledger all of which has been read, and is an error if something is not there. Git
+// writes the objects as they are packed already, which takes a tenth of the time.
+func (l *Ledger) WriteAuditedBundle(ctx context.Context, tip string, w io.Writer) error {
+	ref := l.refAt(tip)
+	return bundle.Write(w, func(w io.Writer) error { return l.repo.objects.Pack(ctx, ref.ID, w) }, ref)
 }
 
-func writeBundle(w io.Writer, s source, ref bundle.Ref, read bool) error {
+func writeBundle(w io.Writer, s source, ref bundle.Ref) error {
 	if _, err := readCommit(s, ref.ID); err != nil {
 		return fmt.Errorf("writing a bundle: %w", err)
 	}
-	v := &versions{source: s, read: read, listed: map[object.ID]bool{}}
+	v := &versions{source: s, listed: map[object.ID]bool{}}
 	v.history(ref.ID)
 	v.listed = nil // as large as a half of the list
-	return bundle.Write(w, []bundle.Ref{ref}, v.order, s.View)
+	return bundle.Write(w, func(w io.Writer) error {
+		return packfile.WriteVersions(w, object.FormatOf(ref.ID), v.order, s.View)
+	}, ref)
 }
 
 // versions lists objects, once each, with what each is a later version of.
 type versions struct {
 	source
-	read   bool // whether all was read before
 	listed map[object.ID]bool
 	order  []packfile.Version
 }
@@ -113,14 +115,7 @@ func (v *versions) add(id, base object.ID) (tree []byte) {
 	if id.IsZero() || v.listed[id] {
 		return nil
 	}
-	o := packfile.Object{}
-	var err error
-	if v.read {
-		o.Type, _, err = v.Size(id)
-	}
-	if err == nil && (!v.read || o.Type == plumbing.TreeObject) {
-		o, err = v.View(id)
-	}
+	o, err := v.View(id)
 	if err != nil {
 		return nil
 	}

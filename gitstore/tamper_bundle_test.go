@@ -27,7 +27,7 @@ import (
 // bundleOf is the forged ledger as the bytes of a bundle.
 func (f *forge) bundle() ([]byte, error) {
 	var out bytes.Buffer
-	err := writeBundle(&out, f, bundle.Ref{Name: LedgerRef, ID: f.tip}, false)
+	err := writeBundle(&out, f, bundle.Ref{Name: LedgerRef, ID: f.tip})
 	return out.Bytes(), err
 }
 
@@ -173,7 +173,7 @@ func TestT78DeepBundle(t *testing.T) {
 	}
 	tip := d.put(plumbing.CommitObject, object.EncodeCommit(object.Commit{Tree: at}, object.Us, object.Us, time.Unix(0, 0), "x\n"))
 	var out bytes.Buffer
-	if err := writeBundle(&out, d, bundle.Ref{Name: LedgerRef, ID: tip}, false); err != nil {
+	if err := writeBundle(&out, d, bundle.Ref{Name: LedgerRef, ID: tip}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := bundle.Read(&out, int64(out.Len()), bundle.Limits{Held: 1 << 30, Made: 1 << 32})

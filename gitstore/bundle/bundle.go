@@ -179,17 +179,17 @@ func (b *Bundle) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	return o.Type, o.Data, nil
 }
 
-// Write writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and a pack of objects in an order in which
-// bases come before what is a later version of them. get returns an object.
-func Write(w io.Writer, refs []Ref, order []packfile.Version, get func(object.ID) (packfile.Object, error)) error {
+// Write writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and what pack writes, which
+// is a pack of all that they lead to.
+func Write(w io.Writer, pack func(io.Writer) error, refs ...Ref) error {
 	head, err := headOf(refs...)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(head); err != nil {
-		return fmt.Errorf("writing a bundle: %w", err)
+	if _, err = w.Write(head); err == nil {
+		err = pack(w)
 	}
-	if err := packfile.WriteVersions(w, object.FormatOf(refs[0].ID), order, get); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing a bundle: %w", err)
 	}
 	return nil

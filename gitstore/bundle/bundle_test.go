@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -276,7 +277,8 @@ func TestWrite(t *testing.T) {
 		kind, data, err := from.Object(id)
 		return packfile.Object{Type: kind, Data: data}, err
 	}
-	if err := bundle.Write(&out, []bundle.Ref{{Name: "refs/agent/ledger", ID: tip}}, order, get); err != nil {
+	pack := func(w io.Writer) error { return packfile.WriteVersions(w, object.SHA1, order, get) }
+	if err := bundle.Write(&out, pack, bundle.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
 		t.Fatal(err)
 	}
 	other := repo{t, t.TempDir()}
@@ -291,10 +293,11 @@ func TestWrite(t *testing.T) {
 	if got := other.git("rev-parse", "refs/agent/ledger"); got != tip.String() {
 		t.Error(got)
 	}
-	if err := bundle.Write(&out, []bundle.Ref{{Name: "a b", ID: tip}}, order, get); err == nil {
+	if err := bundle.Write(&out, pack, bundle.Ref{Name: "a b", ID: tip}); err == nil {
 		t.Error("a name with a space was written")
 	}
-	if err := bundle.Write(&out, nil, append(order, order[0]), get); err == nil {
+	order = append(order, order[0])
+	if err := bundle.Write(&out, pack, bundle.Ref{Name: "refs/agent/ledger", ID: tip}); err == nil {
 		t.Error("an object was written twice")
 	}
 }

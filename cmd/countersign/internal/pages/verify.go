@@ -57,16 +57,9 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 		return dir.remove(bundleAddress)
 	}
 	b.Progress("the ledger as a bundle", 0, 0)
-	write := func(of func(context.Context, string, io.Writer) error) error {
-		return dir.stream(bundleAddress, func(w io.Writer) error { return of(ctx, b.tip, w) })
-	}
-	of := b.Ledger.WriteBundle
-	if b.ok() {
-		of = b.Ledger.WriteAuditedBundle
-	}
-	err := write(of)
+	err := dir.stream(bundleAddress, func(w io.Writer) error { return b.bundle(ctx, w) })
 	if err != nil && b.ok() { // the audit did not read it
-		err = write(b.Ledger.WriteBundle)
+		err = dir.stream(bundleAddress, func(w io.Writer) error { return b.Ledger.WriteBundle(ctx, b.tip, w) })
 	}
 	if err != nil && !b.ok() { // what cannot be read was found
 		b.Say("%s is left out: %v", bundleAddress, err)
@@ -74,4 +67,12 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 	}
 	b.bundled = err == nil
 	return err
+}
+
+// bundle writes the ledger, in the quick way if all of it was read.
+func (b *build) bundle(ctx context.Context, w io.Writer) error {
+	if b.ok() {
+		return b.Ledger.WriteAuditedBundle(ctx, b.tip, w)
+	}
+	return b.Ledger.WriteBundle(ctx, b.tip, w)
 }
