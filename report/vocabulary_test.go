@@ -108,12 +108,10 @@ func TestVocabularyOfLives(t *testing.T) {
 		page, err := new(html.Reader).Read(tree, id)
 		check(t, err)
 		all = append(all, page.Summary)
-		var b strings.Builder
-		check(t, page.Write(&b, html.Options{}))
 		tx := log.Transaction()
 		seen[tx.Status] = true
 		name := id + " (" + string(tx.Status) + ")"
-		holdVocabulary(t, name+"'s page", b.String())
+		holdVocabulary(t, name+"'s page", string(page.Page(html.Options{})))
 		holdVocabulary(t, name+"'s log", report.Events(log))
 		holdVocabulary(t, name+", explained", report.Explanation(explain.Explanation{Transactions: []explain.Claim{{TransactionID: id, Status: tx.Status, Why: state.Unsettled(log)}}}))
 		for file, data := range workpaper.Pages(evidence.Report{Rows: []evidence.Row{{Records: []evidence.Record{{TransactionID: id, Why: state.Unsettled(log)}}}}}) {

@@ -5,7 +5,6 @@ package html
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -20,12 +19,9 @@ func TestBrowserDiff(t *testing.T) {
 	})
 	s := &sheet{Files: filesOf(diff, changes, nil)}
 	s.T.Proposal, s.T.Patch = &ledger.Proposal{}, diff
-	var page strings.Builder
-	if err := Layout(&page, Head{Title: "A diff", Alone: true}, Part("<h1>A diff</h1>\n{}", s.fill("diff", s))); err != nil {
-		t.Fatal(err)
-	}
+	page := Layout(Head{Title: "A diff", Alone: true}, Part("<h1>A diff</h1>\n{}", s.fill("diff", s)))
 	path := filepath.Join(t.TempDir(), "index.html")
-	if err := os.WriteFile(path, []byte(page.String()), 0o666); err != nil {
+	if err := os.WriteFile(path, page, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	b := browsertest.Start(t)

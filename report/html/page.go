@@ -6,7 +6,6 @@ import (
 	"embed"
 	_ "embed"
 	"encoding/base64"
-	"io"
 	"math"
 	"strings"
 
@@ -74,11 +73,11 @@ type sheet struct {
 	Files []changedFile
 }
 
-// Write writes the page.
-func (t Transaction) Write(w io.Writer, o Options) error {
+// Page is the page.
+func (t Transaction) Page(o Options) []byte {
 	s := &sheet{T: t, O: o, Files: t.changedFiles()}
 	title := cmp.Or(ledger.OneLine(t.Summary.Summary, 80), t.ID)
-	return Layout(w, Head{
+	return Layout(Head{
 		Title: title + " · " + string(t.State), Root: o.Root, Alone: o.Alone, Nav: o.Nav, Footer: s.madeOf(),
 	}, s.fill("page", s))
 }
@@ -162,15 +161,14 @@ type Head struct {
 	Footer string
 }
 
-// Layout writes a whole page. Its policy allows the site's own style sheet and icon, or the hash of the
+// Layout is a whole page. Its policy allows the site's own style sheet and icon, or the hash of the
 // styles in the page, the site's own scripts where there are any, and nothing else from anywhere.
-func Layout(w io.Writer, h Head, body *Body) error {
-	_, err := w.Write(Fill(templates, "layout", struct {
+func Layout(h Head, body *Body) []byte {
+	return Fill(templates, "layout", struct {
 		Head
 		Allows string
 		Main   *Body
-	}{h, h.ContentSecurityPolicy(), body}, nil).b)
-	return err
+	}{h, h.ContentSecurityPolicy(), body}, nil).b
 }
 
 // Findings are what was found against a record, or a whole ledger.

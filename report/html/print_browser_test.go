@@ -3,7 +3,6 @@
 package html
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,12 +48,8 @@ func TestBrowserPaper(t *testing.T) {
 	tx.Patch = patch
 	tx.measure(changes)
 	tx = tx.With()
-	var out bytes.Buffer
-	if err := tx.Write(&out, Options{Alone: true}); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "index.html")
-	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
+	if err := os.WriteFile(path, tx.Page(Options{Alone: true}), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	p := browsertest.Start(t).Open(t, browsertest.File(t, path), browsertest.Look{Print: true, Width: 720, Height: 1000})

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"slices"
@@ -131,7 +130,6 @@ func (d *doc) fill(of string, data any) *html.Body {
 // bytes are the whole page, with a template below its title. Only the overview says which commit of the ledger it was made of:
 // the others stay as they are when that grows.
 func (d *doc) bytes(of string, data any) []byte {
-	var out bytes.Buffer
 	footer := "These pages decide nothing. They were made of the ledger"
 	if d.address == overviewAddress {
 		footer += " " + d.o.Ref + " as it is in commit " + d.o.Tip
@@ -140,10 +138,9 @@ func (d *doc) bytes(of string, data any) []byte {
 	if d.address != overviewAddress {
 		title += " · " + d.o.Name
 	}
-	_ = html.Layout(&out, html.Head{
+	return html.Layout(html.Head{
 		Title: title, Root: d.root, Here: d.address, Nav: d.o.Nav, Scripts: Scripts(d.address), Footer: footer + ".",
-	}, d.fill("head", d.title).Add(d.fill(of, data))) // a Buffer takes everything
-	return out.Bytes()
+	}, d.fill("head", d.title).Add(d.fill(of, data)))
 }
 
 // to is text that leads to another page.

@@ -76,14 +76,14 @@ func Policy() string {
 	}, "; ")
 }
 
-// Write writes the page. Head gives what is around it: Root, Nav, Here and Footer.
-func (p Program) Write(w io.Writer, head html.Head) error {
+// Page is the page. Head gives what is around it: Root, Nav, Here and Footer.
+func (p Program) Page(head html.Head) ([]byte, error) {
 	sum, err := p.SHA256()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	head.Title, head.Alone, head.Policy, head.Script = "Verify the ledger", true, Policy(), script
 	text := base64.StdEncoding.EncodeToString // in elements whose type no browser runs
 	data := struct{ Version, Go, Sum, Command, Exec, Wasm string }{p.Version, p.Go, sum, p.Command(), text(p.Exec), text(p.Wasm)}
-	return html.Layout(w, head, html.Fill(templates, "verifier", data, nil))
+	return html.Layout(head, html.Fill(templates, "verifier", data, nil)), nil
 }

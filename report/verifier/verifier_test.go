@@ -36,9 +36,9 @@ func check(t testing.TB, err error) {
 
 func write(t testing.TB, p verifier.Program) string {
 	t.Helper()
-	var b strings.Builder
-	check(t, p.Write(&b, html.Head{Root: "../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Footer: "A footer."}))
-	return b.String()
+	page, err := p.Page(html.Head{Root: "../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Footer: "A footer."})
+	check(t, err)
+	return string(page)
 }
 
 // TestT76Page: the page has its program, names the program's hash and how to build it, and its
@@ -62,7 +62,8 @@ func TestT76Page(t *testing.T) {
 	if n := strings.Count(page, "<script"); n != 3 {
 		t.Errorf("the page has %d elements of scripts, want the one that runs and two of data", n)
 	}
-	if p.Wasm = p.Wasm[:len(p.Wasm)-5]; p.Write(new(strings.Builder), html.Head{}) == nil {
+	p.Wasm = p.Wasm[:len(p.Wasm)-5]
+	if _, err := p.Page(html.Head{}); err == nil {
 		t.Error("a page is made of half a program")
 	}
 }

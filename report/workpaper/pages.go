@@ -1,7 +1,6 @@
 package workpaper
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"fmt"
@@ -66,15 +65,13 @@ func Pages(r evidence.Report) map[string][]byte {
 
 // Item is the first page of a packet: all that is known of a row of a report of one repository, and links to the files beside it.
 func Item(r evidence.Report, row evidence.Row, files []string) []byte {
-	var out bytes.Buffer
-	_ = html.Layout(&out, html.Head{ // a Buffer takes everything
+	return html.Layout(html.Head{
 		Title: cmp.Or(row.Subject, short(row.Commit)), Alone: true, Footer: "Made at " + r.MadeAt + " from the ledger and the branch as they were then. This page decides nothing.",
 	}, html.Fill(templates, "item", struct {
 		Repository evidence.Repository
 		Row        evidence.Row
 		Files      []string
 	}{r.Repositories[0], row, files}, nil))
-	return out.Bytes()
 }
 
 type pages struct {
@@ -102,14 +99,12 @@ func (w *pages) rowsAt(numbers []int) (out []row) {
 }
 
 func (w *pages) write(name, title, of string, data any) {
-	var out bytes.Buffer
-	_ = html.Layout(&out, html.Head{ // a Buffer takes everything
+	w.out[name] = html.Layout(html.Head{
 		Title: title + " · " + w.From + " to " + w.To, Here: name, Nav: []html.Link{{Address: "index.html", Text: "Evidence"}},
 		Footer: "Made at " + w.MadeAt + " from the ledgers and branches as they were then. These pages decide nothing.",
 	}, html.Fill(templates, of, data, template.Funcs{
 		"several": func() bool { return len(w.Repositories) > 1 }, "pageOf": func(repository string) string { return w.at[repository] },
 	}))
-	w.out[name] = out.Bytes()
 }
 
 // words are the names of totals as people read them.

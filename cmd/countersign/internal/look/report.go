@@ -84,7 +84,7 @@ func writeHTML(s *session.Session, snap writing.Snapshot, id, out string, redact
 	if masked && !redact {
 		s.Say("the diff is left out: it has what looks like a secret")
 	}
-	if err := os.WriteFile(s.Path(out), []byte(page), 0o666); err != nil {
+	if err := os.WriteFile(s.Path(out), page, 0o666); err != nil {
 		return console.FileError(report.Clean(out), err)
 	}
 	if err := s.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n"); err != nil || t.Sound() {

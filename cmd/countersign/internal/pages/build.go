@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -194,28 +193,14 @@ func (b *build) page(id string, has func(address string) bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := html.Options{
-		Root: "../", Nav: b.nav(), Redact: b.redact || b.leavesOut(t), LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
+	page, masked := written(t, html.Options{
+		Root: "../", Nav: b.nav(), Redact: b.redact, LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
+	}, b.masks, b.read)
+	if masked {
+		b.masked.Store(true)
 	}
-	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := b.read(t.Supersedes[n-1]); err == nil {
-			o.Earlier = &earlier
-			o.Redact = o.Redact || b.leavesOut(earlier)
-		}
-	}
-	var out bytes.Buffer
-	err = t.Write(&out, o)
-	return out.Bytes(), err
-}
-
-// leavesOut reports whether a diff would not be shown as it is.
-func (b *build) leavesOut(t html.Transaction) bool {
-	if !b.masks(t.Patch) {
-		return false
-	}
-	b.masked.Store(true)
-	return true
+	return page, nil
 }
 
 func (b *build) nav() []html.Link { return site.Nav(b.name(), b.verifies()) }

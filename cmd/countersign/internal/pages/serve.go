@@ -272,9 +272,7 @@ func waiting(address, far string) []byte {
 	}
 	var body html.Body
 	body.Put("<h1>The ledger is being audited</h1>\n<p role=\"status\">{}</p>\n<p>This page shows what you asked for when that is over.</p>\n", far)
-	var out strings.Builder
-	_ = html.Layout(&out, html.Head{
+	return html.Layout(html.Head{
 		Title: "The ledger is being audited", Root: strings.Repeat("../", strings.Count(address, "/")), Footer: "Nothing was decided.",
-	}, &body) // a builder does not fail
-	return []byte(out.String())
+	}, &body)
 }

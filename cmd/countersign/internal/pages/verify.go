@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -27,9 +26,7 @@ func (b *build) verifies() bool {
 // verifier makes that page. It holds nothing of the ledger.
 func (b *build) verifier() ([]byte, error) {
 	p, _ := embedded.Program(b.Version) // verifies said that there is one
-	var out bytes.Buffer
-	err := p.Write(&out, html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
-	return out.Bytes(), err
+	return p.Page(html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
 }
 
 // writeVerifier writes that page if there is one.
