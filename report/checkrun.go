@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -135,14 +136,7 @@ func (r Report) annotations() (notes []forge.Annotation, cut string) {
 
 // violations are those of the apply, then those of the validation.
 func (r Report) violations() []rule.Violation {
-	var out []rule.Violation
-	if r.ApplyResult != nil {
-		out = append(out, r.ApplyResult.Violations...)
-	}
-	if r.Validation != nil {
-		out = append(out, r.Validation.Violations...)
-	}
-	return out
+	return slices.Concat(r.applied().Violations, cmp.Or(r.Validation, &rule.Report{}).Violations)
 }
 
 // LedgerCheckName is the name of the check run that says where a ledger is.

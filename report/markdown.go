@@ -222,8 +222,8 @@ func (r Report) paragraph(of string, to Links, more template.Funcs) string {
 
 // writeFailures lists what is wrong: broken rules, then operations that failed.
 func (r Report) writeFailures(p *page) {
-	if r.ApplyResult != nil && r.ApplyResult.Error != "" {
-		p.write("**Error:** " + words(r.ApplyResult.Error) + "\n\n")
+	if wrong := r.applied().Error; wrong != "" {
+		p.write("**Error:** " + words(wrong) + "\n\n")
 	}
 	p.list(list{"| rule | where | what |\n|---|---|---|\n", each(r.violations(), func(v rule.Violation) string {
 		return fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message))

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,21 +107,21 @@ func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 	return r
 }
 
+// applied is the ApplyResult, an empty one where nothing was begun.
+func (r Report) applied() result.Result { return *cmp.Or(r.ApplyResult, &result.Result{}) }
+
 // AppliedOutcome is SUCCESS, PARTIAL or FAILED, "" where nothing was begun: a
 // refusal applies nothing.
 func (r Report) AppliedOutcome() string {
-	if r.ApplyResult == nil || r.ApplyResult.Outcome == result.Refused {
-		return ""
+	if outcome := r.applied().Outcome; outcome != result.Refused {
+		return string(outcome)
 	}
-	return string(r.ApplyResult.Outcome)
+	return ""
 }
 
 // Operations returns the ApplyResult's operations, failures first.
 func (r Report) Operations() []result.Operation {
-	if r.ApplyResult == nil {
-		return nil
-	}
-	ops := slices.Clone(r.ApplyResult.Operations)
+	ops := slices.Clone(r.applied().Operations)
 	order := []result.Status{result.StatusError, result.StatusSkipped, result.StatusSuccess}
 	slices.SortStableFunc(ops, func(a, b result.Operation) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return ops
@@ -263,10 +264,7 @@ func Proposals(all []ledger.Provenance) []Proposed {
 
 // further are the proposals of the patch after the first.
 func (r Report) further() []Proposed {
-	if len(r.Proposals) == 0 {
-		return nil
-	}
-	return r.Proposals[1:]
+	return r.Proposals[min(1, len(r.Proposals)):]
 }
 
 // from says who made a proposal, and what it was.
