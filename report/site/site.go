@@ -101,24 +101,35 @@ func New(all []html.Summary, o Options) *Site {
 	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]*person{}, paths: map[string]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {
-		for _, g := range groupsOf(&s.all[i]) {
-			s.groups[g] = append(s.groups[g], i)
-		}
-		s.name(&s.all[i])
+		s.add(i)
 	}
 	s.index = sync.OnceValue(s.newIndex)
 	return s
 }
 
-// name notes who and what the groups of a transaction are about.
-func (s *Site) name(t *html.Summary) {
-	meet := func(a ledger.Actor) *person {
-		address := strings.TrimSuffix(Person(a), page)
-		if s.people[address] == nil {
-			s.people[address] = &person{}
+// add notes what a transaction has in common with others, each once: the month of its id, how it stands, its people, its patch,
+// commits and pull request, and its paths.
+func (s *Site) add(i int) {
+	t := &s.all[i]
+	join := func(group string) {
+		if in := s.groups[group]; len(in) == 0 || in[len(in)-1] != i {
+			s.groups[group] = append(in, i)
 		}
-		s.people[address].Actor = a
-		return s.people[address]
+	}
+	meet := func(a ledger.Actor) *person {
+		group := strings.TrimSuffix(Person(a), page)
+		if a != (ledger.Actor{}) {
+			join(group)
+		}
+		p := cmp.Or(s.people[group], &person{})
+		p.Actor, s.people[group] = a, p
+		return p
+	}
+	day := strings.Split(ledger.Dir(t.ID), "/")
+	join("month/" + day[1] + "-" + day[2])
+	join(standings[outcomeOf(t)].group())
+	if t.Own && t.Sound() {
+		join(own.group())
 	}
 	if t.Proposer != (ledger.Actor{}) {
 		meet(t.Proposer).Proposed++
@@ -134,49 +145,22 @@ func (s *Site) name(t *html.Summary) {
 	for _, a := range t.Others {
 		meet(a)
 	}
-	for _, name := range t.Paths {
-		s.paths[strings.TrimSuffix(Path(name), page)] = name
-	}
-}
-
-// groupsOf are the addresses of what a transaction has in common with others, each once: the month of
-// its id, how it stands, its people, and what shared has.
-func groupsOf(t *html.Summary) []string {
-	day := strings.Split(ledger.Dir(t.ID), "/")
-	out := []string{"month/" + day[1] + "-" + day[2], standings[outcomeOf(t)].group()}
-	if t.Own && t.Sound() {
-		out = append(out, own.group())
-	}
-	for _, a := range slices.Concat([]ledger.Actor{t.Proposer}, t.Approvers, t.Deniers, t.Others) {
-		if g := strings.TrimSuffix(Person(a), page); a != (ledger.Actor{}) && !slices.Contains(out, g) {
-			out = append(out, g)
-		}
-	}
-	return append(out, shared(t)...)
-}
-
-// shared are the addresses of what has a page once two transactions have it in common: patch,
-// commits, pull request and paths.
-func shared(t *html.Summary) (out []string) {
 	if canon.IsHex64(t.PatchID) {
-		out = append(out, "patch/"+t.PatchID)
+		join("patch/" + t.PatchID)
 	}
 	for _, c := range t.Commits {
-		if g := "commit/" + c; canon.IsGitID(c) && !slices.Contains(out, g) {
-			out = append(out, g)
+		if canon.IsGitID(c) {
+			join("commit/" + c)
 		}
 	}
 	if t.PullRequest > 0 {
-		out = append(out, "pull/"+strconv.Itoa(t.PullRequest))
+		join("pull/" + strconv.Itoa(t.PullRequest))
 	}
-	seen := map[string]bool{} // as the list may be long
 	for _, name := range t.Paths {
-		if !seen[name] {
-			seen[name] = true
-			out = append(out, strings.TrimSuffix(Path(name), page))
-		}
+		group := strings.TrimSuffix(Path(name), page)
+		join(group)
+		s.paths[group] = name
 	}
-	return out
 }
 
 // has reports whether a group has a page: what few would look for only where several transactions have it.
