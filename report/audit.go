@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // Audit is what an audit of the ledger on ref found, findings first. first says
@@ -219,11 +220,7 @@ func (s *sarif) add(rule sarifRule, message, about, mark, of string, lines []exp
 	}
 	var places []any
 	for _, l := range lines {
-		names := strings.Split(l.Path, "/")
-		for i, name := range names {
-			names[i] = url.PathEscape(name)
-		}
-		physical := object{"artifactLocation": object{"uri": strings.Join(names, "/")}}
+		physical := object{"artifactLocation": object{"uri": view.Joined(strings.Split(l.Path, "/"), "/", url.PathEscape)}}
 		if l.From > 0 {
 			physical["region"] = object{"startLine": l.From, "endLine": max(l.From, l.To)}
 		}

@@ -146,13 +146,11 @@ func fit(text string, columns int) string {
 // Age is how long ago something was, in its largest unit.
 func Age(d time.Duration) string {
 	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{365 * 24 * time.Hour, "year"}, {24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "min"}} {
-		if n := int(d / unit.of); n > 1 && unit.name != "min" {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		} else if n > 0 {
-			return fmt.Sprintf("%d %s", n, unit.name)
+		of        time.Duration
+		one, many string
+	}{{365 * 24 * time.Hour, "year", "years"}, {24 * time.Hour, "day", "days"}, {time.Hour, "hour", "hours"}, {time.Minute, "min", "min"}} {
+		if n := int(d / unit.of); n > 0 {
+			return ledger.Plural(n, unit.one, unit.many)
 		}
 	}
 	return "now"

@@ -408,9 +408,7 @@ func (r Report) claimsBlock() string {
 	if len(all) == 0 {
 		return ""
 	}
-	var shown []string
-	for _, line := range all[:min(len(all), maxClaims)] {
-		shown = append(shown, Clean(shorten(line)))
-	}
-	return view.ClaimsHead + "\n\n" + fenced("text", strings.Join(shown, "\n")) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
+	shown := all[:min(len(all), maxClaims)]
+	text := view.Joined(shown, "\n", func(line string) string { return Clean(shorten(line)) })
+	return view.ClaimsHead + "\n\n" + fenced("text", text) + list{noun: "line", all: r.seeAll()}.missing(len(all)-len(shown))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // What GitHub takes, in bytes of UTF-8. Its documentation of check runs says
@@ -116,14 +117,11 @@ var (
 
 // codes is a list of names, at most most of them.
 func codes(names []string, most int) string {
-	var out []string
-	for _, name := range names[:min(len(names), most)] {
-		out = append(out, code(shorten(name)))
-	}
+	text := view.Joined(names[:min(len(names), most)], ", ", name)
 	if more := len(names) - most; more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
+		text += fmt.Sprintf(", and %d more", more)
 	}
-	return strings.Join(out, ", ")
+	return text
 }
 
 // lineBlock is a block with one line to copy.

@@ -62,11 +62,7 @@ func (p Prompt) head(masks string, s Style) string {
 	if p.Summary != "" {
 		about = Quoted(cut(p.Summary, 120))
 	}
-	var again []string
-	for _, one := range p.further() {
-		again = append(again, from(one))
-	}
-	named := []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", strings.Join(again, ", ")}}
+	named := []proof{{"found", p.found()}, {"author", p.author()}, {"proposed too by", view.Joined(p.further(), ", ", from)}}
 	return p.told("head", s, template.Funcs{
 		"about": func() string { return about }, "by": func() string { return cut(Clean(p.Proposer.Login), 24) }, "fit": func(text string) string { return cut(text, p.Columns) },
 		"named": func() []proof { return slices.DeleteFunc(named, func(one proof) bool { return one.Text == "" }) },

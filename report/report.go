@@ -151,12 +151,11 @@ func Table(rows []Row, s Style) string {
 	for _, r := range rows {
 		sum[string(r.State)]++
 	}
-	var counts []string
-	for _, status := range slices.Sorted(maps.Keys(sum)) {
-		counts = append(counts, fmt.Sprintf("%d %s", sum[status], status))
+	counts := func() string {
+		return view.Joined(slices.Sorted(maps.Keys(sum)), ", ", func(status string) string { return fmt.Sprintf("%d %s", sum[status], status) })
 	}
 	return s.with("table", rows, template.Funcs{
-		"about": Row.about, "sum": func() string { return strings.Join(counts, ", ") }, "several": func() bool { return len(rows) > 1 },
+		"about": Row.about, "sum": counts, "several": func() bool { return len(rows) > 1 },
 		"state": template.Raw(func(at state.State) string { return s.paint(tones[at.Tone()], fmt.Sprintf("%-23s", at)) }),
 		"risks": template.Raw(func(r Row) string {
 			if r.Risks == nil || r.Verdict != approval.Pending {

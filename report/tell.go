@@ -47,13 +47,10 @@ func (r Report) Steps(id string, again func(args ...string) string) (out []Step)
 
 // NextStep says in one line what happens next.
 func (r Report) NextStep(again func(args ...string) string) string {
-	var out []string
-	for _, s := range r.Steps(r.TransactionID, again) {
-		out = append(out, s.Type+" ("+s.For+")")
-	}
+	steps := r.Steps(r.TransactionID, again)
 	switch at := r.State; {
-	case len(out) > 0:
-		return strings.Join(out, ", ")
+	case len(steps) > 0:
+		return view.Joined(steps, ", ", func(s Step) string { return s.Type + " (" + s.For + ")" })
 	case at == state.Denied:
 		return "nothing: nobody can apply these bytes any more, and a different change can be proposed"
 	case at == state.Mergeable:

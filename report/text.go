@@ -139,13 +139,7 @@ func (s Style) Bold(text string) string { return s.paint(bold, text) }
 func ShellQuote(word string) string { return view.ShellQuote(word) }
 
 // ShellWords are some words for a shell, with a space between them.
-func ShellWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = ShellQuote(word)
-	}
-	return strings.Join(quoted, " ")
-}
+func ShellWords(words []string) string { return view.Joined(words, " ", ShellQuote) }
 
 // Events are a transaction's events, a line each.
 func Events(log *ledger.Log) string {

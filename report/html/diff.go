@@ -109,11 +109,9 @@ func inBytes(sizes []int) string {
 	case most >= 1e3:
 		by, unit = 1e3, "KB"
 	}
-	var out []string
-	for _, n := range sizes {
-		out = append(out, strconv.FormatFloat(float64(n)/by, 'f', map[bool]int{true: 0, false: 1}[by == 1], 64))
-	}
-	return strings.Join(out, " → ") + " " + unit
+	return view.Joined(sizes, " → ", func(n int) string {
+		return strconv.FormatFloat(float64(n)/by, 'f', map[bool]int{true: 0, false: 1}[by == 1], 64)
+	}) + " " + unit
 }
 
 // diff is the files of a diff, a section each. Its canonical bytes stand there once, so that

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 //go:embed search.js
@@ -182,11 +183,8 @@ func (s *Site) block(n int) []byte {
 
 // decidedBy names some whose decision counted.
 func decidedBy(t *html.Summary) string {
-	var names []string
-	for _, a := range slices.Concat(t.Approvers, t.Deniers) {
-		names = append(names, nameOf(a))
-	}
-	return strings.Join(names[:min(len(names), 5)], ", ")
+	all := slices.Concat(t.Approvers, t.Deniers)
+	return view.Joined(all[:min(len(all), 5)], ", ", nameOf)
 }
 
 // call is a script that hands data to search.js. The data is JSON, in which Go escapes what means

@@ -214,11 +214,9 @@ func name(a ledger.Actor) string { return cmp.Or(a.Login, a.ID, "somebody") }
 
 // Needs says what is missing, such as "the change (0 of 1), protected paths (1 of 2)"; "" for nothing.
 func (t Transaction) Needs() string {
-	var out []string
-	for _, r := range t.Open() {
-		out = append(out, fmt.Sprintf("%s (%d of %d)", strings.TrimPrefix(One(r.Kind), "a "), r.Approved, r.Required))
-	}
-	return strings.Join(out, ", ")
+	return Joined(t.Open(), ", ", func(r Requirement) string {
+		return fmt.Sprintf("%s (%d of %d)", strings.TrimPrefix(One(r.Kind), "a "), r.Approved, r.Required)
+	})
 }
 
 // ByProposer are the answers to a requirement that those alone have met who proposed the change, none where there is
@@ -359,6 +357,15 @@ func (t Transaction) denial(ended string) string {
 		}
 	}
 	return strings.TrimSuffix("Denied: "+ended, ": ")
+}
+
+// Joined are the texts of some in one, with a sign between them.
+func Joined[T any](all []T, sign string, of func(T) string) string {
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = of(one)
+	}
+	return strings.Join(out, sign)
 }
 
 // List is some names in a sentence.

@@ -29,17 +29,15 @@ const EveryFile = "every file"
 
 // Lines says in which lines a risk is: "line 3", "lines 3, 7 and 2 more", of most that are named; "" for none.
 func Lines(lines []int, more, most int) string {
-	var out []string
-	for _, n := range lines[:min(len(lines), most)] {
-		out = append(out, strconv.Itoa(n))
-	}
+	named := lines[:min(len(lines), most)]
+	text := Joined(named, ", ", strconv.Itoa)
 	if more += max(0, len(lines)-most); more > 0 {
-		return strings.TrimSpace("lines "+strings.Join(out, ", ")) + fmt.Sprintf(" and %d more", more)
+		return strings.TrimSpace("lines "+text) + fmt.Sprintf(" and %d more", more)
 	}
-	if len(out) == 0 {
+	if len(named) == 0 {
 		return ""
 	}
-	return map[bool]string{true: "line ", false: "lines "}[len(out) == 1] + strings.Join(out, ", ")
+	return map[bool]string{true: "line ", false: "lines "}[len(named) == 1] + text
 }
 
 // RisksOf are the risks of a list by their kind, in its order, which is sorted; kinds of which it names none come last.

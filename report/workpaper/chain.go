@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 const unverified = "the word of a shell, which nobody verified"
@@ -80,7 +81,7 @@ func decided(rec evidence.Record) (steps []step) {
 			s.Known += ": did not count, " + d.Why
 		}
 		known := map[string]string{"local": unverified, "forge": "the forge, asked about it", "signature": "a signature with " + d.KeyFingerprint}
-		s.From += joined(d.VerifiedBy, ", ", func(by string) string { return known[by] }) + word(" ", d.URL)
+		s.From += view.Joined(d.VerifiedBy, ", ", func(by string) string { return known[by] }) + word(" ", d.URL)
 		steps = append(steps, s)
 	}
 	if steps == nil {

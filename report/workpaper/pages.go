@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/template"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 //go:embed pages.html
@@ -23,7 +24,7 @@ var templates = html.Templates(files, template.Funcs{
 	"who": proposedApproved, "explained": explained, "chain": chain, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {
-		return joined(r.Records, " ", func(r evidence.Record) string { return r.TransactionID })
+		return view.Joined(r.Records, " ", func(r evidence.Record) string { return r.TransactionID })
 	},
 	"pullRequest": func(n int) string { return "pull request " + strconv.Itoa(n) },
 })

@@ -47,24 +47,15 @@ func CSV(r evidence.Report) string {
 }
 
 func cells(row evidence.Row) []string {
-	each := func(of func(evidence.Record) string) string { return joined(row.Records, " / ", of) }
+	each := func(of func(evidence.Record) string) string { return view.Joined(row.Records, " / ", of) }
 	return []string{
-		joined(row.Exceptions, " ", func(e evidence.Exception) string { return string(e.Code) }), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
+		view.Joined(row.Exceptions, " ", func(e evidence.Exception) string { return string(e.Code) }), row.Repository, row.Branch, row.Commit, row.URL, row.Subject, row.CameAfter, row.CameBy, row.ClaimedAt, explained(row),
 		each(func(r evidence.Record) string { return r.TransactionID }), each(func(r evidence.Record) string { return strings.TrimPrefix(strconv.Itoa(r.PullRequest), "0") }), each(func(r evidence.Record) string { return people(r.Proposers) }),
 		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
 		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
 		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
-		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), joined(row.Exceptions, " / ", func(e evidence.Exception) string { return string(e.Code) + ": " + e.Text }),
+		each(func(r evidence.Record) string { return r.CompletedAt }), strings.Join(row.Commits, " "), view.Joined(row.Exceptions, " / ", func(e evidence.Exception) string { return string(e.Code) + ": " + e.Text }),
 	}
-}
-
-// joined are the texts of some in one, with a sign between them.
-func joined[T any](all []T, sign string, of func(T) string) string {
-	out := make([]string, len(all))
-	for i, one := range all {
-		out[i] = of(one)
-	}
-	return strings.Join(out, sign)
 }
 
 // separators are what a program may split a line at, whatever stands in quotation marks.
@@ -140,7 +131,7 @@ func who(a ledger.Actor) string {
 var proposedAs = map[string]string{"proposed_again": ", proposed it too", "proposed_elsewhere": ", proposed it in another transaction", "author": ", wrote commits of it"}
 
 func people(all []evidence.Person) string {
-	return joined(all, "; ", func(p evidence.Person) string {
+	return view.Joined(all, "; ", func(p evidence.Person) string {
 		kind := ""
 		if p.Kind != "user" {
 			kind = ", " + ledger.OneLine(p.Kind, 20)
@@ -164,7 +155,7 @@ func names[T any](all []T, of func(T) ledger.Actor) string {
 // approvals are the decisions that count, by whom, and how that is known.
 func approvals(all []evidence.Decision) string {
 	counted := slices.DeleteFunc(slices.Clone(all), func(d evidence.Decision) bool { return !d.Counted })
-	return joined(counted, "; ", decision)
+	return view.Joined(counted, "; ", decision)
 }
 
 func decision(d evidence.Decision) string {
@@ -191,7 +182,7 @@ func checks(all []evidence.Check) string {
 }
 
 func needs(all []evidence.Need) string {
-	return joined(all, "; ", func(n evidence.Need) string {
+	return view.Joined(all, "; ", func(n evidence.Need) string {
 		return fmt.Sprintf("%s: %d of %d", view.What(n.Kind), n.Approved, n.Required)
 	})
 }
