@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // IDs are the ids of transactions, one a line.
@@ -54,11 +55,9 @@ func (l Listed) About() string {
 // List has a line for each transaction, for programs and logs: the id, where it stands, the
 // patch's first digits, when it was proposed in UTC, what it is for.
 func List(list []Listed) string {
-	var b strings.Builder
-	for _, t := range list {
-		fmt.Fprintf(&b, "%s  %-22s  %.12s  %.19sZ  %s\n", t.TransactionID, t.State, Clean(t.PatchID()), Clean(t.CreatedAt), t.About())
-	}
-	return b.String()
+	return view.Joined(list, "", func(t Listed) string {
+		return fmt.Sprintf("%s  %-22s  %.12s  %.19sZ  %s\n", t.TransactionID, t.State, Clean(t.PatchID()), Clean(t.CreatedAt), t.About())
+	})
 }
 
 // Fit are those of a list that a screen of some rows has room for, what waits last, which is never left

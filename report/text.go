@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,16 +68,10 @@ func (s Style) paint(code, text string) string {
 
 // found says where the hunks of a patch were found, if that is not where they say, "" otherwise.
 func (r Report) found() string {
-	var all []string
-	for _, o := range r.Offsets {
-		if text := difflook.Moved(o); !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	if len(all) == 0 {
+	if len(r.Offsets) == 0 {
 		return ""
 	}
-	return Clean(strings.Join(all, ", ")) + " than the patch says"
+	return Clean(strings.Join(view.Distinct(r.Offsets, difflook.Moved), ", ")) + " than the patch says"
 }
 
 // moved says which files are not any more as the review found them, "" where none is.

@@ -308,12 +308,7 @@ func (b *Banner) waits(t Transaction, nothing string) {
 		return
 	}
 	b.Title = fmt.Sprintf("Not approved yet: %d of %s missing", missing, ledger.Plural(all, "answer is", "answers are"))
-	var kinds []string
-	for _, r := range t.Open() {
-		if !slices.Contains(kinds, r.What) {
-			kinds = append(kinds, r.What)
-		}
-	}
+	kinds := Distinct(t.Open(), func(r Requirement) string { return r.What })
 	b.Detail = "It waits for approval of " + List(kinds) + ". " + nothing
 }
 
@@ -366,6 +361,16 @@ func Joined[T any](all []T, sign string, of func(T) string) string {
 		out[i] = of(one)
 	}
 	return strings.Join(out, sign)
+}
+
+// Distinct are the texts of some, each once.
+func Distinct[T any](all []T, of func(T) string) (out []string) {
+	for _, one := range all {
+		if text := of(one); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // List is some names in a sentence.

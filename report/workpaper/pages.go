@@ -221,15 +221,10 @@ func (w *pages) section(code evidence.Code) section {
 
 // proposedApproved is who proposed a row's changes, and who approved them.
 func proposedApproved(row evidence.Row) string {
-	var who []string
-	for _, rec := range row.Records {
+	return strings.Join(view.Distinct(row.Records, func(rec evidence.Record) string {
 		approved := slices.DeleteFunc(slices.Clone(rec.Decisions), func(d evidence.Decision) bool { return !d.Counted || d.Decision != ledger.Approve })
-		text := names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor }) + " → "
-		if text += names(approved, func(d evidence.Decision) ledger.Actor { return d.Author }); !slices.Contains(who, text) {
-			who = append(who, text)
-		}
-	}
-	return strings.Join(who, " / ")
+		return names(rec.Proposers, func(p evidence.Person) ledger.Actor { return p.Actor }) + " → " + names(approved, func(d evidence.Decision) ledger.Actor { return d.Author })
+	}), " / ")
 }
 
 // day is the day of a time, in UTC.

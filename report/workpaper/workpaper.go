@@ -142,14 +142,10 @@ func people(all []evidence.Person) string {
 
 // names are people by their names alone, each once.
 func names[T any](all []T, of func(T) ledger.Actor) string {
-	var out []string
-	for _, one := range all {
+	return cmp.Or(strings.Join(view.Distinct(all, func(one T) string {
 		a := of(one)
-		if name := item(ledger.OneLine(cmp.Or(a.Login, a.ID), 100), ",;()/→\""); !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return cmp.Or(strings.Join(out, ", "), "nobody")
+		return item(ledger.OneLine(cmp.Or(a.Login, a.ID), 100), ",;()/→\"")
+	}), ", "), "nobody")
 }
 
 // approvals are the decisions that count, by whom, and how that is known.
