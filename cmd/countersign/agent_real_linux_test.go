@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,23 +17,48 @@ import (
 )
 
 // T93 Agents as their makers publish them (COUNTERSIGN_AGENTS is the directory of their programs) make a change, which is proposed,
-// approved, applied and audited. Their model is a server here.
+// approved, applied and audited. Their model is a server here. Without countersign agent, what init --agents has written denies the
+// same change, and the model is told why or has no tool for it.
 func TestAgentsOfOthers(t *testing.T) {
 	programs := os.Getenv("COUNTERSIGN_AGENTS")
 	if programs == "" {
 		t.Skip("COUNTERSIGN_AGENTS names no agents")
 	}
-	for _, args := range [][]string{
-		{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"},
-		{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, // its own sandbox does not start in ours
+	for _, c := range []struct {
+		args  []string
+		alone []string // more arguments without countersign agent
+		told  string   // what the model is told there
+	}{
+		{[]string{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"}, nil, "A person approves each change"},
+		{[]string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, []string{"--dangerously-bypass-hook-trust"}, "A person approves each change"}, // its own sandbox does not start in ours
+		{[]string{"opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "make a file"}, nil, ""},
 	} {
-		t.Run(args[0], func(t *testing.T) {
+		t.Run(c.args[0], func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(programs, c.args[0])); err != nil {
+				t.Skip(err)
+			}
 			s := agentRepo(t)
-			model := httptest.NewServer(http.HandlerFunc(answerAgent))
+			var said strings.Builder
+			model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				raw, _ := io.ReadAll(r.Body)
+				said.Write(raw)
+				answerAgent(w, r.URL.Path, raw)
+			}))
 			defer model.Close()
-			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\nbase_url = %q\nenv_key = \"OPENAI_API_KEY\"\n", model.URL+"/v1"))
-			cmd := s.agent(append([]string{"--detach", "--"}, args...)...)
-			cmd.Env = append(cmd.Env, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none", "PATH="+programs+":"+os.Getenv("PATH"))
+			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\nbase_url = %q\nenv_key = \"OPENAI_API_KEY\"\n[projects.%q]\ntrust_level = \"trusted\"\n", model.URL+"/v1", s.repo))
+			s.write("../.config/opencode/opencode.json", fmt.Sprintf(`{"provider": {"anthropic": {"options": {"baseURL": %q}}}}`, model.URL+"/v1"))
+			env := []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none", "PATH=" + filepath.Join(s.dir, "tools") + ":" + programs + ":" + os.Getenv("PATH")}
+			s.run(0, "init", "--agents")
+			s.commit()
+			alone := exec.Command(filepath.Join(programs, c.args[0]), append(c.args[1:len(c.args):len(c.args)], c.alone...)...)
+			alone.Dir, alone.Env = s.repo, append(s.command("status").Env, env...)
+			alone.Env = append(alone.Env, "HOME="+s.dir, "PWD="+s.repo)
+			out, err := alone.CombinedOutput()
+			if _, made := os.Stat(filepath.Join(s.repo, "made.txt")); made == nil || !strings.Contains(said.String(), c.told) {
+				t.Errorf("without countersign agent: %v\n%s\nthe model heard\n%s", err, out, said.String())
+			}
+			cmd := s.agent(append([]string{"--detach", "--"}, c.args...)...)
+			cmd.Env = append(cmd.Env, env...)
 			s.runCmd(cli.ExitPending, cmd)
 			id := s.newest()
 			s.run(0, "approve", id, "--reason", "read it")
@@ -50,8 +76,7 @@ var workingDirectory = regexp.MustCompile(`orking directory: ([^\\"\n]+)`)
 
 // answerAgent is a model, as Anthropic's Messages and OpenAI's Responses describe one over server-sent events, that has a file made
 // with the tool that it is offered, and then is done.
-func answerAgent(w http.ResponseWriter, r *http.Request) {
-	raw, _ := io.ReadAll(r.Body)
+func answerAgent(w http.ResponseWriter, path string, raw []byte) {
 	type object = map[string]any
 	var events []object
 	add := func(kind string, more object) {
@@ -63,11 +88,14 @@ func answerAgent(w http.ResponseWriter, r *http.Request) {
 		return string(text)
 	}
 	switch {
-	case r.URL.Path == "/v1/messages":
+	case path == "/v1/messages":
 		block, delta, reason := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"}, "end_turn"
-		if at := workingDirectory.FindSubmatch(raw); at != nil && strings.Contains(string(raw), `"name":"Write"`) && !strings.Contains(string(raw), `"tool_result"`) {
-			block, reason = object{"type": "tool_use", "id": "toolu_1", "name": "Write", "input": object{}}, "tool_use"
-			delta = object{"type": "input_json_delta", "partial_json": arguments(object{"file_path": filepath.Join(string(at[1]), "made.txt"), "content": "made by an agent\n"})}
+		at := workingDirectory.FindSubmatch(raw)
+		for tool, argument := range map[string]string{"Write": "file_path", "write": "filePath"} { // of Claude Code and of opencode
+			if at != nil && strings.Contains(string(raw), `"name":"`+tool+`"`) && !strings.Contains(string(raw), `"tool_result"`) {
+				block, reason = object{"type": "tool_use", "id": "toolu_1", "name": tool, "input": object{}}, "tool_use"
+				delta = object{"type": "input_json_delta", "partial_json": arguments(object{argument: filepath.Join(string(at[1]), "made.txt"), "content": "made by an agent\n"})}
+			}
 		}
 		add("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "usage": object{"input_tokens": 1, "output_tokens": 1}}})
 		add("content_block_start", object{"index": 0, "content_block": block})
@@ -75,16 +103,16 @@ func answerAgent(w http.ResponseWriter, r *http.Request) {
 		add("content_block_stop", object{"index": 0})
 		add("message_delta", object{"delta": object{"stop_reason": reason}, "usage": object{"output_tokens": 1}})
 		add("message_stop", object{})
-	case r.URL.Path == "/v1/responses":
+	case path == "/v1/responses":
 		item := object{"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": "done", "annotations": []any{}}}}
 		if !strings.Contains(string(raw), `"function_call_output"`) {
-			item = object{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "exec_command", "arguments": arguments(object{"cmd": "echo made by an agent > made.txt"})}
+			item = object{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "exec_command", "arguments": arguments(object{"cmd": "echo made by an agent > made.txt; : git commit"})}
 		}
 		add("response.created", object{"response": object{"id": "r1"}})
 		add("response.output_item.done", object{"output_index": 0, "item": item})
 		add("response.completed", object{"response": object{"id": "r1", "usage": object{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
 	default:
-		http.NotFound(w, r)
+		http.Error(w, "there is nothing here", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

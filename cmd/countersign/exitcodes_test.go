@@ -99,6 +99,7 @@ policy explain --patch x
 checks --out o
 init
 init --mcp
+init --agents
 init --check
 doctor
 settle --pr 1

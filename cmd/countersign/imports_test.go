@@ -255,7 +255,7 @@ var mayImport = map[string][]string{
 		"report",
 	},
 	"cmd/countersign/internal/scaffold": {
-		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/atomicfile", "pipeline/code", "pipeline/fault",
+		"cmd/countersign/internal/agent", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/atomicfile", "pipeline/code", "pipeline/fault",
 		"pipeline/forge", "pipeline/online", "pipeline/plain", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch",
 		"pipeline/record/policy", "report", "report/view",
 	},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ type Profile struct {
 	Copy  []string `json:"copy"`  // files into the agent's own home
 	Read  []string `json:"read"`  // files and directories
 	Write []string `json:"write"` // files and directories, where they are there
+
+	Set map[string]string `json:"set"` // variables with these values, which allow what init --agents has the agent deny elsewhere
 }
 
 //go:embed profiles.json
@@ -43,6 +46,13 @@ func ProfileNames() (names []string) {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// ours are the variables that the agent has from this program.
+func (p Profile) ours() map[string]string {
+	all := map[string]string{InScratch: "1"}
+	maps.Copy(all, p.Set)
+	return all
 }
 
 // ProfileOf returns the profile of a name or, where that is "", of a command.

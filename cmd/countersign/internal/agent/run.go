@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,9 @@ type Setting struct {
 
 // noSystem has git leave the system's configuration alone, which the sandbox does not show it: git would fail.
 const noSystem = "GIT_CONFIG_NOSYSTEM"
+
+// InScratch is a variable that every program in a scratch tree has. The settings of init --agents deny nothing there.
+const InScratch = "COUNTERSIGN_SCRATCH"
 
 // passed are the variables that every program gets: of the terminal, the language, the time, and the way to the network.
 var passed = []string{
@@ -62,13 +66,15 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 		return 0, err
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(passed, s.Profile.Env, s.Env))))
-	names = append(slices.DeleteFunc(names, Withheld), noSystem)
+	ours := s.Profile.ours()
+	ours[noSystem] = "1"
+	names = append(slices.DeleteFunc(names, Withheld), slices.Sorted(maps.Keys(ours))...)
 	path, read := t.readable(s)
 	box := sandbox.Sandbox{
 		Mode: sandbox.WorkspaceWrite, Scratch: temp, Path: strings.Join(path, string(filepath.ListSeparator)), Read: slices.Concat(read, objects, s.Read), Binds: binds,
 		LookupEnv: func(name string) (string, bool) {
-			if name == noSystem {
-				return "1", true
+			if v, is := ours[name]; is {
+				return v, true
 			}
 			v := s.Getenv(name)
 			return v, v != ""
@@ -148,6 +154,9 @@ func (t *Tree) RunUnheld(ctx context.Context, s Setting) (exit int, err error) {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "COUNTERSIGN_")
 	})
+	for name, v := range s.Profile.ours() {
+		cmd.Env = append(cmd.Env, name+"="+v)
+	}
 	var failed *exec.ExitError
 	if err = cmd.Run(); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		_, err = s.Stdio[2].WriteString(t.Command[0] + ": not found\n")

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The files of init --mcp: the servers of a project, for clients of the Model Context
@@ -21,39 +20,93 @@ const (
 	AgentsFile  = "AGENTS.md"
 )
 
+// The files that init --agents adds: settings by which agents ask, though nothing holds them.
+const (
+	claudeFile      = ".claude/settings.json"
+	codexHooksFile  = ".codex/hooks.json"
+	codexConfigFile = ".codex/config.toml"
+	opencodeFile    = "opencode.json"
+)
+
 // Joined is the state of a file of the owner's that init --mcp adds to.
 const Joined = "joined"
 
-// The member of mcpServers that init writes, and its value.
+// serverName is what the server is called by all clients.
+const serverName = "countersign"
+
+// servers is the server of .mcp.json.
+var servers = []addition{{path: []string{"mcpServers", serverName}, value: `{"type": "stdio", "command": "countersign", "args": ["mcp"]}`}}
+
+// What a hook says to the agent when it denies.
 const (
-	serversKey = "mcpServers"
-	serverName = "countersign"
-	serverJSON = `{"type": "stdio", "command": "countersign", "args": ["mcp"]}`
+	noEdits   = "A person approves each change before it is made here: call the tool propose_edits or propose_patch of the MCP server countersign, and leave the file alone."
+	noCommits = "A person approves each change before it is made here: do not commit and do not push, as this call seems to. Call propose_edits or propose_patch of the MCP server countersign."
 )
 
-// The lines around what AGENTS.md has of init.
-const (
-	agentsBegin = "<!-- countersign: begin (written by countersign init --mcp) -->"
-	agentsEnd   = "<!-- countersign: end -->"
-)
+// gitWrites finds "git commit" and "git push" in any text of a call as JSON, with what may stand between the words.
+const gitWrites = `git([^"\\]|\\.)*( |\\[nt])(commit|push)`
 
-// PlanMCP finds out what init --mcp does to the files that are there. A file that is not what
+// hooks are the two by which Claude Code and Codex, which took over its form, deny. Exit code 2 denies, with what is on standard error as
+// the reason; any other failure would let the call pass. So no program is asked that may be missing, but for grep, whose failure denies.
+func hooks() (all []addition) {
+	for _, h := range []struct{ matcher, unless, reason, mark string }{
+		{"Edit|MultiEdit|Write|NotebookEdit|apply_patch", "", noEdits, "# countersign: edits"},
+		{"Bash", ` || { grep -Eq '` + gitWrites + `'; [ $? -eq 1 ]; }`, noCommits, "# countersign: commits"},
+	} {
+		command := fmt.Sprintf(`[ -n "$%s" ]%s || { echo "%s" >&2; exit 2; } %s`, agent.InScratch, h.unless, h.reason, h.mark)
+		var value bytes.Buffer
+		e := json.NewEncoder(&value)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(command); err != nil {
+			panic("init: " + err.Error())
+		}
+		all = append(all, addition{
+			path: []string{"hooks", "PreToolUse"}, mark: h.mark,
+			value: fmt.Sprintf(`{"matcher": %q, "hooks": [{"type": "command", "command": %s, "timeout": 60, "onFailure": "block"}]}`, h.matcher, strings.TrimSpace(value.String())),
+		})
+	}
+	return all
+}
+
+// codexServer is the server in Codex's configuration, which hands on no variable that it does not name.
+const codexServer = `[mcp_servers.countersign]
+command = "countersign"
+args = ["mcp"]
+env_vars = ["` + agent.InScratch + `"]
+`
+
+// opencodeJSON has opencode's server, and what it denies by itself; countersign agent allows it again by a variable.
+var opencodeJSON = []addition{
+	{path: []string{"$schema"}, value: `"https://opencode.ai/config.json"`, usual: true}, // which opencode adds by itself
+	{path: []string{"mcp", serverName}, value: `{"type": "local", "command": ["countersign", "mcp"], "enabled": true}`},
+	{path: []string{"permission", "edit"}, value: `"deny"`},
+	{path: []string{"permission", "bash", "*git *commit*"}, value: `"deny"`},
+	{path: []string{"permission", "bash", "*git *push*"}, value: `"deny"`},
+}
+
+// A joiner makes what is to be of a file that there is, nil for none, and says in which state that was.
+type joiner = func(have []byte) (want []byte, state string, err error)
+
+// PlanMCP finds out what init --mcp does to the files that are there, and with agents init --agents. A file that is not what
 // it must be, as a .mcp.json that is no JSON, is an error.
-func PlanMCP(tree fs.FS) ([]Planned, error) {
-	section, err := templates.ReadFile("files/agents.md")
+func PlanMCP(tree fs.FS, agents bool) ([]Planned, error) {
+	told, err := templates.ReadFile("files/agents.md")
 	if err != nil {
 		panic("init: " + err.Error())
 	}
-	var files []Planned
-	for _, f := range []struct {
+	joinAll := func(all []addition) joiner {
+		return func(have []byte) ([]byte, string, error) { return joinJSON(have, all) }
+	}
+	type planned struct {
 		path string
-		join func(have []byte) (want []byte, state string, err error)
-	}{
-		{ServersFile, joinServers},
-		{AgentsFile, func(have []byte) ([]byte, string, error) {
-			return joinAgents(have, strings.ReplaceAll(string(section), "\r\n", "\n"))
-		}},
-	} {
+		join joiner
+	}
+	plan := []planned{{ServersFile, joinAll(servers)}, {AgentsFile, agentsSection(strings.ReplaceAll(string(told), "\r\n", "\n")).join}}
+	if agents {
+		plan = append(plan, planned{claudeFile, joinAll(hooks())}, planned{codexHooksFile, joinAll(hooks())}, planned{codexConfigFile, joinCodex}, planned{opencodeFile, joinAll(opencodeJSON)})
+	}
+	var files []Planned
+	for _, f := range plan {
 		have, err := readThere(tree, f.path)
 		if err != nil {
 			return nil, err
@@ -67,10 +120,25 @@ func PlanMCP(tree fs.FS) ([]Planned, error) {
 	return files, nil
 }
 
-// Consent is an error if files of the owner's would be changed, and nobody is there to be asked.
-func Consent(files []Planned) error {
+// agentsSection is what AGENTS.md has of init.
+func agentsSection(text string) section {
+	return section{begin: "<!-- countersign: begin (written by countersign init --mcp) -->", end: "<!-- countersign: end -->", head: "# For agents\n\n", text: text}
+}
+
+// joinCodex puts the server into Codex's configuration, unless the owner has done so.
+func joinCodex(have []byte) (want []byte, state string, err error) {
+	s := section{begin: "# countersign: begin (written by countersign init --agents)", end: "# countersign: end", text: codexServer}
+	want, state, err = s.join(have)
+	if state == Joined && bytes.Contains(have, []byte("mcp_servers")) && bytes.Contains(have, []byte("countersign")) {
+		err = errors.New("it has a server countersign that init did not write")
+	}
+	return want, state, err
+}
+
+// Consent is an error if files of the owner's would be changed by init with this flag, and nobody is there to be asked.
+func Consent(files []Planned, flag string) error {
 	if changed := inStates(files, Joined, Differs); changed != "" {
-		return fault.Refuse("nothing was written: these are yours, and nobody is here to be asked: "+changed, "countersign init --mcp --dry-run")
+		return fault.Refuse("nothing was written: these are yours, and nobody is here to be asked: "+changed, "countersign init --"+flag+" --dry-run")
 	}
 	return nil
 }
@@ -87,158 +155,14 @@ func inStates(files []Planned, states ...string) string {
 	return strings.Join(changed, ", ")
 }
 
-// joinServers puts the server into a .mcp.json, nil for none. All else stays as it is, byte
-// for byte.
-func joinServers(have []byte) (want []byte, state string, err error) {
-	if have == nil {
-		return []byte("{\n  \"" + serversKey + "\": {\n    \"" + serverName + "\": " + serverJSON + "\n  }\n}\n"), Missing, nil
-	}
-	doc, err := canon.Parse(have)
-	if err != nil {
-		return nil, "", err
-	}
-	top, ok := doc.(map[string]any)
-	if !ok {
-		return nil, "", errors.New("it is no object")
-	}
-	servers, there := top[serversKey]
-	named, ok := servers.(map[string]any)
-	if there && !ok {
-		return nil, "", errors.New(serversKey + " is no object")
-	}
-	ours, err := canon.Parse([]byte(serverJSON))
-	if err != nil {
-		panic("init: " + err.Error())
-	}
-	if theirs, known := named[serverName]; known {
-		if reflect.DeepEqual(theirs, ours) {
-			return have, Same, nil
-		}
-		at := membersOf(have, 0).at(serversKey)
-		at = membersOf(have, at.from).at(serverName)
-		return splice(have, at.from, at.to, serverJSON), Differs, nil
-	}
-	line := fmt.Sprintf("%q: %s", serverName, serverJSON)
-	if there {
-		return insert(have, membersOf(have, membersOf(have, 0).at(serversKey).from), line), Joined, nil
-	}
-	return insert(have, membersOf(have, 0), fmt.Sprintf("%q: {%s}", serversKey, line)), Joined, nil
-}
-
-// A member is where the value of an object's member is.
-type member struct {
-	name     string
-	from, to int
-}
-
-// An object is where an object is in a text, from its brace, and where its members are.
-type object struct {
-	from    int
-	members []member
-}
-
-// membersOf reads the object that begins at a place in valid JSON, after any white space.
-func membersOf(text []byte, from int) object {
-	from += bytes.IndexByte(text[from:], '{')
-	d := json.NewDecoder(bytes.NewReader(text[from:]))
-	_, err := d.Token()
-	o := object{from: from}
-	for err == nil && d.More() {
-		var name json.Token
-		var value json.RawMessage
-		if name, err = d.Token(); err == nil {
-			err = d.Decode(&value)
-		}
-		if err == nil {
-			to := from + int(d.InputOffset())
-			o.members = append(o.members, member{name.(string), to - len(value), to})
-		}
-	}
-	if err != nil {
-		panic("init: " + err.Error()) // it is valid
-	}
-	return o
-}
-
-// at is where the value of a member is that there is.
-func (o object) at(name string) member {
-	for _, m := range o.members {
-		if m.name == name {
-			return m
-		}
-	}
-	panic("init: no member " + name)
-}
-
-// insert adds a member behind the others of an object, on a line of its own where they have
-// theirs.
-func insert(text []byte, o object, line string) []byte {
-	if len(o.members) > 0 {
-		space := leading(text[o.from+1:])
-		if !strings.Contains(space, "\n") {
-			space = " "
-		}
-		last := o.members[len(o.members)-1].to
-		return splice(text, last, last, ","+space+line)
-	}
-	begin := text[bytes.LastIndexByte(text[:o.from], '\n')+1 : o.from]
-	outer := strings.Trim(leading(begin), "\r\n")
-	end := lineEnd(text)
-	closing := o.from + 1 + len(leading(text[o.from+1:]))
-	return splice(text, o.from+1, closing, end+outer+"  "+line+end+outer)
-}
-
-// leading is the white space of JSON that a text begins with.
-func leading(text []byte) string {
-	return string(text[:len(text)-len(bytes.TrimLeft(text, " \t\r\n"))])
-}
-
-// lineEnd is what ends the lines of a text.
-func lineEnd(text []byte) string {
-	if bytes.Contains(text, []byte("\r\n")) {
-		return "\r\n"
-	}
-	return "\n"
-}
-
-func splice(text []byte, from, to int, with string) []byte {
-	return append(append(append([]byte{}, text[:from]...), with...), text[to:]...)
-}
-
-// joinAgents puts the section into an AGENTS.md, nil for none, once.
-func joinAgents(have []byte, section string) (want []byte, state string, err error) {
-	section = agentsBegin + "\n" + section + agentsEnd + "\n"
-	if have == nil {
-		return []byte("# For agents\n\n" + section), Missing, nil
-	}
-	text, end := string(have), lineEnd(have)
-	section = strings.ReplaceAll(section, "\n", end)
-	from, to := strings.Index(text, agentsBegin), strings.Index(text, agentsEnd)
-	switch {
-	case from < 0 && to < 0:
-		gap := ""
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			gap = end
-		}
-		if text != "" {
-			gap += end
-		}
-		return []byte(text + gap + section), Joined, nil
-	case from < 0 || to < from || strings.Count(text, agentsBegin) > 1 || strings.Count(text, agentsEnd) > 1:
-		return nil, "", fmt.Errorf("the lines around the section are not there once each, in order: %s and %s", agentsBegin, agentsEnd)
-	}
-	to += len(agentsEnd)
-	section = strings.TrimRight(section, "\r\n")
-	if text[from:to] == section {
-		return have, Same, nil
-	}
-	return []byte(text[:from] + section + text[to:]), Differs, nil
-}
-
 // nextMCP are the steps once a project's clients know the server.
 func (r Result) nextMCP() []string {
+	var paths []string
+	for _, f := range r.Files {
+		paths = append(paths, f.Path)
+	}
 	steps := []string{
-		"git add " + ServersFile + " " + AgentsFile + ` && git commit -m "Have agents propose" && git push` + " (for everybody who works on it)",
+		"git add " + strings.Join(paths, " ") + ` && git commit -m "Have agents propose" && git push` + " (for everybody who works on it)",
 		"start your client anew and let it use the server " + serverName + " (Claude Code asks; docs/mcp.md has the lines for Codex, Cursor, VS Code and Zed)",
 	}
 	if len(changes(r.Files)) == 0 {

@@ -45,7 +45,8 @@ type initFlags struct {
 	scaffold.Setup
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
-	pages, redact, mcp, watch, attest bool
+	pages, redact, watch, attest      bool
+	mcp, agents                       bool
 	branch                            string
 	app                               int64
 }
@@ -99,10 +100,14 @@ With --mcp it writes none of these: it writes .mcp.json, in which clients of the
 Protocol find "countersign mcp", and a section of AGENTS.md that has agents propose their changes.
 It adds to files that are there, once the person agrees or with --force.
 
+--agents writes these, and settings by which Claude Code, Codex and opencode deny their agents edits and commits
+and say how to propose them. These are good manners: an agent can still write by a command of its own, and
+"countersign agent" is what holds it.
+
 With --check it writes nothing and says what will not work: the token's rights, rules for
 pushes, the files on the default branch. With --harden it prints what protects the
 repository further, as requests to GitHub's API.`,
-		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --mcp\n  countersign init --check\n" +
+		Example: "  countersign init --uses OWNER/countersign\n  countersign init --interactive\n  countersign init --ledger-branch\n  countersign init --mcp\n  countersign init --agents\n  countersign init --check\n" +
 			"  countersign init --harden --ledger-ref refs/heads/countersign-ledger --app 12345",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -116,7 +121,7 @@ repository further, as requests to GitHub's API.`,
 			switch err := f.refused(); {
 			case err != nil:
 				return err
-			case f.mcp:
+			case f.mcp || f.agents:
 				return initMCP(cmd.Context(), c, f)
 			case f.check:
 				return initCheck(cmd.Context(), c, f)
@@ -144,7 +149,8 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.attest, scaffold.AskAttest, false, "also write a workflow that attests what was settled; a public log names the repository for ever")
 	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
 	flags.BoolVar(&f.mcp, "mcp", false, "write the files alone that tell agents of \"countersign mcp\": .mcp.json and a section of AGENTS.md")
-	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed; with --mcp, change files that are there without being asked")
+	flags.BoolVar(&f.agents, "agents", false, "write the files of --mcp, and settings by which Claude Code, Codex and opencode deny edits and commits")
+	flags.BoolVar(&f.Force, "force", false, "write over workflows that were changed; with --mcp and --agents, change files that are there without being asked")
 	flags.BoolVar(&f.Interactive, "interactive", false, "ask who must approve, how many, and what is guarded")
 	flags.BoolVar(&f.pr, "pr", false, "write nothing here; push the files to the branch "+scaffold.Branch+" and open its pull request")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be written, and write nothing")
@@ -179,6 +185,7 @@ func (f initFlags) refused() error {
 		cli.RefuseIf(f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses), fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"),
 		cli.RefuseIf(f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository), fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"),
 		cli.RefuseIf(f.Given("redact") && !f.pages, "--redact was given without --pages", "--redact is about the pages that init --pages publishes"),
+		cli.RefuseIf(f.agents && f.notMCP() != "", "--agents and --"+f.notMCP()+" were given", "give --dry-run or --force with --agents, and run init once more for the others"),
 		cli.RefuseIf(f.mcp && f.notMCP() != "", "--mcp and --"+f.notMCP()+" were given", "give --dry-run or --force with --mcp, and run init once more for the others"),
 		cli.RefuseIf(f.pr && (f.dryRun || f.check || f.harden), "--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"),
 	)
@@ -199,7 +206,7 @@ It changes nothing, but that the clone has and remembers what it fetched of the 
 	return cmd
 }
 
-// notMCP is a flag that was given and is not for --mcp, "" for none.
+// notMCP is a flag that was given and is not for --mcp and --agents, "" for none.
 func (f initFlags) notMCP() string {
 	for _, flag := range []string{
 		"uses", "gate", "inline", "ledger-branch", "ledger-repository", scaffold.AskFleet, scaffold.AskOrganization, scaffold.AskPages, scaffold.AskWatch, scaffold.AskAttest, "redact", "interactive", "pr", "check", "harden", "branch", "app",
@@ -227,7 +234,7 @@ func initMCP(ctx context.Context, c *console.Console, f initFlags) error {
 		return err
 	}
 	r := scaffold.Result{MCP: true, Way: f.way(), Again: c.Again}
-	if r.Files, err = scaffold.PlanMCP(tree); err != nil {
+	if r.Files, err = scaffold.PlanMCP(tree, f.agents); err != nil {
 		return err
 	}
 	if r.Way == scaffold.Wrote {
@@ -235,7 +242,11 @@ func initMCP(ctx context.Context, c *console.Console, f initFlags) error {
 		if person != nil {
 			defer person.Close()
 		} else if !f.Force {
-			if err := scaffold.Consent(r.Files); err != nil {
+			flag := "mcp"
+			if f.agents {
+				flag = "agents"
+			}
+			if err := scaffold.Consent(r.Files, flag); err != nil {
 				return err
 			}
 		}

@@ -78,7 +78,7 @@ connect='use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, sockaddr_u
 try "socket" "perl -e '$connect' '$socket'"
 try "abstract socket" "perl -e '${connect%%connect*}connect(S, sockaddr_un(qq{\\0} . \$ARGV[0])) or exit 1' '$abstract'"
 try "ssh-agent" "test -n \"\$SSH_AUTH_SOCK\""
-try "variables" "env | grep -q '^COUNTERSIGN_\|^GIT_DIR\|TOKEN\|DBUS_SESSION'"
+try "variables" "env | grep -v '^COUNTERSIGN_SCRATCH=' | grep -q '^COUNTERSIGN_\|^GIT_DIR\|TOKEN\|DBUS_SESSION'"
 try "systemd-run" "systemd-run --user true"
 try "at" "echo true | at now"
 for file in .ssh/id_ed25519 .config/gh/hosts.yml .gnupg/key .git-credentials .netrc .bashrc; do
