@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -280,6 +282,61 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 		t.Errorf("the file is %q; left: %v", s.read("greet.txt"), s.scratches())
 	}
 	s.runCmd(cli.ExitRefused, s.agent("--resume"))
+}
+
+// While it runs, an agent proposes what it has, over MCP, and hears what the person says: each round is a transaction in the place of the
+// last. A signal asks for the same.
+func TestAgentProposes(t *testing.T) {
+	s := agentRepo(t)
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	script := `call() { perl -MIPC::Open2 -e 'my $p = open2(my $out, my $in, "countersign", "mcp"); print $in "$_\n" for @ARGV; while (<$out>) { if (/"id":2/) { print; last } } close $in; waitpid $p, 0' \
+	"$0" '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"'$1'","arguments":{'$2'}}}'; }
+trap 'echo signalled' USR1
+call status; echo draft >greet.txt; call propose_worktree; echo bad >greet.txt; call propose_worktree; echo proposed
+said=$(call wait '"seconds":60'); case $said in *'denied by tester: say hello nicely'*) ;; *) echo "$said"; exit 9; esac
+echo good >greet.txt; echo ready; read line
+call wait '"seconds":60'; call status '"x":1'; exit 0`
+	cmd := s.agent("--no-network", "--", "sh", "-c", script, begin)
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	in, err := cmd.StdinPipe()
+	check(t, errors.Join(err, cmd.Start()))
+	heard := bufio.NewReader(out)
+	until := func(line string) (all string) {
+		for !strings.HasSuffix(all, line+"\n") {
+			one, err := heard.ReadString('\n')
+			if all += one; err != nil {
+				t.Fatalf("%v, before %q: %s", err, line, all)
+			}
+		}
+		return all
+	}
+	said := until("proposed")
+	if !strings.Contains(said, "nothing of this scratch tree is proposed yet") || strings.Count(said, `"verdict":"pending"`) < 2 {
+		t.Errorf("the agent hears %s", said)
+	}
+	bad := s.newest()
+	s.run(0, "deny", bad, "--reason", "say hello nicely")
+	until("ready")
+	check(t, cmd.Process.Signal(syscall.SIGUSR1))
+	good := bad
+	for deadline := time.Now().Add(time.Minute); good == bad && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		good = s.newest()
+	}
+	_, err = in.Write([]byte("\n"))
+	check(t, err)
+	s.run(0, "approve", good)
+	s.run(0, "run", good)
+	rest, err := io.ReadAll(heard)
+	check(t, err)
+	if err := cmd.Wait(); err != nil || !strings.Contains(string(rest), `"decided":true`) || s.read("greet.txt") != "good\n" || len(s.scratches()) != 0 {
+		t.Errorf("%v: the agent hears %s; greet.txt is %q, left %v", err, rest, s.read("greet.txt"), s.scratches())
+	}
+	if n := s.validLedger(); n != 3 {
+		t.Errorf("%d transactions", n)
+	}
+	s.run(0, "audit")
 }
 
 // What an agent puts into a repository of its own is not proposed, and not lost.

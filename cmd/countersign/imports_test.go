@@ -262,7 +262,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/verifier":       {"report/verifier"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
 	"cmd/countersign/internal/serve": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp", "cmd/countersign/internal/proofs",
+		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp", "cmd/countersign/internal/proofs",
 		"cmd/countersign/internal/rpc", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/checks",
 		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",

@@ -7,6 +7,7 @@
 //	tree/       what the program changes; its .git is the program's own
 //	git/        HEAD and index, which tell what it has changed
 //	home/, tmp/ the program's home and temporary files while it runs, made anew each time
+//	channel/    the socket by which it asks that its change be proposed, while it runs
 //	state.json  what is run there, on which commit, and what was proposed
 package agent
 

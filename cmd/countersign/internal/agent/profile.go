@@ -50,7 +50,7 @@ func ProfileNames() (names []string) {
 
 // ours are the variables that the agent has from this program.
 func (p Profile) ours() map[string]string {
-	all := map[string]string{InScratch: "1"}
+	all := map[string]string{InScratch: seenChannel}
 	maps.Copy(all, p.Set)
 	return all
 }

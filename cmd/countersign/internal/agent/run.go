@@ -31,7 +31,8 @@ type Setting struct {
 // noSystem has git leave the system's configuration alone, which the sandbox does not show it: git would fail.
 const noSystem = "GIT_CONFIG_NOSYSTEM"
 
-// InScratch is a variable that every program in a scratch tree has. The settings of init --agents deny nothing there.
+// InScratch is a variable that every program in a scratch tree has: the channel's socket. The settings of init --agents deny
+// nothing where it is set.
 const InScratch = "COUNTERSIGN_SCRATCH"
 
 // passed are the variables that every program gets: of the terminal, the language, the time, and the way to the network.
@@ -68,6 +69,7 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(passed, s.Profile.Env, s.Env))))
 	ours := s.Profile.ours()
 	ours[noSystem] = "1"
+	binds = append(binds, sandbox.Bind{Source: t.channel(), Target: filepath.Dir(seenChannel)})
 	names = append(slices.DeleteFunc(names, Withheld), slices.Sorted(maps.Keys(ours))...)
 	path, read := t.readable(s)
 	box := sandbox.Sandbox{
@@ -154,7 +156,9 @@ func (t *Tree) RunUnheld(ctx context.Context, s Setting) (exit int, err error) {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "COUNTERSIGN_")
 	})
-	for name, v := range s.Profile.ours() {
+	ours := s.Profile.ours()
+	ours[InScratch] = filepath.Join(t.channel(), filepath.Base(seenChannel))
+	for name, v := range ours {
 		cmd.Env = append(cmd.Env, name+"="+v)
 	}
 	var failed *exec.ExitError

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/review"
@@ -49,8 +49,8 @@ write that, a temporary home and what its profile says, and nothing else: not th
 the ledger. It sees none of your keys. docs/agent.md says what is held and what is not: the network is not, unless
 --no-network is given.
 
-When it ends, what it changed is proposed as one transaction. You are shown it and asked, as by run, and what you
-approve is applied. After a denial, whose reason is in .git/DENIED there, --resume runs the program once more.
+When it ends, what it changed is proposed as one transaction, and earlier if it asks for that over "countersign mcp"
+or this process gets SIGUSR1. At the end you are shown it and asked, as by run, and what you approve is applied. After a denial, whose reason is in .git/DENIED there, --resume runs the program once more.
 Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`,
 		Example: `  countersign agent -- claude
   countersign agent --to branch --no-network -- ./fix-everything.sh
@@ -124,15 +124,31 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 	}
 	defer unlock()
 	if f.resume || f.discard {
-		over, err := settled(ctx, s, t)
+		over, err := applied(ctx, s, t)
 		if err != nil && !f.discard {
 			return done, err
 		}
 		if over || f.discard {
 			return done, t.Remove()
 		}
+		if t.Transaction != "" {
+			tx, err := stateOf(ctx, s, t.Transaction)
+			if err == nil && tx.Status == ledger.Denied {
+				err = noteDenial(ctx, s, t, tx.PatchID())
+			}
+			if err != nil {
+				return done, err
+			}
+		}
+	}
+	f.review.to = o.To
+	c := courier{s: s, f: f, t: t}
+	quiet, err := c.serve(ctx)
+	if err != nil {
+		return done, err
 	}
 	exit, err := attend(ctx, s, f, t)
+	err = errors.Join(err, quiet())
 	if err != nil {
 		if !f.resume && errors.As(err, new(*heldError)) {
 			err = errors.Join(err, t.Remove())
@@ -142,7 +158,10 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 	if exit != 0 {
 		s.Say("%s ended with exit code %d", report.Clean(t.Command[0]), exit)
 	}
-	done, err = offer(ctx, s, f, o, t)
+	over, err := applied(ctx, s, t) // of what it proposed while it ran
+	if err == nil && !over {
+		done, err = offer(ctx, s, f, o, t)
+	}
 	nested := t.Nested()
 	switch {
 	case nested != "":
@@ -212,26 +231,31 @@ func uncommitted(ctx context.Context, s *session.Session, head string) ([]patch.
 	return set.Files(), err
 }
 
-// settled reports whether what was proposed of a scratch tree is applied by now. A denial is noted there.
-func settled(ctx context.Context, s *session.Session, t *agent.Tree) (over bool, err error) {
+// applied reports whether all that a scratch tree has beyond its commit was proposed, and is applied by now.
+func applied(ctx context.Context, s *session.Session, t *agent.Tree) (all bool, err error) {
 	if t.Transaction == "" {
 		return false, nil
 	}
-	snap, err := s.Runner.Ledger(ctx, ledger.Dir(t.Transaction))
-	if err != nil {
+	tx, err := stateOf(ctx, s, t.Transaction)
+	if err != nil || tx.Status != ledger.Applied && tx.Status != ledger.Completed {
 		return false, err
 	}
-	tx, err := lookup.ListedState(snap.Tree, t.Transaction)
-	switch {
-	case err != nil:
+	in, err := t.Change(ctx, math.MaxInt64, "")
+	if err != nil && !errors.Is(err, patch.ErrUnchanged) {
 		return false, err
-	case tx.Status == ledger.Applied || tx.Status == ledger.Completed:
-		s.Say("%s is applied: the scratch tree is deleted", t.Transaction)
-		return true, nil
-	case tx.Status == ledger.Denied:
-		return false, noteDenial(ctx, s, t, tx.PatchID())
 	}
-	return false, nil
+	if err == nil {
+		tree, err := s.Repo.Tree(ctx, t.Base)
+		if err != nil {
+			return false, err
+		}
+		set, err := in.Resolve(tree)
+		if err != nil || set.ID() != tx.PatchID() {
+			return false, err
+		}
+	}
+	s.Say("%s is applied: the scratch tree is deleted", t.Transaction)
+	return true, nil
 }
 
 // attend runs the agent at this terminal, and returns its exit code.
@@ -279,15 +303,11 @@ func (e *heldError) Hint() string { return e.Try }
 
 // offer proposes what the agent changed, and has a person asked about it.
 func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.ApplyOptions, t *agent.Tree) (done console.Outcome, err error) {
-	rules, err := s.Runner.Rules(ctx, "")
+	in, err := scratchChange(ctx, s, f, t)
 	if err != nil {
 		return done, err
 	}
-	in, err := t.Change(ctx, rules.Policy.Limits.Bytes, cmp.Or(f.review.summary, "what "+filepath.Base(t.Command[0])+" changed"))
-	if err != nil {
-		return done, console.InFile("the scratch tree", err)
-	}
-	f.review.made, f.review.to = &in, o.To
+	f.review.made = &in
 	if f.detach {
 		done, err = reviewChange(ctx, s, f.review)
 		if err == nil {
@@ -308,16 +328,10 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 
 // noteDenial tells the agent, and the person, why a patch was denied.
 func noteDenial(ctx context.Context, s *session.Session, t *agent.Tree, patchID string) error {
-	snap, err := s.Runner.Ledger(ctx, ledger.DeniedDir(patchID))
-	if err != nil {
+	reason, err := denialOf(ctx, s, patchID)
+	if err != nil || reason == "" {
 		return err
 	}
-	denials, err := ledger.Denials(snap.Tree, patchID)
-	if err != nil || len(denials) == 0 {
-		return err
-	}
-	d := denials[len(denials)-1]
-	reason := fmt.Sprintf("denied by %s: %s", ledger.OneLine(d.Author.Login, 80), s.Finder().Text(d.Reason))
 	s.Say("%s", reason)
 	if err := t.NoteDenial(reason); err != nil { // what the agent made of its .git is its own affair
 		s.Say("the agent cannot be told: %s", console.OneLine(err))

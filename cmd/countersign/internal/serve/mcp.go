@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
@@ -75,11 +77,15 @@ func served(c *console.Console) (mcp.Program, error) {
 }
 
 func serveMCP(ctx context.Context, c *console.Console) error {
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone is an error of the write
+	if channel := c.Getenv(agent.InScratch); channel != "" {
+		ask := func(request string) (json.RawMessage, error) { return agent.Ask(channel, agent.Request(request)) }
+		return mcp.ServeScratch(ctx, console.Release, ask, c.Stdin, c.Stdout)
+	}
 	p, err := served(c)
 	if err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGPIPE) // a client that is gone is an error of the write
 	return mcp.Serve(ctx, p, console.Release, c.Stdin, c.Stdout)
 }
 

@@ -89,6 +89,21 @@ done
 for file in /etc/passwd "$(command -v git)" "$(command -v countersign)"; do try "open $file for writing" "true >>'$file'"; done
 for dir in /usr/bin /etc/cron.d /var/tmp /run /dev/shm "$(dirname "$(command -v countersign)")"; do try "a file in $dir" "echo owned >'$dir/owned-$$' && rm '$dir/owned-$$'"; done
 
+# The channel: what is no request is not answered, and nobody else's socket takes its place.
+ask='use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, sockaddr_un($ENV{COUNTERSIGN_SCRATCH})) && syswrite(S, $ARGV[0]) && shutdown(S, 1) && <S> or exit 1'
+for request in "approve
+" "approve $tx
+" "apply
+" "deny
+" "propose $tx
+" "propose" "PROPOSE
+" " status
+" "{\"do\": \"propose\"}
+" "$(head -c 100000 /dev/zero | tr '\0' x)
+"; do try "ask $request" "perl -e '$ask' '$request'"; done
+for words in "rm -f" "mv -t /tmp" "ln -sf /dev/null" "chmod 777"; do try "channel $words" "$words \"\$COUNTERSIGN_SCRATCH\""; done
+try "a file in the channel" "echo owned >\"\$(dirname \"\$COUNTERSIGN_SCRATCH\")/owned\""
+
 # What tells the program about the scratch tree, and the scratch trees of others.
 for file in ../state.json ../git/HEAD ../git/index ../apply.lock ../home/owned ../../owned; do try "write $file" "test -e '$file' && echo owned >>'$file'"; done
 try "move the tree" "mv '$scratch' '$scratch.gone'"

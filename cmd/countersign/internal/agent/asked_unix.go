@@ -1,0 +1,19 @@
+//go:build unix
+
+package agent
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Asked tells each time that SIGUSR1 asks for a proposal, until the function is called.
+func Asked() (asked <-chan os.Signal, unheard func()) {
+	all := make(chan os.Signal, 1)
+	signal.Notify(all, syscall.SIGUSR1)
+	return all, func() {
+		signal.Stop(all)
+		close(all)
+	}
+}
