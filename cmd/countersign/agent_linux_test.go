@@ -284,6 +284,36 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 	s.runCmd(cli.ExitRefused, s.agent("--resume"))
 }
 
+// Directories that an agent closes hide nothing, and keep nobody from going on; pipes in the place of files that Git reads keep nobody waiting.
+func TestAgentClosesAndPipes(t *testing.T) {
+	usualUmask(t)
+	s := agentRepo(t)
+	root := os.Geteuid() == 0
+	if root { // whom modes do not stop
+		check(t, exec.Command("chown", "-R", fmt.Sprintf("%d:%d", nobody, nobody), s.dir).Run())
+	}
+	run := func(want int, args ...string) string {
+		cmd := s.agent(append([]string{"--detach"}, args...)...)
+		if root {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		}
+		_, said := s.runCmd(want, cmd)
+		return said
+	}
+	run(cli.ExitPending, "--", "sh", "-c", "mkdir n; echo x >n/x; echo y >d/deep.txt; chmod 000 n d")
+	run(cli.ExitPending, "--resume", "--", "sh", "-c", "ls n d && echo more >more.txt; chmod 000 .")
+	if diff, _ := s.asNobody(0, "diff", s.newest()); strings.Count(diff, "\n+++ ") != 3 {
+		t.Errorf("the diff is\n%s", diff)
+	}
+	for _, pipe := range []string{"mkfifo .gitattributes", "mkfifo d/.gitignore", "mkfifo .gitmodules", "mkfifo p; ln -s p .gitmodules", "rm .gitignore; mkfifo .gitignore"} {
+		if said := run(cli.ExitRefused, "--resume", "--", "sh", "-c", pipe); !strings.Contains(said, "is no file") {
+			t.Errorf("%s: %s", pipe, said)
+		}
+		run(cli.ExitPending, "--resume", "--", "sh", "-c", "rm -f .gitattributes d/.gitignore .gitmodules .gitignore p; git checkout -q .gitignore")
+	}
+	run(0, "--discard")
+}
+
 // While it runs, an agent proposes what it has, over MCP, and hears what the person says: each round is a transaction in the place of the
 // last. A signal asks for the same.
 func TestAgentProposes(t *testing.T) {

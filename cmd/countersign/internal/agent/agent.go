@@ -89,7 +89,7 @@ func Make(ctx context.Context, repo *gitstore.Repo, parent string, s State, chan
 	}()
 	files, err := repo.Tree(ctx, s.Base)
 	if err == nil {
-		err = os.Mkdir(t.Dir(), 0o755)
+		err = os.Mkdir(t.Dir(), treeMode)
 	}
 	if err == nil {
 		err = workshop.Copy(files, t.Dir())
@@ -142,7 +142,7 @@ func Find(repo *gitstore.Repo, parent, name string) (*Tree, error) {
 	case missing != nil:
 		return nil, fault.Refuse(fmt.Sprintf("there is no scratch tree %+q", name), "ls "+parent)
 	case errors.Is(err, fs.ErrNotExist): // whoever made it was killed: the state is the last of it
-		err = os.MkdirAll(t.Dir(), 0o755)
+		err = os.MkdirAll(t.Dir(), treeMode)
 	case err == nil:
 		err = json.Unmarshal(raw, &t.State)
 	}
@@ -153,9 +153,15 @@ func Find(repo *gitstore.Repo, parent, name string) (*Tree, error) {
 }
 
 func (t *Tree) open() (err error) {
+	if err := os.Chmod(t.Dir(), treeMode); err != nil {
+		return err
+	}
 	t.work, err = workspace.Open(t.Dir(), t.dir, false)
 	return err
 }
+
+// treeMode is the mode of the directory that the program changes, whatever it made of it.
+const treeMode = 0o755
 
 // Dir is the directory that the program changes.
 func (t *Tree) Dir() string { return filepath.Join(t.dir, "tree") }
@@ -180,6 +186,9 @@ func (t *Tree) Remove() error { return sandbox.RemoveAll(t.dir) }
 // Change is what the files have beyond the commit, of at most so many bytes. What changes
 // nothing is a patch.ErrUnchanged.
 func (t *Tree) Change(ctx context.Context, most int64, summary string) (input.Change, error) {
+	if err := t.makeReadable(); err != nil {
+		return input.Change{}, err
+	}
 	scratch := t.repo.Scratch(t.Base, t.git(), t.Dir())
 	changed, read, err := effect.Files{Tree: t.work, Repo: scratch}.Changed(ctx)
 	if err != nil {
@@ -196,6 +205,43 @@ func (t *Tree) Change(ctx context.Context, most int64, summary string) (input.Ch
 	}
 	in.Base = t.Base
 	return in, err
+}
+
+// readByGit are files that Git reads whatever they are, and whether it follows a link there. It would wait for ever for who writes
+// into a pipe.
+var readByGit = map[string]bool{".gitignore": false, ".gitattributes": false, ".gitmodules": true}
+
+// makeReadable opens the directories that the program has closed, of which Git would take the files for unchanged, and refuses what
+// nobody can read to its end.
+func (t *Tree) makeReadable() error {
+	err := os.Chmod(t.Dir(), treeMode)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(t.Dir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		follows, read := readByGit[d.Name()]
+		switch kind := d.Type(); {
+		case name == ".git" && d.IsDir():
+			return fs.SkipDir
+		case read && !kind.IsRegular() && !d.IsDir() && (follows || kind != fs.ModeSymlink):
+			return fault.Refuse(fmt.Sprintf("nothing of the scratch tree can be proposed: %s is no file", patch.Quote(name)), "rm "+filepath.Join(t.Dir(), name))
+		case !d.IsDir():
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o700 != 0o700 {
+			err = root.Chmod(name, info.Mode().Perm()|0o700)
+		}
+		return err
+	})
 }
 
 // Nested is a directory below the tree that the program made a repository of its own, "" for none: to Git nothing of it is

@@ -46,8 +46,10 @@ type standing struct {
 
 // serve answers the agent and the signal until it is stopped.
 func (c *courier) serve(ctx context.Context) (stop func() error, err error) {
+	ctx, cancel := context.WithCancel(ctx) // who has put a pipe in Git's way does not keep us longer than it runs
 	channel, err := c.t.Listen(func(r agent.Request) any { return c.answer(ctx, r) })
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("opening the agent's channel: %w", err)
 	}
 	asked, unheard := agent.Asked()
@@ -58,6 +60,7 @@ func (c *courier) serve(ctx context.Context) (stop func() error, err error) {
 		}
 	})
 	return func() error {
+		cancel()
 		unheard()
 		err := channel.Close()
 		signals.Wait()
