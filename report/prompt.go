@@ -28,6 +28,7 @@ type Prompt struct {
 	Commands      []string
 	Decider       ledger.Actor
 	Signs         bool
+	Parts         bool // whether a part of it can be taken
 	NotAsked      []string
 	First         bool // whether the person is told what a decision in a shell proves, as once in each clone
 	Columns, Rows int
@@ -90,6 +91,24 @@ func Seen(seen, all int) string {
 // WhyDeny asks for the reason of a denial.
 const WhyDeny = "Deny for good: nobody can apply these bytes again here. Why? (empty: do not deny) > "
 
+// TakePiece asks whether a piece of a patch is taken.
+func TakePiece(number, of int) string {
+	return fmt.Sprintf("Take this (%d of %d)? [y]es [n]o [a]ll from here in this file [d]one with this file, take no more of it [q]uit: ", number, of)
+}
+
+// NoPart says why nothing is proposed of the pieces that were taken: none of them, or all.
+func NoPart(taken int) string {
+	if taken == 0 {
+		return "Nothing is taken.\n"
+	}
+	return "That is all of it.\n"
+}
+
+// ProposePart asks whether the pieces that were taken are proposed.
+func ProposePart(taken, of int) string {
+	return fmt.Sprintf("Propose these %d of %d pieces in its place, and be asked about them? You are one of their proposers then. [y/N] ", taken, of)
+}
+
 // maxReasons is how many commands, or reasons, stand above a question.
 const maxReasons = 12
 
@@ -113,7 +132,10 @@ func (p Prompt) Question(kinds []string, s Style) string {
 		one.More += max(0, len(one.Reasons)-maxReasons)
 		asked = append(asked, one)
 	}
-	const answers = " [y]es [l]ook again [d]eny [Enter] later:"
+	answers := " [y]es [l]ook again [d]eny [Enter] later:"
+	if p.Parts {
+		answers = " [y]es [p]art [l]ook again [d]eny [Enter] later:"
+	}
 	question := fmt.Sprintf("Deny these bytes (%.12s) for good? [y]es [l]ook again [Enter] later:", p.PatchID)
 	switch {
 	case len(kinds) == 1 && kinds[0] == policy.KindFileChange:

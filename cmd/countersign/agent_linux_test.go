@@ -220,6 +220,18 @@ func TestAgentIsAsked(t *testing.T) {
 	if code, _ := end(); code != cli.ExitDenied || s.read("greet.txt") != "hello\nmore\n" || len(s.scratches()) != 1 {
 		t.Errorf("exit code %d: %v\n%s", code, s.scratches(), p.text())
 	}
+	s.runCmd(0, s.agent("--discard"))
+	p = newTerminal(t)
+	end = p.starts(s.repo, env, "agent", "--", "sh", "-c", "echo taken >new.txt; echo left >greet.txt")
+	p.answers(question, "p\n", "Take this (1 of 2", "n\n", "Take this (2 of 2", "y\n", "Propose these 1 of 2", "y\n")
+	p.awaits("takes the place of")
+	for strings.Count(p.text(), question) < 2 {
+		<-p.more
+	}
+	p.types("y\n")
+	if code, out := end(); code != 0 || s.read("new.txt") != "taken\n" || s.read("greet.txt") == "left\n" || len(s.scratches()) != 1 {
+		t.Errorf("exit code %d: %s\n%s", code, out, p.text())
+	}
 	s.run(0, "audit")
 }
 

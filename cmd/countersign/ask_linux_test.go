@@ -597,3 +597,71 @@ func TestFirstSyncAsks(t *testing.T) {
 		}
 	}
 }
+
+// T10 Who takes a part of a change has it proposed in its place, by all who proposed it and themselves, is shown its exact bytes, and approves
+// these. The rest is not applied, the record says what was taken of which, and who signs for others is asked once more.
+func TestAskPart(t *testing.T) {
+	s, _ := asked(t)
+	var before, after strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&before, "line %d\n", i)
+		if i == 2 || i == 20 || i == 38 {
+			fmt.Fprintf(&after, "LINE %d\n", i)
+			continue
+		}
+		fmt.Fprintf(&after, "line %d\n", i)
+	}
+	s.write("list.txt", before.String())
+	s.commit()
+	s.write("list.txt", after.String())
+	s.write("new.txt", "new\n")
+	s.git("add", "-N", "new.txt")
+	diff := s.git("diff")
+	s.git("rm", "-q", "--cached", "new.txt")
+	s.git("checkout", "-q", "list.txt")
+	check(t, os.Remove(filepath.Join(s.repo, "new.txt")))
+	id := s.proposes("three and one", diff)
+	const take, confirm = "Take this (", "Propose these "
+	p := newTerminal(t)
+	ended := p.starts(s.repo, nil, "run", id)
+	seen := 0
+	answers := func(pairs ...string) { // each to what is shown behind the last
+		t.Helper()
+		for i := 0; i < len(pairs); i += 2 {
+			at := strings.Index(p.text()[seen:], pairs[i])
+			for ; at < 0; at = strings.Index(p.text()[seen:], pairs[i]) {
+				select {
+				case <-p.more:
+				case <-time.After(time.Minute):
+					t.Fatalf("%q was not shown in\n%s", pairs[i], p.text()[seen:])
+				}
+			}
+			seen += at + len(pairs[i])
+			p.types(pairs[i+1])
+		}
+	}
+	answers(question, "p\n", take+"1 of 4", "q\n", question, "p\n") // to leave decides nothing
+	answers(take+"1 of 4", "a\n", take+"4 of 4", "y\n", "That is all of it", "", question, "p\n")
+	answers(take+"1 of 4", "y\n", take+"2 of 4", "?\n", take+"2 of 4", "n\n", take+"3 of 4", "d\n", take+"4 of 4", "n\n", confirm+"1 of 4", "n\n", question, "p\n")
+	if n := s.decisions(id); s.newest() != id || n != 0 {
+		t.Errorf("something was proposed, or %d decisions were recorded, without an answer", n)
+	}
+	answers(take+"1 of 4", "y\n", take+"2 of 4", "n\n", take+"3 of 4", "y\n", take+"4 of 4", "n\n", confirm+"2 of 4", "y\n", "takes the place of", "", question, "y\n")
+	code, out := ended()
+	part := s.newest()
+	shown := p.text()[strings.LastIndex(p.text(), "takes the place of"):]
+	if code != 0 || part == id || strings.Contains(shown, "LINE 20") || strings.Contains(shown, "new.txt") || !strings.Contains(shown, "LINE 38") || !strings.Contains(shown, "(part of "+id+")") {
+		t.Errorf("exit code %d: %s\n%s", code, out, shown)
+	}
+	want := strings.NewReplacer("LINE 20", "line 20").Replace(after.String())
+	if _, err := os.Stat(filepath.Join(s.repo, "new.txt")); err == nil || s.read("list.txt") != want {
+		t.Errorf("list.txt is\n%s", s.read("list.txt"))
+	}
+	if log, _ := s.run(0, "log", id); !strings.Contains(log, "list.txt hunk 1+3 of 3") || s.decisions(id) != 0 {
+		t.Errorf("the record of what was proposed first does not say what was taken:\n%s", log)
+	}
+	if show, _ := s.run(0, "show", part, "--json"); !strings.Contains(show, "agent@localhost") || !strings.Contains(show, `"tester`) {
+		t.Errorf("not all who proposed it are its proposers:\n%s", show)
+	}
+	s.run(0, "audit")
+}

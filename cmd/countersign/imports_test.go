@@ -135,7 +135,7 @@ var mayImport = map[string][]string{
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
 		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/proposal", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/reviewed", "pipeline/risk",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/reviewed", "pipeline/risk",
 		"pipeline/seal", "pipeline/writing",
 	},
 	"pipeline/batch": {

@@ -66,8 +66,8 @@ type Change struct {
 
 	RequestedBy []ledger.Requester // who told the proposer to, as far as that is known
 
-	// Replaces is the transaction of no pull request whose place it takes, "" for none.
-	Replaces string
+	// Replaces is the transaction of no pull request whose place it takes, "" for none, and Because says why.
+	Replaces, Because string
 
 	// Target is where it is to be applied, "" for what the Policy says. The working
 	// tree is looked at for changes to it alone. It is not recorded.

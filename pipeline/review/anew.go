@@ -15,9 +15,52 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// anewRefused says why a transaction is not proposed again.
-func anewRefused(id, why, try string) error {
-	return fault.Refuse(id+" is not proposed again: "+why, try)
+// remakeRefused says why a transaction is not proposed again, or in part.
+func remakeRefused(id, how, why, try string) error {
+	return fault.Refuse(id+" is not proposed "+how+": "+why, try)
+}
+
+// remade is a transaction whose place another proposal is to take, of the same proposers. What cannot be proposed so is refused.
+func remade(ctx context.Context, r *pipeline.Runner, id, how string) (g pipeline.Judgement, err error) {
+	snap, err := r.Ledger(ctx, pipeline.Paths(id)...)
+	if err == nil {
+		g, err = r.History(ctx, snap, id)
+	}
+	if err != nil {
+		return g, err
+	}
+	switch tx := g.Transaction(); {
+	case tx.PullRequest() > 0:
+		err = remakeRefused(id, how, "it is for a pull request; review --pr proposes a patch on its head", "countersign show "+id)
+	case tx.Pointers.Proposal.Checks != "":
+		err = remakeRefused(id, how, "it comes from a Proposal, which asks for more than the patch; whoever made it makes it anew", "countersign show "+id)
+	case g.Verdict.State == approval.Denied:
+		err = g.Err()
+	case g.Applying() || tx.Status == ledger.Applied || tx.Status == ledger.Completed:
+		err = pipeline.ClosedError(id, tx.Status)
+	}
+	return g, err
+}
+
+// remake is the proposal of a patch in the place of a transaction, with its words and of its proposers, by which r is to run it.
+func remake(r *pipeline.Runner, g pipeline.Judgement, raw []byte, because string) (in input.Change, by *pipeline.Runner, err error) {
+	tx := g.Transaction()
+	p := tx.Pointers.Proposal
+	if in, err = input.One(raw, false, tx.Notes); err != nil {
+		return in, nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
+	}
+	in.Author, in.Proposer, in.Replaces, in.Because = p.Author, &tx.Proposer, tx.TransactionID, because
+	if said := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n")); said != "" {
+		in.Messages = []string{said}
+	}
+	if _, in.RequestedBy, err = lookup.Everybody(g.Ledger.Tree, g.Log()); err != nil {
+		return in, nil, err
+	}
+	by = r.With(r.Known())
+	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
+		by.Sandbox = policy.ReadOnly
+	}
+	return in, by, nil
 }
 
 // Anew proposes what a transaction proposes on HEAD as it is, where that changed the files meanwhile and
@@ -25,50 +68,24 @@ func anewRefused(id, why, try string) error {
 // All who proposed it and who runs this are its proposers, and no approval of the old one counts. was are
 // the canonical bytes of the old patch.
 func Anew(ctx context.Context, r *pipeline.Runner, id string, dryRun bool) (out Reviewed, was []byte, err error) {
-	snap, err := r.Ledger(ctx, pipeline.Paths(id)...)
+	g, err := remade(ctx, r, id, "again")
 	if err != nil {
 		return out, nil, err
 	}
-	g, err := r.History(ctx, snap, id)
-	if err != nil {
-		return out, nil, err
-	}
-	tx := g.Transaction()
-	p := tx.Pointers.Proposal
 	moved, err := g.Moved(ctx)
-	switch {
-	case err != nil:
-		return out, nil, err
-	case tx.PullRequest() > 0:
-		return out, nil, anewRefused(id, "it is for a pull request; review --pr proposes a patch on its head", "countersign show "+id)
-	case p.Checks != "":
-		return out, nil, anewRefused(id, "it comes from a Proposal, which asks for more than the patch; whoever made it makes it anew", "countersign show "+id)
-	case g.Verdict.State == approval.Denied:
-		return out, nil, g.Err()
-	case g.Applying() || tx.Status == ledger.Applied || tx.Status == ledger.Completed:
-		return out, nil, pipeline.ClosedError(id, tx.Status)
-	case !tx.Closed && len(moved) == 0:
-		return out, nil, anewRefused(id, "it fits HEAD as it is", "countersign run "+id)
+	if err == nil && !g.Transaction().Closed && len(moved) == 0 {
+		err = remakeRefused(id, "again", "it fits HEAD as it is", "countersign run "+id)
 	}
-	if was, err = r.Source().Bytes(ctx, snap.Tree, tx); err != nil {
-		return out, nil, err
-	}
-	in, err := input.One(was, false, tx.Notes)
 	if err != nil {
-		return out, nil, &ledger.CorruptError{ID: id, Err: err}
-	}
-	in.Author, in.Proposer, in.Replaces = p.Author, &tx.Proposer, id
-	if said := strings.TrimSpace(p.Message + "\n\n" + strings.Join(p.Declared, "\n")); said != "" {
-		in.Messages = []string{said}
-	}
-	if _, in.RequestedBy, err = lookup.Everybody(snap.Tree, g.Log()); err != nil {
 		return out, nil, err
 	}
-	again := r.With(r.Known())
-	if tx.SandboxPolicy.Type == string(policy.ReadOnly) {
-		again.Sandbox = policy.ReadOnly
+	if was, err = r.Source().Bytes(ctx, g.Ledger.Tree, g.Transaction()); err != nil {
+		return out, nil, err
 	}
-	out, err = Run(ctx, again, in, dryRun)
+	in, again, err := remake(r, g, was, "its files changed, and its patch was proposed again on these")
+	if err == nil {
+		out, err = Run(ctx, again, in, dryRun)
+	}
 	return out, was, err
 }
 

@@ -96,7 +96,7 @@ func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun b
 			out.ID, out.Status, out.Known = known.TransactionID, known.Status, true
 			done, err := r.proposeAgain(snap.Tree, in, p, by, out, dryRun)
 			if err == nil && !dryRun {
-				done.Entries, err = r.endings(old, out.ID, done.Entries...)
+				done.Entries, err = r.endings(in.Because, old, out.ID, done.Entries...)
 			}
 			return done, err
 		}
@@ -410,16 +410,16 @@ func (r reviewer) succeed(in input.Change, p gathered, by []ledger.Actor, old []
 	if err != nil {
 		return pipeline.Nothing(out, err)
 	}
-	entries, err := r.endings(old, out.ID, append([]writing.Entry{*entry}, others.Entries...)...)
+	entries, err := r.endings(in.Because, old, out.ID, append([]writing.Entry{*entry}, others.Entries...)...)
 	return pipeline.Try[Reviewed]{Value: out, Entries: entries}, err
 }
 
-// endings are the entries that end transactions whose place another one has taken, before those that follow.
-func (r reviewer) endings(old []*ledger.Log, by string, then ...writing.Entry) (entries []writing.Entry, err error) {
+// endings are the entries that end transactions whose place another one has taken, for the reason that it gives, before those that follow.
+func (r reviewer) endings(because string, old []*ledger.Log, by string, then ...writing.Entry) (entries []writing.Entry, err error) {
 	for _, log := range old {
 		why := "the proposer proposed another change of its files for this pull request"
 		if log.Transaction().PullRequest() == 0 {
-			why = "its files changed, and its patch was proposed again on these"
+			why = because
 		}
 		s, title := r.Succeeded(log, by, why)
 		e, err := s.Entry(title, false)

@@ -20,6 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/review"
@@ -158,9 +160,10 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 	if exit != 0 {
 		s.Say("%s ended with exit code %d", report.Clean(t.Command[0]), exit)
 	}
+	rest := false
 	over, err := applied(ctx, s, t) // of what it proposed while it ran
 	if err == nil && !over {
-		done, err = offer(ctx, s, f, o, t)
+		done, rest, err = offer(ctx, s, f, o, t)
 	}
 	nested := t.Nested()
 	switch {
@@ -169,6 +172,8 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 	case errors.Is(err, patch.ErrUnchanged):
 		s.Say("%s changed nothing", report.Clean(t.Command[0]))
 		err = t.Remove()
+	case err == nil && rest:
+		s.Say("what you did not take is left in the scratch tree %s: countersign agent --discard %s deletes it", report.Clean(t.Dir()), t.Name)
 	case err == nil:
 		err = t.Remove()
 	default:
@@ -301,11 +306,11 @@ func (e *heldError) Error() string { return "the agent was not run: " + e.Unavai
 // Hint is what to enable; what runs it all the same is in the help alone.
 func (e *heldError) Hint() string { return e.Try }
 
-// offer proposes what the agent changed, and has a person asked about it.
-func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.ApplyOptions, t *agent.Tree) (done console.Outcome, err error) {
+// offer proposes what the agent changed, and has a person asked about it, who may leave a rest of it.
+func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.ApplyOptions, t *agent.Tree) (done console.Outcome, rest bool, err error) {
 	in, err := scratchChange(ctx, s, f, t)
 	if err != nil {
-		return done, err
+		return done, false, err
 	}
 	f.review.made = &in
 	if f.detach {
@@ -323,7 +328,11 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 	if denied, is := errors.AsType[*pipeline.DeniedError](err); is {
 		err = errors.Join(err, noteDenial(ctx, s, t, denied.PatchID))
 	}
-	return done, err
+	if err == nil && in.Kind == input.KindPatch { // whose bytes are the patch's
+		tx, failed := stateOf(ctx, s, t.Transaction)
+		rest, err = tx.PatchID() != canon.Hex(in.Raw), failed
+	}
+	return done, rest, err
 }
 
 // noteDenial tells the agent, and the person, why a patch was denied.

@@ -149,7 +149,7 @@ func scratchChange(ctx context.Context, s *session.Session, f agentFlags, t *age
 	}
 	tx, err := stateOf(ctx, s, t.Transaction)
 	if err == nil && !tx.Closed && (tx.Status == ledger.Proposed || tx.Status == ledger.Awaiting) {
-		in.Replaces = tx.TransactionID
+		in.Replaces, in.Because = tx.TransactionID, "its proposer proposed in its place what the scratch tree had later"
 	}
 	return in, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -23,6 +24,7 @@ import (
 // nothing is recorded, and it is shown again. Find is asked each time which transaction
 // is meant. Without an answer, which is not answered, nothing is recorded; nor where there
 // is nothing to decide, whatever there is by the time that it would be recorded.
+// If the person takes a part of it, that is proposed in its place, shown, and asked about.
 func DecideHere(ctx context.Context, s *session.Session, find func() (string, error), ruling pipeline.Ruling, sign signFunc, person io.Writer) (g pipeline.Judgement, answered bool, err error) {
 	r := s.Runner
 	for {
@@ -47,7 +49,18 @@ func DecideHere(ctx context.Context, s *session.Session, find func() (string, er
 		if err != nil {
 			return g, false, err
 		}
-		answer, err := ask(ctx, s, g, asking{about, refused, sign != nil}, ruling, person)
+		answer, take, err := ask(ctx, s, g, asking{about: about, refused: refused, signs: sign != nil}, ruling, person)
+		if take != nil {
+			done, err := review.Part(ctx, r, id, take)
+			s.Learn(done.Learnt)
+			if err != nil {
+				return g, false, err
+			}
+			s = s.With(r.With(done.Learnt))
+			r, find = s.Runner, func() (string, error) { return done.ID, nil }
+			s.Say("%s takes the place of %s: this is all that it has", done.ID, id)
+			continue
+		}
 		if answer == nil || err != nil {
 			return g, false, err
 		}
@@ -64,32 +77,40 @@ func DecideHere(ctx context.Context, s *session.Session, find func() (string, er
 	}
 }
 
-// An asking is what a person is asked about, why not about the rest, and whether they sign.
+// An asking is what a person is asked about, why not about the rest, whether they sign, and whether they can take the whole alone.
 type asking struct {
 	about   []approval.Request
 	refused []string
 	signs   bool
+	whole   bool
 }
 
 // ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
-// It returns the person's ruling on what was shown, nil for no answer. What was typed before
+// It returns the person's ruling on what was shown, or which pieces of it they take instead, nil for no answer. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what asking, ruling pipeline.Ruling, person io.Writer) (*pipeline.Ruling, error) {
+func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what asking, ruling pipeline.Ruling, person io.Writer) (_ *pipeline.Ruling, take []bool, err error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
 	kinds := kindsOf(what.about)
 	if len(kinds) == 0 {
-		return nil, pipeline.Undecided("there is nothing to decide here")
+		return nil, nil, pipeline.Undecided("there is nothing to decide here")
 	}
 	p, err := prompt(ctx, a, g, person)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	var pieces []review.Piece
+	if ruling.Decision == ledger.Approve && !what.whole {
+		if _, pieces, err = review.Divided(ctx, g); err != nil {
+			return nil, nil, err
+		}
+	}
+	p.Parts = len(pieces) > 0
 	p.NotAsked, p.Signs, p.First = what.refused, what.signs, !what.signs && a.FirstTime("local-decision")
 	s := report.Style{Colour: a.Colours(person)}
 	diff, err := g.Diff()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	page := a.RedactDiff(diff).Show(func(diff string) string { return p.Page([]byte(diff), s) })
 	look := func() error {
@@ -97,7 +118,7 @@ func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what ask
 		return errors.Join(err, console.Emit(person, a.Redact(p.Standing()+report.Seen(seen, strings.Count(page.String(), "\n")))))
 	}
 	if err := look(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case ruling.Decision == ledger.Deny:
@@ -110,35 +131,98 @@ func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what ask
 		answer, err := a.Answer(person, p.Question(strings.Fields(kinds[i]), s))
 		switch {
 		case errors.Is(err, io.EOF): // the terminal is gone, or closed: no answer to anything
-			return nil, nil
+			return nil, nil, nil
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
 			if ruling.Decision == ledger.Deny {
-				return deniesFor(a.Console, person, ruling)
+				denial, err := deniesFor(a.Console, person, ruling)
+				return denial, nil, err
 			}
 			yes = append(yes, kinds[i])
 			i++
 		case "d", "deny":
-			return deniesFor(a.Console, person, ruling)
+			denial, err := deniesFor(a.Console, person, ruling)
+			return denial, nil, err
+		case "p", "part":
+			if !p.Parts {
+				continue
+			}
+			if take, err := choose(a, p, pieces, s, person); take != nil || err != nil {
+				return nil, take, err
+			}
 		case "", "n", "no":
 			i++
 		case "l", "look":
 			if err := look(); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
 	if len(yes) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	ruling.All, ruling.Fingerprints = false, nil
 	for _, kind := range strings.Fields(strings.Join(yes, " ")) {
 		ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
 	}
-	return &ruling, nil
+	return &ruling, nil, nil
+}
+
+// choose shows the pieces of a patch one after the other, and returns which of them the person takes: nil for none, for all, or for no
+// answer, which decides nothing.
+func choose(a *session.Session, p report.Prompt, pieces []review.Piece, s report.Style, person io.Writer) (take []bool, err error) {
+	take = make([]bool, len(pieces))
+	n := 0
+	for i := 0; i < len(pieces); {
+		shown := a.RedactDiff(pieces[i].Alone.Bytes()).Show(func(diff string) string { return report.Fold(report.Diff([]byte(diff), s), p.Columns) })
+		if err := console.Emit(person, shown); err != nil {
+			return nil, err
+		}
+		answer, err := a.Answer(person, report.TakePiece(i+1, len(pieces)))
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		last := i + pieces[i].Hunks - pieces[i].Hunk + 1 // behind the file's
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			last = i + 1
+			take[i] = true
+		case "n", "no":
+			last = i + 1
+		case "a", "all":
+			for j := i; j < last; j++ {
+				take[j] = true
+			}
+		case "d":
+		case "q", "quit":
+			return nil, nil
+		default:
+			continue
+		}
+		i = last
+	}
+	for _, one := range take {
+		if one {
+			n++
+		}
+	}
+	if n == 0 || n == len(pieces) {
+		return nil, console.Emit(person, a.Redact(report.NoPart(n)))
+	}
+	answer, err := a.Answer(person, report.ProposePart(n, len(pieces)))
+	if word := strings.ToLower(strings.TrimSpace(answer)); err != nil || word != "y" && word != "yes" {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return nil, err
+	}
+	return take, nil
 }
 
 // deniesFor is a ruling as a denial of the whole patch, with the reason that the person is asked for

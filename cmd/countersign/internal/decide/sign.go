@@ -192,7 +192,7 @@ func answerOnPull(ctx context.Context, s *session.Session, g pipeline.Judgement,
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask(ctx, s, g, asking{about: about, signs: true}, ruling, person)
+	answer, _, err := ask(ctx, s, g, asking{about: about, signs: true, whole: true}, ruling, person)
 	if answer == nil && err == nil {
 		s.Say("nothing was signed")
 		err = &cli.ExitError{Code: cli.ExitPending}
