@@ -660,7 +660,7 @@ func TestAskPart(t *testing.T) {
 	if log, _ := s.run(0, "log", id); !strings.Contains(log, "list.txt hunk 1+3 of 3") || s.decisions(id) != 0 {
 		t.Errorf("the record of what was proposed first does not say what was taken:\n%s", log)
 	}
-	if show, _ := s.run(0, "show", part, "--json"); !strings.Contains(show, "agent@localhost") || !strings.Contains(show, `"tester`) {
+	if show, _ := s.run(0, "show", part, "--json"); !strings.Contains(show, "agent@localhost") || !strings.Contains(show, `"proposer":{"id":"local:tester"`) {
 		t.Errorf("not all who proposed it are its proposers:\n%s", show)
 	}
 	s.run(0, "audit")

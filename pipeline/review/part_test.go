@@ -43,6 +43,11 @@ func TestPartOf(t *testing.T) {
 			}
 			continue
 		}
+		for _, c := range part.Changes {
+			if !slices.Contains(changed(all, take), c.Path) {
+				t.Fatalf("%d: the part has %s, of which nothing was taken", seed, c.Path)
+			}
+		}
 		for _, c := range part.Files() {
 			at := slices.IndexFunc(whole.Files(), func(w patch.Change) bool { return w.Path == c.Path })
 			if at < 0 {
