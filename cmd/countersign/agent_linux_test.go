@@ -317,7 +317,9 @@ func TestAgentClosesAndPipes(t *testing.T) {
 	if diff, _ := s.asNobody(0, "diff", s.newest()); strings.Count(diff, "\n+++ ") != 3 {
 		t.Errorf("the diff is\n%s", diff)
 	}
-	for _, pipe := range []string{"mkfifo .gitattributes", "mkfifo d/.gitignore", "mkfifo .gitmodules", "mkfifo p; ln -s p .gitmodules", "rm .gitignore; mkfifo .gitignore"} {
+	for _, pipe := range []string{
+		"mkfifo .gitattributes", "mkfifo d/.gitignore", "mkfifo .gitmodules", "mkfifo p; ln -s p .gitmodules", "rm .gitignore; mkfifo .gitignore",
+	} {
 		if said := run(cli.ExitRefused, "--resume", "--", "sh", "-c", pipe); !strings.Contains(said, "is no file") {
 			t.Errorf("%s: %s", pipe, said)
 		}
@@ -330,9 +332,11 @@ func TestAgentClosesAndPipes(t *testing.T) {
 // last. A signal asks for the same.
 func TestAgentProposes(t *testing.T) {
 	s := agentRepo(t)
-	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}`
-	script := `call() { perl -MIPC::Open2 -e 'my $p = open2(my $out, my $in, "countersign", "mcp"); print $in "$_\n" for @ARGV; while (<$out>) { if (/"id":2/) { print; last } } close $in; waitpid $p, 0' \
+	script := `call() { perl -MIPC::Open2 -e 'my $p = open2(my $out, my $in, "countersign", "mcp"); print $in "$_\n" for @ARGV;
+	while (<$out>) { if (/"id":2/) { print; last } } close $in; waitpid $p, 0' \
 	"$0" '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"'$1'","arguments":{'$2'}}}'; }
 trap 'echo signalled' USR1
 call status; echo draft >greet.txt; call propose_worktree; echo bad >greet.txt; call propose_worktree; echo proposed

@@ -30,7 +30,8 @@ func TestAgentsOfOthers(t *testing.T) {
 		told  string   // what the model is told there
 	}{
 		{[]string{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"}, nil, "A person approves each change"},
-		{[]string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, []string{"--dangerously-bypass-hook-trust"}, "A person approves each change"}, // its own sandbox does not start in ours
+		{[]string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, []string{"--dangerously-bypass-hook-trust"},
+			"A person approves each change"}, // its own sandbox does not start in ours
 		{[]string{"opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "make a file"}, nil, ""},
 	} {
 		t.Run(c.args[0], func(t *testing.T) {
@@ -45,9 +46,11 @@ func TestAgentsOfOthers(t *testing.T) {
 				answerAgent(w, r.URL.Path, raw)
 			}))
 			defer model.Close()
-			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\nbase_url = %q\nenv_key = \"OPENAI_API_KEY\"\n[projects.%q]\ntrust_level = \"trusted\"\n", model.URL+"/v1", s.repo))
+			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\n"+
+				"base_url = %q\nenv_key = \"OPENAI_API_KEY\"\n[projects.%q]\ntrust_level = \"trusted\"\n", model.URL+"/v1", s.repo))
 			s.write("../.config/opencode/opencode.json", fmt.Sprintf(`{"provider": {"anthropic": {"options": {"baseURL": %q}}}}`, model.URL+"/v1"))
-			env := []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none", "PATH=" + filepath.Join(s.dir, "tools") + ":" + programs + ":" + os.Getenv("PATH")}
+			env := []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none",
+				"PATH=" + filepath.Join(s.dir, "tools") + ":" + programs + ":" + os.Getenv("PATH")}
 			s.run(0, "init", "--agents")
 			s.commit()
 			alone := exec.Command(filepath.Join(programs, c.args[0]), append(c.args[1:len(c.args):len(c.args)], c.alone...)...)

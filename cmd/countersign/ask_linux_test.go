@@ -646,11 +646,13 @@ func TestAskPart(t *testing.T) {
 	if n := s.decisions(id); s.newest() != id || n != 0 {
 		t.Errorf("something was proposed, or %d decisions were recorded, without an answer", n)
 	}
-	answers(take+"1 of 4", "y\n", take+"2 of 4", "n\n", take+"3 of 4", "y\n", take+"4 of 4", "n\n", confirm+"2 of 4", "y\n", "takes the place of", "", question, "y\n")
+	answers(take+"1 of 4", "y\n", take+"2 of 4", "n\n", take+"3 of 4", "y\n", take+"4 of 4", "n\n", confirm+"2 of 4", "y\n")
+	answers("takes the place of", "", question, "y\n")
 	code, out := ended()
 	part := s.newest()
 	shown := p.text()[strings.LastIndex(p.text(), "takes the place of"):]
-	if code != 0 || part == id || strings.Contains(shown, "LINE 20") || strings.Contains(shown, "new.txt") || !strings.Contains(shown, "LINE 38") || !strings.Contains(shown, "(part of "+id+")") {
+	has := func(text string) bool { return strings.Contains(shown, text) }
+	if code != 0 || part == id || has("LINE 20") || has("new.txt") || !has("LINE 38") || !has("(part of "+id+")") {
 		t.Errorf("exit code %d: %s\n%s", code, out, shown)
 	}
 	want := strings.NewReplacer("LINE 20", "line 20").Replace(after.String())

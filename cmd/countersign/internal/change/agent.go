@@ -52,7 +52,8 @@ the ledger. It sees none of your keys. docs/agent.md says what is held and what 
 --no-network is given.
 
 When it ends, what it changed is proposed as one transaction, and earlier if it asks for that over "countersign mcp"
-or this process gets SIGUSR1. At the end you are shown it and asked, as by run, and what you approve is applied. After a denial, whose reason is in .git/DENIED there, --resume runs the program once more.
+or this process gets SIGUSR1. At the end you are shown it and asked, as by run, and what you approve is applied.
+After a denial, whose reason is in .git/DENIED there, --resume runs the program once more.
 Exit codes are the program's, but for 4 (it waits for approval) and 5 (denied).`,
 		Example: `  countersign agent -- claude
   countersign agent --to branch --no-network -- ./fix-everything.sh

@@ -88,7 +88,9 @@ type asking struct {
 // ask shows a transaction and asks about what it can decide: a denial once, approvals by their kinds.
 // It returns the person's ruling on what was shown, or which pieces of it they take instead, nil for no answer. What was typed before
 // a question is no answer to it (T70): where that cannot be told apart, nobody is asked.
-func ask(ctx context.Context, a *session.Session, g pipeline.Judgement, what asking, ruling pipeline.Ruling, person io.Writer) (_ *pipeline.Ruling, take []bool, err error) {
+func ask(
+	ctx context.Context, a *session.Session, g pipeline.Judgement, what asking, ruling pipeline.Ruling, person io.Writer,
+) (_ *pipeline.Ruling, take []bool, err error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
 	kinds := kindsOf(what.about)

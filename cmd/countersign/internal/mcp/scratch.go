@@ -10,7 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const scratchInstructions = `You work in a scratch tree: edit files in place, run what you like. Nothing of it is written to the person's files until the person has approved it. propose_worktree proposes all that the tree has beyond its commit; then tell the person, and call wait. After a denial, which comes with its reason, change what is asked for and propose again: the new proposal takes the place of the last. No tool approves or applies.`
+const scratchInstructions = `You work in a scratch tree: edit files in place, run what you like. Nothing of it is written to the person's files until ` +
+	`the person has approved it. propose_worktree proposes all that the tree has beyond its commit; then tell the person, and call wait. After a denial, ` +
+	`which comes with its reason, change what is asked for and propose again: the new proposal takes the place of the last. No tool approves or applies.`
 
 // standing has the members that say where the proposal of a scratch tree stands.
 var standing = result(schema{
@@ -42,7 +44,8 @@ func ServeScratch(ctx context.Context, version string, ask func(request string) 
 	}
 	add(sdk.Tool{
 		Name: "propose_worktree", Annotations: proposes("Propose what the scratch tree has"), InputSchema: object(schema{}),
-		Description: "Propose all that the scratch tree has beyond its commit: files changed, added (unless ignored) and deleted. It takes the place of what was proposed of it before and still waits.",
+		Description: "Propose all that the scratch tree has beyond its commit: files changed, added (unless ignored) and deleted. " +
+			"It takes the place of what was proposed of it before and still waits.",
 	}, answered("propose"))
 	add(sdk.Tool{
 		Name: "status", Annotations: looks("Where the proposal stands"), InputSchema: object(schema{}),
@@ -50,7 +53,9 @@ func ServeScratch(ctx context.Context, version string, ask func(request string) 
 	}, answered("status"))
 	add(sdk.Tool{
 		Name: waitTool, Annotations: looks("Wait for a decision"),
-		InputSchema: object(schema{"seconds": schema{"type": "number", "minimum": 0, "maximum": waitLongest.Seconds(), "description": "how long to wait; 50 if left out"}}),
+		InputSchema: object(schema{
+			"seconds": schema{"type": "number", "minimum": 0, "maximum": waitLongest.Seconds(), "description": "how long to wait; 50 if left out"},
+		}),
 		Description: `Wait until a person has decided about the last proposal, or the time is over: then "decided" is false, and you may wait again.`,
 	}, func(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 		var p struct {

@@ -39,8 +39,10 @@ var servers = []addition{{path: []string{"mcpServers", serverName}, value: `{"ty
 
 // What a hook says to the agent when it denies.
 const (
-	noEdits   = "A person approves each change before it is made here: call the tool propose_edits or propose_patch of the MCP server countersign, and leave the file alone."
-	noCommits = "A person approves each change before it is made here: do not commit and do not push, as this call seems to. Call propose_edits or propose_patch of the MCP server countersign."
+	noEdits = "A person approves each change before it is made here: " +
+		"call the tool propose_edits or propose_patch of the MCP server countersign, and leave the file alone."
+	noCommits = "A person approves each change before it is made here: do not commit and do not push, as this call seems to. " +
+		"Call propose_edits or propose_patch of the MCP server countersign."
 )
 
 // gitWrites finds "git commit" and "git push" in any text of a call as JSON, with what may stand between the words.
@@ -62,7 +64,8 @@ func hooks() (all []addition) {
 		}
 		all = append(all, addition{
 			path: []string{"hooks", "PreToolUse"}, mark: h.mark,
-			value: fmt.Sprintf(`{"matcher": %q, "hooks": [{"type": "command", "command": %s, "timeout": 60, "onFailure": "block"}]}`, h.matcher, strings.TrimSpace(value.String())),
+			value: fmt.Sprintf(`{"matcher": %q, "hooks": [{"type": "command", "command": %s, "timeout": 60, "onFailure": "block"}]}`,
+				h.matcher, strings.TrimSpace(value.String())),
 		})
 	}
 	return all
@@ -103,7 +106,8 @@ func PlanMCP(tree fs.FS, agents bool) ([]Planned, error) {
 	}
 	plan := []planned{{ServersFile, joinAll(servers)}, {AgentsFile, agentsSection(strings.ReplaceAll(string(told), "\r\n", "\n")).join}}
 	if agents {
-		plan = append(plan, planned{claudeFile, joinAll(hooks())}, planned{codexHooksFile, joinAll(hooks())}, planned{codexConfigFile, joinCodex}, planned{opencodeFile, joinAll(opencodeJSON)})
+		plan = append(plan, planned{claudeFile, joinAll(hooks())}, planned{codexHooksFile, joinAll(hooks())},
+			planned{codexConfigFile, joinCodex}, planned{opencodeFile, joinAll(opencodeJSON)})
 	}
 	var files []Planned
 	for _, f := range plan {

@@ -185,7 +185,8 @@ func (f initFlags) refused() error {
 		cli.RefuseIf(f.Uses != "" && !scaffold.UsesForm().MatchString(f.Uses) && !scaffold.RepositoryForm().MatchString(f.Uses), fmt.Sprintf("--uses %+q is not an action at a commit", f.Uses), "--uses OWNER/countersign@COMMIT takes the 40 digits of a commit, and without @COMMIT the newest release"),
 		cli.RefuseIf(f.Given("ledger-repository") && !policy.IsRepository(f.LedgerRepository), fmt.Sprintf("--ledger-repository %+q is not a repository", f.LedgerRepository), "it is OWNER/NAME, on the server of this repository, as in acme/ledgers"),
 		cli.RefuseIf(f.Given("redact") && !f.pages, "--redact was given without --pages", "--redact is about the pages that init --pages publishes"),
-		cli.RefuseIf(f.agents && f.notMCP() != "", "--agents and --"+f.notMCP()+" were given", "give --dry-run or --force with --agents, and run init once more for the others"),
+		cli.RefuseIf(f.agents && f.notMCP() != "", "--agents and --"+f.notMCP()+" were given",
+			"give --dry-run or --force with --agents, and run init once more for the others"),
 		cli.RefuseIf(f.mcp && f.notMCP() != "", "--mcp and --"+f.notMCP()+" were given", "give --dry-run or --force with --mcp, and run init once more for the others"),
 		cli.RefuseIf(f.pr && (f.dryRun || f.check || f.harden), "--pr was given with a flag that writes nothing", "--dry-run, --check and --harden go by themselves"),
 	)
