@@ -141,11 +141,8 @@ func signFor(ctx context.Context, c *console.Console, number int, args []string,
 	if err != nil {
 		return done, err
 	}
-	signature, err := signRuling(ctx, s, g, *answer, f.key)
-	if err != nil {
-		return done, err
-	}
-	comment, err := comment(c, *signature, f.block)
+	sign := func() (*signed.Signature, error) { return signRuling(ctx, s, g, *answer, f.key) }
+	signature, comment, err := comment(sign, f.block, func(text string) string { return c.Redact(text).String() })
 	if err != nil {
 		return done, err
 	}
@@ -296,17 +293,24 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 	return &s, nil
 }
 
-// comment is a signature as people post it. What would be redacted where it is read is no signature then; the
-// ledger knows signatures for what they are, and takes any.
-func comment(c *console.Console, s signed.Signature, block bool) (string, error) {
-	text := approval.SignedLine(s)
-	if block {
-		text = artifact.SignedBlock(s)
+// comment is a signature, and it as people post it. What would be redacted where it is read is no signature then: one of
+// some thousands has by chance what looks like a secret, and another is made, of a later time. The ledger knows
+// signatures for what they are, and takes any.
+func comment(sign func() (*signed.Signature, error), block bool, redact func(string) string) (*signed.Signature, string, error) {
+	for range 3 {
+		s, err := sign()
+		if err != nil {
+			return nil, "", err
+		}
+		text := approval.SignedLine(*s)
+		if block {
+			text = artifact.SignedBlock(*s)
+		}
+		if redact(text) == text {
+			return s, text, nil
+		}
 	}
-	if c.Redact(text).String() != text {
-		return "", errors.New("the signature has what looks like a secret in it, by chance: sign again")
-	}
-	return text, nil
+	return nil, "", errors.New("the signature has what looks like a secret in it: sign again, with other words where there is a reason")
 }
 
 // signingKey is the key that is named, else the one that Git's configuration has for
