@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -45,35 +47,59 @@ func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 	return o.source.Size(id)
 }
 
-// A recalling source keeps what it has read, as long as there is room: a difference reads each directory twice, and
-// trees that hold the same ones again and again are small and never end.
-type recalling struct {
+// A lister reads trees as lists, and keeps those that it read last: a difference reads each directory twice, the
+// commits of a branch are compared with the one before and the one after, and trees that hold the same ones again and
+// again are small and never end. Several goroutines may use it.
+type lister struct {
 	source
-	read map[object.ID]packfile.Object
-	room int // bytes
+	mu         sync.Mutex
+	young, old map[object.ID]list
+	entries    int // of the young lists
 }
 
-func recall(s source) *recalling {
-	return &recalling{s, map[object.ID]packfile.Object{}, 8 << 20}
+// maxListed is how many entries the young lists have before they are the old ones.
+const maxListed = 1 << 16
+
+// A list is a tree that was read. bad says why it is not as git writes it, nil if it is: two
+// readers could differ in what is in it. It is shared.
+type list struct {
+	entries []treeEntry
+	bad     error
 }
 
-func (r *recalling) View(id object.ID) (packfile.Object, error) {
-	o, known := r.read[id]
-	if known {
-		return o, nil
+func (l *lister) list(id object.ID) (list, error) {
+	got, known := l.kept(id)
+	if !known {
+		entries, err := parsedTree(l.source, id)
+		if err != nil {
+			return list{}, err
+		}
+		got = list{entries, checkEntries(entries)}
 	}
-	o, err := r.source.View(id)
-	if takes := len(o.Data) + 100; err == nil && takes <= r.room {
-		r.read[id], r.room = o, r.room-takes
-	}
-	return o, err
+	l.keep(id, got)
+	return got, nil
 }
 
-func (r *recalling) Size(id object.ID) (plumbing.ObjectType, int64, error) {
-	if o, known := r.read[id]; known {
-		return o.Type, int64(len(o.Data)), nil
+func (l *lister) kept(id object.ID) (got list, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if got, known = l.young[id]; !known {
+		got, known = l.old[id]
 	}
-	return r.source.Size(id)
+	return got, known
+}
+
+func (l *lister) keep(id object.ID, got list) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, young := l.young[id]; young {
+		return
+	}
+	if l.young == nil || l.entries > maxListed {
+		l.young, l.old, l.entries = map[object.ID]list{}, l.young, 0
+	}
+	l.young[id] = got
+	l.entries += len(got.entries) + 1
 }
 
 // readObject returns the content of an object, which must have this type. It is
@@ -123,7 +149,16 @@ type treeEntry struct {
 	id   object.ID
 }
 
+// readTree returns the entries of a tree, which are shared.
 func readTree(s source, id object.ID) ([]treeEntry, error) {
+	if l, is := s.(*lister); is {
+		got, err := l.list(id)
+		return got.entries, err
+	}
+	return parsedTree(s, id)
+}
+
+func parsedTree(s source, id object.ID) ([]treeEntry, error) {
 	raw, err := readObject(s, plumbing.TreeObject, id)
 	if err == nil {
 		var entries []treeEntry
@@ -153,6 +188,24 @@ func parseTree(raw []byte, f object.Format) ([]treeEntry, error) {
 		rest = after[f.Size():]
 	}
 	return entries, nil
+}
+
+// checkEntries says why a tree is not as git writes it: it is not sorted, or has a name twice, or one that is no name.
+func checkEntries(entries []treeEntry) error {
+	if !slices.IsSortedFunc(entries, compareEntries) {
+		return errors.New("is malformed: it is not sorted")
+	}
+	for i, e := range entries {
+		twice := i > 0 && entries[i-1].name == e.name
+		if e.mode == filemode.Dir && !twice {
+			first, _ := named(entries, e.name) // a file before a directory
+			twice = first.mode != filemode.Dir
+		}
+		if twice || !isName(e.name) {
+			return fmt.Errorf("has a malformed entry %+q", e.name)
+		}
+	}
+	return nil
 }
 
 // compareEntries is Git's order: a directory sorts as if its name ended in a
@@ -221,6 +274,10 @@ func diffEntries(s source, at treeChange, visit func(treeChange) error) error {
 		return err
 	}
 	for len(before) > 0 || len(after) > 0 {
+		if len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+			before, after = before[1:], after[1:]
+			continue
+		}
 		var c treeChange
 		switch order := compareHeads(before, after); {
 		case order < 0:
@@ -229,9 +286,6 @@ func diffEntries(s source, at treeChange, visit func(treeChange) error) error {
 			c.new, after = after[0], after[1:]
 		default:
 			c.old, c.new, before, after = before[0], after[0], before[1:], after[1:]
-		}
-		if c.old == c.new {
-			continue
 		}
 		c.path = path.Join(at.path, cmp.Or(c.new.name, c.old.name))
 		if err := diffEntries(s, c, visit); err != nil {

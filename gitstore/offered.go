@@ -95,6 +95,6 @@ func (r *Repo) readOffered(_ context.Context, raw []byte) (Offered, error) {
 		out.Commits, at = append(out.Commits, o.Data), c.Parents[0]
 	}
 	slices.Reverse(out.Commits)
-	out.Set, err = diff(all, base, tip)
+	out.Set, err = diff(&lister{source: all}, base, tip)
 	return out, err
 }

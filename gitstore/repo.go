@@ -57,9 +57,10 @@ type Repo struct {
 	Config Settings
 
 	objects *git.Objects
-	opened  string // the commit of HEAD when it was opened, "" for none that git told
-	gitDir  string // the directory that holds the refs
-	ownDir  string // the working tree's own Git directory, gitDir but for linked worktrees
+	trees   *lister // of the same objects
+	opened  string  // the commit of HEAD when it was opened, "" for none that git told
+	gitDir  string  // the directory that holds the refs
+	ownDir  string  // the working tree's own Git directory, gitDir but for linked worktrees
 
 	worktree string // root of the working tree, "" for a bare repository
 
@@ -81,6 +82,7 @@ func Open(dir string) (*Repo, error) {
 	}
 	r := &Repo{opened: at.head, gitDir: at.common, ownDir: at.own, worktree: at.worktree, built: map[object.ID]packfile.Held{}}
 	r.objects = &git.Objects{Dir: r.gitObjects(), More: r.ownObjects(), Format: at.format}
+	r.trees = &lister{source: r.objects}
 	r.partial = sync.OnceValues(r.isPartial)
 	return r, nil
 }

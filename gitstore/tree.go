@@ -247,11 +247,10 @@ const (
 // submodule in it, one with a path that patch.CheckPath refuses, one that is
 // too large and one that is nothing are a *patch.Error.
 func (r *Repo) Diff(_ context.Context, from, to string) (patch.Patchset, error) {
-	return diff(r.objects, r.id(from), r.id(to))
+	return diff(r.trees, r.id(from), r.id(to))
 }
 
-func diff(objects source, from, to object.ID) (patch.Patchset, error) {
-	s := recall(objects)
+func diff(s *lister, from, to object.ID) (patch.Patchset, error) {
 	old, err := readCommit(s, from)
 	if err != nil {
 		return patch.Patchset{}, err
@@ -264,7 +263,7 @@ func diff(objects source, from, to object.ID) (patch.Patchset, error) {
 	if err := diffTrees(s, old.Tree, next.Tree, d.add); err != nil {
 		return patch.Patchset{}, err
 	}
-	base, err := commitTree(objects, from)
+	base, err := commitTree(s.source, from)
 	if err != nil {
 		return patch.Patchset{}, err
 	}
@@ -346,7 +345,7 @@ func (r *Repo) named(name string) (string, error) {
 
 // differences are the files of a tree that differ from another's.
 type differences struct {
-	store source
+	store *lister
 	after map[string]*patch.File
 	paths int
 	bytes int64
@@ -398,17 +397,11 @@ func (d *differences) check(path string, e treeEntry) error {
 }
 
 func (d *differences) checkDir(id object.ID) error {
-	entries, err := readTree(d.store, id)
-	if err != nil {
-		return err
+	dir, err := d.store.list(id)
+	if err == nil && dir.bad != nil {
+		err = fmt.Errorf("tree %s %w", id, dir.bad)
 	}
-	if !slices.IsSortedFunc(entries, compareEntries) {
-		return fmt.Errorf("tree %s is malformed: it is not sorted", id)
-	}
-	if _, err := newNode(entries); err != nil {
-		return fmt.Errorf("tree %s %w", id, err)
-	}
-	return nil
+	return err
 }
 
 func fileMode(m filemode.FileMode) patch.Mode {
@@ -436,7 +429,7 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 		return nil, err
 	}
 	out := []history.PathChange{}
-	err = diffTrees(r.objects, old.Tree, next.Tree, func(c treeChange) error {
+	err = diffTrees(r.trees, old.Tree, next.Tree, func(c treeChange) error {
 		var one history.PathChange
 		for _, side := range []struct {
 			treeEntry
@@ -447,10 +440,11 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 				continue
 			}
 			if side.mode == filemode.Dir {
-				if odd, err := isOdd(r.objects, side.id, c.path == ""); err != nil || !odd {
-					if err != nil {
-						return err
-					}
+				dir, err := r.trees.list(side.id)
+				if err != nil {
+					return err
+				}
+				if dir.bad == nil && (len(dir.entries) > 0 || c.path == "") {
 					continue
 				}
 			}
@@ -464,15 +458,4 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 	})
 	slices.SortFunc(out, func(a, b history.PathChange) int { return strings.Compare(a.Path, b.Path) })
 	return out, err
-}
-
-// isOdd reports whether a directory is not as git writes it: two readers could differ in
-// what is in it.
-func isOdd(s source, id object.ID, root bool) (bool, error) {
-	entries, err := readTree(s, id)
-	if err != nil {
-		return false, err
-	}
-	_, twice := newNode(entries)
-	return twice != nil || !slices.IsSortedFunc(entries, compareEntries) || len(entries) == 0 && !root, nil
 }

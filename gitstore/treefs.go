@@ -92,12 +92,17 @@ type node struct {
 func newNode(entries []treeEntry) (*node, error) {
 	n := &node{entries, make(map[string]int, len(entries))}
 	for i, e := range entries {
-		if _, twice := n.byName[e.name]; twice || e.name == "" || e.name == "." || e.name == ".." || strings.ContainsAny(e.name, "/\x00") {
+		if _, twice := n.byName[e.name]; twice || !isName(e.name) {
 			return nil, fmt.Errorf("has a malformed entry %+q", e.name)
 		}
 		n.byName[e.name] = i
 	}
 	return n, nil
+}
+
+// isName reports whether something can be found by a name.
+func isName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
 // entry returns the tree entry of a path below the root.

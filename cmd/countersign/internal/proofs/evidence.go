@@ -269,6 +269,9 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 		}
 		return evidence.Failed(about, evidence.Unsound, text), nil
 	}
+	if s.SetGCPercent != nil { // what is known of each change is kept: to look through it as often as in an audit is half of the work
+		s.SetGCPercent(100)
+	}
 	snap, err := s.Local.At(ctx, j.tip)
 	if err != nil {
 		return evidence.Part{}, err
