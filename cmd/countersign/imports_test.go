@@ -52,8 +52,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/evidence": {
-		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/disposition", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
 		"pipeline/replay", "pipeline/state",
 	},
 	"pipeline/packet": {
@@ -126,7 +126,7 @@ var mayImport = map[string][]string{
 		"pipeline/writing",
 	},
 	"pipeline": {
-		"pipeline/applyresult", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect",
+		"pipeline/applyresult", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/disposition", "pipeline/effect",
 		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/plain", "pipeline/recipe", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
 		"pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/reviewed", "pipeline/seal",
@@ -152,7 +152,7 @@ var mayImport = map[string][]string{
 	"pipeline/state": {},
 	"pipeline/watch": {"pipeline/explain", "pipeline/forge", "pipeline/markdown", "pipeline/record/ledger"},
 	"pipeline/explain": {
-		"pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/disposition", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
 	},
@@ -211,7 +211,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/state", "report/html", "report/template", "report/view",
 	},
 	"cmd/countersign/internal/pages": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/disposition",
 		"pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "report", "report/html", "report/site",
 		"report/verifier", "github.com/spf13/cobra",
@@ -246,7 +246,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/conformance": {
-		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/owners", "pipeline/record/approval",
+		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/disposition", "pipeline/owners", "pipeline/record/approval",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/witness",
 	},
@@ -269,7 +269,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/state", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/input",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect", "pipeline/input",
 		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review",
 		"pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
@@ -289,15 +289,18 @@ var mayImport = map[string][]string{
 		"pipeline/record/signed",
 	},
 	"pipeline/difflook": {"pipeline/gitpatch", "pipeline/record/lazyregexp", "pipeline/record/patch"},
-	"pipeline/foreign":  {"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule"},
+	"pipeline/disposition": {
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig",
+	},
+	"pipeline/foreign": {"pipeline/disposition", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule"},
 	"pipeline/gitpatch": {
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "pipeline/record/patch/linediff", "github.com/bluekeyes/go-gitdiff",
 	},
 	"pipeline/lookup": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
 	"pipeline/owners": {"pipeline/record/lazyregexp", "pipeline/record/policy"},
 	"pipeline/pageaudit": {
-		"pipeline/page", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/disposition", "pipeline/page", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 	},
 	"pipeline/plain": {
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",
@@ -341,7 +344,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/session",
 		"cmd/countersign/internal/sshkey", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/artifact",
-		"pipeline/conversation", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/reviewed", "pipeline/risk",
 		"report", "github.com/spf13/cobra",
 	},
@@ -361,7 +364,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/witnesses", "gitstore", "gitstore/verdict",
 		"gitstore/wire", "pipeline/atomicfile", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
-		"pipeline/online", "pipeline/packet", "pipeline/pageaudit", "pipeline/parallel", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/online", "pipeline/packet", "pipeline/pageaudit", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/workpaper", "github.com/spf13/cobra",
 	},
@@ -374,7 +377,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/gitcredential",
 		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "cmd/countersign/internal/rest", "cmd/countersign/internal/sshkey",
 		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/batch", "pipeline/checks",
-		"pipeline/checks/workshop", "pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup",
+		"pipeline/checks/workshop", "pipeline/code", "pipeline/disposition", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup",
 		"pipeline/page", "pipeline/pageaudit", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon",
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact",
 		"pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/state", "pipeline/workspace", "pipeline/writing", "report",

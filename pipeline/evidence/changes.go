@@ -13,11 +13,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // A Source is a repository whose ledger was audited and found sound, and whose branch was
 // judged by it: all Commits since the ledger began, the tip first. Ledger is the tree of its
-// tip, Now when the branch was read.
+// tip, Now when the branch was read. RawCommit is a commit of the branch as Git stores it.
 type Source struct {
 	Repository Repository
 	Links      forge.Links
@@ -26,6 +28,9 @@ type Source struct {
 	Judged     explain.Result
 	Commits    []history.BranchCommit
 	Now        time.Time
+	Policy     policy.Policy // of the default branch, as it is now, by which exceptions are due for review
+	Keys       signed.Keys   // and its list
+	RawCommit  func(commit string) ([]byte, error)
 }
 
 // Changes are what came to the branch in a period. A commit is in it if it may have come then by
@@ -46,6 +51,10 @@ func (s Source) Changes(p Period) (Part, error) {
 	s.Repository.LedgerBegan = ledger.FormatTime(s.Index.Began)
 	part.Repository.LedgerBegan = s.Repository.LedgerBegan
 	t := &table{Source: s, spans: map[string]explain.Span{}, commits: map[string]history.BranchCommit{}, policies: new(approval.Policies)}
+	var err error
+	if t.disposed, err = s.dispositions(); err != nil {
+		return part, err
+	}
 	for i, span := range s.Index.Came(s.Judged.Chain, s.Now) {
 		t.spans[s.Judged.Chain[i].ID] = span
 	}
@@ -72,6 +81,7 @@ type table struct {
 	spans    map[string]explain.Span // of the chain
 	commits  map[string]history.BranchCommit
 	policies *approval.Policies
+	disposed map[string][]said // by what they are about
 }
 
 // groups are the commits that are one change, each with the commit first that stands for it: a
@@ -175,7 +185,7 @@ func (t *table) row(group []string, span explain.Span) (Row, error) {
 				return row, err
 			}
 		}
-		return row, nil
+		return row, t.review(&row, nil, span)
 	}
 	row.Subject, row.ExplainedBy, row.Signer, row.Strength = e.Subject, string(e.By), e.Signer, string(e.Strength)
 	switch e.By {
@@ -197,7 +207,19 @@ func (t *table) row(group []string, span explain.Span) (Row, error) {
 	default:
 		row.add(Unexplained, "what accounts for it is not known here")
 	}
-	return row, nil
+	return row, t.review(&row, e.Transactions(), span)
+}
+
+// came is when a change came at the latest, or, where the ledger has not named it yet, at the earliest: an exception is not due
+// later because nobody records anything.
+func (t *table) came(span explain.Span) time.Time {
+	switch {
+	case span.By.Before(t.Now):
+		return span.By
+	case span.After.IsZero():
+		return t.Index.Began
+	}
+	return span.After
 }
 
 // codes are those of commits that nothing accounts for, where there is one that says more than that.

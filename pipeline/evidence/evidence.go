@@ -109,11 +109,12 @@ const (
 	Denied              Code = "denied"               // somebody denied exactly this patch
 	ChecksFailed        Code = "checks_failed"        // a required check failed the last time it ran
 	ChecksAbsent        Code = "checks_absent"        // a check that the Policy asks for is not on record
+	Overdue             Code = "review_overdue"       // nobody independent has reviewed an exception in time
 	NotValidated        Code = "not_validated"        // it was not proved after it was applied, or that it was merged is not on record
 )
 
 // Codes are all of them, the gravest first.
-var Codes = []Code{Unreadable, Unsound, NoLedger, BeforeLedger, RecordInvalid, Unexplained, Denied, UnknownPolicy, WeakDecision, NotApproved, NotApplied, UsedUp, PartlyApproved, CannotTell, BreakGlass, NoApproval, DependentApproval, UnknownIndependence, ApprovedLate, ChecksFailed, ChecksAbsent, NotValidated}
+var Codes = []Code{Unreadable, Unsound, NoLedger, BeforeLedger, RecordInvalid, Unexplained, Denied, UnknownPolicy, WeakDecision, NotApproved, NotApplied, UsedUp, PartlyApproved, CannotTell, Overdue, BreakGlass, NoApproval, DependentApproval, UnknownIndependence, ApprovedLate, ChecksFailed, ChecksAbsent, NotValidated}
 
 // An Exception is one reason why a row is not as it should be.
 type Exception struct {
@@ -125,7 +126,8 @@ type Exception struct {
 // Commits are all of which the change consists, Commit the last of them. CameAfter and CameBy
 // are when it came to the branch by the ledger's word; ClaimedAt is what the commit says of
 // itself, by which nothing goes. Records are those of the transactions that account for it, of which
-// there may be several, or of those that it is about if none does. Strength is that of the decisions that account for it. What is not known is "".
+// there may be several, or of those that it is about if none does. Strength is that of the decisions that account for it. Reviews
+// are what people found of its exceptions, DueBy when somebody independent has to have. What is not known is "".
 type Row struct {
 	Repository  string      `json:"repository"`
 	Branch      string      `json:"branch"`
@@ -142,6 +144,8 @@ type Row struct {
 	Strength    string      `json:"strength"`
 	Signer      string      `json:"signer"`
 	Records     []Record    `json:"records"`
+	DueBy       string      `json:"due_by,omitempty"`
+	Reviews     []Review    `json:"reviews,omitempty"`
 }
 
 // A Record is what a transaction tells of a change.

@@ -131,28 +131,36 @@ func claimedAuthors(p *ledger.Proposal) (out []ledger.Actor) {
 	if p == nil {
 		return nil
 	}
-	add := func(name, address string) {
-		account, host, _ := strings.Cut(strings.ToLower(address), "@")
-		out = append(out, ledger.Actor{Login: name}, ledger.Actor{ID: "local:" + strings.ToLower(address)}, ledger.Actor{Login: account})
-		if number, login, is := strings.Cut(account, "+"); is && strings.HasPrefix(host, "users.noreply.") {
-			out = append(out, ledger.Actor{ID: number, Login: login}, ledger.Actor{Login: login})
-		}
-	}
 	if p.Author != nil {
-		add(p.Author.Name, p.Author.Email)
+		out = named(p.Author.Name, p.Author.Email)
 	}
 	for _, line := range p.Declared {
 		_, who, _ := strings.Cut(line, ":")
-		who = strings.TrimSpace(who)
-		name, address, named := strings.Cut(strings.TrimSuffix(who, ">"), "<") // as Git writes a person
-		switch {
-		case named:
-			add(strings.Trim(name, " \""), strings.TrimSpace(address))
-		case strings.Contains(who, "@"):
-			add("", who)
-		default:
-			add(who, "")
-		}
+		out = append(out, claimedBy(who)...)
+	}
+	return out
+}
+
+// claimedBy are the names of a person as Git writes one, or by an address or a name alone.
+func claimedBy(who string) []ledger.Actor {
+	who = strings.TrimSpace(who)
+	name, rest, both := strings.Cut(who, "<")
+	address, _, _ := strings.Cut(rest, ">")
+	switch {
+	case both:
+		return named(strings.Trim(name, " \""), strings.TrimSpace(address))
+	case strings.Contains(who, "@"):
+		return named("", who)
+	}
+	return named(who, "")
+}
+
+// named are the names that an approver may go by who has this name and this address.
+func named(name, address string) []ledger.Actor {
+	account, host, _ := strings.Cut(strings.ToLower(address), "@")
+	out := []ledger.Actor{{Login: name}, {ID: "local:" + strings.ToLower(address)}, {Login: account}}
+	if number, login, is := strings.Cut(account, "+"); is && strings.HasPrefix(host, "users.noreply.") {
+		out = append(out, ledger.Actor{ID: number, Login: login}, ledger.Actor{Login: login})
 	}
 	return out
 }

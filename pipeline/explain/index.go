@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -30,6 +31,7 @@ type Index struct {
 	begun   map[string]time.Time // by commit: when the apply that made it began
 	touches map[string][]int     // by path: which transactions change it
 	part    bool                 // whether the ledger has others
+	reviews []string             // the transactions that say what became of an exception, oldest first
 }
 
 // An entry is what is known of a transaction without a look at its decisions. Base is the
@@ -96,6 +98,9 @@ func newIndex() *Index {
 	return &Index{at: map[string]int{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 }
 
+// Dispositions are the transactions that say what became of an exception, oldest first.
+func (x *Index) Dispositions() []string { return x.reviews }
+
 // add takes in a transaction, of which nothing was recorded before some times.
 func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) error {
 	tx := log.Transaction()
@@ -139,6 +144,9 @@ func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) erro
 			e.settled = e.settled || e.ownDiff && p.Decision == ledger.Approve
 			e.goesBy(p.Policy.Commit)
 		case *ledger.ArtifactStored:
+			if p.Kind == disposition.Kind {
+				x.reviews = append(x.reviews, id)
+			}
 			if p.Kind == approval.KindMerge && merge != nil {
 				x.name(merge.MergeCommit, later(at, floor.to))
 			}

@@ -1,6 +1,7 @@
 // Package pageaudit is an audit (package audit) of a ledger with what is beside the record: the keys that commits of the code list,
-// and its pages (package page), which are a view and are told of apart. It reports one rule:
+// its pages (package page), which are a view and are told of apart, and what became of exceptions (package disposition). It reports two rules:
 //
+//	L26      what became of an exception has its form, and its signature is good
 //	L23      the page of a transaction, the tables and the page at the root are what
 //	         their version makes of the record; pages of newer versions are counted
 package pageaudit
@@ -27,7 +28,13 @@ func Run(h history.Reader, o audit.Options, versions page.Versions) (audit.Resul
 	o.Spread = func(n int, do func(int)) { // most wait for objects
 		_ = parallel.Try(4*runtime.GOMAXPROCS(0), n, func(i int) error { do(i); return nil })
 	}
-	return audit.Run(h, o)
+	var reviews dispositions
+	o.Each = reviews.each(o.Each)
+	r, err := audit.Run(h, o)
+	if err == nil && len(reviews.found) > 0 {
+		reviews.addTo(&r)
+	}
+	return r, err
 }
 
 // pages is what an audit comes to know of pages.

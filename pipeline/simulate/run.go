@@ -35,6 +35,9 @@ func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(do
 	}
 	var ids []string
 	for _, tx := range all {
+		if tx.Closed && tx.Pointers.Proposal == nil { // nobody asked for a decision
+			continue
+		}
 		if at, err := time.Parse(ledger.TimeFormat, tx.UpdatedAt); err != nil || !at.Before(since) {
 			ids = append(ids, tx.TransactionID)
 		}

@@ -249,6 +249,7 @@ var kinds = map[evidence.Code]kind{
 	evidence.UsedUp:              {"Approval used already", "The approval of these changes accounts for another commit: one approval is for one."},
 	evidence.PartlyApproved:      {"More than was approved", "Approved patches are in these changes, and more that nobody approved."},
 	evidence.CannotTell:          {"Cannot be told", "Whether something accounts for these changes cannot be told here."},
+	evidence.Overdue:             {"Not reviewed in time", "Nobody who had no part in these has reviewed them within the time that the Policy gives (countersign dispose)."},
 	evidence.BreakGlass:          {"Approved alone in an emergency", "Somebody broke the glass: they approved alone what others should have."},
 	evidence.NoApproval:          {"Let in without an approval", "A rule of the Policy for bots let these changes in."},
 	evidence.DependentApproval:   {"Approved by its own proposer", "An approval that these changes needed was given by who had proposed them, or had written their commits."},

@@ -138,11 +138,11 @@ class Line:
         return ((self.namespaces is None or in_list(self.namespaces, namespace))
                 and (self.after is None or t // 1 >= self.after) and (self.before is None or t // 1 <= self.before))
 
-    def good_for(self, principals, times):  # the first of the principals that it matches, or None (S-26)
+    def good_for(self, principals, times, space=NAMESPACE):  # the first of the principals that it matches, or None (S-26)
         negated = [p[1:].lower() for p in self.principals if p[0] == "!"]
         good = [p for p in principals if in_list(self.principals, p)]
         banned = any(matches(n, p.lower()) for n in negated for p in principals)
-        return good[0] if good and not banned and all(self.admits(NAMESPACE, t) for t in times) else None
+        return good[0] if good and not banned and all(self.admits(space, t) for t in times) else None
 
 def key_time(text, hours):  # S-44
     *parts, zone = form("key_time").fullmatch(text).groups("00")

@@ -67,6 +67,7 @@ var file = section(
 		field{name: "empty", read: boolean},
 		field{name: "bots", read: list(versionBot, "")},
 	)},
+	field{name: "exceptions", read: section(field{name: "review", read: duration(mostAge)})},
 	field{name: "ledger", read: section(
 		field{name: "repository", read: repository},
 		field{name: "tip", read: text(commitForm)},

@@ -40,6 +40,7 @@
 //	  empty: true            # whether a commit that changes no file accounts for itself
 //	  bots:
 //	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum], modes: false} # modes: whether it may make files executable
+//	exceptions: {review: 5d} # how long somebody independent has to review an exception; left out: for ever
 //	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //	witnesses: {file: .github/witnesses, required: 2} # who must see the ledger's tips
 //
@@ -68,19 +69,20 @@ const Path = ".github/countersign.yml"
 // A Policy is what a repository's owner demands. The zero value demands nothing
 // and is never used; Default is what holds without a file.
 type Policy struct {
-	Version   int         `json:"version"`
-	Approvals Approvals   `json:"approvals"`
-	Bots      []string    `json:"bots,omitempty"`      // accounts that are never human
-	Protected []Rule      `json:"protected,omitempty"` // beside BuiltIns
-	Sandbox   Sandbox     `json:"sandbox"`
-	Secrets   Secrets     `json:"secrets"`
-	Limits    Limits      `json:"limits"`
-	Commands  Commands    `json:"commands"`
-	Apply     Apply       `json:"apply"`
-	Gate      Gate        `json:"gate"`
-	Explained CommitRules `json:"explained,omitzero"`
-	Ledger    Ledger      `json:"ledger,omitzero"`
-	Witnesses Witnesses   `json:"witnesses,omitzero"`
+	Version    int         `json:"version"`
+	Approvals  Approvals   `json:"approvals"`
+	Bots       []string    `json:"bots,omitempty"`      // accounts that are never human
+	Protected  []Rule      `json:"protected,omitempty"` // beside BuiltIns
+	Sandbox    Sandbox     `json:"sandbox"`
+	Secrets    Secrets     `json:"secrets"`
+	Limits     Limits      `json:"limits"`
+	Commands   Commands    `json:"commands"`
+	Apply      Apply       `json:"apply"`
+	Gate       Gate        `json:"gate"`
+	Explained  CommitRules `json:"explained,omitzero"`
+	Exceptions Exceptions  `json:"exceptions,omitzero"`
+	Ledger     Ledger      `json:"ledger,omitzero"`
+	Witnesses  Witnesses   `json:"witnesses,omitzero"`
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
@@ -162,6 +164,12 @@ type Gate struct {
 	AllowForce  bool     `json:"allow_force,omitempty"`
 	AllowDelete bool     `json:"allow_delete,omitempty"`
 	AllowTags   bool     `json:"allow_tags,omitempty"`
+}
+
+// Exceptions says how long somebody independent has to review what evidence takes for an
+// exception. Review 0 is for ever.
+type Exceptions struct {
+	Review Duration `json:"review,omitzero"`
 }
 
 // Ledger says where the ledger is that is shared, and which one a job of a workflow

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -454,6 +455,7 @@ func transactionCheck(in struct {
 	log, found := ledger.ReadOwn(dir, in.ID)
 	if log != nil {
 		found = append(found, new(approval.Policies).Record(dir, log).Redo()...)
+		found = append(found, disposition.Check(dir, log)...)
 	}
 	if err := rulesOf(found); err != nil {
 		return nil, err

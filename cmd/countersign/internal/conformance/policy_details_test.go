@@ -226,6 +226,7 @@ func valueDetails(g *generator) {
 		{"Y-6", "a base that begins with a slash", "gate: {bases: [/a]}\n", nil},
 		{"Y-3", "allow_force as a word", "gate: {allow_force: yes}\n", nil},
 		{"Y-6", "allow_tags as a number", "gate: {allow_tags: 1}\n", nil},
+		{"Y-6", "a review of no time span", "exceptions: {review: 5}\n", nil}, {"Y-6", "exceptions with an unknown key", "exceptions: {until: 5d}\n", nil},
 		{"Y-6", "a base twice", "gate: {bases: [a, a]}\n", nil},
 		{"Y-6", "a base of 201 characters", "gate: {bases: [" + long(201) + "]}\n", nil},
 		{"Y-7", "a command with two spaces", "commands: {run: [go  vet]}\n", run(`"go","vet"`, minutes)},

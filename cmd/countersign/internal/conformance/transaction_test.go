@@ -67,6 +67,8 @@ func transactionVectors(g *generator) {
 	signedLife(g)
 	g.in("pull")
 	guardedLife(g)
+	g.in("disposition")
+	disposedLife(g)
 }
 
 func set(kind string, nth int, name string, value any) func(*record) {

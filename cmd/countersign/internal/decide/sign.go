@@ -283,7 +283,7 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 		return nil, &cli.UsageError{Message: "this cannot be signed: " + err.Error(), Hint: ""}
 	}
 	s := signed.Signature{Statement: statement}
-	with, err := signingKey(ctx, a, g, key)
+	with, err := signingKey(ctx, a, g.Keys(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +316,7 @@ func comment(sign func() (*signed.Signature, error), block bool, redact func(str
 // signingKey is the key that is named, else the one that Git's configuration has for
 // signatures by SSH, else the agent's: the first that the Policy's list has, or its only
 // one.
-func signingKey(ctx context.Context, s *session.Session, g pipeline.Judgement, named string) (sshkey.Key, error) {
+func signingKey(ctx context.Context, s *session.Session, keys signed.Keys, named string) (sshkey.Key, error) {
 	if named != "" {
 		return s.OwnKey(named), nil
 	}
@@ -329,7 +329,7 @@ func signingKey(ctx context.Context, s *session.Session, g pipeline.Judgement, n
 	} else if err != nil {
 		return sshkey.Key{}, err
 	}
-	listed := slices.IndexFunc(held, func(k sshkey.Key) bool { return g.Keys().Allowed.Lists(k.Public) })
+	listed := slices.IndexFunc(held, func(k sshkey.Key) bool { return keys.Allowed.Lists(k.Public) })
 	switch {
 	case listed >= 0:
 		return held[listed], nil

@@ -173,6 +173,12 @@ func showCommand(c *console.Console) *cobra.Command {
 		if web {
 			return browse(s, snap, id)
 		}
+		switch d, err := session.Disposition(snap.Tree, id); {
+		case err != nil:
+			return err
+		case d != nil:
+			return session.Disposed(c, *d)
+		}
 		rep, err := Shown(ctx, s, snap, id)
 		if err != nil {
 			return err

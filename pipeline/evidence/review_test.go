@@ -1,0 +1,134 @@
+package evidence_test
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
+	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// disposed is a ledger with a transaction that says what became of an exception.
+func disposed(t *testing.T, files fstest.MapFS, mail, about string, by *signedtest.Signer, change func(*disposition.Disposition)) fstest.MapFS {
+	t.Helper()
+	const id = "tx_01KEZZZZZZ0000000000000000"
+	files = maps.Clone(files)
+	d := disposition.Disposition{
+		Schema: disposition.Schema, TransactionID: id, About: about, As: disposition.Accepted, Reason: "it is right",
+		Author: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail},
+	}
+	if change != nil {
+		change(&d)
+	}
+	if by != nil {
+		d.Signature = &disposition.Signed{Armored: by.Sign(disposition.Namespace, d.Statement()), Line: mail + " " + by.Public}
+	}
+	put := func(name string, data []byte) {
+		files[path.Join(ledger.Dir(id), name)] = &fstest.MapFile{Data: data, Mode: 0o644}
+	}
+	line := func(doc any) []byte {
+		raw, err := canon.Line(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	raw := line(d)
+	var log ledger.Log
+	for _, e := range []ledger.Payload{
+		&ledger.Meta{TransactionID: id, Proposer: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail}, WorkspaceRoots: []string{}, SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{}}},
+		&ledger.StatusChange{TransactionID: id, From: ledger.Created, To: ledger.InProgress},
+		&ledger.ArtifactStored{TransactionID: id, ArtifactID: canon.Hex(raw), Kind: disposition.Kind, Path: ledger.ArtifactFile(canon.Hex(raw)), ContentType: "application/json", StoredSHA256: canon.Sum(raw)},
+		&ledger.StatusChange{TransactionID: id, From: ledger.InProgress, To: ledger.Interrupted},
+		&ledger.Close{TransactionID: id, Status: ledger.Interrupted},
+	} {
+		if err := log.Append(now.Add(-time.Hour), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(ledger.ArtifactFile(canon.Hex(raw)), raw)
+	put(ledger.EventsFile, log.Bytes())
+	put(ledger.TransactionFile, line(log.Transaction()))
+	return files
+}
+
+// TestReviews: an exception is due for review by somebody who had no part in it. What does not count is shown, and says
+// why; what does not hold is as if it were not there.
+func TestReviews(t *testing.T) {
+	whole, ids := ledgerOf(t, storetest.Whole)
+	pushed, key, other := strings.Repeat("e", 40), signedtest.Ed25519(1), signedtest.Ed25519(2)
+	list, err := sshsig.ParseAllowedSigners([]byte("bob@example.org " + key.Public + "\nfay@example.org,eve@example.org " + other.Public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mail, about, policy string
+		by                  *signedtest.Signer
+		change              func(*disposition.Disposition)
+		shown               bool
+		why                 string // it does not count
+	}{
+		"nobody":                         {},
+		"somebody":                       {mail: "bob@example.org", about: pushed, shown: true},
+		"signed":                         {mail: "bob@example.org", about: pushed, by: &key, shown: true},
+		"signed, as the Policy asks":     {mail: "bob@example.org", about: pushed, by: &key, policy: "approvals: {keys: k, signed: require}", shown: true},
+		"not signed, as the Policy asks": {mail: "bob@example.org", about: pushed, policy: "approvals: {keys: k, signed: require}", shown: true, why: "it is not signed"},
+		"a shell where none counts":      {mail: "bob@example.org", about: pushed, policy: "approvals: {local: false}", shown: true, why: "a shell alone"},
+		"its author":                     {mail: "mallory@example.org", about: pushed, shown: true, why: "its author or committer"},
+		"who wrote it together":          {mail: "carol@example.org", about: pushed, shown: true, why: "its author or committer"},
+		"a name of its author":           {mail: "fay@example.org", about: pushed, by: &other, shown: true, why: "its author or committer"},
+		"about another commit":           {mail: "bob@example.org", about: strings.Repeat("d", 40)},
+		"about a transaction of no part": {mail: "bob@example.org", about: ids[0]},
+		"a signature of something else":  {mail: "bob@example.org", about: pushed, by: &key, change: func(d *disposition.Disposition) { d.TransactionID = ids[0] }},
+		"by somebody else than it says":  {mail: "bob@example.org", about: pushed, change: func(d *disposition.Disposition) { d.Author.ID = "local:dan@example.org" }},
+		"an outcome that is not known":   {mail: "bob@example.org", about: pushed, change: func(d *disposition.Disposition) { d.As = "ignored" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := whole
+			if c.mail != "" {
+				files = disposed(t, whole, c.mail, c.about, c.by, c.change)
+			}
+			s := source(t, files, applied(t, whole, ids[0]))
+			rules, err := policy.Parse("p", []byte(cmp.Or(c.policy, "version: 1")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules.Exceptions.Review = policy.Duration(24 * time.Hour)
+			s.Policy, s.Keys = rules, signed.Keys{Allowed: list, Listed: list}
+			s.RawCommit = func(commit string) ([]byte, error) {
+				if commit != pushed {
+					t.Errorf("commit %s was read", commit)
+				}
+				return []byte("tree x\nauthor Mallory <mallory@example.org> 0 +0000\ncommitter Eve <eve@example.org> 0 +0000\n\npushed\n\nCo-authored-by: Carol <carol@example.org>\n"), nil
+			}
+			rows := report(t, s, "2026-01-05", "2026-02-10").Rows
+			row := rows[slices.IndexFunc(rows, func(r evidence.Row) bool { return r.Commit == pushed })]
+			counts := c.shown && c.why == ""
+			if row.Of(evidence.Overdue) == counts || row.DueBy == "" || (len(row.Reviews) == 1) != c.shown {
+				t.Fatalf("%+v", row)
+			}
+			if !c.shown {
+				return
+			}
+			if got := row.Reviews[0]; got.Counted != counts || !strings.Contains(got.Why, c.why) || (got.KeyFingerprint != "") != (c.by != nil) {
+				t.Errorf("%+v", got)
+			}
+			if !strings.Contains(row.Exceptions[0].Text, "; reviewed by "+c.mail+": accepted (it is right)") {
+				t.Errorf("%+v", row.Exceptions)
+			}
+		})
+	}
+}
