@@ -15,11 +15,19 @@ import (
 
 // A Piece is what can be taken of a patch by itself: a hunk of a text that changes, or all that happens to another file.
 type Piece struct {
-	Alone patch.Change // the change with this piece and no other of its file
-
 	Hunk, Hunks int // which hunk of the file it is, from 1, of how many; 0 of what is whole
 	edits       []linediff.Edit
-	change      int // of the patch
+	change      int // of the patch: its index
+	of          patch.Change
+}
+
+// Alone is the change with this piece and no other of its file. A file of thousands of hunks is not made thousands of times at once.
+func (p Piece) Alone() patch.Change {
+	c := p.of
+	if p.Hunk > 0 {
+		c.After = edited(c, p.edits)
+	}
+	return c
 }
 
 // piecesContext is how many lines stand between hunks at least, twice, as in the patch's canonical bytes.
@@ -30,15 +38,13 @@ func Pieces(set patch.Patchset) (all []Piece) {
 	for i, c := range set.Changes {
 		whole := c.Kind != patch.Update || c.Before.Mode != c.After.Mode
 		if whole || bytes.IndexByte(c.Before.Data, 0) >= 0 || bytes.IndexByte(c.After.Data, 0) >= 0 {
-			all = append(all, Piece{Alone: c, change: i})
+			all = append(all, Piece{change: i, of: c})
 			continue
 		}
 		old, new := linediff.Lines(c.Before.Data), linediff.Lines(c.After.Data)
 		hunks := linediff.Hunks(linediff.Diff(old, new), len(old), len(new), piecesContext)
 		for n, h := range hunks {
-			p := Piece{Alone: c, Hunk: n + 1, Hunks: len(hunks), edits: h.Edits, change: i}
-			p.Alone.After = edited(c, h.Edits)
-			all = append(all, p)
+			all = append(all, Piece{Hunk: n + 1, Hunks: len(hunks), edits: h.Edits, change: i, of: c})
 		}
 	}
 	return all
@@ -83,13 +89,15 @@ func taken(set patch.Patchset, all []Piece, take []bool) map[string]*patch.File 
 		case !take[i]:
 		case p.Hunk > 0:
 			edits[p.change] = append(edits[p.change], p.edits...)
-			after[c.Path] = edited(c, edits[p.change])
 		default:
 			if c.Kind == patch.Rename {
 				after[c.From] = nil
 			}
 			after[c.Path] = c.After
 		}
+	}
+	for i, some := range edits {
+		after[set.Changes[i].Path] = edited(set.Changes[i], some)
 	}
 	return after
 }
@@ -108,9 +116,9 @@ func named(all []Piece, take []bool) string {
 		switch i += n; {
 		case len(hunks) == 0:
 		case len(hunks) == n:
-			files = append(files, patch.Quote(p.Alone.Path))
+			files = append(files, patch.Quote(p.of.Path))
 		default:
-			files = append(files, fmt.Sprintf("%s hunk %s of %d", patch.Quote(p.Alone.Path), strings.Join(hunks, "+"), n))
+			files = append(files, fmt.Sprintf("%s hunk %s of %d", patch.Quote(p.of.Path), strings.Join(hunks, "+"), n))
 		}
 	}
 	return strings.Join(files, ", ")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func TestPartOf(t *testing.T) {
 		}
 		// What the person sees of each piece is a part as well, and its words name no other.
 		for i, p := range all {
-			if p.Alone.After != nil && !woven(p.Alone.After.Data, whole.Changes[p.change]) {
+			if after := p.Alone().After; after != nil && !woven(after.Data, whole.Changes[p.change]) {
 				t.Fatalf("%d: piece %d is none of the patch", seed, i)
 			}
 		}
@@ -84,10 +85,39 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
+// A small patch of a large file, which has thousands of hunks, is divided without that file once for each. It runs beside no other test.
+func TestPiecesOfLargeFile(t *testing.T) {
+	var before, after bytes.Buffer
+	for i := range 20_000 {
+		line := fmt.Sprintf("%050d\n", i)
+		before.WriteString(line)
+		if i%10 == 0 {
+			line = "x\n"
+		}
+		after.WriteString(line)
+	}
+	base := fstest.MapFS{"f": &fstest.MapFile{Data: before.Bytes()}}
+	whole, err := patch.NewTree(base).Between(map[string]*patch.File{"f": {Mode: patch.Regular, Data: after.Bytes()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began, ended runtime.MemStats
+	runtime.ReadMemStats(&began)
+	all := Pieces(whole)
+	files := taken(whole, all, slices.Repeat([]bool{true}, len(all)))
+	runtime.ReadMemStats(&ended)
+	if len(all) != 2000 || !bytes.Equal(files["f"].Data, after.Bytes()) {
+		t.Errorf("%d pieces", len(all))
+	}
+	if took := ended.TotalAlloc - began.TotalAlloc; took > 100<<20 {
+		t.Errorf("a file of %d bytes took %d", before.Len(), took)
+	}
+}
+
 func changed(all []Piece, take []bool) (paths []string) {
 	for i, p := range all {
-		if take[i] && !slices.Contains(paths, p.Alone.Path) {
-			paths = append(paths, p.Alone.Path)
+		if take[i] && !slices.Contains(paths, p.of.Path) {
+			paths = append(paths, p.of.Path)
 		}
 	}
 	return paths

@@ -179,7 +179,7 @@ func choose(a *session.Session, p report.Prompt, pieces []review.Piece, s report
 	take = make([]bool, len(pieces))
 	n := 0
 	for i := 0; i < len(pieces); {
-		shown := a.RedactDiff(pieces[i].Alone.Bytes()).Show(func(diff string) string { return report.Fold(report.Diff([]byte(diff), s), p.Columns) })
+		shown := a.RedactDiff(pieces[i].Alone().Bytes()).Show(func(diff string) string { return report.Fold(report.Diff([]byte(diff), s), p.Columns) })
 		if err := console.Emit(person, shown); err != nil {
 			return nil, err
 		}
