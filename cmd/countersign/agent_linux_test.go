@@ -385,6 +385,31 @@ call wait '"seconds":60'; call status '"x":1'; exit 0`
 	s.run(0, "audit")
 }
 
+// An agent that makes the bytes of somebody else's open transaction does not end that by what it makes next, asked for or at its end.
+func TestAgentFindsAnothers(t *testing.T) {
+	s := agentRepo(t)
+	const ask = `ask() { perl -MIO::Socket::UNIX -e '
+	my $c = IO::Socket::UNIX->new(Peer => $ENV{COUNTERSIGN_SCRATCH}) or die $!; print $c "propose\n"; $c->flush; print <$c>'; }; `
+	var theirs []string
+	for _, text := range []string{"asked", "ended"} {
+		theirs = append(theirs, s.proposes(text, addition(text+".txt", text+"\n")))
+	}
+	s.runCmd(cli.ExitPending, s.agent("--detach", "--", "sh", "-c", ask+`echo asked >asked.txt; ask; echo more >>asked.txt; ask`))
+	s.run(0, "agent", "--discard")
+	s.runCmd(cli.ExitPending, s.agent("--detach", "--", "sh", "-c", `echo ended >ended.txt`))
+	s.runCmd(cli.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", `echo more >>ended.txt`))
+	mine := s.newest()
+	s.runCmd(cli.ExitPending, s.agent("--resume", "--detach", "--", "sh", "-c", ask+`echo more >>ended.txt; ask`))
+	for id, status := range map[string]string{theirs[0]: "waits for approval", theirs[1]: "waits for approval", mine: "superseded"} {
+		if out, _ := s.run(0, "show", id); !strings.Contains(out, status) {
+			t.Errorf("%s", out)
+		}
+	}
+	if out, _ := s.run(0, "show", s.newest()); strings.Contains(out, "agent@localhost") {
+		t.Errorf("it is somebody else's as well: %s", out)
+	}
+}
+
 // What an agent puts into a repository of its own is not proposed, and not lost.
 func TestAgentNests(t *testing.T) {
 	s := agentRepo(t)

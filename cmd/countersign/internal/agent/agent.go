@@ -41,6 +41,7 @@ type State struct {
 	Profile     string   `json:"profile"`
 	WithChanges bool     `json:"with_changes"` // whether it began with what was not committed
 	Transaction string   `json:"transaction"`  // that was proposed last
+	Found       bool     `json:"found"`        // whether that was open before, and is somebody else's
 }
 
 // A Tree is a scratch tree.
@@ -178,6 +179,14 @@ func (t *Tree) Save() error {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(t.dir, "state.json"), append(raw, '\n'))
+}
+
+// Proposed keeps which transaction proposes what the files are, and whether it was there before they were proposed.
+func (t *Tree) Proposed(id string, found bool) error {
+	if id != t.Transaction {
+		t.Transaction, t.Found = id, found
+	}
+	return t.Save()
 }
 
 // Remove deletes the scratch tree, whatever the program made of it.

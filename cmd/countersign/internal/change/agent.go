@@ -314,6 +314,7 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 		return done, false, err
 	}
 	f.review.made = &in
+	began := ledger.FormatTime(s.Runner.Now())
 	if f.detach {
 		done, err = reviewChange(ctx, s, f.review)
 		if err == nil {
@@ -323,8 +324,8 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 		done, err = run(ctx, s, f.review, o, nil)
 	}
 	if done.Transaction != "" {
-		t.Transaction = done.Transaction
-		err = errors.Join(err, t.Save())
+		tx, failed := stateOf(ctx, s, done.Transaction)
+		err = errors.Join(err, failed, t.Proposed(done.Transaction, failed != nil || tx.CreatedAt < began))
 	}
 	if denied, is := errors.AsType[*pipeline.DeniedError](err); is {
 		err = errors.Join(err, noteDenial(ctx, s, t, denied.PatchID))

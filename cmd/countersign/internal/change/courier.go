@@ -101,8 +101,7 @@ func (c *courier) propose(ctx context.Context) error {
 	done, err := review.Run(ctx, c.s.Runner, in, false)
 	c.s.Learn(done.Learnt)
 	if done.ID != "" {
-		c.t.Transaction = done.ID
-		err = errors.Join(err, c.t.Save())
+		err = errors.Join(err, c.t.Proposed(done.ID, done.Known))
 	}
 	return err
 }
@@ -135,7 +134,8 @@ func (c *courier) stands(ctx context.Context) (now standing, err error) {
 	return now, nil
 }
 
-// scratchChange is what a scratch tree has beyond its commit, in the place of what was proposed of it before and waits.
+// scratchChange is what a scratch tree has beyond its commit, in the place of what was proposed of it before and waits. An agent that makes
+// the bytes of somebody else's transaction cannot end that by its next ones, nor make its proposer one of these.
 func scratchChange(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree) (in input.Change, err error) {
 	rules, err := s.Runner.Rules(ctx, "")
 	if err != nil {
@@ -144,7 +144,7 @@ func scratchChange(ctx context.Context, s *session.Session, f agentFlags, t *age
 	if in, err = t.Change(ctx, rules.Policy.Limits.Bytes, cmp.Or(f.review.summary, "what "+filepath.Base(t.Command[0])+" changed")); err != nil {
 		return in, console.InFile("the scratch tree", err)
 	}
-	if t.Transaction == "" {
+	if t.Transaction == "" || t.Found {
 		return in, nil
 	}
 	tx, err := stateOf(ctx, s, t.Transaction)
