@@ -95,13 +95,55 @@ func (a addition) joinList(text []byte, value any, place member, ours any) (want
 	elements := elementsOf(text, place.from)
 	for i, element := range elements.members {
 		switch {
-		case reflect.DeepEqual(list[i], ours):
+		case holds(list[i], ours):
 			return text, Same, nil
-		case bytes.Contains(text[element.from:element.to], []byte(a.mark)):
+		case !bytes.Contains(text[element.from:element.to], []byte(a.mark)):
+		case holdsMore(list[i], ours):
+			return nil, "", fmt.Errorf("%s has something of yours in one element with %q: give that one of its own", strings.Join(a.path, "."), a.mark)
+		default:
 			return splice(text, element.from, element.to, a.value), Differs, nil
 		}
 	}
 	return insert(text, elements, a.value), Joined, nil
+}
+
+// holds reports whether a value is ours, or an object that has the members of ours, and in its lists the elements of ours.
+func holds(value, ours any) bool {
+	have, is := value.(map[string]any)
+	want, one := ours.(map[string]any)
+	if !is || !one {
+		return reflect.DeepEqual(value, ours)
+	}
+	for name := range want {
+		listed, is := have[name].([]any)
+		elements, list := want[name].([]any)
+		if !is || !list {
+			if !reflect.DeepEqual(have[name], want[name]) {
+				return false
+			}
+			continue
+		}
+		for _, e := range elements {
+			if !slices.ContainsFunc(listed, func(has any) bool { return reflect.DeepEqual(has, e) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// holdsMore reports whether an older form of ours has members or elements that it never had.
+func holdsMore(value, ours any) bool {
+	have, _ := value.(map[string]any)
+	want, _ := ours.(map[string]any)
+	for name := range have {
+		listed, _ := have[name].([]any)
+		elements, _ := want[name].([]any)
+		if _, ours := want[name]; !ours || len(listed) > len(elements) {
+			return true
+		}
+	}
+	return false
 }
 
 // A member is where the value of an object's member is.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/agent"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // The files of init --mcp: the servers of a project, for clients of the Model Context
@@ -129,12 +130,18 @@ func agentsSection(text string) section {
 	return section{begin: "<!-- countersign: begin (written by countersign init --mcp) -->", end: "<!-- countersign: end -->", head: "# For agents\n\n", text: text}
 }
 
+var inlineServers = lazyregexp.New(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
+
 // joinCodex puts the server into Codex's configuration, unless the owner has done so.
 func joinCodex(have []byte) (want []byte, state string, err error) {
 	s := section{begin: "# countersign: begin (written by countersign init --agents)", end: "# countersign: end", text: codexServer}
 	want, state, err = s.join(have)
-	if state == Joined && bytes.Contains(have, []byte("mcp_servers")) && bytes.Contains(have, []byte("countersign")) {
+	switch {
+	case state != Joined:
+	case bytes.Contains(have, []byte("mcp_servers")) && bytes.Contains(have, []byte("countersign")):
 		err = errors.New("it has a server countersign that init did not write")
+	case inlineServers().Match(have): // to which no table can be added
+		err = errors.New("it has its servers in one value: give each a table, [mcp_servers.NAME]")
 	}
 	return want, state, err
 }

@@ -107,6 +107,9 @@ func put(t *testing.T, doc any, a addition) {
 	}
 	list, _ := holder[name].([]any)
 	for i, element := range list {
+		if holds(element, value) {
+			return
+		}
 		if text, _ := canon.Marshal(element); reflect.DeepEqual(element, value) || bytes.Contains(text, []byte(a.mark)) {
 			list[i] = value
 			return
@@ -171,6 +174,33 @@ func TestPlanMCP(t *testing.T) {
 	}
 	if _, err := PlanMCP(fstest.MapFS{ServersFile: {Data: []byte("{")}}, false); err == nil || !strings.HasPrefix(err.Error(), ".mcp.json: invalid JSON") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What a person has put beside what is init's stays, or nothing is written.
+func TestJoinKeepsWhatIsBeside(t *testing.T) {
+	t.Parallel()
+	fresh, _, err := joinJSON(nil, hooks())
+	check(t, err)
+	beside := bytes.ReplaceAll(fresh, []byte(`"hooks": [{`), []byte(`"hooks": [{"type": "command", "command": "lint"}, {`))
+	if got, state, err := joinJSON(beside, hooks()); err != nil || state != Same || !bytes.Equal(got, beside) {
+		t.Errorf("%s %v\n%s", state, err, got)
+	}
+	for _, have := range [][]byte{
+		bytes.ReplaceAll(beside, []byte("60"), []byte("50")),
+		bytes.ReplaceAll(fresh, []byte(`"timeout": 60, "onFailure": "block"}]`), []byte(`"timeout": 50}], "mine": 1`)),
+	} {
+		if got, state, err := joinJSON(have, hooks()); err == nil {
+			t.Errorf("%s: of\n%s\nis made\n%s", state, have, got)
+		}
+	}
+	if got, state, err := joinJSON(bytes.ReplaceAll(fresh, []byte("60"), []byte("50")), hooks()); err != nil || state != Differs || !bytes.Equal(got, fresh) {
+		t.Errorf("%s %v\n%s", state, err, got)
+	}
+	for _, have := range []string{"mcp_servers = { a = { command = \"a\" } }\n", "x = 1\n \"mcp_servers\"= {}\n"} {
+		if got, state, err := joinCodex([]byte(have)); err == nil {
+			t.Errorf("%s\n%s", state, got)
+		}
 	}
 }
 
