@@ -130,7 +130,7 @@ func (as form) convert(f patch.Change, disk *patch.File) (patch.Change, error) {
 // read returns a file, nil where there is none: also where something else is in
 // its place, or on the way.
 func (t *Tree) read(name string) (*patch.File, error) {
-	f, err := patch.Lookup(t.root.FS(), name)
+	f, err := patch.Lookup(t.files(), name)
 	if errors.As(err, new(*patch.Error)) {
 		return nil, nil
 	}

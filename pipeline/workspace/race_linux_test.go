@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -112,4 +113,20 @@ func exchanging(t *testing.T, a, b string, swaps *atomic.Int64) (begin, stop fun
 		wg.Wait()
 	}
 	return begin, stop
+}
+
+// A pipe that takes the place of a file after it was looked at is an error to who reads it, and nobody waits for its writer.
+func TestPipeIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w, err := Open(dir, t.TempDir(), false)
+	if err == nil {
+		err = unix.Mkfifo(filepath.Join(dir, "f"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := fs.ReadFile(w.files(), "f"); err == nil {
+		t.Errorf("%q", data)
+	}
 }

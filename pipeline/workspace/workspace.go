@@ -24,10 +24,14 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -76,10 +80,30 @@ func (t *Tree) stateFile(kind, ext string) string {
 	return filepath.Join(t.stateDir, kind+"-"+canon.Hex([]byte(filepath.ToSlash(where)))[:16]+ext)
 }
 
+// files are the tree's. One that was exchanged for a pipe just before it is read keeps nobody waiting.
+func (t *Tree) files() fs.FS { return unwaiting{t.root.FS().(fs.ReadLinkFS), t.root} }
+
+type unwaiting struct {
+	fs.ReadLinkFS
+	root *os.Root
+}
+
+func (u unwaiting) ReadFile(name string) ([]byte, error) {
+	file, err := u.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, error(&fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}))
+	}
+	return io.ReadAll(file)
+}
+
 // Read returns a file, nil if there is none. base is what the commit has there,
 // for the mode where the file system does not tell.
 func (t *Tree) Read(name string, base *patch.File) (*patch.File, error) {
-	f, err := patch.Lookup(t.root.FS(), name)
+	f, err := patch.Lookup(t.files(), name)
 	if err != nil {
 		return nil, err
 	}
