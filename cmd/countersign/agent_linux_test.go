@@ -23,6 +23,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
+// needsPerl skips a test whose agent speaks as no program of ours would.
+func needsPerl(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("NOT RUN: there is no perl, which plays the agent")
+	}
+}
+
 // agentRepo is a repository of a person with keys, for agents to change. A test of what the kernel holds is skipped where
 // it cannot.
 func agentRepo(t *testing.T) playground {
@@ -331,6 +339,7 @@ func TestAgentClosesAndPipes(t *testing.T) {
 // While it runs, an agent proposes what it has, over MCP, and hears what the person says: each round is a transaction in the place of the
 // last. A signal asks for the same.
 func TestAgentProposes(t *testing.T) {
+	needsPerl(t)
 	s := agentRepo(t)
 	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
@@ -387,6 +396,7 @@ call wait '"seconds":60'; call status '"x":1'; exit 0`
 
 // An agent that makes the bytes of somebody else's open transaction does not end that by what it makes next, asked for or at its end.
 func TestAgentFindsAnothers(t *testing.T) {
+	needsPerl(t)
 	s := agentRepo(t)
 	const ask = `ask() { perl -MIO::Socket::UNIX -e '
 	my $c = IO::Socket::UNIX->new(Peer => $ENV{COUNTERSIGN_SCRATCH}) or die $!; print $c "propose\n"; $c->flush; print <$c>'; }; `
@@ -547,6 +557,7 @@ git update-index --assume-unchanged d/deep.txt; echo changed >d/deep.txt; touch 
 // At a terminal of its own the agent has the same one: Ctrl-C and the window's size reach it, Ctrl-C does not end us, it cannot
 // type an answer, and what it does to the terminal does not outlast it.
 func TestAgentAtTerminal(t *testing.T) {
+	needsPerl(t)
 	s := agentRepo(t)
 	p := newTerminal(t)
 	check(t, unix.IoctlSetWinsize(int(p.outer.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}))
