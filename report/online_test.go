@@ -1,13 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // T71: what a forge tells is shown as text, in one line each, and what contradicts the
@@ -23,25 +21,7 @@ func TestT71OnlineHostile(t *testing.T) {
 	if len(lines) != 4 || !strings.HasPrefix(lines[1], "  gone ") || !strings.HasPrefix(lines[2], "  unknown ") || !strings.Contains(lines[3], "1 remaining") {
 		t.Errorf("%q", lines)
 	}
-	raw, err := json.Marshal(SARIF(audit.Result{}, nil, &r, "refs/agent/ledger", "1")["runs"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var runs []struct {
-		Tool    struct{ Driver struct{ Rules []any } }
-		Results []struct {
-			Level   string
-			Message struct{ Text string }
-		}
-	}
-	if err := json.Unmarshal(raw, &runs); err != nil {
-		t.Fatal(err)
-	}
-	results := runs[0].Results
-	if len(results) != 2 || results[0].Level != "error" || results[1].Level != "warning" || len(runs[0].Tool.Driver.Rules) != 2 {
-		t.Errorf("%+v", results)
-	}
-	for _, shown := range append(lines, results[0].Message.Text) {
+	for _, shown := range lines {
 		if strings.ContainsFunc(shown, func(r rune) bool { return unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' }) {
 			t.Errorf("%q", shown)
 		}

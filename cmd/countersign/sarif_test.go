@@ -8,10 +8,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // TestSARIFSchema holds what audit --sarif writes to the schema of SARIF 2.1.0, which a
@@ -42,9 +42,9 @@ func TestSARIFSchema(t *testing.T) {
 		check(t, err)
 		return schema.Validate(doc)
 	}
-	check(t, valid(report.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")))
-	check(t, valid(report.SARIF(audit.Result{}, nil, nil, "refs/agent/ledger", "")))
-	wrong := report.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")
+	check(t, valid(proofs.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")))
+	check(t, valid(proofs.SARIF(audit.Result{}, nil, nil, "refs/agent/ledger", "")))
+	wrong := proofs.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")
 	if wrong["version"] = "2"; valid(wrong) == nil {
 		t.Error("the schema takes another version")
 	}

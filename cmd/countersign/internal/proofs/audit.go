@@ -190,7 +190,7 @@ func writeSARIF(s *session.Session, name string, doc audited) error {
 	if name == "" {
 		return nil
 	}
-	return s.WriteJSON(name, report.SARIF(doc.Result, doc.Branch, doc.Online, s.Flags.LedgerRef, console.Version()))
+	return s.WriteJSON(name, SARIF(doc.Result, doc.Branch, doc.Online, s.Flags.LedgerRef, console.Version()))
 }
 
 // WholeClock notes in which order the transactions of the whole ledger were recorded.

@@ -1,4 +1,4 @@
-package report_test
+package proofs_test
 
 import (
 	"encoding/json"
@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // sarifSample has every kind of result.
@@ -21,7 +23,7 @@ func sarifSample() map[string]any {
 		{Commit: strings.Repeat("c", 40), Reason: "is a merge", Paths: []string{"m"}, Lines: []explain.Lines{{Path: "m", From: 3, To: 2}, {Path: "m", From: 5, To: 7}, {Path: "n"}}},
 		{Commit: strings.Repeat("d", 40), Reason: "changes no file"},
 	}}
-	return report.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")
+	return proofs.SARIF(found, branch, nil, "refs/agent/ledger", "1.0")
 }
 
 // TestT71SARIF: each finding and each commit is a result with a place, and a rule that is
@@ -44,12 +46,42 @@ func TestT71SARIF(t *testing.T) {
 		t.Error(text)
 	}
 	for _, name := range regexp.MustCompile(`docs/[a-z.]+`).FindAllString(text, -1) {
-		if _, err := os.Stat("../" + name); err != nil {
+		if _, err := os.Stat("../../../../" + name); err != nil {
 			t.Error(err)
 		}
 	}
-	empty, err := json.Marshal(report.SARIF(audit.Result{}, nil, nil, "refs/agent/ledger", "1.0"))
+	empty, err := json.Marshal(proofs.SARIF(audit.Result{}, nil, nil, "refs/agent/ledger", "1.0"))
 	if err != nil || !strings.Contains(string(empty), `"results":[]`) {
 		t.Errorf("%s %v", empty, err)
+	}
+}
+
+// T71: what a forge tells is text there, in one line each, and what contradicts the record is worse than what is not told.
+func TestT71SARIFOnline(t *testing.T) {
+	const evil = "eve\x1b[2J\n  same    all is well\u202e\x9b\x00"
+	var r online.Result
+	for _, v := range []online.Verdict{online.Gone, online.Unknown, online.Same} {
+		r.Findings = append(r.Findings, online.Finding{TransactionID: evil, What: online.WhatComment, About: evil, Recorded: evil, Now: evil, Verdict: v, Reason: evil})
+	}
+	raw, err := json.Marshal(proofs.SARIF(audit.Result{}, nil, &r, "refs/agent/ledger", "1")["runs"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Tool    struct{ Driver struct{ Rules []any } }
+		Results []struct {
+			Level   string
+			Message struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(raw, &runs); err != nil {
+		t.Fatal(err)
+	}
+	results := runs[0].Results
+	if len(results) != 2 || results[0].Level != "error" || results[1].Level != "warning" || len(runs[0].Tool.Driver.Rules) != 2 {
+		t.Errorf("%+v", results)
+	}
+	if strings.ContainsFunc(results[0].Message.Text, func(r rune) bool { return unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' ' }) {
+		t.Errorf("%q", results[0].Message.Text)
 	}
 }
