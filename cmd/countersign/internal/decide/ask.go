@@ -163,14 +163,19 @@ func ask(
 			}
 		}
 	}
-	if len(yes) == 0 {
-		return nil, nil, nil
-	}
+	return approved(ruling, strings.Fields(strings.Join(yes, " ")), basis.PatchID), nil, nil
+}
+
+// approved is the ruling that approves of these kinds and no others, nil of none.
+func approved(ruling pipeline.Ruling, kinds []string, patchID string) *pipeline.Ruling {
 	ruling.All, ruling.Fingerprints = false, nil
-	for _, kind := range strings.Fields(strings.Join(yes, " ")) {
-		ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, basis.PatchID))
+	for _, kind := range kinds {
+		ruling.Fingerprints = append(ruling.Fingerprints, policy.Fingerprint(kind, patchID))
 	}
-	return &ruling, nil, nil
+	if len(kinds) == 0 {
+		return nil
+	}
+	return &ruling
 }
 
 // choose shows the pieces of a patch one after the other, and returns which of them the person takes: nil for none, for all, or for no
