@@ -271,13 +271,13 @@ func (h *teaRunner) idle(newer int64) (runs []forgetest.Run) {
 		for _, run := range runs {
 			switch {
 			case run.Status == "completed" || h.lost[run.ID]:
-			case run.Status == "in_progress" || quiet < 200:
+			case run.Status == "in_progress" || quiet < 400:
 				return false
 			default:
 				h.lost[run.ID] = true
 			}
 		}
-		return quiet > 15 // a run that ends starts the next one a moment later
+		return quiet > 50 // a run that ends starts the next one a moment later, seconds on a busy machine
 	})
 	return slices.DeleteFunc(runs, func(run forgetest.Run) bool { return run.ID <= newer })
 }
@@ -460,7 +460,6 @@ func teaFails(h *teaRunner) {
 	h.s.Reset()
 	p := h.opens(h.fork, "fails")
 	line := p.asked(false)
-	last, tip := h.newest(), h.r.Ref("refs/agent/ledger")
 	settled := 0 // a slow runner is told of one pull request by two events, one after the other
 	for _, run := range h.idle(before) {
 		if run.Conclusion != "skipped" && strings.HasPrefix(run.Path, filepath.Base(settleFile)+"@") {
@@ -468,6 +467,7 @@ func teaFails(h *teaRunner) {
 		}
 	}
 	h.within(fmt.Sprintf("%d times settle that asks about a pull request, by its event", settled), settled*25)
+	last, tip := h.newest(), h.r.Ref("refs/agent/ledger") // now that no run writes any more
 	h.s.SetFault(func(_ int, r *http.Request) wiretest.Fault {
 		if isAPI(r.URL.Path) && strings.HasSuffix(r.URL.Path, "/comments") {
 			return wiretest.Fault{Kind: wiretest.StatusBefore, Status: http.StatusInternalServerError}
