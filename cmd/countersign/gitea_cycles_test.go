@@ -384,7 +384,7 @@ func (h *teaRunner) wantUnsettled(p teaPull, line string) {
 		titles = append(titles, run.Title+" "+run.Conclusion)
 	}
 	events := fmt.Sprintf("countersign-events %d", p.number)
-	if want := []string{events + " success", "countersign after " + events + " success"}; !slices.Equal(titles, want) {
+	if want := []string{events + " success", "countersign after " + events + " success"}; !slices.Equal(slices.Compact(titles), want) { // a slow runner's server tells of the end of one run twice
 		h.Errorf("runs %q, want %q", titles, want)
 	}
 	for _, r := range h.s.Requests() {
