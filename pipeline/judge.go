@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -158,7 +158,7 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 	}
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {
-		return Judgement{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("it has no proposal")}
+		return Judgement{}, lookup.NoPatch(id)
 	}
 	g := Judgement{Ledger: snap, log: log, at: r.Now(), patch: r.Source(), secrets: r.Secrets, offsets: r.offsets[tx.PatchID()]}
 	if g.denials, err = ledger.Denials(snap.Tree, tx.PatchID()); err != nil {

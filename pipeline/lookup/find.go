@@ -242,9 +242,15 @@ func ListedState(tree fs.FS, id string) (ledger.Transaction, error) {
 	return ledger.State(tree, id)
 }
 
+// NoPatch is the error of a transaction that proposes no change, as the review of an exception.
+func NoPatch(id string) error { return fault.Refuse(id+" proposes no change", "countersign show "+id) }
+
 // StoredPatch reads what the ledger has of a transaction's patch, and proves
 // that it is what was stored.
 func StoredPatch(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+	if tx.Pointers.Proposal == nil {
+		return nil, NoPatch(tx.TransactionID)
+	}
 	diff, err := ledger.ReadFile(tree, tx.TransactionID, ledger.PatchFile(tx.PatchID()))
 	if err != nil {
 		return nil, fmt.Errorf("reading the stored patch: %w", err)

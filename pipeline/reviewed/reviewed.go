@@ -134,7 +134,7 @@ func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commi
 // hash says.
 func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([]byte, error) {
 	if tx.Pointers.Proposal == nil {
-		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("it has no proposal")}
+		return nil, lookup.NoPatch(tx.TransactionID)
 	}
 	base, err := s.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {

@@ -74,7 +74,8 @@ func (c closer) Close() error { return c() }
 // serve answers one request. What is none, or comes too late, is not answered.
 func serve(conn net.Conn, answer func(Request) any) {
 	defer conn.Close()
-	if conn.SetDeadline(time.Now().Add(channelsTime)) != nil {
+	soon := func() error { return conn.SetDeadline(time.Now().Add(channelsTime)) }
+	if soon() != nil {
 		return
 	}
 	line, err := bufio.NewReaderSize(io.LimitReader(conn, maxRequest), maxRequest).ReadString('\n')
@@ -82,7 +83,7 @@ func serve(conn net.Conn, answer func(Request) any) {
 		return
 	}
 	raw, err := json.Marshal(answer(Request(line[:len(line)-1])))
-	if err == nil && conn.SetDeadline(time.Now().Add(channelsTime)) == nil {
+	if err == nil && soon() == nil {
 		_, _ = conn.Write(append(raw, '\n'))
 	}
 }

@@ -143,15 +143,23 @@ const (
 	waitLongest = time.Hour
 )
 
+// patience is how long a client wants to wait, or usually does.
+func patience(seconds *float64) (time.Duration, error) {
+	if seconds == nil {
+		return waitUsually, nil
+	}
+	if !(*seconds >= 0 && *seconds <= waitLongest.Seconds()) {
+		return 0, &ArgumentError{fmt.Sprintf("arguments.seconds is from 0 to %v", waitLongest.Seconds())}
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
+}
+
 // wait looks again and again until there is a verdict, the transaction has ended, or the
 // time is over.
 func (c *call) wait(ctx context.Context, p waitParams) (any, error) {
-	longest := waitUsually
-	if p.Seconds != nil {
-		if !(*p.Seconds >= 0 && *p.Seconds <= waitLongest.Seconds()) {
-			return nil, &ArgumentError{fmt.Sprintf("arguments.seconds is from 0 to %v", waitLongest.Seconds())}
-		}
-		longest = time.Duration(*p.Seconds * float64(time.Second))
+	longest, err := patience(p.Seconds)
+	if err != nil {
+		return nil, err
 	}
 	began := time.Now()
 	for {

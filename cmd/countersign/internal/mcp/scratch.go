@@ -3,11 +3,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 const scratchInstructions = `You work in a scratch tree: edit files in place, run what you like. Nothing of it is written to the person's files until ` +
@@ -71,14 +72,11 @@ func ServeScratch(ctx context.Context, version string, ask func(request string) 
 
 // waitScratch asks again and again until there is a decision, an error, or the time is over.
 func waitScratch(ctx context.Context, seconds *float64, status func(context.Context, json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
-	longest := waitUsually
-	if seconds != nil {
-		if !(*seconds >= 0 && *seconds <= waitLongest.Seconds()) {
-			return nil, &ArgumentError{fmt.Sprintf("arguments.seconds is from 0 to %v", waitLongest.Seconds())}
-		}
-		longest = time.Duration(*seconds * float64(time.Second))
+	longest, err := patience(seconds)
+	if err != nil {
+		return nil, err
 	}
-	began := time.Now()
+	over, last := time.After(longest), false
 	for {
 		raw, err := status(ctx, nil)
 		var doc map[string]any
@@ -88,16 +86,17 @@ func waitScratch(ctx context.Context, seconds *float64, status func(context.Cont
 		if err != nil || doc["error"] != nil {
 			return raw, err
 		}
-		decided := doc["closed"] == true || doc["verdict"] != "pending"
-		waited := time.Since(began)
-		if decided || waited >= longest {
+		decided := doc["closed"] == true || doc["verdict"] == string(approval.Approved) || doc["verdict"] == string(approval.Denied)
+		if decided || last {
 			doc["decided"] = decided
 			return json.Marshal(doc)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(min(time.Second, longest-waited)):
+		case <-over:
+			last = true
+		case <-time.After(time.Second):
 		}
 	}
 }
