@@ -378,7 +378,7 @@ func (s settled) key(d ledger.ApprovalDecision) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := signed.Verify(made, about, signed.Keys{Allowed: allowed}, d.Source, at)
+	proof, err := signed.Prove(made, about, signed.Keys{Allowed: allowed}, d.Source, at)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func CodeKeys(code func(commit string) (fs.FS, error)) audit.KeyReader {
 		switch there, _, err := policy.Read(tree); {
 		case err != nil:
 			keys.Err = err
-		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys:
+		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys || there.Approvals.Passkeys != p.Approvals.Passkeys:
 			keys.Err = errors.New("the Policy there names other keys than the recorded one")
 		}
 		return keys, true

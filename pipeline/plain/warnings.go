@@ -9,7 +9,7 @@ import (
 
 // Warnings returns what a valid Policy says that does not come to what whoever wrote it may
 // think: a merge that is never made, security keys that are asked for of those who sign, where
-// nobody has to sign, and signatures where nothing says whose count.
+// nobody has to sign, and signatures or passkeys where nothing says whose count.
 func Warnings(p policy.Policy) []string {
 	out := mergeWarnings(p)
 	a := p.Approvals
@@ -25,6 +25,9 @@ func Warnings(p policy.Policy) []string {
 		default:
 			out = append(out, fmt.Sprintf("approvals.%s: who does not sign gets around it, as approvals count without a signature; signed: require closes that", key.name))
 		}
+	}
+	if a.Passkeys != "" && (a.Keys == "" || signing == policy.SignedOff) {
+		out = append(out, "approvals.passkeys: no passkey counts without a list of keys, and without signatures (approvals.keys, approvals.signed)")
 	}
 	lists := a.Keys != "" || a.ForgeKeys
 	if !lists && signing != policy.SignedOff {

@@ -275,7 +275,7 @@ class Audit(Findings):
 
     def signature(self, c):  # S-51
         need(c.sig is not None or self.signers is None, "S-51: %s has no signature" % c.id)
-        key = signatures.sshsig(c.plain, c.sig, "git")[0] if c.sig is not None else None
+        key = signatures.sshsig(c.plain, c.sig, "git") if c.sig is not None else None
         if key and self.signers is not None:
             t = int(re.search(rb"\ncommitter [^\n]* (\d+) \+0000\n", c.plain + b"\n").group(1))
             theirs = [x.admits("git", t) for _, x in self.signers if x.key.fingerprint == key.fingerprint]
@@ -457,7 +457,7 @@ class Audit(Findings):
 
             pol = verdict.policy_of(r, n)["approvals"]
             there = read_file(file(".github/countersign.yml"))["approvals"]
-            need(all(there.get(k) == pol.get(k) for k in ("keys", "forge_keys")), "S-32: other keys")
+            need(all(there.get(k) == pol.get(k) for k in ("keys", "forge_keys", "passkeys")), "S-32: other keys")
             text = r.content(r.stored("key", g["key"], n))["line"]
             usable, unreadable = signatures.key_file(file(pol.get("keys", "")) or b"")
             if text not in [t for t, _ in usable]:

@@ -8,6 +8,7 @@ from policy import stars
 
 NAMESPACE = "countersign-decision@v2"
 POINTS, SK, VERBS = (core.TABLES[name] for name in ("points", "security", "verbs"))
+WEBAUTHN = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 KEY_TYPES = ["ssh-ed25519", "ssh-rsa", *("ecdsa-sha2-" + c for c in POINTS), *SK]
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
 # A checkpoint's Ed25519 signatures (H-43) are no SSHSIG, so they are verified here (RFC 8032).
@@ -38,13 +39,15 @@ def ed25519(key, message, signature):
     x, y = ed_add(ed_times(s, base), ed_times(k % L, (P - x, y)))
     need((y | (x & 1) << 255).to_bytes(32, "little") == signature[:32], "Ed25519: bad signature")
 
-def strings(data):  # of RFC 4251, one after another (S-21)
+def split(data):  # a string of RFC 4251, and what follows it (S-21)
+    size = 4 + int.from_bytes(data[:4], "big")
+    need(4 <= size <= len(data), "S-21: too short")
+    return data[4:size], data[size:]
+def strings(data):
     out = []
     while data:
-        size = 4 + int.from_bytes(data[:4], "big")
-        need(4 <= size <= len(data), "S-21: too short")
-        out.append(data[4:size])
-        data = data[size:]
+        one, data = split(data)
+        out.append(one)
     return out
 
 def mpint(b):  # S-24
@@ -60,7 +63,8 @@ class Key:
         need(self.type in KEY_TYPES, "S-22: key type")
         self.security, self.plain = self.type in SK, SK.get(self.type, self.type)
         self.fingerprint = "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-        fields = fields[:-1] if self.security else fields
+        if self.security:
+            *fields, self.host = fields
         if self.plain == "ssh-rsa":
             e, self.n = map(mpint, fields)
             need(2048 <= self.n.bit_length() <= 16384 and e % 2 and 3 <= e < 2**24, "S-22: RSA")
@@ -73,18 +77,24 @@ class Key:
             key = b"%s %s" % (kind, base64.b64encode(blob))
             core.execute("ssh-keygen", "-l", "-f", "-", data=key, rule="")  # S-22: the point is on the curve
 
-    def check(self, blob):  # the form of a signature (S-22 to S-24), and whether a security key verified the person
-        flags = blob[-5] if self.security else 1
-        kind, sig = strings(blob[:-5] if self.security else blob)
+    def check(self, blob, namespace):  # the form of a signature (S-22 to S-24), and how a security key made it
+        kind, (sig, rest) = split(blob)[0].decode(), split(split(blob)[1])
         types = ("rsa-sha2-512", "rsa-sha2-256") if self.plain == "ssh-rsa" else (self.type,)
-        need(flags & 1 and kind.decode() in types, "S-22, S-23: signature type, or not touched")
+        self.origin, flags = "", rest[0] if self.security else 1
+        if kind == WEBAUTHN and self.plain == "ecdsa-sha2-nistp256" and self.security:  # S-33; ssh-keygen looks at the rest
+            origin, words, more = strings(rest[5:])
+            end = words.partition(b'","origin":"%s"' % origin)[2]
+            need(flags & 5 == 5 and not flags & ~29 and not more and namespace == NAMESPACE, "S-33: flags, or use")
+            need(origin and b"\\" not in origin and re.fullmatch(rb'(,"crossOrigin":false(,.*)?)?}', end, re.S), "S-33: words")
+            self.origin, rest, types = origin.decode(), rest[:5], (kind,)
+        need(flags & 1 and kind in types and len(rest) == 5 * self.security, "S-22, S-23: signature type, or not touched")
         if self.plain == "ssh-rsa":
             need(len(sig) == (self.n.bit_length() + 7) // 8, "S-22: RSA signature")
         elif self.plain == "ssh-ed25519":
             need(len(sig) == 64 and int.from_bytes(sig[32:], "little") < L, "S-24: Ed25519")
         else:
             need(len([mpint(x) for x in strings(sig)]) == 2, "S-24: two numbers")
-        return bool(flags & 4)
+        self.verified, self.hardware = bool(flags & 4), self.security and not flags & 8
 
 def armor(blob):
     return BEGIN + re.sub("(.{1,70})", r"\1\n", base64.b64encode(blob).decode()) + END
@@ -94,20 +104,20 @@ def dearmor(text):  # S-20
     return blob
 
 @functools.lru_cache(256)
-def sshsig(message, text, namespace):  # the key of a good signature, and whether it verified the person (S-21 to S-24)
+def sshsig(message, text, namespace):  # the key of a good signature (S-21 to S-24)
     blob = dearmor(text)
     public, ns, reserved, digest, sig = strings(blob[10:])
     need(blob[:10] == b"SSHSIG\0\0\0\1" and ns and ns == namespace.encode(), "S-21: magic, or namespace")
     need(not reserved and digest in (b"sha512", b"sha256"), "S-21: reserved, or hash")
     key = Key(public)
-    person = key.check(sig)
+    key.check(sig, namespace)
     with tempfile.NamedTemporaryFile() as f:
         f.write(text.encode())
         f.flush()
         check = ("ssh-keygen", "-Y", "check-novalidate", "-n", namespace, "-s", f.name)
         said = core.execute(*check, data=message, rule="").decode("latin-1")
     need(said.rstrip("\n").endswith("key " + key.fingerprint), "S-21: another key")
-    return key, person
+    return key
 
 def matches(pattern, name):  # whether a pattern, without its !, matches, by bytes (S-42)
     runs = [re.escape(run).replace(rb"\?", b".").decode("latin-1") for run in pattern.encode().split(b"*")]

@@ -366,7 +366,7 @@ class Record(Fold):
         glass = p["decision"] == "approve" and self.request(p)["kind"] == "break_glass"
         need(st["decision"] == ("break-glass" if glass else p["decision"]), "S-30.2: decision")
         need(p["fingerprint"] in st["fingerprints"] and st["reason"] == p.get("reason", ""), "S-30.1, S-30.2")  # S-2
-        key, person = signatures.sshsig(data, sig, signatures.NAMESPACE)
+        key = signatures.sshsig(data, sig, signatures.NAMESPACE)
         need(key.fingerprint == line.key.fingerprint == g["key_fingerprint"], "S-30.3: key")
         said, event, first = rfc3339(st["decided_at"]), self.time(n), self.time(0)
         need(said <= event + 300 and min(said, event) >= first - 300, "S-28")
@@ -375,9 +375,9 @@ class Record(Fold):
         times = [said, event] + ([rfc3339(s["created_at"])] if self.pull else [])
         need(line.good_for(principals, times) == g["principal"], "S-26: principal")
         need(not self.pull or comment and (comment[0], comment[2]) == (data, sig), "S-30.4: comment")
-        self.signatures[n] = {"key": key, "verified": person, "decided_at": said}  # D-8 asks the Policy
+        self.signatures[n] = {"key": key, "decided_at": said}  # D-8 asks the Policy
         pol = verdict.policy_of(self, n)
-        need(verdict.signed(pol) != "off" and verdict.hardware_allows(pol["approvals"], key, person), "S-29, S-30.5")
+        need(verdict.signed(pol) != "off" and verdict.hardware_allows(pol["approvals"], key), "S-29, S-30.5")
 
     def start(self, p):  # E-37
         files = self.proposal["target_files"] or []
@@ -421,7 +421,7 @@ class Record(Fold):
             if "signature" in v:
                 space, mail = "countersign-disposition@v1", v["author"]["id"].removeprefix("local:")
                 said = core.line_of({k: x for k, x in v.items() if k != "signature"})
-                line, key = signatures.Line(v["signature"]["line"]), signatures.sshsig(said, v["signature"]["armored"], space)[0]
+                line, key = signatures.Line(v["signature"]["line"]), signatures.sshsig(said, v["signature"]["armored"], space)
                 need(key.fingerprint == line.key.fingerprint and "@" in mail != v["author"]["id"], "E-46: key, or author")
                 need(line.good_for([mail], [self.time(n)], space), "E-46: principal")
 

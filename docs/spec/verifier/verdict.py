@@ -7,8 +7,10 @@ def listed(accounts, author):  # D-5
     ids = {a for a in accounts if a.isascii() and a.isdigit() or ":" in a}
     logins = {a.casefold() for a in accounts if a not in ids}
     return author["id"] in ids or author["login"].casefold() in logins
-def hardware_allows(ap, key, person):  # S-29
-    return (key.security or not (ap.get("hardware") or ap.get("pin"))) and (person or not ap.get("pin"))
+def hardware_allows(ap, key):  # S-29, S-34
+    site = ap.get("passkeys", "")
+    asked = not key.origin or key.origin == site and key.host.decode("latin-1") == site.split("//")[1].split(":")[0]
+    return asked and (key.hardware or not ap.get("hardware")) and (key.verified and key.security or not ap.get("pin"))
 def latest(rec, kind, n, after=None):
     """The last artifact's document of a kind before an event, and after all events of a type, or None."""
     start = max([i for i, _ in rec.of_type(after, before=n)], default=-1)
@@ -109,7 +111,7 @@ class Verdict:
         if "signature" in s:  # D-8
             g = rec.signatures[i]
             need(g, "V3: the signature is newer", "NEWER")
-            need(signed(self.pol) != "off" and hardware_allows(ap, g["key"], g["verified"]), "D-8")
+            need(signed(self.pol) != "off" and hardware_allows(ap, g["key"]), "D-8")
             said = said and min(said, g["decided_at"])
             commit = rec.proposal.get("head_commit") or rec.proposal["base_commit"]
         need(not ap["same_head"] or self.local or self.head and commit == self.head, "D-9")

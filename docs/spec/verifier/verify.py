@@ -59,19 +59,19 @@ def verdict_decide(id, files, policy, now, head, denials, standing=None, drift=N
             "needs": [picked(x, "kind", "fingerprint", "required", "approved") for x in v.needs]}
 
 def signature_sshsig(message, signature, namespace):
-    key, _ = signatures.sshsig(message, signature, namespace)
+    key = signatures.sshsig(message, signature, namespace)
     return {"key_fingerprint": key.fingerprint, "key_type": key.type}
 def signature_line(line):
     times = {"valid_after": line.after, "valid_before": line.before}
     return {"principals": line.principals, "key_fingerprint": line.key.fingerprint,
             **{k: (core.EPOCH + t // 1 * core.SECOND).isoformat()[:19] + "Z" for k, t in times.items() if t}}
 
-def signature_decision(statement, signature, line, principal, recorded_at, hardware=False, pin=False):
-    key, person = signatures.sshsig(statement, signature, signatures.NAMESPACE)
+def signature_decision(statement, signature, line, principal, recorded_at, hardware=False, pin=False, passkeys=""):
+    key = signatures.sshsig(statement, signature, signatures.NAMESPACE)
     need(key.fingerprint == line.key.fingerprint, "S-30: another key")
     times = [rfc3339(signatures.statement(statement)["decided_at"]), recorded_at]
     need(line.good_for([principal], times) is not None, "S-26: not good for the principal")
-    need(verdict.hardware_allows({"hardware": hardware, "pin": pin}, key, person), "S-29")
+    need(verdict.hardware_allows({"hardware": hardware, "pin": pin, "passkeys": passkeys}, key), "S-29")
     return {"key_fingerprint": key.fingerprint}
 
 def history_bundle(bundle):

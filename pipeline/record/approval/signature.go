@@ -48,7 +48,7 @@ func ReadKeys(tree fs.FS, p policy.Policy) signed.Keys {
 	if err != nil {
 		return signed.Keys{Listed: allowed, Err: fmt.Errorf("approvals.keys: %s: %w", p.Approvals.Keys, err)}
 	}
-	return signed.Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}
+	return signed.Keys{Allowed: allowed, Listed: allowed, Forge: p.Approvals.ForgeKeys, Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}
 }
 
 // Shown is the hash of the risks that are recorded with a transaction, which a signed
@@ -219,7 +219,7 @@ func (r *Record) prove(d ledger.ApprovalDecision) (signature signed.Signature, p
 	if err != nil || strings.Contains(line, "\n") {
 		return signature, proof, errors.New("the line of its key is not one of a list of keys")
 	}
-	proof, err = signed.Verify(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
+	proof, err = signed.Prove(signature, about, signed.Keys{Allowed: allowed}, d.Source, at)
 	if err == nil {
 		err = IsOf(signature.Statement, d, r.Log.Request(d.ApprovalRequestID).Kind)
 	}
@@ -253,7 +253,7 @@ func (r *Record) Signed(p policy.Policy) func(ledger.ApprovalDecision) (time.Tim
 	return func(d ledger.ApprovalDecision) (time.Time, error) {
 		signature, proof, err := r.Proof(d)
 		if err == nil {
-			err = (signed.Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN}).Take(proof)
+			err = (signed.Keys{Hardware: p.Approvals.Hardware, PIN: p.Approvals.PIN, Passkeys: p.Approvals.Passkeys}).Take(proof)
 		}
 		if err != nil {
 			return time.Time{}, err

@@ -92,7 +92,7 @@ func (k *keyLists) of(policies *approval.Policies, dir fs.FS, log *ledger.Log, r
 	if err != nil || k.read == nil {
 		return keyList{}, err
 	}
-	list, _ := k.known.LoadOrStore(fmt.Sprint(ref.Commit, p.Approvals.ForgeKeys, p.Approvals.Keys), sync.OnceValue(func() keyList {
+	list, _ := k.known.LoadOrStore(fmt.Sprint(ref.Commit, p.Approvals.ForgeKeys, p.Approvals.Keys, " ", p.Approvals.Passkeys), sync.OnceValue(func() keyList {
 		keys, here := k.read(ref.Commit, p)
 		return keyList{keys, here}
 	}))

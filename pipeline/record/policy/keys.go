@@ -40,6 +40,7 @@ var file = section(
 		field{name: "forge_keys", read: boolean},
 		field{name: "hardware", read: boolean},
 		field{name: "pin", read: boolean},
+		field{name: "passkeys", read: text(originForm)},
 	)},
 	field{name: "bots", read: accounts("")},
 	field{name: "protected", read: protected},
@@ -110,6 +111,7 @@ var (
 	recipientForm = form{lazyregexp.New(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
 	variableForm  = form{lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
 	branchForm    = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
+	originForm    = form{lazyregexp.New(`^(https://([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]|http://localhost)(:[1-9][0-9]{0,4})?$`), 200, "the origin of a site, such as https://acme.github.io"}
 	pathForm      = form{lazyregexp.New(`^([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*)(/([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*))*$`), 200, "the path of a file, such as .github/allowed_signers"}
 	commitForm    = form{lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`), 64, "a commit id of 40 or 64 digits"}
 	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}

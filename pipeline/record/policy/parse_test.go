@@ -48,7 +48,7 @@ func TestParseSample(t *testing.T) {
 			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour),
 			Drift:       &policy.Drift{Commits: &commits, SameDirectory: policy.Ask},
 			Independent: []policy.Part{policy.Proposing, policy.Requesting},
-			Local:       policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo,
+			Local:       policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo, Passkeys: "https://acme.github.io",
 		},
 		Bots:      []string{"12345", "renovate"},
 		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly}},

@@ -19,6 +19,7 @@
 //	  forge_keys: false      # whether the signing keys of an account at the forge count as well
 //	  hardware: false        # whether only security keys that were touched count
 //	  pin: false             # whether these must have verified the person as well
+//	  passkeys: https://acme.github.io # origin of the site that asks for passkeys of keys; left out: none count
 //	bots: [12345, renovate]  # accounts that are never human, by number or login
 //	protected:
 //	  - paths: ["/deploy/", "*.tf"]
@@ -92,7 +93,8 @@ type Policy struct {
 // says whose signatures count; "" for none. Signed says what they are asked for,
 // in the file's word; Signing is what that comes to. ForgeKeys takes the signing keys
 // that the forge has for an account beside those of Keys. Hardware takes only security
-// keys that were touched, PIN those that verified the person as well.
+// keys that were touched, PIN those that verified the person as well. Passkeys is the origin of the
+// pages that may ask a passkey, "" takes none.
 //
 // Of the approvals of each need at least one must be by somebody who had no Part of
 // Independent in the change.
@@ -111,6 +113,7 @@ type Approvals struct {
 	ForgeKeys   bool       `json:"forge_keys,omitempty"`
 	Hardware    bool       `json:"hardware,omitempty"`
 	PIN         bool       `json:"pin,omitempty"`
+	Passkeys    string     `json:"passkeys,omitempty"`
 }
 
 // A Rule protects the files that one of Paths matches (see Glob): Required

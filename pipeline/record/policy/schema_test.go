@@ -37,6 +37,8 @@ version: 1
 {}
 approvals: {required: 100, permission: triage, allow_author: true, same_head: false, max_age: 72h, drift: {commits: 0, same_directory: ask}, local: true, break_glass: [ada, 7]}
 approvals: {keys: .github/allowed_signers, signed: require, hardware: true, pin: true}
+approvals: {keys: k, passkeys: "https://ada.example.org:8443"}
+approvals: {passkeys: "http://localhost:8080"}
 approvals: {keys: KEYS, signed: off}
 approvals: {forge_keys: true}
 approvals: {signed: accept}
@@ -103,6 +105,16 @@ approvals: {signed: true}
 approvals: {signed: required}
 approvals: {hardware: "yes"}
 approvals: {pin: 1}
+approvals: {passkeys: true}
+approvals: {passkeys: ""}
+approvals: {passkeys: acme.github.io}
+approvals: {passkeys: "http://acme.github.io"}
+approvals: {passkeys: "https://acme.github.io/"}
+approvals: {passkeys: "https://acme"}
+approvals: {passkeys: "https://ACME.github.io"}
+approvals: {passkeys: "https://10.0.0.1"}
+approvals: {passkeys: "https://acme.github.io:0"}
+approvals: {passkeys: ["https://acme.github.io"]}
 secrets: {signed: accept}
 protected: [{paths: [a], signed: off}]
 bots: [0]

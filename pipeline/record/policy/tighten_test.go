@@ -67,6 +67,8 @@ func TestT20Tighten(t *testing.T) {
 		{"approvals: {keys: a, signed: off}", "approvals: {signed: accept}", "approvals: {keys: a, signed: accept}"},
 		{"version: 1", "approvals: {keys: b, signed: require}", "approvals: {signed: require}"},
 		{"approvals: {hardware: true}", "approvals: {pin: true}", "approvals: {hardware: true, pin: true}"},
+		{"approvals: {passkeys: \"https://a.org\"}", "approvals: {passkeys: \"https://b.org\"}", "approvals: {passkeys: \"https://a.org\"}"},
+		{"version: 1", "approvals: {passkeys: \"https://b.org\"}", "version: 1"},
 		{"version: 1", "secrets: {signed: require}", "secrets: {signed: require}"},
 		{"secrets: {signed: require}", "version: 1", "secrets: {signed: require}"},
 		{"protected: [{paths: [a]}]", "protected: [{paths: [a], signed: require}]", "protected: [{paths: [a]}, {paths: [a], signed: require}]"},

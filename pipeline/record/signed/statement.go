@@ -29,7 +29,7 @@ import (
 
 // Namespace is what the signatures are for. One that was made for anything else,
 // such as a commit or a file, is no decision.
-const Namespace = "countersign-decision@v2"
+const Namespace = sshsig.ForDecisions
 
 // BreakGlass is the decision of a statement that breaks the glass: whoever approves
 // the change alone has not said that nobody else need.

@@ -43,6 +43,7 @@ type Keys struct {
 	Forge    bool
 	Hardware bool
 	PIN      bool
+	Passkeys string // the origin of the page that passkeys are asked by; "" takes none of them
 }
 
 // A Registered key is one that an account at the forge has to sign with, as
@@ -99,10 +100,23 @@ func (k Keys) IsRegistered(line string, at time.Time) bool {
 // ahead is how far the clock of who signs may be ahead.
 const ahead = 5 * time.Minute
 
-// Verify says how a signature is the decision of somebody about a subject, or why it
-// is not. From is where the decision came from; at is when it is recorded. The key must
-// be valid then, when the decision was made, and when it was posted on a forge.
+// Verify is Prove for keys of the sort that is asked for.
 func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.Time) (sshsig.Proof, error) {
+	proof, err := Prove(s, about, keys, from, at)
+	if err == nil {
+		err = keys.Take(proof)
+	}
+	if err != nil {
+		return sshsig.Proof{}, err
+	}
+	return proof, nil
+}
+
+// Prove says how a signature is the decision of somebody about a subject, or why it
+// is not. From is where the decision came from; at is when it is recorded. The key must
+// be valid then, when the decision was made, and when it was posted on a forge. Whether it
+// may be one of its sort, such as a passkey, [Keys.Take] says.
+func Prove(s Signature, about Subject, keys Keys, from ledger.Source, at time.Time) (sshsig.Proof, error) {
 	if keys.Err != nil {
 		return sshsig.Proof{}, keys.Err
 	}
@@ -133,22 +147,22 @@ func Verify(s Signature, about Subject, keys Keys, from ledger.Source, at time.T
 		valid = append(valid, posted)
 	}
 	proof, err := keys.Allowed.Prove(Namespace, s.Statement.Bytes(), s.Armored, names(from), decided, valid...)
-	if err == nil {
-		err = keys.Take(proof)
-	}
 	if keys.Forge && errors.Is(err, sshsig.ErrUnknownKey) {
 		err = fmt.Errorf("%w, and which the forge had not registered for the account when the change was proposed", err)
 	}
-	if err != nil {
-		return sshsig.Proof{}, err
-	}
-	return proof, nil
+	return proof, err
 }
 
 // Take says why a key that made a good signature is not of the sort that is asked for.
 func (k Keys) Take(proof sshsig.Proof) error {
+	_, host, _ := strings.Cut(k.Passkeys, "://")
+	host, _, _ = strings.Cut(host, ":")
 	switch {
-	case (k.Hardware || k.PIN) && !proof.Hardware:
+	case proof.Origin != "" && k.Passkeys == "":
+		return fmt.Errorf("%s is a passkey, and the Policy takes none (approvals.passkeys)", proof.Fingerprint)
+	case proof.Origin != "" && (proof.Origin != k.Passkeys || proof.Host != host):
+		return fmt.Errorf("the passkey %s of %q was asked on %q, and the Policy takes those that %s asks (approvals.passkeys)", proof.Fingerprint, proof.Host, proof.Origin, k.Passkeys)
+	case k.Hardware && !proof.Hardware, k.PIN && !proof.Hardware && proof.Origin == "":
 		return fmt.Errorf("%s is not a security key, which the Policy asks for (approvals.hardware)", proof.Fingerprint)
 	case k.PIN && !proof.Verified:
 		return fmt.Errorf("the security key %s did not verify the person, which the Policy asks for (approvals.pin)", proof.Fingerprint)

@@ -49,7 +49,7 @@ func signedByPeers(t testing.TB) []signedByPeer {
 			all = append(all, signedByPeer{f.name + " " + algorithm, signer.PublicKey().Type(), signer.PublicKey().Marshal(), ssh.Marshal(made)})
 		}
 	}
-	for _, flags := range []byte{0, userPresent, userPresent | userVerified, 0xff} {
+	for _, flags := range []byte{0, userPresent, userPresent | flagVerified, 0xff} {
 		all = append(all, signedByDevice(t, ssh.KeyAlgoSKED25519, "ssh:", flags), signedByDevice(t, ssh.KeyAlgoSKECDSA256, "ssh:", flags))
 	}
 	return append(all, signedByDevice(t, ssh.KeyAlgoSKED25519, "", userPresent), signedByDevice(t, ssh.KeyAlgoSKECDSA256, "ssh:other", userPresent))
@@ -108,7 +108,7 @@ func comparePeers(t testing.TB, what, kind string, blob, signature []byte) {
 	if theirs.fingerprint() != ssh.FingerprintSHA256(key) {
 		t.Fatalf("%s: fingerprint %s", what, theirs.fingerprint())
 	}
-	flags, err := verify(key, peerMessage, signature)
+	flags, _, err := verify(key, peerMessage, signature)
 	sig, want := parseRawSignature(signature)
 	if want == nil {
 		want = theirs.verify(peerMessage, sig)
@@ -143,16 +143,16 @@ func TestPeer(t *testing.T) {
 			} else if !touched {
 				want = ErrBadSignature
 			}
-			_, err = verify(key, peerMessage, s.signature)
+			_, _, err = verify(key, peerMessage, s.signature)
 			wantErr(t, "as it is", err, want)
-			if _, err := verify(key, []byte("another"), s.signature); err == nil {
+			if _, _, err := verify(key, []byte("another"), s.signature); err == nil {
 				t.Error("it is verified for another message")
 			}
 			comparePeers(t, "as it is", s.kind, s.key, s.signature)
 			alter(s.key, func(what string, changed []byte) { comparePeers(t, "key, "+what, s.kind, changed, s.signature) })
 			alter(s.signature, func(what string, changed []byte) {
 				comparePeers(t, "signature, "+what, s.kind, s.key, changed)
-				if _, err := verify(key, peerMessage, changed); err == nil {
+				if _, _, err := verify(key, peerMessage, changed); err == nil {
 					t.Errorf("%s: verified", what)
 				}
 			})

@@ -100,7 +100,7 @@ var formats = map[string][]string{
 	ssh.KeyAlgoECDSA521:   {ssh.KeyAlgoECDSA521},
 	ssh.KeyAlgoRSA:        {ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
 	ssh.KeyAlgoSKED25519:  {ssh.KeyAlgoSKED25519},
-	ssh.KeyAlgoSKECDSA256: {ssh.KeyAlgoSKECDSA256},
+	ssh.KeyAlgoSKECDSA256: {ssh.KeyAlgoSKECDSA256, webauthn},
 }
 
 // KeyType is the algorithm that a public key in SSH's encoding begins with.
@@ -141,11 +141,17 @@ func rsaModulus(key ssh.PublicKey) *big.Int {
 }
 
 // verify checks that the key signed the data, and before that the form of the signature: with a second form of
-// one, anybody could make a second signed commit of one. The flags are a security key's.
-func verify(key ssh.PublicKey, data, signature []byte) (flags byte, err error) {
+// one, anybody could make a second signed commit of one. The flags are a security key's, and the origin is that of the page
+// that asked a passkey.
+func verify(key ssh.PublicKey, data, signature []byte) (flags byte, origin string, err error) {
 	var sig ssh.Signature
 	if ssh.Unmarshal(signature, &sig) != nil {
-		return 0, malformed("its innermost part is cut short")
+		return 0, "", malformed("its innermost part is cut short")
+	}
+	if sig.Format == webauthn && key.Type() == ssh.KeyAlgoSKECDSA256 {
+		if data, sig, origin, err = fromBrowser(data, sig); err != nil {
+			return 0, "", err
+		}
 	}
 	n, counter, numbers := rsaModulus(key), 0, struct{ R, S *big.Int }{}
 	if isHardware(key) {
@@ -153,22 +159,19 @@ func verify(key ssh.PublicKey, data, signature []byte) (flags byte, err error) {
 	}
 	switch {
 	case !slices.Contains(formats[key.Type()], sig.Format):
-		return 0, fmt.Errorf("%w: it is of %q, by a key of %q", ErrUnsupported, sig.Format, key.Type())
+		return 0, "", fmt.Errorf("%w: it is of %q, by a key of %q", ErrUnsupported, sig.Format, key.Type())
 	case n != nil && len(sig.Blob) != (n.BitLen()+7)/8:
-		return 0, malformed("its number is not as long as the RSA key")
+		return 0, "", malformed("its number is not as long as the RSA key")
 	case len(sig.Rest) != counter:
-		return 0, malformed("something follows its innermost part")
+		return 0, "", malformed("something follows its innermost part")
 	case strings.Contains(sig.Format, "ecdsa") && (ssh.Unmarshal(sig.Blob, &numbers) != nil || !bytes.Equal(ssh.Marshal(numbers), sig.Blob)):
-		return 0, malformed("its numbers are not in their shortest form")
+		return 0, "", malformed("its numbers are not in their shortest form")
 	case key.Verify(data, &sig) != nil: // also where a security key was not touched
-		return 0, fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
+		return 0, "", fmt.Errorf("%w: %s did not sign this", ErrBadSignature, ssh.FingerprintSHA256(key))
 	case counter > 0:
 		flags = sig.Rest[0]
 	}
-	return flags, nil
+	return flags, origin, nil
 }
-
-// userVerified is the bit of a security key's flags that says that it verified the person (OpenSSH's PROTOCOL.u2f).
-const userVerified = 1 << 2
 
 func isHardware(key ssh.PublicKey) bool { return strings.HasPrefix(key.Type(), "sk-") }

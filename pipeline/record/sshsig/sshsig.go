@@ -59,6 +59,8 @@
 //	                              rsa-sha2-256      verifies
 //	sk-ssh-ed25519@openssh.com,
 //	sk-ecdsa-sha2-nistp256@openssh.com              verifies, if it was touched
+//	the same: webauthn-sk-ecdsa-sha2-nistp256@openssh.com, of a passkey
+//	                                                verifies, of decisions alone
 //
 // Never: RSA with SHA-1, DSA, certificates.
 //
@@ -108,13 +110,14 @@ const ForGit = "git"
 
 // A Proof is what the signature of a message shows beside that the key made it.
 // Hardware says that the key is one of a security key (FIDO/U2F), which signs only
-// when it is touched; Verified that it says to have verified the person, by a PIN or
-// a finger (OpenSSH's PROTOCOL.u2f, bit 2 of the flags).
+// when it is touched, and which no passkey is that can be copied to another device; Verified that it says to have
+// verified the person, by a PIN or a finger. A passkey was asked by a page of Origin, "" for any other key, and answers pages of Host.
 type Proof struct {
 	Fingerprint        string // of the key, "SHA256:…"
 	Line               string // of the allowed signers, which lists the key
 	Principal          string // the one of the names that the line has
 	Hardware, Verified bool
+	Origin, Host       string
 }
 
 // MadeWith refuses what is no signature of a message for a namespace, whoever may have
@@ -134,11 +137,17 @@ func check(namespace string, message []byte, armored string) (Proof, error) {
 	if err != nil {
 		return Proof{}, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
-	flags, err := verify(key, e.Signed(message), e.Signature)
+	flags, origin, err := verify(key, e.Signed(message), e.Signature)
+	if err == nil && origin != "" && namespace != ForDecisions {
+		err = fmt.Errorf("%w: a passkey signs decisions alone", ErrUnsupported)
+	}
 	if err != nil {
 		return Proof{}, err
 	}
-	return Proof{Fingerprint: ssh.FingerprintSHA256(key), Hardware: isHardware(key), Verified: flags&userVerified != 0}, nil
+	return Proof{
+		Fingerprint: ssh.FingerprintSHA256(key), Hardware: isHardware(key) && flags&backupEligible == 0, Verified: flags&flagVerified != 0,
+		Origin: origin, Host: relyingParty(key),
+	}, nil
 }
 
 // Verify says who signed a message. The signature must be in its one form

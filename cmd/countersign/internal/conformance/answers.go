@@ -409,6 +409,7 @@ func signatureDecision(in struct {
 	RecordedAt time.Time `json:"recorded_at"`
 	Hardware   bool      `json:"hardware"`
 	PIN        bool      `json:"pin"`
+	Passkeys   string    `json:"passkeys"`
 }) (values, error) {
 	s, err := signed.Parse(in.Statement)
 	if err != nil {
@@ -424,7 +425,7 @@ func signatureDecision(in struct {
 	}
 	proof, err := allowed.Prove(signed.Namespace, in.Statement, string(in.Signature), []string{in.Principal}, decided, in.RecordedAt)
 	if err == nil {
-		err = signed.Keys{Hardware: in.Hardware, PIN: in.PIN}.Take(proof)
+		err = signed.Keys{Hardware: in.Hardware, PIN: in.PIN, Passkeys: in.Passkeys}.Take(proof)
 	}
 	return values{"key_fingerprint": proof.Fingerprint}, err
 }

@@ -34,6 +34,7 @@ func policyVectors(g *generator) {
 	policyOwnerCases(g)
 	policyNeedCases(g)
 	policyDetails(g)
+	passkeyPolicies(g)
 }
 
 const plainPolicy = "a file that says its version alone"

@@ -28,6 +28,7 @@ func signatureVectors(g *generator) {
 	keyDetails(g)
 	statements(g)
 	decisions(g)
+	passkeyDecisions(g)
 }
 
 // An envelope is a signature's outer form, each field of which can be wrong.

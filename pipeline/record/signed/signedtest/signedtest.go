@@ -4,6 +4,7 @@ package signedtest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -72,36 +73,80 @@ func SecurityKey(name string, flags byte) Signer {
 		text := sha256.Sum256(toSign)
 		return slices.Concat(app[:], []byte{flags, 0, 0, 0, 9}, text[:])
 	}
-	var public []byte
-	var sign func([]byte) []byte
 	kind := ssh.KeyAlgoSKED25519
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	public := ssh.Marshal(struct{ Type, Key, Application string }{kind, string(private.Public().(ed25519.PublicKey)), "ssh:"})
+	sign := func(b []byte) []byte { return ed25519.Sign(private, b) }
 	if strings.HasPrefix(name, "sk-ecdsa") {
 		kind = ssh.KeyAlgoSKECDSA256
-		private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{7}, 32))
-		if err != nil {
-			panic(err)
-		}
-		point, err := private.PublicKey.Bytes()
-		if err != nil {
-			panic(err)
-		}
-		public = ssh.Marshal(struct{ Type, Curve, Point, Application string }{kind, "nistp256", string(point), "ssh:"})
-		sign = func(b []byte) []byte {
-			sum := sha256.Sum256(b)
-			r, s, err := ecdsa.Sign(random{rand.NewChaCha8([32]byte{1})}, private, sum[:])
-			if err != nil {
-				panic(err)
-			}
-			return ssh.Marshal(struct{ R, S *big.Int }{r, s})
-		}
-	} else {
-		private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-		public = ssh.Marshal(struct{ Type, Key, Application string }{kind, string(private.Public().(ed25519.PublicKey)), "ssh:"})
-		sign = func(b []byte) []byte { return ed25519.Sign(private, b) }
+		public, sign = ecdsaKey(7, "ssh:")
 	}
 	return Signer{name, kind + " " + base64.StdEncoding.EncodeToString(public), func(namespace string, message []byte) string {
 		return Envelope(public, namespace, func(toSign []byte) []byte {
 			return ssh.Marshal(ssh.Signature{Format: kind, Blob: sign(over(toSign)), Rest: []byte{flags, 0, 0, 0, 9}})
+		}, message)
+	}}
+}
+
+// ecdsaKey is a security key's, for an application.
+func ecdsaKey(seed byte, application string) (public []byte, sign func([]byte) []byte) {
+	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), bytes.Repeat([]byte{seed}, 32))
+	if err != nil {
+		panic(err)
+	}
+	point, err := private.PublicKey.Bytes()
+	if err != nil {
+		panic(err)
+	}
+	public = ssh.Marshal(struct{ Type, Curve, Point, Application string }{ssh.KeyAlgoSKECDSA256, "nistp256", string(point), application})
+	return public, func(b []byte) []byte {
+		sum := sha256.Sum256(b)
+		r, s, err := ecdsa.Sign(random{rand.NewChaCha8([32]byte{1})}, private, sum[:])
+		if err != nil {
+			panic(err)
+		}
+		return ssh.Marshal(struct{ R, S *big.Int }{r, s})
+	}
+}
+
+// A Passkey signs as a browser has one sign for a page (OpenSSH's PROTOCOL.u2f, webauthn; WebAuthn, sections 5.8.1.1
+// and 6.1). Each part of it may be wrong. Words are the browser's own, nil for those that Chromium writes.
+type Passkey struct {
+	Seed       byte
+	Host       string // of the pages that may ask it
+	Asked      string // the host that it believes to be asked by; Host if ""
+	Origin     string // of the page that does, as the signature says
+	Flags      byte
+	Extensions string
+	Format     string // of the signature; "" for the right one
+	Words      func(challenge, origin string) string
+	Over       func(signed []byte) []byte // changes what is signed
+	More       string                     // behind the signature
+}
+
+// Signer is the passkey as a key.
+func (p Passkey) Signer() Signer {
+	public, sign := ecdsaKey(p.Seed, p.Host)
+	if p.Words == nil {
+		p.Words = func(challenge, origin string) string {
+			return `{"type":"webauthn.get","challenge":"` + challenge + `","origin":"` + origin + `","crossOrigin":false}`
+		}
+	}
+	app := sha256.Sum256([]byte(cmp.Or(p.Asked, p.Host)))
+	return Signer{"passkey", ssh.KeyAlgoSKECDSA256 + " " + base64.StdEncoding.EncodeToString(public), func(namespace string, message []byte) string {
+		return Envelope(public, namespace, func(toSign []byte) []byte {
+			words := p.Words(base64.RawURLEncoding.EncodeToString(toSign), p.Origin)
+			text := sha256.Sum256([]byte(words))
+			over := slices.Concat(app[:], []byte{p.Flags, 0, 0, 0, 9}, []byte(p.Extensions), text[:])
+			if p.Over != nil {
+				over = p.Over(over)
+			}
+			return append(ssh.Marshal(struct {
+				Format, Blob      string
+				Flags             byte
+				Counter           uint32
+				Origin, Words, Ex string
+			}{cmp.Or(p.Format, "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"), string(sign(over)), p.Flags, 9, p.Origin, words, p.Extensions}), p.More...)
 		}, message)
 	}}
 }
