@@ -155,6 +155,7 @@ var mayImport = map[string][]string{
 		"pipeline/disposition", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
+		"pipeline/reviewed",
 	},
 	"pipeline/attest": {
 		"pipeline/artifact", "pipeline/explain", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
@@ -248,7 +249,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/conformance": {
 		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/disposition", "pipeline/owners", "pipeline/record/approval",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/witness",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/reviewed", "pipeline/witness",
 	},
 	"cmd/countersign/internal/demo": {
 		"cmd/countersign/internal/cli", "gitstore", "pipeline/page", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing",

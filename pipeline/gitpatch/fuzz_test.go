@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // FuzzParse: nothing panics, and what is accepted has canonical bytes that mean
@@ -60,7 +61,7 @@ func checkCanonical(t *testing.T, base fs.FS, raw []byte) {
 		checkMessage(t, err)
 		return
 	}
-	p, err := d.Resolve(base)
+	p, err := reviewed.Put(d, base)
 	if err != nil {
 		checkMessage(t, err)
 		return

@@ -126,7 +126,7 @@ func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commi
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return parsed.Resolve(base)
+	return Put(parsed, base)
 }
 
 // Check returns the canonical bytes of a patch that somebody gives for a
@@ -167,7 +167,7 @@ func Fit(base fs.FS, diff patch.Diff, tx ledger.Transaction) (set patch.Patchset
 	if err != nil || len(changed) > 0 {
 		return set, changed, err
 	}
-	set, err = diff.Resolve(base)
+	set, err = Put(diff, base)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed

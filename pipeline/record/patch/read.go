@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,7 +45,7 @@ type Hunk struct {
 func (h Hunk) Lines(yield func(mark byte, text []byte) bool) {
 	for rest := h.Body; len(rest) > 0; {
 		var line []byte
-		if line, rest = cutLine(rest); bytes.HasPrefix(rest, []byte(noNewline)) {
+		if line, rest = CutLine(rest); bytes.HasPrefix(rest, []byte(noNewline)) {
 			line, rest = line[:len(line)-1], rest[len(noNewline):]
 		}
 		if !yield(line[0], line[1:]) {
@@ -56,8 +54,8 @@ func (h Hunk) Lines(yield func(mark byte, text []byte) bool) {
 	}
 }
 
-// cutLine returns the first line with its LF, and what follows.
-func cutLine(b []byte) (line, rest []byte) {
+// CutLine returns the first line with its LF, and what follows.
+func CutLine(b []byte) (line, rest []byte) {
 	end := bytes.IndexByte(b, '\n') + 1
 	if end == 0 {
 		end = len(b)
@@ -67,7 +65,7 @@ func cutLine(b []byte) (line, rest []byte) {
 
 // Parse reads canonical bytes without their base: it refuses with an *Error what
 // Patchset.Bytes does not write for any (docs/spec/patch.md, P-25). What they
-// show of a file's content may be redacted; Agrees and Resolve tell.
+// show of a file's content may be redacted; Agrees tells, and what it is put on.
 func Parse(raw []byte) (Diff, error) {
 	var d Diff
 	r := reader{rest: raw}
@@ -111,7 +109,7 @@ type reader struct {
 }
 
 func (r *reader) next() (line []byte) {
-	line, r.rest = cutLine(r.rest)
+	line, r.rest = CutLine(r.rest)
 	r.line++
 	return line
 }
@@ -332,111 +330,6 @@ func (r *reader) body(h *Hunk) (ended bool, err error) {
 		return false, r.fail("hunk without a change")
 	}
 	return oldEnded || newEnded, nil
-}
-
-// Resolve puts the diff on base, the tree of the commit that is patched: every
-// hunk exactly where it says. The error is an *Error for a diff that does not fit,
-// and wraps fs errors where base could not be read. Whether the canonical bytes of
-// what it returns are those that were read, its ID says.
-//
-// base should implement fs.ReadLinkFS, so that links are seen and refused. It
-// is read from one goroutine.
-func (d Diff) Resolve(base fs.FS) (Patchset, error) {
-	t, after := NewTree(base), map[string]*File{}
-	for _, p := range d.Parts {
-		before, err := t.File(p.Old())
-		if err == nil && p.Kind == Rename {
-			after[p.From] = nil
-			var taken *File
-			if taken, err = t.File(p.Path); err == nil && taken != nil {
-				err = &Error{Path: p.Path, Message: "already exists in the base commit", Base: true}
-			}
-		}
-		if err == nil {
-			after[p.Path], err = p.apply(before)
-		}
-		if err != nil {
-			return Patchset{}, At(err, p.Line, p.Old())
-		}
-	}
-	set, err := t.Between(after)
-	var e *Error
-	if errors.As(err, &e) {
-		for _, p := range d.Parts { // the line of the part that makes the path
-			if p.Path == e.Path {
-				return set, At(err, p.Line, p.Path)
-			}
-		}
-	}
-	return set, err
-}
-
-// apply returns the file that a part makes of another one.
-func (p Part) apply(before *File) (*File, error) {
-	fail := func(message string) (*File, error) { return nil, &Error{Message: message, Base: true} }
-	switch {
-	case p.Kind == Add && before != nil:
-		return fail("already exists in the base commit")
-	case p.Kind == Add:
-		before = &File{}
-	case before == nil:
-		return fail("does not exist in the base commit")
-	case before.Mode != p.Before:
-		return fail(fmt.Sprintf("has mode %s in the base commit, the patch says %s", before.Mode, p.Before))
-	case before.BlobID() != p.OldID:
-		return fail("does not apply to the base commit: its index line names another content")
-	}
-	after := &File{Mode: p.After, Data: p.Data}
-	var err error
-	if !p.Binary {
-		after.Data, err = applyHunks(before.Data, p.Hunks)
-	}
-	switch {
-	case err != nil:
-		return fail("does not apply to the base commit: " + err.Error())
-	case p.Kind == Delete && len(p.Hunks) > 0 && len(after.Data) > 0:
-		return fail("deletion leaves content behind")
-	case p.Kind == Delete:
-		return nil, nil
-	case after.BlobID() != p.NewID:
-		return fail("does not apply to the base commit: it does not give the content that its index line names")
-	}
-	return after, nil
-}
-
-// applyHunks puts hunks exactly where they say.
-func applyHunks(before []byte, hunks []Hunk) ([]byte, error) {
-	if len(hunks) == 0 {
-		return before, nil
-	}
-	rest, at, size := before, 0, len(before)
-	for _, h := range hunks {
-		size += len(h.Body)
-	}
-	out := make([]byte, 0, size)
-	for _, h := range hunks {
-		for ; at < h.At && len(rest) > 0; at++ {
-			var line []byte
-			line, rest = cutLine(rest)
-			out = append(out, line...)
-		}
-		if at < h.At {
-			return nil, errors.New("a hunk is past the end of the file")
-		}
-		for mark, text := range h.Lines {
-			if mark != '+' {
-				var line []byte
-				if line, rest = cutLine(rest); len(line) == 0 || !bytes.Equal(line, text) {
-					return nil, fmt.Errorf("line %d is not what the patch expects", at+1)
-				}
-				at++
-			}
-			if mark != '-' {
-				out = append(out, text...)
-			}
-		}
-	}
-	return append(out, rest...), nil
 }
 
 var errSays = errors.New("the files that it names are not those of its patch")

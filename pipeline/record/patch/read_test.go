@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // changed is a base and the canonical bytes of a change of every kind.
@@ -42,7 +43,7 @@ func TestT53Parse(t *testing.T) {
 		if err != nil {
 			return "", false
 		}
-		again, err := d.Resolve(base)
+		again, err := reviewed.Put(d, base)
 		return again.ID(), err == nil && d.Agrees(set.Paths(), before, after, true) == nil
 	}
 	raw := set.Bytes()
@@ -143,8 +144,8 @@ func TestT53Form(t *testing.T) {
 	}
 }
 
-// TestT40Resolve: canonical bytes fit the base that they were made for, and no other.
-func TestT40Resolve(t *testing.T) {
+// TestT40Put: canonical bytes fit the base that they were made for, and no other.
+func TestT40Put(t *testing.T) {
 	for name, bend := range map[string]func(fstest.MapFS){
 		"":                             func(fstest.MapFS) {},
 		"its index line names another": func(b fstest.MapFS) { b["torn"].Data = []byte("a\nb\n") },
@@ -161,7 +162,7 @@ func TestT40Resolve(t *testing.T) {
 			t.Fatal(err)
 		}
 		bend(base)
-		again, err := d.Resolve(base)
+		again, err := reviewed.Put(d, base)
 		if name == "" && (err != nil || again.ID() != set.ID()) || name != "" && (err == nil || !strings.Contains(err.Error(), name)) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // Own is this program as a verifier.
@@ -231,7 +232,7 @@ func patchRead(in struct {
 	if err != nil {
 		return nil, err
 	}
-	p, err := d.Resolve(base)
+	p, err := reviewed.Put(d, base)
 	if err != nil {
 		return nil, err
 	}
