@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
@@ -27,20 +26,10 @@ import (
 // decision.
 func (g Judgement) Statement(decision ledger.Decision, fingerprints []string, reason string, at time.Time) (signed.Statement, error) {
 	about, err := approval.Subject(g.log, g.party(), ledger.ApprovalDecision{Policy: g.asking()})
-	if err == nil {
-		about.Proposers, about.RequestedBy, err = lookup.Everybody(g.Ledger.Tree, g.log)
-	}
 	if err != nil {
 		return signed.Statement{}, err
 	}
-	slices.SortFunc(about.Proposers, ledger.CompareActors)
-	s := signed.Statement{
-		Schema: signed.Schema, Repository: about.Repository, PullRequest: about.PullRequest, TransactionID: about.TransactionID,
-		BaseCommit: about.BaseCommit, Decision: decision, Fingerprints: slices.Compact(slices.Sorted(slices.Values(fingerprints))),
-		Reason: ledger.OneLine(reason, 500), DecidedAt: at.UTC().Format(time.RFC3339), Shown: about.Shown,
-		Proposers: slices.Compact(about.Proposers), RequestedBy: append([]ledger.Requester{}, about.RequestedBy...), Policy: about.Policies[0],
-	}
-	return s, s.Check()
+	return lookup.ToSign(g.Ledger.Tree, g.log, about, decision, fingerprints, reason, at)
 }
 
 // asking is the Policy that asks for a decision now: as the last request names it that was made under it, since the

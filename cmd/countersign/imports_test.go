@@ -214,8 +214,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/disposition",
 		"pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "report", "report/html", "report/site",
-		"report/verifier", "github.com/spf13/cobra",
+		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig", "report", "report/html",
+		"report/site", "report/verifier", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rpc":       {"pipeline/record/canon"},
 	"cmd/countersign/internal/sshkey":    {},
@@ -297,7 +297,7 @@ var mayImport = map[string][]string{
 	"pipeline/gitpatch": {
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "pipeline/record/patch/linediff", "github.com/bluekeyes/go-gitdiff",
 	},
-	"pipeline/lookup": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger"},
+	"pipeline/lookup": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/owners": {"pipeline/record/lazyregexp", "pipeline/record/policy"},
 	"pipeline/pageaudit": {
 		"pipeline/disposition", "pipeline/page", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
@@ -352,8 +352,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/audit",
-		"pipeline/record/ledger", "pipeline/state", "pipeline/writing", "report", "report/html",
+		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/state", "pipeline/writing", "report", "report/html",
 		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/guard": {

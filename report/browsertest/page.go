@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -94,6 +95,12 @@ func (p *Page) Look(look Look) {
 	p.do(step(emulation.SetEmulatedMedia, media), step(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(look.Width), Height: int64(look.Height), DeviceScaleFactor: 1, Mobile: look.Width < 500,
 	}))
+}
+
+// Go opens another address in the tab.
+func (p *Page) Go(address string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(address))
 }
 
 // Close closes the tab, for a test that opens many.
@@ -247,6 +254,18 @@ func (p *Page) Type(text string) {
 func (p *Page) Tab() {
 	p.t.Helper()
 	p.do(chromedp.KeyEvent(kb.Tab))
+}
+
+// Passkeys gives the browser a device that makes and uses passkeys, whose person always agrees; copied says that its passkeys
+// can be copied to others.
+func (p *Page) Passkeys(copied bool) {
+	p.t.Helper()
+	p.do(step(webauthn.Enable, webauthn.EnableParams{}), step(webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
+		Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
+			IsUserVerified: true, AutomaticPresenceSimulation: true, DefaultBackupEligibility: copied, DefaultBackupState: copied,
+		},
+	}))
 }
 
 // Choose has a person choose files in the file input that a CSS selector finds.

@@ -50,6 +50,8 @@ type Options struct {
 	Nav   []Link
 	// Redact leaves out the diff and what commands printed.
 	Redact bool
+	// Decide is the address, from the root, of the page on which a passkey approves it, "" for none.
+	Decide string
 	// Earlier is the proposal whose place this one took, if the page compares them.
 	Earlier *Transaction
 	// LedgerRef and LedgerCommit say what the page was made of.
@@ -100,7 +102,7 @@ func (s *sheet) fill(name string, data any) *Body {
 		"person":   s.person, "commit": s.commit, "pull": s.pull, "transaction": s.transaction, "web": s.web, "quoting": s.quoting,
 		"total": s.total, "section": s.section, "riskDetail": s.riskDetail, "history": s.history, "samePatch": s.samePatch, "unwritten": s.unwritten,
 		"decisions": func() []*ledger.ApprovalDecision { return all[*ledger.ApprovalDecision](s.T) },
-		"said":      s.said, "decided": s.decided, "judged": s.judged, "redact": func() bool { return s.O.Redact },
+		"decide":    func() string { return s.O.Decide }, "said": s.said, "decided": s.decided, "judged": s.judged, "redact": func() bool { return s.O.Redact },
 		"step":       func() []view.Step { return s.T.View.Next[:min(len(s.T.View.Next), 1)] },
 		"comparison": s.compare, "diff": s.diff, "timeline": s.timeline, "claims": s.claims,
 		"statement":  func(path string) *approval.StatementDoc { return aside[approval.StatementDoc](s.T, path) },

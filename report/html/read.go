@@ -192,6 +192,9 @@ func (t *Transaction) measure(changes []ledger.ItemChange) {
 	t.facts.Files = view.Files(changes, t.Proposal, t.stats, t.renamings)
 }
 
+// Missing are the approvals that it waits for.
+func (t Transaction) Missing() []approval.Request { return t.verdict.Missing() }
+
 // With is the transaction with what an audit found against it: nobody's approval counts then.
 func (t Transaction) With(found ...history.Finding) Transaction {
 	for _, f := range found {

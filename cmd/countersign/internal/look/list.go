@@ -25,8 +25,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -358,7 +360,11 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 				return pages.Source{}, err
 			}
 			elsewhere := s.Elsewhere || s.Local.KeptElsewhere(s.Repo.Config.RemoteURL(c.Flags.Remote))
-			return pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links()}, nil
+			var passkeys pages.Passkeys
+			if tree, p, err := s.Policy(context.Background()); err == nil && p.Approvals.Signing() != policy.SignedOff { // pages need no Policy
+				passkeys = pages.Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
+			}
+			return pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Passkeys: passkeys}, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
 			return proofs.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)

@@ -38,6 +38,8 @@ func written(t html.Transaction, o html.Options, masks func(diff []byte) bool, r
 			masked = masked || !o.Redact && masks(earlier.Patch) // the page has what the two differ in
 		}
 	}
-	o.Redact = o.Redact || masked
+	if o.Redact = o.Redact || masked; o.Redact {
+		o.Decide = ""
+	}
 	return t.Page(o), masked
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -193,8 +194,12 @@ func (b *build) page(id string, has func(address string) bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	decide := ""
+	if b.decides(t.Summary) {
+		decide = site.DecideAddress + "#" + id
+	}
 	page, masked := written(t, html.Options{
-		Root: "../", Nav: b.nav(), Redact: b.redact, LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
+		Root: "../", Decide: decide, Nav: b.nav(), Redact: b.redact, LedgerRef: b.Ref, LedgerCommit: b.commits[t.ID], Elsewhere: b.Elsewhere, Links: b.Links,
 		Person: site.Person, Path: site.Path, Has: has,
 	}, b.masks, b.read)
 	if masked {
@@ -236,7 +241,7 @@ func (b *build) writeAll(ctx context.Context, dir *dir, h *gitstore.History) err
 		return err
 	}
 	b.tree = nil // all was read
-	if err := b.writeVerifier(dir); err != nil {
+	if err := errors.Join(b.writeVerifier(dir), b.writeDecide(dir)); err != nil {
 		return err
 	}
 	addresses := slices.Sorted(slices.Values(s.Addresses()))

@@ -26,7 +26,7 @@ const (
 )
 
 // ours are the directories that site writes in, and removes from.
-var ours = []string{"tx", "patch", "commit", "pull", "person", "path", "month", "state", "search", "verify"}
+var ours = []string{"tx", "patch", "commit", "pull", "person", "path", "month", "state", "search", "verify", "decide"}
 
 func cores() int { return runtime.GOMAXPROCS(0) }
 

@@ -20,13 +20,14 @@ import (
 )
 
 // A Source is what the pages are made of: the ledger of a clone, how its ref is called, whether the shared one is in
-// another repository than the remote, and where people see the repository on its forge.
+// another repository than the remote, and where people see the repository on its forge, and whose passkeys count.
 type Source struct {
 	Repo      *gitstore.Repo
 	Ledger    *gitstore.Ledger
 	Ref       string
 	Elsewhere bool
 	Links     forge.Links
+	Passkeys  Passkeys
 }
 
 // A Program is what the commands use of the one that they are of.

@@ -58,6 +58,7 @@ func (p Program) browse(ctx context.Context, args []string, o options, noOpen bo
 	if err != nil {
 		return err
 	}
+	b.Passkeys = Passkeys{} // a passkey is of a host with a name
 	page, err := b.find(ctx, args)
 	if err != nil {
 		return err

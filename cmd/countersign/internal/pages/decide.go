@@ -1,0 +1,99 @@
+package pages
+
+import (
+	"encoding/json"
+	"io/fs"
+	"regexp"
+	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
+	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/site"
+)
+
+// Passkeys are the list of keys that the Policy names, and the origin of the pages that may ask passkeys of it, "" for none.
+type Passkeys struct {
+	Origin string
+	List   sshsig.Allowed
+}
+
+// ofPasskey finds the key in a line of the list.
+var ofPasskey = regexp.MustCompile(`^([A-Za-z0-9._@,:-]+) .*\bsk-ecdsa-sha2-nistp256@openssh\.com ([A-Za-z0-9+/]+=*)`)
+
+// decides reports whether somebody may approve a transaction with a passkey on its page: it waits, and the page shows all of it.
+func (b *build) decides(s html.Summary) bool {
+	return b.Passkeys.Origin != "" && s.Waits && s.Sound() && s.PullRequest > 0 && s.Repository != nil && b.Links.Pull(s.PullRequest) != "" && !b.redact
+}
+
+// writeDecide writes the page on which passkeys approve, and what it needs to know.
+func (b *build) writeDecide(dir *dir) error {
+	if b.Passkeys.Origin == "" {
+		return nil
+	}
+	files := site.Decide(b.name(), b.nav())
+	keys := []document{}
+	for _, line := range b.Passkeys.List.Lines() {
+		if found := ofPasskey.FindStringSubmatch(line.Text); found != nil {
+			keys = append(keys, document{"who": found[1], "key": found[2]})
+		}
+	}
+	add := func(name string, doc any) error {
+		text, err := json.Marshal(doc)
+		files["decide/"+name+".json"] = text
+		return err
+	}
+	err := add("keys", document{"origin": b.Passkeys.Origin, "site": b.name(), "keys": keys})
+	for id, s := range b.summaries {
+		if err != nil || !b.decides(s) {
+			continue
+		}
+		var doc document
+		if doc, err = b.asks(id); doc != nil {
+			err = add(id, doc)
+		}
+	}
+	for address, text := range files {
+		if err == nil {
+			err = dir.write(address, text)
+		}
+	}
+	return err
+}
+
+// asks is what the page needs to know of a transaction: the statement that is to be signed, but for its time and what is chosen
+// of what is asked. It is nil where nobody can sign, as the record says too little, or shows too little.
+func (b *build) asks(id string) (document, error) {
+	tree, err := b.files()
+	if err != nil {
+		return nil, err
+	}
+	t, err := b.read(id)
+	if err != nil || len(t.Patch) == 0 || t.Proposal.PatchRedactedSHA256 != "" || b.masks(t.Patch) {
+		return nil, err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return nil, err
+	}
+	var asked []string
+	for _, q := range t.Missing() {
+		asked = append(asked, q.Fingerprint)
+	}
+	log, _ := ledger.ReadOwn(dir, id)
+	if log == nil || len(asked) == 0 {
+		return nil, nil
+	}
+	request := ledger.Last[*ledger.ApprovalRequest](log)
+	about, err := approval.Subject(log, approval.ReadParty(dir, log), ledger.ApprovalDecision{Policy: request.Policy})
+	if err != nil {
+		return nil, nil
+	}
+	statement, err := lookup.ToSign(tree, log, about, ledger.Approve, asked, "", time.Unix(0, 0))
+	if err != nil {
+		return nil, nil
+	}
+	return document{"statement": statement, "patch": t.PatchID, "pull": b.Links.Pull(t.PullRequest) + "#issuecomment-new"}, nil
+}
