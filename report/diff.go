@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/template"
@@ -115,7 +115,7 @@ func (s Style) reveal(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if v := markdown.Show(r, text[:size]); v == text[:size] || r == '\t' {
+		if v := escape.Show(r, text[:size]); v == text[:size] || r == '\t' {
 			b.WriteString(text[:size])
 		} else {
 			b.WriteString(s.paint(invert, v))

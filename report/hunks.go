@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -108,7 +108,7 @@ func (r Report) fileDiffs(diff []byte) (out []fileDiff) {
 		var of *File // nil where the report does not know it: then all is shown
 		if i < len(files) {
 			of = &files[i]
-			f.title = strings.TrimSpace(markdown.Tagged(shorten(of.Path)) + " " + fileText(*of, markdown.Tagged))
+			f.title = strings.TrimSpace(escape.Tagged(shorten(of.Path)) + " " + fileText(*of, escape.Tagged))
 		}
 		inHunk, binary := false, false
 		for line := range bytes.Lines(stat.Diff) {

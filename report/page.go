@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -109,10 +109,10 @@ func (l list) missing(n int) string {
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced
 // (package markdown).
 var (
-	prose, words, code, name = markdown.Prose, markdown.Words, markdown.Code, markdown.Name
-	fenced, link             = markdown.Fenced, markdown.Link
-	shorten, shortenTo       = markdown.Shorten, markdown.ShortenTo
-	backticks                = markdown.Backticks
+	prose, words, code, name = escape.Prose, escape.Words, escape.Code, escape.Name
+	fenced, link             = escape.Fenced, escape.Link
+	shorten, shortenTo       = escape.Shorten, escape.ShortenTo
+	backticks                = escape.Backticks
 )
 
 // codes is a list of names, at most most of them.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -181,7 +181,7 @@ func (r Row) about() string {
 // Drift says in a line what else has changed since an approval; "" where nothing
 // has, or nobody looked. It is safe to show on a terminal.
 func Drift(d *approval.Drift) string {
-	return driftIn(d, Clean, func(names []string) string { return Clean(shortenTo(strings.Join(names, ", "), 2*markdown.MaxWords)) })
+	return driftIn(d, Clean, func(names []string) string { return Clean(shortenTo(strings.Join(names, ", "), 2*escape.MaxWords)) })
 }
 
 // drift is that in Markdown, with a link to the forge's comparison, or where there

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -335,7 +335,7 @@ func (r Report) answered() (lines []answerLine) {
 			lines = append(lines, answerLine{Answer: a, Mark: "ok", Colour: green, What: n.What})
 		}
 		if len(n.Paths) > 0 && !n.Met() {
-			lines = append(lines, answerLine{Mark: "--", Colour: yellow, What: n.What, Paths: shortenTo(strings.Join(n.Paths, ", "), 2*markdown.MaxWords)})
+			lines = append(lines, answerLine{Mark: "--", Colour: yellow, What: n.What, Paths: shortenTo(strings.Join(n.Paths, ", "), 2*escape.MaxWords)})
 		}
 	}
 	for _, a := range v.Others {

@@ -11,8 +11,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -100,7 +100,7 @@ func (r Report) author() string {
 
 // Clean makes foreign text safe in one line on a terminal or in a log: what
 // does not print (controls, bidi, zero width) is shown as an escape (T14).
-func Clean(text string) string { return markdown.Clean(text) }
+func Clean(text string) string { return escape.Clean(text) }
 
 // ErrorLine is an error as it is shown: one line, nothing that does not print.
 func ErrorLine(err error) string { return Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }

@@ -22,7 +22,6 @@ var mayImport = map[string][]string{
 	"pipeline/record/lazyregexp":     {},
 	"pipeline/parallel":              {},
 	"pipeline/record/visible":        {},
-	"pipeline/markdown":              {"pipeline/record/lazyregexp", "pipeline/record/visible"},
 	"pipeline/record/canon":          {},
 	"pipeline/record/rule":           {"pipeline/record/canon", "pipeline/record/format"},
 	"pipeline/record/format":         {"pipeline/record/canon"},
@@ -66,15 +65,14 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/replay", "pipeline/writing",
 	},
 	"pipeline/recipe": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
-	"pipeline/alike":  {"golang.org/x/text"},
 	"pipeline/code":   {"pipeline/record/patch"},
 	"pipeline/record/policy": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch/casefold",
 		"pipeline/record/patch/regular", "pipeline/record/visible", "github.com/goccy/go-yaml",
 	},
 	"pipeline/record/approval": {
-		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule",
-		"pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/record/sshsig",
 	},
 	"pipeline/forge": {"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/conversation": {
@@ -86,10 +84,11 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger",
 	},
 	"pipeline/risk": {
-		"pipeline/alike", "pipeline/difflook", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/casefold", "pipeline/record/policy", "pipeline/redact", "golang.org/x/text",
+		"pipeline/difflook", "pipeline/escape", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/casefold", "pipeline/record/policy", "pipeline/redact",
+		"golang.org/x/text",
 	},
-	"pipeline/message": {"pipeline/alike", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
+	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
 	"pipeline/record/signed": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/sshsig",
 	},
@@ -110,8 +109,8 @@ var mayImport = map[string][]string{
 		"pipeline/record/patch", "pipeline/record/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys",
 	},
 	"pipeline/effect": {
-		"pipeline/code", "pipeline/fault", "pipeline/lookup", "pipeline/message", "pipeline/parallel", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
+		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
 	},
 	"pipeline/reviewed": {
 		"pipeline/checks", "pipeline/code", "pipeline/lookup", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/rule",
@@ -120,7 +119,7 @@ var mayImport = map[string][]string{
 	"pipeline/input/applypatch": {"pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/input/edits":      {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/input": {
-		"pipeline/document", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits", "pipeline/message",
+		"pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits",
 		"pipeline/pack", "pipeline/proposal", "pipeline/recipe", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
 		"pipeline/writing",
@@ -150,7 +149,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/result", "pipeline/record/signed", "pipeline/review", "pipeline/reviewed", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/state": {},
-	"pipeline/watch": {"pipeline/explain", "pipeline/forge", "pipeline/markdown", "pipeline/record/ledger"},
+	"pipeline/watch": {"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/record/ledger"},
 	"pipeline/explain": {
 		"pipeline/disposition", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
@@ -192,23 +191,22 @@ var mayImport = map[string][]string{
 		"pipeline/replay", "pipeline/risk", "pipeline/state",
 	},
 	"report": {
-		"pipeline/attest", "pipeline/difflook", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/online",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
-		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/simulate",
-		"pipeline/state", "pipeline/writing", "report/template", "report/view",
+		"pipeline/attest", "pipeline/difflook", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/online",
+		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result",
+		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/simulate", "pipeline/state", "pipeline/writing", "report/template",
+		"report/view",
 	},
 	"report/html": {
-		"pipeline/artifact", "pipeline/checks", "pipeline/difflook", "pipeline/forge", "pipeline/lookup", "pipeline/markdown", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
-		"pipeline/risk", "pipeline/state", "pipeline/writing", "report/template", "report/view",
+		"pipeline/artifact", "pipeline/checks", "pipeline/difflook", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
+		"pipeline/replay", "pipeline/risk", "pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/template": {},
 	"report/verifier": {"report/html"},
 	"report/site": {
-		"pipeline/forge", "pipeline/markdown", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/escape", "pipeline/forge", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/state", "report/html", "report/template", "report/view",
 	},
 	"cmd/countersign/internal/pages": {
@@ -234,12 +232,12 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/action": {"pipeline/record/ledger", "report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/rest":   {"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"cmd/countersign/internal/github": {
-		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/signed", "github.com/google/go-github/v60",
+		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/signed",
+		"github.com/google/go-github/v60",
 	},
 	"cmd/countersign/internal/gitea": {
-		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/signed",
+		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/signed",
 	},
 	"cmd/countersign/internal/cli": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/documents": {
@@ -263,11 +261,12 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/verifier":       {"report/verifier"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
 	"cmd/countersign/internal/serve": {
-		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/rpc", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/checks",
-		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/state", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp",
+		"cmd/countersign/internal/proofs", "cmd/countersign/internal/rpc", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict",
+		"pipeline", "pipeline/checks", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval",
+		"pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect", "pipeline/input",

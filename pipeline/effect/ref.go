@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/message"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -224,12 +224,12 @@ func commitOf(c Change, host string) (code.Commit, error) {
 			own = append(own, by)
 		}
 	}
-	commit.Message = message.Compose(subject(tx), p.Message, p.Declared, own)
+	commit.Message = escape.Message(subject(tx), p.Message, p.Declared, own)
 	return commit, err
 }
 
 // Subject is the first line of a transaction's commit.
-func Subject(tx ledger.Transaction) string { return message.Line(subject(tx)) }
+func Subject(tx ledger.Transaction) string { return escape.MessageLine(subject(tx)) }
 
 func subject(tx ledger.Transaction) string {
 	return ledger.OneLine(cmp.Or(tx.Notes, lookup.Does(tx), "Apply patch "+tx.PatchID()[:12]), 200)
@@ -251,7 +251,7 @@ func named(name, address string) string {
 	if address != "" && !strings.ContainsAny(address, "<> ") {
 		name += " <" + address + ">"
 	}
-	return message.Line(name)
+	return escape.MessageLine(name)
 }
 
 // account is the login of an account of a forge as its pages show it, and the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/message"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 )
 
 // TestMessages: what a mail, "git show" and "git log -p" say of a commit is what Git itself has of it, and so is
@@ -44,7 +44,7 @@ func TestMessages(t *testing.T) {
 		}
 		git("", "add", "f")
 		git(text, "commit", "-q", "--cleanup=verbatim", "-F", "-")
-		want, declared := message.Read(strings.Replace(git("", "log", "-1", "--format=%s%n%n%b"), "\n\n\n", "\n\n", 1))
+		want, declared := escape.ReadMessages(strings.Replace(git("", "log", "-1", "--format=%s%n%n%b"), "\n\n\n", "\n\n", 1))
 		git("a note", "notes", "add", "-F", "-")
 		for _, args := range [][]string{{"show"}, {"log", "-p", "-1"}, {"show", "--format=fuller"}, {"format-patch", "-1", "--stdout"}, {"format-patch", "-1", "--stdout", "--no-stat"}} {
 			raw := git("", args...)
@@ -56,7 +56,7 @@ func TestMessages(t *testing.T) {
 				if err != nil || len(pieces) != 1 {
 					t.Fatalf("%v of %q: %v", args, text, err)
 				}
-				got, more := message.Read(pieces[0].Message)
+				got, more := escape.ReadMessages(pieces[0].Message)
 				if got != want || !slices.Equal(more, declared) {
 					t.Errorf("%v of %q:\n%q %q, want\n%q %q", args, text, got, more, want, declared)
 				}
@@ -69,7 +69,7 @@ func TestMessages(t *testing.T) {
 		t.Fatalf("%v %q", err, all.Messages)
 	}
 	crlf, err := Pieces([]byte(strings.ReplaceAll(mails, "\n", "\r\n")))
-	if text, _ := message.Read(crlf[0].Message); err != nil || text != "x\n\n--\nno signature" {
+	if text, _ := escape.ReadMessages(crlf[0].Message); err != nil || text != "x\n\n--\nno signature" {
 		t.Errorf("with carriage returns: %q %v", text, err)
 	}
 	// A line of a message that ends it for "git am" ends it here.
@@ -84,8 +84,8 @@ func TestMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := message.Read(pieces[0].Message)
-		if want, _ := message.Read(pieces[0].Subject + "\n\n" + string(body)); got != want {
+		got, _ := escape.ReadMessages(pieces[0].Message)
+		if want, _ := escape.ReadMessages(pieces[0].Subject + "\n\n" + string(body)); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/message"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -76,7 +76,7 @@ func (in Change) Claims(clean func(string) string) (text string, declared []stri
 	for i, m := range given {
 		messages[i] = clean(writing.EscapeBytes(m))
 	}
-	if text, declared = message.Read(messages...); len(declared) == 0 && text == message.Line(in.Summary) {
+	if text, declared = escape.ReadMessages(messages...); len(declared) == 0 && text == escape.MessageLine(in.Summary) {
 		text = ""
 	}
 	return text, declared
@@ -99,7 +99,7 @@ func itemMessages(item map[string]any, commits []string) []string {
 	if body == "" {
 		return commits
 	}
-	_, declared := message.Read(commits...)
+	_, declared := escape.ReadMessages(commits...)
 	return []string{said(item, "title") + "\n\n" + body + "\n\n" + strings.Join(declared, "\n")}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/countersign-dev/countersign/pipeline/alike"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 )
 
 // lookalikes returns what of a line a reader takes for ASCII, or for other letters,
@@ -29,7 +29,7 @@ func lookalikes(line string) []string {
 	}
 	chinese := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) && unicode.In(r, chineseScripts...) })
 	for _, r := range line {
-		if !inWord(r) && alike.PassesForASCII(r) && !(chinese && strings.ContainsRune(chineseSigns, r)) {
+		if !inWord(r) && escape.PassesForASCII(r) && !(chinese && strings.ContainsRune(chineseSigns, r)) {
 			out = append(out, string(r))
 		}
 	}
@@ -76,7 +76,7 @@ func newWord(line string, from, to int) word {
 	mixed := false
 	for _, r := range text {
 		switch {
-		case alike.PassesForASCII(r):
+		case escape.PassesForASCII(r):
 			script := scriptOf(r)
 			mixed = mixed || w.alike && script != w.script
 			w.alike, w.script = true, script

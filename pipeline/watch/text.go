@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -30,7 +30,7 @@ func (a Audit) title() string {
 }
 
 // branch is its name in a sentence.
-func (a Audit) branch() string { return markdown.Name(a.Clean(a.Branch)) }
+func (a Audit) branch() string { return escape.Name(a.Clean(a.Branch)) }
 
 // body is the text of the issue behind its mark.
 func (a Audit) body(now mark) string {
@@ -49,7 +49,7 @@ func (a Audit) body(now mark) string {
 	if len(now.gone) > 0 {
 		b.WriteString("\n" + a.goneText(now.gone))
 	}
-	fmt.Fprintf(&b, "\n%s says all of it. This text is written anew by each run; comments stay.\n", markdown.Code(a.Command))
+	fmt.Fprintf(&b, "\n%s says all of it. This text is written anew by each run; comments stay.\n", escape.Code(a.Command))
 	return b.String()
 }
 
@@ -58,7 +58,7 @@ func (a Audit) leaveOut() string {
 }
 
 func (a Audit) failed() string {
-	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known: %s", a.branch(), markdown.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
+	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known: %s", a.branch(), escape.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
 }
 
 func (a Audit) explained() string {
@@ -111,19 +111,19 @@ func (a Audit) ids(ids []string) string {
 func (a Audit) commit(id string) string {
 	short := fmt.Sprintf("%.12s", id)
 	if page := a.Page(id); page != "" {
-		return markdown.Link(short, page)
+		return escape.Link(short, page)
 	}
-	return markdown.Code(short)
+	return escape.Code(short)
 }
 
 // list tells of commits, each with why and its files, in so many bytes at most.
 func (a Audit) list(all []explain.Unexplained, limit int) string {
 	var b strings.Builder
 	for i, u := range all {
-		one := fmt.Sprintf("- %s, %s\n  - Why: %s\n", a.commit(u.Commit), a.quoted(u.Subject), markdown.Prose(markdown.ShortenTo(a.Clean(u.Reason), 400)))
+		one := fmt.Sprintf("- %s, %s\n  - Why: %s\n", a.commit(u.Commit), a.quoted(u.Subject), escape.Prose(escape.ShortenTo(a.Clean(u.Reason), 400)))
 		var names []string
 		for _, path := range u.Paths[:min(len(u.Paths), maxPaths)] {
-			names = append(names, markdown.Code(markdown.ShortenTo(a.Clean(path), 120)))
+			names = append(names, escape.Code(escape.ShortenTo(a.Clean(path), 120)))
 		}
 		if n := len(u.Paths) - len(names) + u.MorePaths; n > 0 && len(names) > 0 {
 			names = append(names, fmt.Sprintf("%d more", n))
@@ -145,5 +145,5 @@ func (a Audit) quoted(subject string) string {
 	if subject == "" {
 		return "without a subject"
 	}
-	return "“" + markdown.Prose(markdown.ShortenTo(a.Clean(subject), 120)) + "”"
+	return "“" + escape.Prose(escape.ShortenTo(a.Clean(subject), 120)) + "”"
 }

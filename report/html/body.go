@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/template"
@@ -156,7 +156,7 @@ func appendText(out []byte, text, also string, mark bool) []byte {
 		raw := text[i : i+size]
 		as := entities[r]
 		if as == "" {
-			as = markdown.Show(r, raw)
+			as = escape.Show(r, raw)
 		}
 		if as == raw || r < 0x80 && strings.IndexByte(also, c) >= 0 {
 			i += size

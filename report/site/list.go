@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
@@ -94,8 +94,8 @@ func (d *doc) what(group string) *html.Body {
 		}
 		var names []string
 		for _, i := range d.groups[group] {
-			if r := d.all[i].Repository; r != nil && !slices.Contains(names, markdown.ShortenTo(r.Name, 100)) {
-				names = append(names, markdown.ShortenTo(r.Name, 100))
+			if r := d.all[i].Repository; r != nil && !slices.Contains(names, escape.ShortenTo(r.Name, 100)) {
+				names = append(names, escape.ShortenTo(r.Name, 100))
 			}
 		}
 		if len(names) > 1 {
@@ -108,7 +108,7 @@ func (d *doc) what(group string) *html.Body {
 //go:embed pages.html
 var files embed.FS
 
-var templates = html.Templates(files, template.Funcs{"short": func(id string) string { return markdown.ShortenTo(id, 12) }})
+var templates = html.Templates(files, template.Funcs{"short": func(id string) string { return escape.ShortenTo(id, 12) }})
 
 // A doc is a page of lists in the making.
 type doc struct {
@@ -211,7 +211,7 @@ func (d *doc) columns() columns {
 // times is a column of moments in UTC, to the minute.
 func (d *doc) times(head string, of func(*html.Summary) string) column[int] {
 	return column[int]{head: head + " (UTC)", label: strings.ToLower(head), cell: func(i int) any {
-		return html.When(markdown.ShortenTo(of(&d.all[i]), 40))
+		return html.When(escape.ShortenTo(of(&d.all[i]), 40))
 	}}
 }
 
@@ -235,16 +235,16 @@ func numbers[T any](head string, of func(T) int) column[T] {
 
 // change is a transaction by its summary.
 func (d *doc) change(i int) any {
-	return d.to(Transaction(d.all[i].ID), cmp.Or(markdown.ShortenTo(d.all[i].Summary, 100), d.all[i].ID))
+	return d.to(Transaction(d.all[i].ID), cmp.Or(escape.ShortenTo(d.all[i].Summary, 100), d.all[i].ID))
 }
 
 // nameOf is what a person is called.
 func nameOf(a ledger.Actor) string {
-	return cmp.Or(markdown.ShortenTo(a.Login, 60), markdown.ShortenTo(a.ID, 60), "somebody")
+	return cmp.Or(escape.ShortenTo(a.Login, 60), escape.ShortenTo(a.ID, 60), "somebody")
 }
 
 func (d *doc) person(a ledger.Actor) *html.Body {
-	return html.Named(d.to(Person(a), nameOf(a)), markdown.ShortenTo(a.Kind, 20))
+	return html.Named(d.to(Person(a), nameOf(a)), escape.ShortenTo(a.Kind, 20))
 }
 
 // isOwn reports whether somebody approved what they proposed themselves.

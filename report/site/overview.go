@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/html"
@@ -209,7 +209,7 @@ func (s *Site) peopleBy() []*person {
 func (d *doc) peopleTable(who []*person) *html.Body {
 	return table(d, who,
 		column[*person]{head: "Who", cell: func(p *person) any { return d.person(p.Actor) }},
-		column[*person]{head: "Account", cell: func(p *person) any { return html.Code(markdown.ShortenTo(p.ID, 100)) }},
+		column[*person]{head: "Account", cell: func(p *person) any { return html.Code(escape.ShortenTo(p.ID, 100)) }},
 		numbers("Proposed", func(p *person) int { return p.Proposed }), numbers("Approved", func(p *person) int { return p.Approved }),
 		numbers("Of these their own", func(p *person) int { return p.Own }), numbers("Denied", func(p *person) int { return p.Denied }))
 }
@@ -227,7 +227,7 @@ func (s *Site) allPaths() []byte {
 	})
 	return d.list(len(paths), "that were proposed to be changed last", table(d, paths[:min(len(paths), longest)],
 		column[string]{head: "File", cell: func(address string) any {
-			name := markdown.ShortenTo(s.paths[address], 200)
+			name := escape.ShortenTo(s.paths[address], 200)
 			if !s.has(address) {
 				return html.Code(name)
 			}

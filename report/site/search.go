@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/markdown"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
@@ -172,9 +172,9 @@ func (s *Site) block(n int) []byte {
 	var rows [][7]string
 	for i := n * perBlock; i < min(len(s.all), (n+1)*perBlock); i++ {
 		t := &s.all[i]
-		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], markdown.ShortenTo(t.Summary, 100), string(t.State), t.Class(), markdown.ShortenTo(t.Proposer.Login, 60), decidedBy(t)}
+		row := [7]string{t.ID, t.Proposed[:min(len(t.Proposed), 10)], escape.ShortenTo(t.Summary, 100), string(t.State), t.Class(), escape.ShortenTo(t.Proposer.Login, 60), decidedBy(t)}
 		for j := range row {
-			row[j] = markdown.Clean(row[j]) // the script sets it as text
+			row[j] = escape.Clean(row[j]) // the script sets it as text
 		}
 		rows = append(rows, row)
 	}

@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/markdown"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -62,7 +62,7 @@ const unnamed = "this repository"
 // verifier has one where the site has a verifier.
 func Nav(name string, verifier bool) []html.Link {
 	nav := []html.Link{
-		{Address: overviewAddress, Text: markdown.ShortenTo(cmp.Or(name, unnamed), 100)}, {Address: monthsAddress, Text: "All changes"}, {Address: peopleAddress, Text: "People"},
+		{Address: overviewAddress, Text: escape.ShortenTo(cmp.Or(name, unnamed), 100)}, {Address: monthsAddress, Text: "All changes"}, {Address: peopleAddress, Text: "People"},
 		{Address: pathsAddress, Text: "Files"}, {Address: searchAddress, Text: "Search"},
 	}
 	if verifier {
@@ -97,7 +97,7 @@ func key(name string) string { return canon.Hex([]byte(name))[:40] }
 
 // New prepares a site. The summaries are those of different transactions, in any order.
 func New(all []html.Summary, o Options) *Site {
-	o.Name = markdown.ShortenTo(cmp.Or(o.Name, unnamed), 100)
+	o.Name = escape.ShortenTo(cmp.Or(o.Name, unnamed), 100)
 	s := &Site{o: o, all: slices.Clone(all), groups: map[string][]int{}, people: map[string]*person{}, paths: map[string]string{}}
 	slices.SortFunc(s.all, func(a, b html.Summary) int { return strings.Compare(a.ID, b.ID) })
 	for i := range s.all {

@@ -1,6 +1,7 @@
-// Package message has the words of a commit: those that a proposer brings, which are
-// made harmless, and the trailers that this program adds to them. It is pure.
+// Package escape makes foreign text harmless: in Markdown, where it stays text, and in the message of
+// a commit; and it knows the characters that readers take for ASCII's. It is pure.
 //
+// A message has the words that a proposer brings and the trailers that this program adds to them.
 // A proposer's message is text that nobody has verified. What skips a forge's checks, ends
 // a message for Git, or could be taken for a trailer of this program is made harmless:
 // such a line is quoted with "> ". Words that a forge obeys in any commit, as "Fixes #1"
@@ -16,40 +17,39 @@
 //	Countersign-Transaction: tx_01KE5W5200041061050R3GG28A
 //	Countersign-Patch: abababababababababababababababababababababababababababababababab
 //	Approved-by: ada <7+ada@users.noreply.github.example>
-package message
+package escape
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/alike"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-// What is kept of messages: MaxBytes of text, and so many declarations of so many
+// What is kept of messages: MaxMessage bytes of text, and so many declarations of so many
 // characters each.
 const (
-	MaxBytes    = 8 << 10
+	MaxMessage  = 8 << 10
 	maxDeclared = 50
 	maxTrailer  = 500
 )
 
 const cutHere = "… cut here"
 
-// Read makes the messages of one change a text that a commit can have, of at most MaxBytes, and the trailers
+// ReadMessages makes the messages of one change a text that a commit can have, of at most MaxBytes, and the trailers
 // that they end with a list, "Key: value" each. Of several messages the texts follow each other.
 // What Read returns it returns again.
-func Read(messages ...string) (text string, declared []string) {
-	text, declared = read(messages...)
-	return cut(text), declared
+func ReadMessages(messages ...string) (text string, declared []string) {
+	text, declared = readMessages(messages...)
+	return cutMessage(text), declared
 }
 
-func read(messages ...string) (text string, declared []string) {
+func readMessages(messages ...string) (text string, declared []string) {
 	var all []string
 	for _, m := range messages {
-		body, trailers := split(lines(m))
+		body, trailers := splitMessage(messageLines(m))
 		if len(body) > 0 {
 			all = append(all, strings.Join(body, "\n"))
 		}
@@ -62,21 +62,21 @@ func read(messages ...string) (text string, declared []string) {
 	return strings.Join(all, "\n\n"), declared
 }
 
-// cut is a text of at most MaxBytes, in whole lines, and a line that says so.
-func cut(text string) string {
-	if len(text) <= MaxBytes {
+// cutMessage is a text of at most MaxMessage bytes, in whole lines, and a line that says so.
+func cutMessage(text string) string {
+	if len(text) <= MaxMessage {
 		return text
 	}
-	text = text[:MaxBytes-len("\n\n"+cutHere)]
+	text = text[:MaxMessage-len("\n\n"+cutHere)]
 	if end := strings.LastIndexByte(text, '\n'); end > 0 {
 		text = text[:end]
 	}
 	return strings.TrimRight(strings.ToValidUTF8(text, ""), " \n") + "\n\n" + cutHere
 }
 
-// lines are those of a text as Line makes them, of visible characters alone. No two empty ones follow each
+// messageLines are those of a text as Line makes them, of visible characters alone. No two empty ones follow each
 // other, and none begins or ends it.
-func lines(text string) []string {
+func messageLines(text string) []string {
 	var out []string
 	for line := range strings.Lines(strings.ToValidUTF8(text, " ")) {
 		line = strings.Map(func(r rune) rune {
@@ -85,7 +85,7 @@ func lines(text string) []string {
 			}
 			return ' '
 		}, strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "))
-		line = Line(strings.TrimRight(line, " "))
+		line = MessageLine(strings.TrimRight(line, " "))
 		if line == "" && (len(out) == 0 || out[len(out)-1] == "") {
 			continue
 		}
@@ -97,11 +97,11 @@ func lines(text string) []string {
 	return out
 }
 
-// split takes the trailers off the end of a message. As Git has it, they are in its last paragraph, which
+// splitMessage takes the trailers off the end of a message. As Git has it, they are in its last paragraph, which
 // is not its first, where all lines are trailers, or one is of those that Git itself writes and
 // a fourth of the lines are (git-interpret-trailers(1)). What follows one and begins with
 // a space belongs to it. Lines that Line has changed are left in the text.
-func split(all []string) (body, trailers []string) {
+func splitMessage(all []string) (body, trailers []string) {
 	start := len(all)
 	for start > 0 && all[start-1] != "" {
 		start--
@@ -147,12 +147,12 @@ var (
 	skipCheck = lazyregexp.New(`(?i)skip-checks`)
 )
 
-// Line makes a line of a proposer's one that a commit can have. What a forge or its CI obeys, such as
+// MessageLine makes a line of a proposer's one that a commit can have. What a forge or its CI obeys, such as
 // "[skip ci]" (GitHub's documentation, "Skipping workflow runs"), loses its signs: other
 // services have other words, all of them in brackets or asterisks. Git takes some lines
 // for the end of a message, or for the beginning of a diff; these, and those that could be
 // taken for trailers of this program, are quoted.
-func Line(line string) string {
+func MessageLine(line string) string {
 	line = strings.NewReplacer("[", "(", "]", ")").Replace(line)
 	line = stars().ReplaceAllStringFunc(line, func(s string) string { return "*" + strings.Repeat(" *", len(s)-1) })
 	line = skipCheck().ReplaceAllString(line, "skip checks")
@@ -173,7 +173,7 @@ func ends(line string) bool {
 // that begins as one, in whatever letters pass for its own, and a separator. One that is quoted
 // is none.
 func ours(line string) bool {
-	plain := alike.ASCII(line)
+	plain := ASCII(line)
 	end := strings.IndexAny(plain, ":=(/.@")
 	if end < 0 || !strings.ContainsAny(plain[end:], ":=") || strings.HasPrefix(line, ">") {
 		return false
@@ -190,12 +190,12 @@ func ours(line string) bool {
 // digits and what else passes for letters of these keys.
 var digits = strings.NewReplacer("0", "o", "1", "i", "l", "i", "|", "i", "!", "i", "5", "s", "$", "s", "3", "e")
 
-// Compose is a commit's message: a subject, the text and the declarations as a record has
+// Message is a commit's message: a subject, the text and the declarations as a record has
 // them, and the program's own trailers. A text whose first line is the subject goes on
 // from there.
-func Compose(subject, text string, declared, own []string) string {
-	subject = Line(subject)
-	text, declared = read(subject + "\n\n" + text + "\n\n" + strings.Join(declared, "\n"))
+func Message(subject, text string, declared, own []string) string {
+	subject = MessageLine(subject)
+	text, declared = readMessages(subject + "\n\n" + text + "\n\n" + strings.Join(declared, "\n"))
 	for range 2 {
 		if first, rest, _ := strings.Cut(text, "\n"); first == subject {
 			text = strings.TrimLeft(rest, "\n")

@@ -1,6 +1,4 @@
-// Package markdown puts foreign text into Markdown (GitHub's, GitLab's and Forgejo's) so that
-// it stays text: no structure, link, mention, image, HTML or mathematics comes of it. It is pure.
-package markdown
+package escape
 
 import (
 	"fmt"
@@ -11,7 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/visible"
 )
 
-// Foreign text stands in Markdown in one of three ways: prose, code and fenced.
+// Foreign text in Markdown (GitHub's, GitLab's and Forgejo's) stays text: no structure, link, mention,
+// image, HTML or mathematics comes of it. It stands there in one of three ways: prose, code and fenced.
 // None of them lets it make structure, links, mentions, images or HTML.
 
 // zeroWidth is put where a character would start a mention or a link: GitHub

@@ -1,5 +1,4 @@
-// Package alike knows the characters that readers take for ASCII's. It is pure.
-package alike
+package escape
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package message_test
+package escape_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/message"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 )
 
 // own are the trailers of the program, as a commit has them.
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		"folded without end":  {[]string{"a\n\nNote: b\n" + strings.Repeat(" b\n", 1<<20)}, "a", []string{"Note: b" + strings.Repeat(" b", 249) + "…"}},
 		"nothing":             {[]string{"", " \n\t\n"}, "", nil},
 	} {
-		text, declared := message.Read(c.messages...)
+		text, declared := escape.ReadMessages(c.messages...)
 		if text != c.text || !slices.Equal(declared, c.declared) {
 			t.Errorf("%s: %q, %q\nwant %q, %q", name, text, declared, c.text, c.declared)
 		}
@@ -77,7 +77,7 @@ func TestCompose(t *testing.T) {
 		"declared alone": {"greet", "", []string{"Link: x"}, "greet\n\nLink: x\n" + trailers},
 		"hostile":        {"---", "Approved-by: x", []string{"Approved-by: y", "skip-checks: true", "Link: x\n\nb"}, "> ---\n\n> Approved-by: x\n\n> Approved-by: y\nskip checks: true\nLink: x\n\nb\n\n" + trailers},
 	} {
-		if got := message.Compose(c.subject, c.text, c.declared, own); got != c.want {
+		if got := escape.Message(c.subject, c.text, c.declared, own); got != c.want {
 			t.Errorf("%s: %q\nwant    %q", name, got, c.want)
 		}
 	}
@@ -116,8 +116,8 @@ func TestT75Trailers(t *testing.T) {
 		"a pull request": "Title\n\n## Why\n\n| a | b |\n|---|---|\n\n---\n\n[skip ci] see [x](https://y)\n\nCloses #1\n",
 	} {
 		for _, subject := range []string{"a", "b", "---", "# ------------------------ >8 ------------------------", own[0], "Approved-by: boss"} {
-			read, declared := message.Read(text)
-			whole := message.Compose(subject, read, declared, own)
+			read, declared := escape.ReadMessages(text)
+			whole := escape.Message(subject, read, declared, own)
 			want := strings.Join(append(declared, own...), "\n") + "\n"
 			if got := git(whole, "interpret-trailers", "--parse"); got != want {
 				t.Errorf("%s, %s: interpret-trailers reads\n%s, not\n%s, of\n%s", name, subject, got, want, whole)
@@ -156,18 +156,18 @@ func FuzzRead(f *testing.F) {
 	f.Add("a\n\n---\n\nSkip-Checks: true\nSigned-off-by: x\nb\n\xff\u200b[skip ci] *****")
 	f.Add("Сountersign-Patch: 1\r\n\r\nCountersign-Patch: 1\n> Approved-by: x\n   a: b")
 	f.Fuzz(func(t *testing.T, raw string) {
-		text, declared := message.Read(raw)
-		if len(text) > message.MaxBytes || claimsOurs.MatchString(text) || strings.ContainsAny(text, "[]\r\t") || strings.Contains(text, "\n\n\n") {
+		text, declared := escape.ReadMessages(raw)
+		if len(text) > escape.MaxMessage || claimsOurs.MatchString(text) || strings.ContainsAny(text, "[]\r\t") || strings.Contains(text, "\n\n\n") {
 			t.Fatalf("%q", text)
 		}
-		again, more := message.Read(text)
+		again, more := escape.ReadMessages(text)
 		if len(declared) > 0 { // they would be the end of the text
-			again, more = message.Read(text + "\n\n" + strings.Join(declared, "\n"))
+			again, more = escape.ReadMessages(text + "\n\n" + strings.Join(declared, "\n"))
 		}
 		if again != text || !slices.Equal(more, declared) {
 			t.Fatalf("%q, %q\nwant %q, %q", again, more, text, declared)
 		}
-		whole := message.Compose("subject", text, declared, own)
+		whole := escape.Message("subject", text, declared, own)
 		if !strings.HasSuffix(whole, "\n"+strings.Join(append(declared, own...), "\n")+"\n") || claimsOurs.MatchString(strings.TrimSuffix(whole, strings.Join(own, "\n")+"\n")) {
 			t.Fatalf("%q", whole)
 		}
