@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -253,7 +253,7 @@ func TestKeepableTests(t *testing.T) {
 	var refused *redact.FoundError
 	_, secret := leak()
 	in := w.input(fix)
-	in.Proposal = &proposal.Proposal{AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.ContentMatch, Target: "a", Expected: secret}}}
+	in.Proposal = &document.Proposal{AcceptanceTests: []document.Test{{ID: "t1", Type: document.ContentMatch, Target: "a", Expected: secret}}}
 	if _, err := review.Run(t.Context(), w.as(bot), in, false); !errors.As(err, &refused) || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
 	}
@@ -264,9 +264,9 @@ func TestKeepableTests(t *testing.T) {
 func TestRequiredByAction(t *testing.T) {
 	w := newWorld(t)
 	in := w.input(fix)
-	in.Proposal = &proposal.Proposal{
-		Actions:         []proposal.Action{{ID: "act_0123456789abcdef", Type: proposal.Validate, Target: "t1", Required: true}},
-		AcceptanceTests: []proposal.Test{{ID: "t1", Type: proposal.FileExists, Target: "nowhere"}},
+	in.Proposal = &document.Proposal{
+		Actions:         []document.Action{{ID: "act_0123456789abcdef", Type: document.Validate, Target: "t1", Required: true}},
+		AcceptanceTests: []document.Test{{ID: "t1", Type: document.FileExists, Target: "nowhere"}},
 	}
 	out, err := review.Run(t.Context(), w.as(bot), in, false)
 	if err != nil {

@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "gitstore", "pipeline/page", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing", "report",
 	},
 	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/applyverify", "pipeline/pack", "pipeline/packapply", "pipeline/proposal",
+		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/applyverify", "pipeline/document", "pipeline/packapply",
 		"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/record/lazyregexp"},
@@ -89,8 +89,9 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/pack", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/state", "pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
+		"pipeline", "pipeline/artifact", "pipeline/document", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval",
+		"pipeline/record/audit", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/state", "pipeline/writing", "report", "report/html",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect",
@@ -240,7 +241,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/rule",
 		"pipeline/record/sshsig",
 	},
-	"pipeline/document": {"pipeline/record/canon", "pipeline/record/rule"},
+	"pipeline/document": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/rule"},
 	"pipeline/effect": {
 		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/writing",
@@ -265,9 +266,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/input": {
 		"pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits",
-		"pipeline/pack", "pipeline/proposal", "pipeline/recipe", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
-		"pipeline/writing",
+		"pipeline/recipe", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
 	},
 	"pipeline/input/applypatch": {"pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/input/edits":      {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
@@ -277,9 +277,8 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger",
 	},
 	"pipeline/owners": {"pipeline/record/lazyregexp", "pipeline/record/policy"},
-	"pipeline/pack":   {"pipeline/document", "pipeline/record/canon", "pipeline/record/patch", "pipeline/record/rule"},
 	"pipeline/packapply": {
-		"pipeline/applyresult", "pipeline/atomicfile", "pipeline/pack", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
+		"pipeline/applyresult", "pipeline/atomicfile", "pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
 	},
 	"pipeline/packet": {
 		"pipeline/attest", "pipeline/evidence", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
@@ -295,7 +294,6 @@ var mayImport = map[string][]string{
 	"pipeline/plain": {
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",
 	},
-	"pipeline/proposal": {"pipeline/document", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/rule"},
 	"pipeline/pull": {
 		"pipeline", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain",
 		"pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
@@ -348,8 +346,8 @@ var mayImport = map[string][]string{
 		"pipeline/record/signed",
 	},
 	"pipeline/review": {
-		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
-		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/proposal", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/document", "pipeline/fault", "pipeline/forge",
+		"pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact",
 		"pipeline/reviewed", "pipeline/risk", "pipeline/seal", "pipeline/writing",
 	},

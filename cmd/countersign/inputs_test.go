@@ -16,7 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
@@ -121,19 +121,19 @@ func text(rnd *rand.Rand) string {
 }
 
 // operations lists the whole-file operations between two sets of files.
-func operations(before, after map[string]string) (ops []pack.Operation) {
+func operations(before, after map[string]string) (ops []document.Operation) {
 	for name, content := range after {
 		was, there := before[name]
 		switch {
 		case !there:
-			ops = append(ops, pack.Operation{Op: "create", Path: name, Content: &content})
+			ops = append(ops, document.Operation{Op: "create", Path: name, Content: &content})
 		case was != content:
-			ops = append(ops, pack.Operation{Op: "modify", Path: name, Content: &content})
+			ops = append(ops, document.Operation{Op: "modify", Path: name, Content: &content})
 		}
 	}
 	for name := range before {
 		if _, stays := after[name]; !stays {
-			ops = append(ops, pack.Operation{Op: "delete", Path: name})
+			ops = append(ops, document.Operation{Op: "delete", Path: name})
 		}
 	}
 	return ops
@@ -141,7 +141,7 @@ func operations(before, after map[string]string) (ops []pack.Operation) {
 
 func packOf(t *testing.T, before, after map[string]string) []byte {
 	t.Helper()
-	p := pack.Pack{PatchSchemaVersion: "1.0.0", SourceProposalID: "prop_x", SourceProposalHash: "sha256:x", Operations: operations(before, after)}
+	p := document.Pack{PatchSchemaVersion: "1.0.0", SourceProposalID: "prop_x", SourceProposalHash: "sha256:x", Operations: operations(before, after)}
 	line, err := p.Line()
 	check(t, err)
 	return line

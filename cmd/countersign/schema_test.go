@@ -25,8 +25,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -354,7 +354,7 @@ func (s *schemas) vectors(t *testing.T) {
 			if name == "proposal" { // the schema wants every field, as review does and the reference does not
 				parsed, err := canon.Parse([]byte(c.Input))
 				check(t, err)
-				refuse = refuse || slices.ContainsFunc(proposal.VerifyStrict(parsed, proposal.Strict{}), func(v rule.Violation) bool {
+				refuse = refuse || slices.ContainsFunc(document.VerifyStrict(parsed, document.Strict{}), func(v rule.Violation) bool {
 					return v.RuleID == "SCHEMA"
 				})
 			}

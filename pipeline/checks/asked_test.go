@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -51,7 +51,7 @@ func TestLines(t *testing.T) {
 	allowed := policy.Command{Argv: []string{"go", "vet"}}
 	p := policy.Policy{Commands: policy.Commands{Run: []policy.Check{{Command: policy.Command{Argv: []string{"make"}}}}, Allow: []policy.Command{allowed}}}
 	doc := Asked{Actions: []Action{
-		{ID: "a", Type: proposal.ExecuteCommand, Target: "go vet"}, {ID: "b", Type: proposal.ExecuteCommand, Target: "go vet"}, {ID: "c", Type: proposal.ExecuteCommand, Target: "curl x"},
+		{ID: "a", Type: document.ExecuteCommand, Target: "go vet"}, {ID: "b", Type: document.ExecuteCommand, Target: "go vet"}, {ID: "c", Type: document.ExecuteCommand, Target: "curl x"},
 	}}
 	want := []string{p.Commands.Run[0].Command.Text(), "go vet", "curl x (not run: the Policy does not allow the command)"}
 	if got := Lines(p, doc); !slices.Equal(got, want) {
@@ -62,8 +62,8 @@ func TestLines(t *testing.T) {
 // TestTypes: what a Proposal may ask for has the same names here.
 func TestTypes(t *testing.T) {
 	for here, there := range map[string]string{
-		executeCommand: proposal.ExecuteCommand, hashMatch: proposal.HashMatch, commandSuccess: proposal.CommandSuccess,
-		fileExists: proposal.FileExists, contentMatch: proposal.ContentMatch,
+		executeCommand: document.ExecuteCommand, hashMatch: document.HashMatch, commandSuccess: document.CommandSuccess,
+		fileExists: document.FileExists, contentMatch: document.ContentMatch,
 	} {
 		if here != there {
 			t.Errorf("%s is %s in a Proposal", here, there)

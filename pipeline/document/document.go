@@ -1,5 +1,5 @@
-// Package document has what the verifiers of the seeds' documents share: a check of their
-// shape, and values as ECMAScript writes them in messages.
+// Package document reads and verifies the documents in which others propose a change: the
+// Proposal and patch.json. It writes values in messages as ECMAScript does.
 package document
 
 import (

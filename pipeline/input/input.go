@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/pack"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -49,7 +48,7 @@ type Change struct {
 	Expands  func(base fs.FS) int64 // how many bytes it makes that are not in Raw as they are, before it is resolved; nil: none
 	Needle   string                 // of a recipe
 	Source   *result.Source         // the document that the change comes from, if it has an id
-	Proposal *proposal.Proposal     // what else it asks for
+	Proposal *document.Proposal     // what else it asks for
 	Author   *ledger.Author         // whom a mail or a commit names, unverified; nil: nobody
 	diffs    []reader               // what Resolve puts on a tree, of a diff
 	Messages []string               // of its mails or commits, in their order; untrusted
@@ -133,10 +132,10 @@ func Pack(raw []byte, summary string) (Change, error) {
 	if err != nil {
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
-	if found := pack.Verify(doc, pack.MaxBytes); len(found) > 0 {
+	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
 		return Change{}, &InvalidError{"patch.json", found}
 	}
-	p, err := pack.Decode(doc)
+	p, err := document.DecodePack(doc)
 	if err != nil {
 		return Change{}, err
 	}
@@ -161,14 +160,14 @@ func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, 
 	if err != nil {
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
-	if found := proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
+	if found := document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
 		return Change{}, &InvalidError{"the proposal", found}
 	}
-	asked, err := proposal.Decode(doc)
+	asked, err := document.DecodeProposal(doc)
 	if err != nil {
 		return Change{}, err
 	}
-	hash, err := proposal.Hash(doc)
+	hash, err := document.HashProposal(doc)
 	if err != nil {
 		return Change{}, err
 	}
@@ -199,7 +198,7 @@ func commandNames(p policy.Policy) []string {
 }
 
 var fileOps = map[string]string{
-	proposal.CreateFile: "create", proposal.ModifyFile: "modify", proposal.DeleteFile: "delete",
+	document.CreateFile: "create", document.ModifyFile: "modify", document.DeleteFile: "delete",
 }
 
 // A fileOp writes or deletes a whole file, as patch.json and Proposals do.

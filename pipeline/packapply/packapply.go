@@ -29,7 +29,7 @@ import (
 	"syscall"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -65,7 +65,7 @@ func apply(packDir, target string, dryRun bool) (result.Source, []result.Operati
 	if dryRun {
 		t = forecast{disk{root}, filepath.Clean(target), map[string]entry{}}
 	}
-	slices.SortStableFunc(p.Operations, func(a, b pack.Operation) int { return canon.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(p.Operations, func(a, b document.Operation) int { return canon.Compare(a.Path, b.Path) })
 	ops := make([]result.Operation, len(p.Operations))
 	for i, o := range p.Operations {
 		ops[i] = operate(t, o)
@@ -101,24 +101,24 @@ func reported(target string) string {
 
 // readPatch reads a pack's patch.json and refuses one that is missing (AS3) or
 // breaks a rule (AS4).
-func readPatch(packDir string) (pack.Pack, error) {
+func readPatch(packDir string) (document.Pack, error) {
 	raw, err := readFile(packDir)
 	if err != nil {
-		return pack.Pack{}, err
+		return document.Pack{}, err
 	}
 	doc, err := canon.Parse(raw)
 	if err != nil {
-		return pack.Pack{}, refuse("AS3", "", "invalid JSON in patch.json")
+		return document.Pack{}, refuse("AS3", "", "invalid JSON in patch.json")
 	}
-	if found := pack.Verify(doc, pack.MaxBytes); len(found) > 0 {
+	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
 		message := fmt.Sprintf("patch verification failed: %d violations", len(found))
 		all := []rule.Violation{{RuleID: "AS4", Message: message}}
 		for _, v := range found {
 			all = append(all, rule.Violation{RuleID: "AS4", Path: v.Path, Message: "[" + v.RuleID + "] " + v.Message})
 		}
-		return pack.Pack{}, &refusal{message, all}
+		return document.Pack{}, &refusal{message, all}
 	}
-	return pack.Decode(doc)
+	return document.DecodePack(doc)
 }
 
 func readFile(packDir string) ([]byte, error) {
@@ -248,7 +248,7 @@ const (
 )
 
 // operate carries out one operation (APPLY_SPEC 5). Its report always comes back.
-func operate(t tree, o pack.Operation) result.Operation {
+func operate(t tree, o document.Operation) result.Operation {
 	// The rules of patch.json let "a/./b" through, and lone surrogates, for
 	// which no file system has a name.
 	name := path.Clean(strings.ToValidUTF8(o.Path, "\uFFFD"))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/applyverify"
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -76,10 +76,10 @@ func must(t testing.TB, err error) {
 // patchOf is a patch.json whose lines are "op path content".
 func patchOf(t testing.TB, lines ...string) string {
 	t.Helper()
-	p := pack.Pack{PatchSchemaVersion: pack.SchemaVersion, SourceProposalID: "p", SourceProposalHash: "h"}
+	p := document.Pack{PatchSchemaVersion: document.PackVersion, SourceProposalID: "p", SourceProposalHash: "h"}
 	for _, line := range lines {
 		words := strings.SplitN(line, " ", 3)
-		o := pack.Operation{Op: words[0], Path: words[1]}
+		o := document.Operation{Op: words[0], Path: words[1]}
 		if len(words) > 2 {
 			o.Content = &words[2]
 		}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
@@ -107,7 +107,7 @@ func writable(mode policy.Sandbox) []string {
 }
 
 // askedBy is what a Proposal asks for.
-func askedBy(p proposal.Proposal) checks.Asked {
+func askedBy(p document.Proposal) checks.Asked {
 	doc := checks.Asked{Schema: checks.AskedSchema, ProposalID: p.ID, Actions: []checks.Action{}, Tests: []checks.Test{}}
 	for _, a := range append(p.Commands(), p.Checks()...) {
 		doc.Actions = append(doc.Actions, checks.Action{ID: a.ID, Type: a.Type, Target: a.Target, Content: a.Content, Required: a.Required, Description: a.Description})

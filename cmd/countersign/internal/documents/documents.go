@@ -11,9 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/applyverify"
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
-	"github.com/countersign-dev/countersign/pipeline/proposal"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -28,9 +27,9 @@ const (
 	canonParse    = 2
 )
 
-// maxDocument is the longest document we read: MaxBytes of content with every
+// maxDocument is the longest document we read: MaxPack of content with every
 // byte escaped, and as much again for the rest.
-const maxDocument = 2 * 6 * pack.MaxBytes
+const maxDocument = 2 * 6 * document.MaxPack
 
 // A Program is what the commands use of the one that they are of. Read reads a file up to a
 // limit and a byte, or stdin for "-"; Name is what messages call it; Path is where the command
@@ -47,8 +46,8 @@ func (p Program) Commands() []*cobra.Command {
 	return []*cobra.Command{p.packCommand(), p.patchCommand(), p.resultCommand(), p.proposalCommand(), p.canonCommand()}
 }
 
-// A document is JSON to be.
-type document = map[string]any
+// A jsonObject is JSON to be.
+type jsonObject = map[string]any
 
 // oneDocument demands the name of one document.
 var oneDocument = cli.ExactlyOne("no document given", "name a file, or - for stdin")
@@ -92,9 +91,9 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 }
 
 func (p Program) patchCommand() *cobra.Command {
-	limit := int64(pack.MaxBytes)
+	limit := int64(document.MaxPack)
 	verify := p.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
-		return pack.Verify(doc, limit), nil
+		return document.VerifyPack(doc, limit), nil
 	})
 	verify.Flags().Int64Var(&limit, "max-bytes", limit, "limit on total_bytes, `N` inclusive")
 	return cli.Group("patch", "Check a pack's patch.json", verify.Example, verify)
@@ -115,11 +114,11 @@ func (p Program) proposalCommand() *cobra.Command {
 	var strict bool
 	verify := p.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
 		source, err := p.other(bundle)
-		found := proposal.Verify(doc)
+		found := document.VerifyProposal(doc)
 		if !strict && bundle == "" {
 			return found, err
 		}
-		all := proposal.VerifyStrict(doc, proposal.Strict{Bundle: source, HasBundle: bundle != ""})
+		all := document.VerifyStrict(doc, document.Strict{Bundle: source, HasBundle: bundle != ""})
 		if strict {
 			return all, err
 		}
@@ -171,17 +170,17 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 // the lone surrogates that a foreign document may hold.
 func reportLine(r rule.Report) ([]byte, error) {
 	if r.OK {
-		return canon.Line(document{"ok": true})
+		return canon.Line(jsonObject{"ok": true})
 	}
 	list := []any{}
 	for _, v := range r.Violations {
-		item := document{"rule_id": v.RuleID, "message": v.Message}
+		item := jsonObject{"rule_id": v.RuleID, "message": v.Message}
 		if v.Path != "" {
 			item["path"] = v.Path
 		}
 		list = append(list, item)
 	}
-	return canon.Line(document{"ok": false, "violations": list})
+	return canon.Line(jsonObject{"ok": false, "violations": list})
 }
 
 // other reads a second document; without a name there is none, which is nil.

@@ -9,8 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/pack"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -79,7 +79,7 @@ func packFor(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id 
 		return nil, err
 	}
 	src := tx.Pointers.Proposal.Source()
-	p, err := pack.Of(set, src.ProposalID, src.ProposalHash)
+	p, err := document.PackOf(set, src.ProposalID, src.ProposalHash)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
-package proposal_test
+package document_test
 
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
@@ -24,13 +24,13 @@ func ExampleVerifyStrict() {
 		panic(err)
 	}
 	bundle := map[string]any{"files": []any{}, "id": "bun_0123456789abcdef"}
-	fmt.Println(rule.NewReport(proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: true})).OK)
+	fmt.Println(rule.NewReport(document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: true})).OK)
 	// Output: true
 }
 
-func ExampleVerify() {
+func ExampleVerifyProposal() {
 	doc := map[string]any{"schema_version": "1.0.0", "actions": "none"}
-	for _, v := range proposal.Verify(doc)[:3] {
+	for _, v := range document.VerifyProposal(doc)[:3] {
 		fmt.Println(v.RuleID, v.Message)
 	}
 	// Output:

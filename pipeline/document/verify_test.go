@@ -1,4 +1,4 @@
-package proposal_test
+package document_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
@@ -44,7 +44,7 @@ func parse(t testing.TB, text string) any {
 func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
-			got := rule.NewReport(proposal.Verify(parse(t, v.InputJSON)))
+			got := rule.NewReport(document.VerifyProposal(parse(t, v.InputJSON)))
 			if !reflect.DeepEqual(got, v.Expected) {
 				t.Errorf("got %+v, want %+v", got, v.Expected)
 			}
@@ -99,12 +99,12 @@ func check(t *testing.T, rows []row, verify func(any) []rule.Violation) {
 
 func TestVerifyDocument(t *testing.T) {
 	for _, text := range []string{"null", "1", "true", `"x"`, "[]", "[1]", "[{}]"} {
-		got := lines(proposal.Verify(parse(t, text)))
+		got := lines(document.VerifyProposal(parse(t, text)))
 		if want := []string{"SCHEMA||Proposal must be a non-null object"}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %q", text, got)
 		}
 	}
-	got := lines(proposal.Verify(parse(t, "{}")))
+	got := lines(document.VerifyProposal(parse(t, "{}")))
 	want := []string{
 		"PR1||Missing schema_version field",
 		"PR10||Missing summary field",
@@ -170,5 +170,5 @@ func TestVerifyFields(t *testing.T) {
 		{"confidence", `100`, nil},
 		{"confidence", `-0`, nil},
 		{"extra", `1`, nil},
-	}, proposal.Verify)
+	}, document.VerifyProposal)
 }

@@ -1,11 +1,10 @@
-package proposal
+package document
 
 import (
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -16,17 +15,17 @@ var (
 	actionID   = lazyregexp.New(`^act_[a-f0-9]{16}$`)
 )
 
-// Verify checks a parsed document against SCHEMA and PR1 to PR12, listed in the
+// VerifyProposal checks a parsed document against SCHEMA and PR1 to PR12, listed in the
 // package comment. It returns the violations in the order of a rule.Report, none
 // for a sound document.
-func Verify(doc any) []rule.Violation {
+func VerifyProposal(doc any) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
 	return v.Sorted()
 }
 
 // A verifier collects violations in the order of the rules' checks.
-type verifier struct{ document.Checker }
+type verifier struct{ Checker }
 
 // fields is a JSON object; what is not one has no fields.
 type fields map[string]any
@@ -45,12 +44,12 @@ func (f fields) id() string {
 // word and text are typeof and String of a field.
 func (f fields) word(name string) string {
 	v, present := f[name]
-	return document.TypeOf(v, present)
+	return TypeOf(v, present)
 }
 
 func (f fields) text(name string) string {
 	v, present := f[name]
-	return document.String(v, present)
+	return String(v, present)
 }
 
 func (v *verifier) proposal(doc any) {
@@ -115,7 +114,7 @@ func (v *verifier) string(p fields, id, name string) (string, bool) {
 
 // filled checks for a string that is not blank.
 func (v *verifier) filled(p fields, id, name string) {
-	if s, ok := v.string(p, id, name); ok && document.Trim(s) == "" {
+	if s, ok := v.string(p, id, name); ok && Trim(s) == "" {
 		v.Add(id, "", "%s must be non-empty", name)
 	}
 }
@@ -266,7 +265,7 @@ func (v *verifier) actionOrder(list []any) {
 		}
 		if x > y {
 			v.Add("PR11", b.id(), "Actions not sorted by order: %s (order=%s) before %s (order=%s)",
-				a.text("id"), document.String(x, true), b.text("id"), document.String(y, true))
+				a.text("id"), String(x, true), b.text("id"), String(y, true))
 			return
 		}
 		if x == y && idAfter(a, b) {

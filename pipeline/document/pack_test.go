@@ -1,4 +1,4 @@
-package pack_test
+package document_test
 
 import (
 	"errors"
@@ -6,23 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // The package comment's sample, but for the source.
-func Example() {
+func ExamplePack() {
 	content := "x"
-	line, _ := pack.Pack{
-		PatchSchemaVersion: pack.SchemaVersion,
-		Operations:         []pack.Operation{{Op: "delete", Path: "b"}, {Op: "create", Path: "a", Content: &content}},
+	line, _ := document.Pack{
+		PatchSchemaVersion: document.PackVersion,
+		Operations:         []document.Operation{{Op: "delete", Path: "b"}, {Op: "create", Path: "a", Content: &content}},
 	}.Line()
 	fmt.Print(string(line))
 	// Output: {"operations":[{"content":"x","op":"create","order":0,"path":"a","size_bytes":1},{"op":"delete","order":1,"path":"b"}],"patch_schema_version":"1.0.0","source_proposal_hash":"","source_proposal_id":"","total_bytes":1}
 }
 
-func TestDecode(t *testing.T) {
-	p, err := pack.Decode(parse(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
+func TestDecodePack(t *testing.T) {
+	p, err := document.DecodePack(parsePack(t, `{"patch_schema_version":"9","source_proposal_id":5,"source_proposal_hash":null,"x":1,
 		"operations":[{"op":"modify","path":"b","content":"é","size_bytes":99,"order":-1.5,"expected_hash":"h","y":2},
 		{"op":"create","path":"c","content":"","expected_hash":null},{"op":"delete","path":"a","order":7}],"total_bytes":2}`))
 	if err != nil {
@@ -46,10 +46,10 @@ func TestDecode(t *testing.T) {
 
 func TestLineIsNormal(t *testing.T) {
 	x, long, hash := "x", "long", "h"
-	p := pack.Pack{
+	p := document.Pack{
 		PatchSchemaVersion: "2", SourceProposalID: "prop_1", SourceProposalHash: "sha256:0",
 		TotalBytes: 99,
-		Operations: []pack.Operation{
+		Operations: []document.Operation{
 			{Op: "create", Path: "\ue000", Content: &long, Order: 1, ExpectedHash: &hash},
 			{Op: "modify", Path: "😀", Content: &x, Order: 2, SizeBytes: 9},
 			{Op: "delete", Path: "a\xed\xa0\x80", Order: 3},
@@ -66,22 +66,22 @@ func TestLineIsNormal(t *testing.T) {
 	if p.Operations[0].Op != "create" {
 		t.Error("Line sorted the caller's slice")
 	}
-	if vs := pack.Verify(parse(t, string(line)), pack.MaxBytes); len(vs) > 0 {
+	if vs := document.VerifyPack(parsePack(t, string(line)), document.MaxPack); len(vs) > 0 {
 		t.Error(vs)
 	}
-	if _, err := (pack.Pack{SourceProposalID: "\xff"}).Line(); err == nil {
+	if _, err := (document.Pack{SourceProposalID: "\xff"}).Line(); err == nil {
 		t.Error("Line took a string that is not UTF-8")
 	}
 }
 
-func TestDecodeErrors(t *testing.T) {
+func TestDecodePackErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		`null`: "not an object",
 		`[]`:   "not an object",
 		`{}`:   "$.patch_schema_version: required field patch_schema_version is missing",
-		document(`[{"op":"create","path":5,"content":"x"}]`, 1): "$.operations[0].path: path must be a string",
+		packDocument(`[{"op":"create","path":5,"content":"x"}]`, 1): "$.operations[0].path: path must be a string",
 	} {
-		if _, err := pack.Decode(parse(t, in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := document.DecodePack(parsePack(t, in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Decode(%s): %v, want %q", in, err, want)
 		}
 	}
@@ -110,19 +110,19 @@ func TestCheckHash(t *testing.T) {
 		{"short", "sha256:ab", &content, `a: expected_hash "sha256:ab" is not a SHA-256 in lower-case hex`},
 		{"twice prefixed", "sha256:" + sum, &content, "is not a SHA-256"},
 	} {
-		err := pack.Operation{Path: "a", Content: c.content, ExpectedHash: &c.hash}.CheckHash()
+		err := document.Operation{Path: "a", Content: c.content, ExpectedHash: &c.hash}.CheckHash()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		if errors.Is(err, pack.ErrHash) != strings.Contains(c.want, pack.ErrHash.Error()) {
+		if errors.Is(err, document.ErrHash) != strings.Contains(c.want, document.ErrHash.Error()) {
 			t.Errorf("%s: wraps ErrHash wrongly: %v", c.name, err)
 		}
 	}
-	if err := (pack.Operation{Content: &content}).CheckHash(); err != nil {
+	if err := (document.Operation{Content: &content}).CheckHash(); err != nil {
 		t.Errorf("no expected hash: %v", err)
 	}
 	bad := "\xff"
-	if err := (pack.Operation{Content: &bad, ExpectedHash: &bare}).CheckHash(); err == nil {
+	if err := (document.Operation{Content: &bad, ExpectedHash: &bare}).CheckHash(); err == nil {
 		t.Error("content that is not UTF-8: no error")
 	}
 }

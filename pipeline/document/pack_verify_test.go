@@ -1,4 +1,4 @@
-package pack_test
+package document_test
 
 import (
 	"encoding/json"
@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/pack"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-func parse(t *testing.T, in string) any {
+func parsePack(t *testing.T, in string) any {
 	t.Helper()
 	doc, err := canon.Parse([]byte(in))
 	if err != nil {
@@ -21,13 +21,13 @@ func parse(t *testing.T, in string) any {
 	return doc
 }
 
-// document has good fields around operations.
-func document(operations string, total any) string {
+// packDocument has good fields around operations.
+func packDocument(operations string, total any) string {
 	return fmt.Sprintf(`{"patch_schema_version":"1.0.0","source_proposal_id":"p","source_proposal_hash":"h",`+
 		`"operations":%s,"total_bytes":%v}`, operations, total)
 }
 
-func TestVectors(t *testing.T) {
+func TestPackVectors(t *testing.T) {
 	raw, err := os.ReadFile("testdata/patch.json")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(pack.Verify(parse(t, c.Input), pack.MaxBytes)))
+			got, err := canon.Marshal(rule.NewReport(document.VerifyPack(parsePack(t, c.Input), document.MaxPack)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -54,7 +54,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func lines(vs []rule.Violation) string {
+func packLines(vs []rule.Violation) string {
 	var out []string
 	for _, v := range vs {
 		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
@@ -65,7 +65,7 @@ func lines(vs []rule.Violation) string {
 func TestRows(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if got := lines(pack.Verify(parse(t, r.in), 10)); got != r.want {
+			if got := packLines(document.VerifyPack(parsePack(t, r.in), 10)); got != r.want {
 				t.Errorf("%s\n got %s\nwant %s", r.in, got, r.want)
 			}
 		})
@@ -117,8 +117,8 @@ func TestPaths(t *testing.T) {
 		for _, message := range c.want {
 			want = append(want, message+c.path)
 		}
-		doc := parse(t, document(`[{"op":"delete","path":`+string(quoted)+`}]`, 0))
-		if got := lines(pack.Verify(doc, 0)); got != strings.Join(want, "\n") {
+		doc := parsePack(t, packDocument(`[{"op":"delete","path":`+string(quoted)+`}]`, 0))
+		if got := packLines(document.VerifyPack(doc, 0)); got != strings.Join(want, "\n") {
 			t.Errorf("%q:\n got %q\nwant %q", c.path, got, want)
 		}
 	}
@@ -126,19 +126,19 @@ func TestPaths(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	content := strings.Repeat("x", 70000)
-	doc := parse(t, document(`[{"op":"create","path":"a","content":"`+content+`"}]`, len(content)))
-	if got := lines(pack.Verify(doc, int64(len(content)))); got != "" {
+	doc := parsePack(t, packDocument(`[{"op":"create","path":"a","content":"`+content+`"}]`, len(content)))
+	if got := packLines(document.VerifyPack(doc, int64(len(content)))); got != "" {
 		t.Errorf("at the limit: %s", got)
 	}
 	want := "PS7 $.total_bytes: total_bytes (70000) exceeds limit (69999)"
-	if got := lines(pack.Verify(doc, int64(len(content)-1))); got != want {
+	if got := packLines(document.VerifyPack(doc, int64(len(content)-1))); got != want {
 		t.Errorf("over the limit: %s", got)
 	}
 }
 
 // FuzzVerify: no document panics, answers are sorted and repeatable, and what
 // is valid decodes and is written in one stable, valid form.
-func FuzzVerify(f *testing.F) {
+func FuzzVerifyPack(f *testing.F) {
 	for _, r := range rows {
 		f.Add([]byte(r.in))
 	}
@@ -147,13 +147,13 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := pack.Verify(doc, pack.MaxBytes)
-		sorted := pack.Verify(doc, pack.MaxBytes)
+		got := document.VerifyPack(doc, document.MaxPack)
+		sorted := document.VerifyPack(doc, document.MaxPack)
 		rule.Sort(sorted)
-		if lines(got) != lines(sorted) {
-			t.Errorf("not sorted or not repeatable: %s", lines(got))
+		if packLines(got) != packLines(sorted) {
+			t.Errorf("not sorted or not repeatable: %s", packLines(got))
 		}
-		p, err := pack.Decode(doc)
+		p, err := document.DecodePack(doc)
 		if len(got) > 0 {
 			return
 		}
@@ -161,17 +161,17 @@ func FuzzVerify(f *testing.F) {
 			t.Fatalf("valid, but: %v", err)
 		}
 		once := line(t, p)
-		again := parse(t, once)
-		if vs := pack.Verify(again, pack.MaxBytes); len(vs) > 0 {
+		again := parsePack(t, once)
+		if vs := document.VerifyPack(again, document.MaxPack); len(vs) > 0 {
 			t.Fatalf("%s is not valid: %v", once, vs)
 		}
-		if p, err = pack.Decode(again); err != nil || line(t, p) != once {
+		if p, err = document.DecodePack(again); err != nil || line(t, p) != once {
 			t.Errorf("second decode: %v\n%+v", err, p)
 		}
 	})
 }
 
-func line(t *testing.T, p pack.Pack) string {
+func line(t *testing.T, p document.Pack) string {
 	t.Helper()
 	b, err := p.Line()
 	if err != nil {

@@ -1,4 +1,4 @@
-package proposal_test
+package document_test
 
 import (
 	"fmt"
@@ -7,25 +7,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 func TestDecode(t *testing.T) {
-	got, err := proposal.Decode(parse(t, sound))
+	got, err := document.DecodeProposal(parse(t, sound))
 	if err != nil {
 		t.Fatal(err)
 	}
 	content := "hello\n"
-	want := proposal.Proposal{
+	want := document.Proposal{
 		ID: got.ID, SchemaVersion: "1.0.0",
 		SourceBundleID: "bun_0123456789abcdef", SourceBundleHash: got.SourceBundleHash,
-		Actions: []proposal.Action{{
-			ID: "act_cd8da12f774313b8", Type: proposal.CreateFile, Target: "hello.txt", Content: &content,
+		Actions: []document.Action{{
+			ID: "act_cd8da12f774313b8", Type: document.CreateFile, Target: "hello.txt", Content: &content,
 			Required: true, Description: "Say hello.",
 		}},
-		AcceptanceTests: []proposal.Test{{ID: "t1", Name: "n", Type: proposal.CommandSuccess, Target: "make", Expected: "0", Required: true}},
+		AcceptanceTests: []document.Test{{ID: "t1", Name: "n", Type: document.CommandSuccess, Target: "make", Expected: "0", Required: true}},
 		Summary:         "Add a greeting.", RequiresApproval: true, Confidence: 90,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -41,12 +41,12 @@ func TestDecodeErrors(t *testing.T) {
 		{"actions", `[{"id":"a","type":"test","target":"t","content":5},{"order":"x"}]`, "actions[0]: content cannot be number"},
 		{"acceptance_tests", `[{"id":"a","name":"n","type":"t","target":"t","expected":"","required":"x"}]`, "acceptance_tests[0]: required cannot be string"},
 	} {
-		_, err := proposal.Decode(with(t, c.field, c.value))
+		_, err := document.DecodeProposal(with(t, c.field, c.value))
 		if want := "decoding proposal: " + c.want; err == nil || err.Error() != want {
 			t.Errorf("%s %s: got %v, want %s", c.field, c.value, err, want)
 		}
 	}
-	if _, err := proposal.Decode([]any{}); err == nil {
+	if _, err := document.DecodeProposal([]any{}); err == nil {
 		t.Error("an array is decoded")
 	}
 }
@@ -56,13 +56,13 @@ func TestKindsOfAction(t *testing.T) {
 	for i, kind := range []string{"test", "modify_file", "execute_command", "delete_file", "validate", "create_file"} {
 		items = append(items, fmt.Sprintf(`{"id":"a","type":%q,"target":"%d","required":true,"description":"","order":0}`, kind, i))
 	}
-	p, err := proposal.Decode(with(t, "actions", "["+strings.Join(items, ",")+"]"))
+	p, err := document.DecodeProposal(with(t, "actions", "["+strings.Join(items, ",")+"]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		name    string
-		actions []proposal.Action
+		actions []document.Action
 		want    string
 	}{
 		{"Files", p.Files(), "135"}, {"Commands", p.Commands(), "2"}, {"Checks", p.Checks(), "04"},
@@ -90,12 +90,12 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		found := proposal.Verify(doc)
-		strict := proposal.VerifyStrict(doc, proposal.Strict{Bundle: doc, HasBundle: true})
+		found := document.VerifyProposal(doc)
+		strict := document.VerifyStrict(doc, document.Strict{Bundle: doc, HasBundle: true})
 		if len(strict) < len(found) {
 			t.Fatalf("strict %v, plain %v", strict, found)
 		}
-		_, err = proposal.Decode(doc)
+		_, err = document.DecodeProposal(doc)
 		if err != nil && !slices.ContainsFunc(strict, func(v rule.Violation) bool { return !strings.HasPrefix(v.RuleID, "ID") }) {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package proposal_test
+package document_test
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
@@ -41,7 +41,7 @@ func derive(t testing.TB, prefix string, v any) string {
 
 func TestStrictSound(t *testing.T) {
 	doc := parse(t, sound)
-	if got := lines(proposal.VerifyStrict(doc, proposal.Strict{})); got != nil {
+	if got := lines(document.VerifyStrict(doc, document.Strict{})); got != nil {
 		t.Errorf("got %q", got)
 	}
 	if want := seal(t, parse(t, sound).(map[string]any)); !reflect.DeepEqual(doc, any(want)) {
@@ -57,12 +57,12 @@ func TestStrictKeepsVerify(t *testing.T) {
 	for _, v := range vectors(t) {
 		doc := parse(t, v.InputJSON)
 		var seeds []rule.Violation
-		for _, x := range proposal.VerifyStrict(doc, proposal.Strict{}) {
+		for _, x := range document.VerifyStrict(doc, document.Strict{}) {
 			if x.RuleID[:2] != "ID" && !missing.MatchString(x.Message) {
 				seeds = append(seeds, x)
 			}
 		}
-		if want := proposal.Verify(doc); !reflect.DeepEqual(seeds, want) {
+		if want := document.VerifyProposal(doc); !reflect.DeepEqual(seeds, want) {
 			t.Errorf("%s: got %v, want %v", v.Name, seeds, want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestStrictIDs(t *testing.T) {
 	seal(t, doc)
 	want := []string{"ID1||Proposal ID does not match derived id " + doc["id"].(string) + ": " + was}
 	doc["id"] = was
-	if got := lines(proposal.VerifyStrict(doc, proposal.Strict{})); !reflect.DeepEqual(got, want) {
+	if got := lines(document.VerifyStrict(doc, document.Strict{})); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 
@@ -85,7 +85,7 @@ func TestStrictIDs(t *testing.T) {
 	delete(doc, "id")
 	doc["id"] = derive(t, "prop", doc)
 	want = []string{"ID1|" + act1 + "|Action ID does not match derived id " + is + ": " + act1}
-	if got := lines(proposal.VerifyStrict(doc, proposal.Strict{})); !reflect.DeepEqual(got, want) {
+	if got := lines(document.VerifyStrict(doc, document.Strict{})); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -127,7 +127,7 @@ func TestStrictRules(t *testing.T) {
 			maps.Copy(item.(map[string]any), map[string]any{"required": true, "description": "d", "order": 0.0})
 		}
 		seal(t, p)
-		vs := proposal.VerifyStrict(p, proposal.Strict{Commands: []string{"go test ./..."}})
+		vs := document.VerifyStrict(p, document.Strict{Commands: []string{"go test ./..."}})
 		for i := range vs {
 			if actions := p["actions"].([]any); vs[i].Path == actions[0].(map[string]any)["id"] {
 				vs[i].Path = "A"
@@ -158,18 +158,18 @@ func TestT82MissingFields(t *testing.T) {
 					doc["actions"] = []any{} // names it
 				}
 				seal(t, doc)
-				if found := proposal.VerifyStrict(doc, proposal.Strict{}); !slices.ContainsFunc(found, func(v rule.Violation) bool {
+				if found := document.VerifyStrict(doc, document.Strict{}); !slices.ContainsFunc(found, func(v rule.Violation) bool {
 					return (v.RuleID == "SCHEMA" || field == "type") && strings.Contains(v.Message, field)
 				}) {
 					t.Errorf("%s %s %q: %q", list, field, value, lines(found))
 				}
-				if _, err := proposal.Decode(doc); err == nil {
+				if _, err := document.DecodeProposal(doc); err == nil {
 					t.Errorf("%s %s %q is decoded", list, field, value)
 				}
 			}
 		}
 	}
-	if found := proposal.VerifyStrict(seal(t, whole), proposal.Strict{}); found != nil {
+	if found := document.VerifyStrict(seal(t, whole), document.Strict{}); found != nil {
 		t.Errorf("the whole one: %q", lines(found))
 	}
 }
@@ -195,20 +195,20 @@ func hashOf(t testing.TB, v any) string {
 
 func TestStrictBundle(t *testing.T) {
 	bundle := parse(t, `{"id":"bun_0123456789abcdef","files":[]}`)
-	sum, err := proposal.Hash(bundle)
+	sum, err := document.HashProposal(bundle)
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc := seal(t, with(t, "source_bundle_hash", `"`+sum+`"`))
-	if got := lines(proposal.VerifyStrict(doc, proposal.Strict{Bundle: bundle, HasBundle: true})); got != nil {
+	if got := lines(document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: true})); got != nil {
 		t.Errorf("matching bundle: %q", got)
 	}
 	null := "sha256:" + hashOf(t, nil)
 	want := []string{"ID4||source_bundle_hash does not match bundle " + null + ": " + sum}
-	if got := lines(proposal.VerifyStrict(doc, proposal.Strict{HasBundle: true})); !reflect.DeepEqual(got, want) {
+	if got := lines(document.VerifyStrict(doc, document.Strict{HasBundle: true})); !reflect.DeepEqual(got, want) {
 		t.Errorf("null bundle: got %q, want %q", got, want)
 	}
-	if got := proposal.VerifyStrict(doc, proposal.Strict{Bundle: struct{}{}, HasBundle: true}); len(got) != 1 {
+	if got := document.VerifyStrict(doc, document.Strict{Bundle: struct{}{}, HasBundle: true}); len(got) != 1 {
 		t.Errorf("bundle that is no document: %v", got)
 	}
 }

@@ -1,5 +1,37 @@
-// Package proposal reads and verifies a Proposal: the actions that an agent asks
-// to carry out, and the tests they must pass (PROPOSAL_INTERNAL_SPEC).
+package document
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
+)
+
+// The types of an action (PROPOSAL_INTERNAL_SPEC 3.5).
+const (
+	CreateFile     = "create_file"
+	ModifyFile     = "modify_file"
+	DeleteFile     = "delete_file"
+	ExecuteCommand = "execute_command"
+	Validate       = "validate"
+	RunTest        = "test"
+)
+
+// The types of an acceptance test (PROPOSAL_INTERNAL_SPEC 3.6).
+const (
+	HashMatch      = "hash_match"
+	CommandSuccess = "command_success"
+	FileExists     = "file_exists"
+	ContentMatch   = "content_match"
+)
+
+// A Proposal is the actions that an agent asks to carry out, and the tests they must pass
+// (PROPOSAL_INTERNAL_SPEC).
 //
 // # Format
 //
@@ -30,7 +62,7 @@
 //
 // # Rules
 //
-// Verify reports, with the action's or test's id as the path where it has one:
+// VerifyProposal reports, with the action's or test's id as the path where it has one:
 //
 //	SCHEMA  Proposal must be a non-null object · Missing proposal id field ·
 //	        Proposal id must be string, got {type} ·
@@ -64,7 +96,7 @@
 // compared with none. {type} is ECMAScript's typeof word.
 //
 // The reference does not look for the other fields that an action and a test
-// must have, and neither does Verify. VerifyStrict does, and adds rules of our own:
+// must have, and neither does VerifyProposal. VerifyStrict does, and adds rules of our own:
 //
 //	SCHEMA  Action missing {field} field, of target, required and description ·
 //	        Test missing {field} field, of id, name, target, expected and required ·
@@ -79,40 +111,6 @@
 //	ID4  source_bundle_hash does not match bundle sha256:{hash}: {hash}
 //	ID5  source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: {id}
 //	ID6  {action type} action names no acceptance test or allowed command: {target}
-package proposal
-
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/countersign-dev/countersign/pipeline/document"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
-)
-
-// The types of an action (PROPOSAL_INTERNAL_SPEC 3.5).
-const (
-	CreateFile     = "create_file"
-	ModifyFile     = "modify_file"
-	DeleteFile     = "delete_file"
-	ExecuteCommand = "execute_command"
-	Validate       = "validate"
-	RunTest        = "test"
-)
-
-// The types of an acceptance test (PROPOSAL_INTERNAL_SPEC 3.6).
-const (
-	HashMatch      = "hash_match"
-	CommandSuccess = "command_success"
-	FileExists     = "file_exists"
-	ContentMatch   = "content_match"
-)
-
-// A Proposal is a verified document as Go values (PROPOSAL_INTERNAL_SPEC 3.2).
 type Proposal struct {
 	ID               string
 	SchemaVersion    string
@@ -148,9 +146,9 @@ type Test struct {
 	Required bool
 }
 
-// Hash is the proposal_hash of a parsed document: "sha256:" and its
+// HashProposal is the proposal_hash of a parsed document: "sha256:" and its
 // canonicalHash. It fails on what is not a parsed document.
-func Hash(doc any) (string, error) {
+func HashProposal(doc any) (string, error) {
 	h, err := canon.Hash(doc)
 	if err != nil {
 		return "", err
@@ -178,10 +176,10 @@ func (p Proposal) having(types ...string) []Action {
 	return out
 }
 
-// Decode turns a parsed document that VerifyStrict found sound into a Proposal. It
+// DecodeProposal turns a parsed document that VerifyStrict found sound into a Proposal. It
 // fails where a field has another type, is missing or is null, which VerifyStrict
 // reports too; only an action's content and expected_hash may be left out.
-func Decode(doc any) (Proposal, error) {
+func DecodeProposal(doc any) (Proposal, error) {
 	if _, ok := doc.(map[string]any); !ok {
 		return Proposal{}, fmt.Errorf("decoding proposal: document is no object")
 	}
@@ -222,7 +220,7 @@ func field[T any](d *decoder, name string) T {
 	case raw == nil:
 		d.err = fmt.Errorf("%s: %s is missing", d.where, name)
 	default:
-		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, document.TypeOf(raw, true))
+		d.err = fmt.Errorf("%s: %s cannot be %s", d.where, name, TypeOf(raw, true))
 	}
 	return v
 }
@@ -286,9 +284,9 @@ type Strict struct {
 	Commands  []string // the commands that the Policy allows, as an action's target writes them
 }
 
-// VerifyStrict is Verify, every missing field of PROPOSAL_INTERNAL_SPEC 3.3 and
+// VerifyStrict is VerifyProposal, every missing field of PROPOSAL_INTERNAL_SPEC 3.3 and
 // 3.4, and the rules ID1 to ID6, listed in the package comment. A field that
-// breaks a rule of Verify by its shape is not reported again.
+// breaks a rule of VerifyProposal by its shape is not reported again.
 func VerifyStrict(doc any, s Strict) []rule.Violation {
 	v := verifier{}
 	v.proposal(doc)
@@ -298,11 +296,11 @@ func VerifyStrict(doc any, s Strict) []rule.Violation {
 		delete(rest, "id")
 		v.derived("Proposal", "", id, "prop", rest)
 	}
-	if id, ok := p["source_bundle_id"].(string); ok && document.Trim(id) != "" && !bundleID().MatchString(id) {
+	if id, ok := p["source_bundle_id"].(string); ok && Trim(id) != "" && !bundleID().MatchString(id) {
 		v.Add("ID5", "", "source_bundle_id does not match pattern bun_{hash16} or bundle_{hash16}: %s", id)
 	}
 	if hash, ok := p["source_bundle_hash"].(string); ok && s.HasBundle {
-		want, err := Hash(s.Bundle)
+		want, err := HashProposal(s.Bundle)
 		if err != nil {
 			v.Add("ID4", "", "bundle cannot be hashed: %v", err)
 		} else if hash != want {

@@ -1,10 +1,10 @@
-package proposal_test
+package document_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/proposal"
+	"github.com/countersign-dev/countersign/pipeline/document"
 )
 
 const (
@@ -50,7 +50,7 @@ func TestVerifyActions(t *testing.T) {
 			"SCHEMA|" + act1 + "|description must be string, got object",
 			"SCHEMA|" + act1 + "|order must be number, got string",
 		}},
-	}, proposal.Verify)
+	}, document.VerifyProposal)
 }
 
 func TestVerifyOrder(t *testing.T) {
@@ -78,7 +78,7 @@ func TestVerifyOrder(t *testing.T) {
 		{"acceptance_tests", `[{"id":"\uffff","type":"hash_match"},{"id":"\ud83d\ude00","type":"hash_match"}]`, []string{
 			"PR11|\U0001F600|Tests not sorted by id: \uffff before \U0001F600", // by UTF-16 code unit
 		}},
-	}, proposal.Verify)
+	}, document.VerifyProposal)
 }
 
 func TestVerifyTests(t *testing.T) {
@@ -98,5 +98,5 @@ func TestVerifyTests(t *testing.T) {
 			"SCHEMA|a|expected must be string, got number",
 			"SCHEMA|a|required must be boolean, got number",
 		}},
-	}, proposal.Verify)
+	}, document.VerifyProposal)
 }

@@ -1,15 +1,4 @@
-// Package pack is patch.json, the document in which a proposal hands over
-// whole files: it verifies (PS1 to PS9), reads and writes it.
-//
-// A document is one JSON object; ours are canonical JSON and an LF:
-//
-//	{"operations":[{"content":"x","op":"create","order":0,"path":"a","size_bytes":1},{"op":"delete","order":1,"path":"b"}],"patch_schema_version":"1.0.0","source_proposal_hash":"sha256:…","source_proposal_id":"prop_…","total_bytes":1}
-//
-// op is create, modify or delete; content is the whole file, and a delete has
-// none. total_bytes is the sum of the contents' UTF-8 lengths. Operations are
-// sorted by (order, path), order being 0 where it is left out. expected_hash is
-// optional: see CheckHash. Unknown keys are allowed.
-package pack
+package document
 
 import (
 	"bytes"
@@ -19,22 +8,30 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// SchemaVersion is the patch_schema_version of the documents that we write.
-const SchemaVersion = "1.0.0"
+// PackVersion is the patch_schema_version of the documents that we write.
+const PackVersion = "1.0.0"
 
-// MaxBytes is the usual limit on total_bytes, inclusive: 50 MiB (PS7).
-const MaxBytes = 52428800
+// MaxPack is the usual limit on total_bytes, inclusive: 50 MiB (PS7).
+const MaxPack = 52428800
 
 // ErrHash is wrapped by CheckHash where the content is not the expected one.
 var ErrHash = errors.New("content does not match expected_hash")
 
-// A Pack is a patch.json document.
+// A Pack is patch.json, the document in which a proposal hands over whole files (rules PS1 to PS9).
+//
+// A document is one JSON object; ours are canonical JSON and an LF:
+//
+//	{"operations":[{"content":"x","op":"create","order":0,"path":"a","size_bytes":1},{"op":"delete","order":1,"path":"b"}],"patch_schema_version":"1.0.0","source_proposal_hash":"sha256:…","source_proposal_id":"prop_…","total_bytes":1}
+//
+// op is create, modify or delete; content is the whole file, and a delete has
+// none. total_bytes is the sum of the contents' UTF-8 lengths. Operations are
+// sorted by (order, path), order being 0 where it is left out. expected_hash is
+// optional: see CheckHash. Unknown keys are allowed.
 type Pack struct {
 	PatchSchemaVersion string
 	SourceProposalID   string // a foreign value that is no string, as ECMAScript prints it
@@ -53,11 +50,11 @@ type Operation struct {
 	Order        float64 // 0 where there is none
 }
 
-// Of is the document that makes a change to whole files, as a proposal of that id
+// PackOf is the document that makes a change to whole files, as a proposal of that id
 // and hash hands it over. What the format cannot express (content that is not
 // UTF-8, an executable bit) is a *patch.Error.
-func Of(set patch.Patchset, proposalID, proposalHash string) (Pack, error) {
-	p := Pack{PatchSchemaVersion: SchemaVersion, SourceProposalID: proposalID, SourceProposalHash: proposalHash}
+func PackOf(set patch.Patchset, proposalID, proposalHash string) (Pack, error) {
+	p := Pack{PatchSchemaVersion: PackVersion, SourceProposalID: proposalID, SourceProposalHash: proposalHash}
 	for _, f := range set.Files() {
 		o, err := whole(f)
 		if err != nil {
@@ -91,10 +88,10 @@ func whole(f patch.Change) (Operation, error) {
 	return o, nil
 }
 
-// Decode reads a parsed document that Verify accepts, its operations in the
+// DecodePack reads a parsed document that VerifyPack accepts, its operations in the
 // document's order. On others it fails if the shape is bad (SCHEMA), and tells
 // nothing about the other rules.
-func Decode(doc any) (Pack, error) {
+func DecodePack(doc any) (Pack, error) {
 	m, ok := doc.(map[string]any)
 	if !ok {
 		return Pack{}, errors.New("patch.json: not an object")
@@ -106,9 +103,9 @@ func Decode(doc any) (Pack, error) {
 		return Pack{}, fmt.Errorf("patch.json: %s: %s", v.Path, v.Message)
 	}
 	p := Pack{
-		PatchSchemaVersion: document.String(m["patch_schema_version"], true),
-		SourceProposalID:   document.String(m["source_proposal_id"], true),
-		SourceProposalHash: document.String(m["source_proposal_hash"], true),
+		PatchSchemaVersion: String(m["patch_schema_version"], true),
+		SourceProposalID:   String(m["source_proposal_id"], true),
+		SourceProposalHash: String(m["source_proposal_hash"], true),
 	}
 	for _, e := range entries {
 		o := Operation{Op: e.op, Path: e.path, ExpectedHash: e.expectedHash, Order: e.order}
@@ -183,11 +180,11 @@ func (o Operation) CheckHash() error {
 	return nil
 }
 
-// Verify reports every rule (PS1 to PS9, SCHEMA) that a patch.json document
+// VerifyPack reports every rule (PS1 to PS9, SCHEMA) that a patch.json document
 // breaks, sorted; none means valid. doc is a document from canon.Parse, of any
 // shape; maxBytes is the limit on total_bytes, inclusive. Paths are JSON paths.
 // Where the shape is bad, only PS1 and SCHEMA are looked at.
-func Verify(doc any, maxBytes int64) []rule.Violation {
+func VerifyPack(doc any, maxBytes int64) []rule.Violation {
 	c := &checker{}
 	m, ok := c.Document(doc, "patch", "PS1", "patch_schema_version")
 	if !ok {
@@ -209,7 +206,7 @@ func Verify(doc any, maxBytes int64) []rule.Violation {
 }
 
 // A checker gathers violations.
-type checker struct{ document.Checker }
+type checker struct{ Checker }
 
 // An entry is one operation of the right shape, found at a JSON path.
 type entry struct {
@@ -254,7 +251,7 @@ func (c *checker) entry(at string, v any) entry {
 	e := entry{at: at}
 	op, present := m["op"]
 	e.op, _ = op.(string)
-	e.printedOp = document.String(op, present)
+	e.printedOp = String(op, present)
 	if e.path, ok = m["path"].(string); !ok {
 		c.Schema(at+".path", "path must be a string")
 	}
@@ -264,7 +261,7 @@ func (c *checker) entry(at string, v any) entry {
 		c.Schema(at+".content", "content must be a string")
 	}
 	if hash := m["expected_hash"]; hash != nil {
-		printed := document.String(hash, true)
+		printed := String(hash, true)
 		e.expectedHash = &printed
 	}
 	order, present := m["order"]
@@ -295,7 +292,7 @@ func (c *checker) path(e entry) {
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {
 		c.Add("PS4", at, "path traversal or backslash not allowed: %s", e.path)
 	}
-	if strings.ContainsFunc(e.path, isForbidden) || document.Trim(e.path) != e.path {
+	if strings.ContainsFunc(e.path, isForbidden) || Trim(e.path) != e.path {
 		c.Add("PS4", at, "forbidden characters in path: %s", e.path)
 	}
 	if !isNormalized(e.path) {
@@ -346,7 +343,7 @@ func (c *checker) order(ops []entry) {
 		switch {
 		case a.order > b.order:
 			c.Add("PS8", b.at, "operations not sorted by order: %s > %s",
-				document.String(a.order, true), document.String(b.order, true))
+				String(a.order, true), String(b.order, true))
 		case a.order == b.order && canon.Compare(a.path, b.path) > 0:
 			c.Add("PS8", b.at, "operations not sorted by path: %s > %s", a.path, b.path)
 		}
@@ -363,13 +360,13 @@ func (c *checker) total(v any, ops []entry, limit int64) {
 		return
 	}
 	if said > float64(limit) {
-		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", document.String(said, true), limit)
+		c.Add("PS7", at, "total_bytes (%s) exceeds limit (%d)", String(said, true), limit)
 	}
 	var actual int64
 	for _, e := range ops {
 		actual += int64(len(e.content))
 	}
 	if said != float64(actual) {
-		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", document.String(said, true), actual)
+		c.Add("PS7", at, "total_bytes (%s) does not match actual content size (%d)", String(said, true), actual)
 	}
 }
