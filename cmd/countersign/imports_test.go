@@ -265,13 +265,12 @@ var mayImport = map[string][]string{
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/patch", "pipeline/record/patch/linediff", "github.com/bluekeyes/go-gitdiff",
 	},
 	"pipeline/input": {
-		"pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/applypatch", "pipeline/input/edits",
-		"pipeline/recipe", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
+		"pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits", "pipeline/recipe",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
+		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
 	},
-	"pipeline/input/applypatch": {"pipeline/record/lazyregexp", "pipeline/record/patch"},
-	"pipeline/input/edits":      {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
-	"pipeline/lookup":           {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
+	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
+	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/online": {
 		"pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
 		"pipeline/record/ledger",

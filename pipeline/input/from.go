@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -86,7 +85,7 @@ func as(format string, raw []byte, root string, together bool, summary string) (
 	case FormatUnified:
 		return change(raw, []Piece{{Diff: raw}}, summary)
 	case FormatCodex:
-		p, err := applypatch.Parse(raw)
+		p, err := edits.ParseApplyPatch(raw)
 		if err == nil {
 			in.Resolve = p.Resolve
 		}
@@ -109,7 +108,7 @@ func detect(raw []byte) string {
 	text := bytes.TrimLeft(raw, " \t\r\n")
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
-	case applypatch.Is(raw):
+	case edits.IsApplyPatch(raw):
 		return FormatCodex
 	case isHead(first, "From "), isHead(first, "commit "), bytes.HasPrefix(text, []byte("diff --git ")):
 		return FormatGit

@@ -1,5 +1,5 @@
 // Package edits reads changes that are told as texts to look for and texts to put in their
-// place: search and replace blocks, and the calls of agents' edit tools as JSON.
+// place: search and replace blocks, calls of agents' edit tools as JSON, and the patches of Codex's tool.
 //
 // Each text must be in its file exactly once; every place that it is at else stands in the
 // error. Nothing is guessed: white space counts, and no line is left out. Only where all

@@ -1,4 +1,4 @@
-package applypatch_test
+package edits_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
+	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -130,11 +130,11 @@ func byTool(t *testing.T, tool string, files map[string]string, text string) (ma
 
 // byUs returns the files after a patch.
 func byUs(files map[string]string, text string) (map[string]string, error) {
-	p, err := applypatch.Parse([]byte(text))
+	p, err := edits.ParseApplyPatch([]byte(text))
 	if err != nil {
 		return nil, err
 	}
-	set, err := p.Resolve(base(files))
+	set, err := p.Resolve(patchBase(files))
 	out := maps.Clone(files)
 	if err != nil {
 		if errors.Is(err, patch.ErrUnchanged) {
@@ -235,7 +235,7 @@ func randomCase(r *rand.Rand) (map[string]string, string) {
 	return files, p.String()
 }
 
-func base(files map[string]string) fs.FS {
+func patchBase(files map[string]string) fs.FS {
 	tree := fstest.MapFS{}
 	for name, data := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}

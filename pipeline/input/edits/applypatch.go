@@ -1,4 +1,15 @@
-// Package applypatch reads the patches of Codex's apply_patch tool, and gives the bytes
+package edits
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
+)
+
+// An ApplyPatch is what one call of Codex's apply_patch tool asks for, in order. It gives the bytes
 // that the tool gives (github.com/openai/codex, codex-rs/apply-patch, as of 0.169).
 //
 // # Format
@@ -27,19 +38,7 @@
 // Where the tool takes the first of several places, this is an error with all of them:
 // nobody can say which one was meant. So is a file that is moved onto itself, which the
 // tool deletes.
-package applypatch
-
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/patch"
-)
-
-// A Patch is what one call of the tool asks for, in order.
-type Patch struct{ files []file }
+type ApplyPatch struct{ files []file }
 
 // A file is what a patch does to one: to is where it is moved, "" for nowhere.
 type file struct {
@@ -76,14 +75,14 @@ const (
 	end   = "*** End Patch"
 )
 
-// Is reports whether a text looks like a patch of the tool.
-func Is(raw []byte) bool {
+// IsApplyPatch reports whether a text looks like a patch of the tool.
+func IsApplyPatch(raw []byte) bool {
 	lines, _ := body(raw)
 	return len(lines) > 0 && strings.TrimSpace(lines[0]) == begin
 }
 
-// Parse reads a patch. What is wrong with it is a *patch.Error with its line.
-func Parse(raw []byte) (*Patch, error) {
+// ParseApplyPatch reads a patch. What is wrong with it is a *patch.Error with its line.
+func ParseApplyPatch(raw []byte) (*ApplyPatch, error) {
 	if !utf8.Valid(raw) {
 		return nil, &patch.Error{Message: "the patch is not UTF-8"}
 	}
@@ -107,7 +106,7 @@ func Parse(raw []byte) (*Patch, error) {
 	if len(p.files) == 0 {
 		return nil, &patch.Error{Line: first, Message: "the patch names no file"}
 	}
-	out := &Patch{}
+	out := &ApplyPatch{}
 	for _, f := range p.files {
 		out.files = append(out.files, *f)
 	}
@@ -228,4 +227,3 @@ func (r *reader) whole() error {
 	return nil
 }
 
-func clip(text string) string { return text[:min(len(text), 80)] }

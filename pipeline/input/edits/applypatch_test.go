@@ -1,4 +1,4 @@
-package applypatch_test
+package edits_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/input/applypatch"
+	"github.com/countersign-dev/countersign/pipeline/input/edits"
 )
 
 const abab = "a\nb\nc\na\nb\n"
@@ -134,14 +134,14 @@ func TestManyAlike(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzApplyPatch(f *testing.F) {
 	for _, c := range cases {
 		f.Add(c.file, update1(c.patch))
 	}
 	f.Add("a\n", "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: b.txt\n*** End Patch")
 	f.Fuzz(func(t *testing.T, file, text string) {
 		files := map[string]string{"a.txt": file, "b.txt": "b\n"}
-		if applypatch.Is([]byte(text)) != (len(text) > 0 && applypatch.Is([]byte(text+"\n"))) {
+		if edits.IsApplyPatch([]byte(text)) != (len(text) > 0 && edits.IsApplyPatch([]byte(text+"\n"))) {
 			t.Error("a line end changes what it is")
 		}
 		one, err := byUs(files, text)

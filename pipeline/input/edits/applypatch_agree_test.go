@@ -1,4 +1,4 @@
-package applypatch_test
+package edits_test
 
 import (
 	"maps"
@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// slow is what a patch of updates makes of one file, found the long way: every line is
+// slowPatch is what a patch of updates makes of one file, found the long way: every line is
 // compared with every other, in each of the four ways that the format has, one after the
 // other. It reads what the format's documentation says and nothing else; ok is false where
 // a chunk has no place, or several.
-func slow(file string, chunks [][]string) (out string, ok bool) {
+func slowPatch(file string, chunks [][]string) (out string, ok bool) {
 	texts, ends := slowLines(file)
 	style := "\n"
 	if len(ends) > 0 && ends[0] != "" {
@@ -168,7 +168,7 @@ func FuzzAgree(f *testing.F) {
 			chunks = append(chunks, c)
 			text.WriteString(strings.Join(c, "\n") + "\n")
 		}
-		want, ok := slow(file, chunks)
+		want, ok := slowPatch(file, chunks)
 		got, err := byUs(map[string]string{"a.txt": file}, update1(text.String()))
 		if ok != (err == nil) || ok && got["a.txt"] != want {
 			t.Errorf("%q, %v, want %q, %v\n%q\n%s", got, err, want, ok, file, text.String())

@@ -1,4 +1,4 @@
-package applypatch
+package edits
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 // Resolve puts the patch on a base, as the tool does on a disk: each file in turn, on
 // what those before left.
-func (p *Patch) Resolve(base fs.FS) (patch.Patchset, error) {
+func (p *ApplyPatch) Resolve(base fs.FS) (patch.Patchset, error) {
 	t := tree{base, map[string]*patch.File{}, new(work)}
 	for i := range p.files {
 		if err := t.do(&p.files[i]); err != nil {
