@@ -8,12 +8,12 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/owners"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/seal"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -44,7 +44,7 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 		return Rules{}, fmt.Errorf("in commit %.12s: %w", commit, err)
 	}
 	for _, recipient := range p.Secrets.SealTo {
-		if err := seal.CheckRecipient(recipient); err != nil {
+		if err := redact.CheckRecipient(recipient); err != nil {
 			return Rules{}, fmt.Errorf("in commit %.12s: %s: secrets.seal_to: %w", commit, policy.Path, err)
 		}
 	}
@@ -60,7 +60,7 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 		}
 	}
 	if slices.ContainsFunc(r.Policy.Protected, func(p policy.Rule) bool { return p.Owners }) {
-		rules, err := owners.Read(tree)
+		rules, err := conversation.ReadOwners(tree)
 		r.OwnersOf = func(path string) ([]string, error) { return rules.Of(path), err }
 	}
 	return r, nil

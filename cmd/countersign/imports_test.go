@@ -44,9 +44,10 @@ var mayImport = map[string][]string{
 		"gitstore", "pipeline/attest", "pipeline/lookup", "pipeline/record/ledger", "pipeline/state", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/conformance": {
-		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/disposition", "pipeline/owners", "pipeline/record/approval",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/reviewed", "pipeline/witness",
+		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/conversation", "pipeline/disposition",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/reviewed", "pipeline/witness",
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion", "cmd/countersign/internal/ghtoken",
@@ -54,8 +55,7 @@ var mayImport = map[string][]string{
 		"gitstore/wire", "pipeline", "pipeline/attest", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault",
 		"pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact",
-		"pipeline/reviewed", "pipeline/sandbox", "pipeline/seal", "pipeline/secret", "pipeline/witness", "pipeline/writing", "report",
-		"github.com/spf13/cobra",
+		"pipeline/reviewed", "pipeline/sandbox", "pipeline/secret", "pipeline/witness", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/session",
@@ -156,8 +156,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/session",
 		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/applyresult", "pipeline/code",
 		"pipeline/conversation", "pipeline/fault", "pipeline/lookup", "pipeline/online", "pipeline/plain", "pipeline/record/format",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/review", "pipeline/seal",
-		"pipeline/simulate", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact",
+		"pipeline/review", "pipeline/simulate", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/sigstore": {"pipeline/record/canon", "pipeline/record/ledger"},
 	"cmd/countersign/internal/sshkey":   {},
@@ -204,10 +204,10 @@ var mayImport = map[string][]string{
 	"gitstore/wire": {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"pipeline": {
 		"pipeline/applyresult", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/disposition",
-		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/plain", "pipeline/recipe",
-		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/reviewed",
-		"pipeline/seal", "pipeline/state", "pipeline/writing",
+		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/recipe", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
+		"pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/reviewed", "pipeline/state",
+		"pipeline/writing",
 	},
 	"pipeline/applyresult": {"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
 	"pipeline/applyverify": {"pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
@@ -232,8 +232,8 @@ var mayImport = map[string][]string{
 	"pipeline/checks/workshop": {"pipeline/checks", "pipeline/record/policy", "pipeline/sandbox"},
 	"pipeline/code":            {"pipeline/record/patch"},
 	"pipeline/conversation": {
-		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval",
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed",
 		"pipeline/writing",
 	},
 	"pipeline/difflook": {"pipeline/gitpatch", "pipeline/record/lazyregexp", "pipeline/record/patch"},
@@ -253,7 +253,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay", "pipeline/state",
 	},
 	"pipeline/explain": {
-		"pipeline/disposition", "pipeline/lookup", "pipeline/owners", "pipeline/record/approval", "pipeline/record/audit/history",
+		"pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
 		"pipeline/record/patch/regular", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
 		"pipeline/record/sshsig/signing", "pipeline/replay", "pipeline/reviewed",
@@ -275,7 +275,6 @@ var mayImport = map[string][]string{
 		"pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
 		"pipeline/record/ledger",
 	},
-	"pipeline/owners": {"pipeline/record/lazyregexp", "pipeline/record/policy"},
 	"pipeline/packapply": {
 		"pipeline/applyresult", "pipeline/atomicfile", "pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
 	},
@@ -339,7 +338,7 @@ var mayImport = map[string][]string{
 	"pipeline/record/sshsig":         {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
 	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
 	"pipeline/record/visible":        {},
-	"pipeline/redact":                {"pipeline/record/patch"},
+	"pipeline/redact":                {"pipeline/record/patch", "filippo.io/age"},
 	"pipeline/replay": {
 		"pipeline/conversation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/signed",
@@ -348,11 +347,11 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/document", "pipeline/fault", "pipeline/forge",
 		"pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact",
-		"pipeline/reviewed", "pipeline/risk", "pipeline/seal", "pipeline/writing",
+		"pipeline/reviewed", "pipeline/risk", "pipeline/writing",
 	},
 	"pipeline/reviewed": {
 		"pipeline/checks", "pipeline/code", "pipeline/lookup", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/rule", "pipeline/redact", "pipeline/seal",
+		"pipeline/record/rule", "pipeline/redact",
 	},
 	"pipeline/risk": {
 		"pipeline/difflook", "pipeline/escape", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
@@ -360,7 +359,6 @@ var mayImport = map[string][]string{
 		"golang.org/x/text",
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
-	"pipeline/seal":    {"filippo.io/age"},
 	"pipeline/secret": {
 		"pipeline/gitpatch", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/redact",
 		"github.com/pelletier/go-toml/v2",

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -258,7 +257,7 @@ type reading struct {
 	owners     map[question]bool
 	keys       map[string][]signed.Registered // by account id
 	unread     bool                           // some team could not be read
-	rules      *owners.Rules                  // of the commit rulesFrom, which has the Policy
+	rules      *Owners                        // of the commit rulesFrom, which has the Policy
 	rulesFrom  string
 }
 
@@ -297,7 +296,7 @@ func (x *reading) owns(ctx context.Context, commit, path string, who ledger.Acto
 			if err != nil {
 				return false, err
 			}
-			rules, err := owners.Read(tree)
+			rules, err := ReadOwners(tree)
 			if err != nil {
 				return false, err
 			}

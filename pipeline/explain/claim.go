@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/owners"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -199,12 +199,12 @@ func (j *judge) decide(c *Claim, e *entry, log *ledger.Log, t terms) error {
 // sameOwners reports whether all recorded answers about owners are from the CODEOWNERS file
 // that the branch had.
 func (j *judge) sameOwners(e *entry, t terms) bool {
-	owners := func(commit string) *owners.Rules {
+	owners := func(commit string) *conversation.Owners {
 		tree, err := j.Code.Tree(context.Background(), commit)
 		if err != nil {
 			return nil
 		}
-		read, err := owners.Read(tree)
+		read, err := conversation.ReadOwners(tree)
 		if err != nil {
 			return nil
 		}

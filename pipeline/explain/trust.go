@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/owners"
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -25,8 +25,8 @@ type rules struct {
 	err    error // the Policy cannot be read
 	keys   signed.Keys
 	bots   []botKeys
-	owners *owners.Rules // nil if it cannot be read
-	gates  bool          // pull requests are gated by a workflow of init's
+	owners *conversation.Owners // nil if it cannot be read
+	gates  bool                 // pull requests are gated by a workflow of init's
 	watch  []string
 	text   string // of all but the owners
 }
@@ -48,7 +48,7 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 		return nil, err
 	}
 	r := &rules{commit: commit, watch: []string{"CODEOWNERS", "docs/CODEOWNERS"}}
-	if r.owners, err = owners.Read(tree); err != nil {
+	if r.owners, err = conversation.ReadOwners(tree); err != nil {
 		r.owners = nil
 	}
 	if r.policy, r.found, r.err = policy.Read(tree); r.err != nil {

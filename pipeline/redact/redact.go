@@ -1,5 +1,7 @@
 // Package redact is what the stages ask of whoever knows secrets (package secret
-// does): which ones a patch introduces, and texts without them.
+// does): which ones a patch introduces, and texts without them. A patch that carries a secret is
+// sealed, in the format age-encryption.org/v1, for the people whom the Policy names under seal_to;
+// this is the only door to filippo.io/age.
 package redact
 
 import (

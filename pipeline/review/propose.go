@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -39,7 +38,7 @@ func (g *gathered) seal(p policy.Policy) error {
 		return nil
 	}
 	var err error
-	if g.Sealed, err = seal.Seal(g.diff, p.Secrets.SealTo); err != nil {
+	if g.Sealed, err = redact.Seal(g.diff, p.Secrets.SealTo); err != nil {
 		err = fmt.Errorf("sealing the patch: %w", err)
 	}
 	return err

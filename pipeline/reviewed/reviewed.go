@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/seal"
 )
 
 // A RedactedError says that the ledger has a patch only without its secrets.
@@ -102,7 +101,7 @@ func (s Source) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the sealed patch: %w", err)
 	}
-	diff, err := seal.Open(sealed, s.Identities, maxSealed)
+	diff, err := redact.Unseal(sealed, s.Identities, maxSealed)
 	if err != nil {
 		return nil, fmt.Errorf("unsealing the patch of %s: %w", tx.TransactionID, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
-	"github.com/countersign-dev/countersign/pipeline/owners"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -331,7 +331,7 @@ func policyOwners(in struct {
 	CodeOwners Bytes  `json:"codeowners"`
 	Path       string `json:"path"`
 }) (values, error) {
-	c, err := owners.Parse(in.CodeOwners)
+	c, err := conversation.ParseOwners(in.CodeOwners)
 	if err != nil {
 		return nil, err
 	}

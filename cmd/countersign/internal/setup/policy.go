@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/seal"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -68,7 +68,7 @@ func readPolicy(c *console.Console, name string) (policy.Policy, error) {
 		return p, err
 	}
 	for _, recipient := range p.Secrets.SealTo {
-		if err := seal.CheckRecipient(recipient); err != nil {
+		if err := redact.CheckRecipient(recipient); err != nil {
 			return p, &cli.ExitError{Code: cli.ExitRefused, Err: fmt.Errorf("%s: secrets.seal_to: %w", console.InputName(name), err)}
 		}
 	}

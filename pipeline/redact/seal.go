@@ -1,15 +1,4 @@
-// Package seal hides bytes from everyone but the holders of some keys, in the
-// format age-encryption.org/v1. A patch that carries a secret is kept this way,
-// for the people whom the Policy names under seal_to. It is the only door to
-// filippo.io/age.
-//
-// What it promises: Open gives back exactly what Seal was given, or an error and
-// nothing; no error holds anything of the data, of an identity, or of what was
-// given as a recipient, which may be an identity by mistake.
-//
-// What it does not: anyone can seal to a recipient, so who did is not known. The
-// caller compares the hash of what Open returns with the one that it expects.
-package seal
+package redact
 
 import (
 	"bytes"
@@ -22,40 +11,46 @@ import (
 	"filippo.io/age"
 )
 
-// A Kind is why something could not be sealed or opened.
-type Kind int
+// A SealKind is why something could not be sealed or opened.
+type SealKind int
 
-// The kinds of Error.
+// The kinds of SealError.
 const (
-	BadRecipient Kind = iota + 1 // is not a key that can be sealed to
-	BadIdentity                  // is not the text of an age identity file
-	WrongKey                     // no identity given is one that it was sealed to
-	Damaged                      // was changed, cut short or added to, or was never sealed
-	TooLarge                     // holds more than the caller's limit
+	BadRecipient SealKind = iota + 1 // is not a key that can be sealed to
+	BadIdentity                      // is not the text of an age identity file
+	WrongKey                         // no identity given is one that it was sealed to
+	Damaged                          // was changed, cut short or added to, or was never sealed
+	TooLarge                         // holds more than the caller's limit
 )
 
-// An Error says in plain words why something could not be sealed or opened.
-type Error struct {
-	Kind    Kind
+// A SealError says in plain words why something could not be sealed or opened.
+type SealError struct {
+	Kind    SealKind
 	Message string
 }
 
-func (e *Error) Error() string { return e.Message }
-func (*Error) Hint() string {
+func (e *SealError) Error() string { return e.Message }
+func (*SealError) Hint() string {
 	return "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"
 }
 
 // Seal returns data so that each of the recipients, and nobody else, can Open
 // it. Sealing twice gives different bytes.
+//
+// What it promises: Unseal gives back exactly what Seal was given, or an error and
+// nothing; no error holds anything of the data, of an identity, or of what was
+// given as a recipient, which may be an identity by mistake. What it does not: anyone can
+// seal to a recipient, so who did is not known. The caller compares the hash of what Unseal
+// returns with the one that it expects.
 func Seal(data []byte, recipients []string) ([]byte, error) {
 	if len(recipients) == 0 {
-		return nil, &Error{BadRecipient, "sealing: there is no recipient"}
+		return nil, &SealError{BadRecipient, "sealing: there is no recipient"}
 	}
 	to := make([]age.Recipient, len(recipients))
 	for i, s := range recipients {
 		r, why := parseRecipient(s)
 		if why != "" {
-			return nil, &Error{BadRecipient, fmt.Sprintf("sealing: recipient %d %s", i+1, why)}
+			return nil, &SealError{BadRecipient, fmt.Sprintf("sealing: recipient %d %s", i+1, why)}
 		}
 		to[i] = r
 	}
@@ -73,10 +68,10 @@ func Seal(data []byte, recipients []string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Open returns what was sealed, which may be up to limit bytes. identities is
+// Unseal returns what was sealed, which may be up to limit bytes. identities is
 // the text of an age identity file: a secret key on a line, which begins with
 // AGE-SECRET-KEY-1, empty lines, and comments after #. The error is an *Error.
-func Open(sealed []byte, identities string, limit int64) ([]byte, error) {
+func Unseal(sealed []byte, identities string, limit int64) ([]byte, error) {
 	keys, err := parseIdentities(identities)
 	if err != nil {
 		return nil, err
@@ -84,17 +79,17 @@ func Open(sealed []byte, identities string, limit int64) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, &Error{WrongKey, "opening what was sealed: it was not sealed to any of the identities given"}
+		return nil, &SealError{WrongKey, "opening what was sealed: it was not sealed to any of the identities given"}
 	}
 	var data []byte
 	if err == nil {
 		data, err = io.ReadAll(io.LimitReader(r, min(limit, math.MaxInt64-1)+1))
 	}
 	if err != nil {
-		return nil, &Error{Damaged, "opening what was sealed: it is damaged: changed, cut short, added to, or not sealed by age at all"}
+		return nil, &SealError{Damaged, "opening what was sealed: it is damaged: changed, cut short, added to, or not sealed by age at all"}
 	}
 	if int64(len(data)) > limit {
-		return nil, &Error{TooLarge, fmt.Sprintf("opening what was sealed: it holds more than %d bytes", limit)}
+		return nil, &SealError{TooLarge, fmt.Sprintf("opening what was sealed: it holds more than %d bytes", limit)}
 	}
 	return data, nil
 }
@@ -105,7 +100,7 @@ func Open(sealed []byte, identities string, limit int64) ([]byte, error) {
 // plugins, which are other programs. The error is an *Error.
 func CheckRecipient(s string) error {
 	if _, why := parseRecipient(s); why != "" {
-		return &Error{BadRecipient, "the recipient " + why}
+		return &SealError{BadRecipient, "the recipient " + why}
 	}
 	return nil
 }
@@ -146,12 +141,12 @@ func parseIdentities(text string) ([]age.Identity, error) {
 		}
 		id, err := age.ParseX25519Identity(line)
 		if err != nil {
-			return nil, &Error{BadIdentity, fmt.Sprintf("reading the identities: line %d is not an age identity (AGE-SECRET-KEY-1…)", n)}
+			return nil, &SealError{BadIdentity, fmt.Sprintf("reading the identities: line %d is not an age identity (AGE-SECRET-KEY-1…)", n)}
 		}
 		out = append(out, id)
 	}
 	if len(out) == 0 {
-		return nil, &Error{BadIdentity, "reading the identities: there is none"}
+		return nil, &SealError{BadIdentity, "reading the identities: there is none"}
 	}
 	return out, nil
 }

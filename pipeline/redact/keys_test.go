@@ -1,4 +1,4 @@
-package seal
+package redact
 
 import (
 	"crypto/sha256"
@@ -118,7 +118,7 @@ func TestCheckRecipient(t *testing.T) {
 }
 
 // checkError wants an *Error of a kind with these words, or none for "".
-func checkError(t *testing.T, err error, kind Kind, want string) {
+func checkError(t *testing.T, err error, kind SealKind, want string) {
 	t.Helper()
 	if want == "" {
 		if err != nil {
@@ -126,7 +126,7 @@ func checkError(t *testing.T, err error, kind Kind, want string) {
 		}
 		return
 	}
-	var e *Error
+	var e *SealError
 	if !errors.As(err, &e) || e.Kind != kind || !strings.Contains(e.Message, want) {
 		t.Fatalf("error is %v, want kind %d and %q", err, kind, want)
 	}

@@ -1,5 +1,4 @@
-// Package owners reads a repository's CODEOWNERS file, which says who owns a path.
-package owners
+package conversation
 
 import (
 	"errors"
@@ -14,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// Rules are the lines of a CODEOWNERS file. Nil has none.
+// Owners are the lines of a repository's CODEOWNERS file, which says who owns a path. Nil has none.
 //
 // The file is read as GitHub documents it ("About code owners"): the first of
 // .github/CODEOWNERS, CODEOWNERS and docs/CODEOWNERS; the last line that matches
@@ -30,9 +29,9 @@ import (
 //
 // Whether an account exists, and whether it or a team may write, the file does
 // not tell; who asks has to look.
-type Rules struct{ rules []rule }
+type Owners struct{ rules []ownerRule }
 
-type rule struct {
+type ownerRule struct {
 	glob   policy.Glob
 	owners []string // as they stand there: @login, @org/team, or an address
 }
@@ -42,10 +41,10 @@ const (
 	mostLine  = 60_000    // bytes, so that matching ends in time (T42)
 )
 
-// Read reads the CODEOWNERS file of a tree. Without one nobody owns
+// ReadOwners reads the CODEOWNERS file of a tree. Without one nobody owns
 // anything. One that is no ordinary file, or cannot be read, is an error: the
 // next location is looked at only where there is none.
-func Read(tree fs.FS) (*Rules, error) {
+func ReadOwners(tree fs.FS) (*Owners, error) {
 	for _, name := range []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} {
 		found, err := hasFile(tree, name)
 		if err != nil {
@@ -58,9 +57,9 @@ func Read(tree fs.FS) (*Rules, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		return Parse(raw)
+		return ParseOwners(raw)
 	}
-	return &Rules{}, nil
+	return &Owners{}, nil
 }
 
 // hasFile goes by what each directory lists, which no link leads astray.
@@ -88,17 +87,17 @@ func hasFile(tree fs.FS, name string) (bool, error) {
 	return true, nil
 }
 
-// Parse reads a CODEOWNERS file. Lines that GitHub skips are skipped; a
+// ParseOwners reads a CODEOWNERS file. Lines that GitHub skips are skipped; a
 // file that is too long, or not UTF-8, or has a line that is too long, is an
 // error.
-func Parse(raw []byte) (*Rules, error) {
+func ParseOwners(raw []byte) (*Owners, error) {
 	if len(raw) > mostBytes {
 		return nil, fmt.Errorf("a CODEOWNERS file of %d bytes, more than %d", len(raw), mostBytes)
 	}
 	if !utf8.Valid(raw) {
 		return nil, errors.New("a CODEOWNERS file that is not UTF-8")
 	}
-	out := &Rules{}
+	out := &Owners{}
 	n := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(raw), "\ufeff")) {
 		n++
@@ -117,7 +116,7 @@ func Parse(raw []byte) (*Rules, error) {
 		}
 		for _, p := range patterns {
 			if g, err := parseGlob(p); err == nil { // else it matches nothing, as an empty component does
-				out.rules = append(out.rules, rule{g, owners})
+				out.rules = append(out.rules, ownerRule{g, owners})
 			}
 		}
 	}
@@ -168,7 +167,7 @@ func parseGlob(pattern string) (policy.Glob, error) {
 // Of returns the owners that the last line which matches a path names, as it
 // names them. The path is relative to the root, with slashes. None means that
 // nobody owns it.
-func (c *Rules) Of(path string) []string {
+func (c *Owners) Of(path string) []string {
 	if c == nil {
 		return nil
 	}
@@ -184,7 +183,7 @@ func (c *Rules) Of(path string) []string {
 // address says nothing about accounts. Member reports whether the account is in
 // "org/team"; it is asked until one team has it, and its error comes back if none
 // has.
-func (c *Rules) Owns(path, login string, member func(team string) (bool, error)) (bool, error) {
+func (c *Owners) Owns(path, login string, member func(team string) (bool, error)) (bool, error) {
 	owners := c.Of(path)
 	isLogin := func(o string) bool { return strings.EqualFold(o, "@"+login) && !strings.Contains(o, "/") }
 	if slices.ContainsFunc(owners, isLogin) {

@@ -1,4 +1,4 @@
-package seal
+package redact
 
 import (
 	"bytes"
@@ -27,12 +27,12 @@ func TestSealOpen(t *testing.T) {
 			t.Fatal("the data can be read")
 		}
 		for _, name := range []string{"one", "two"} {
-			got, err := Open(sealed, secret(name), int64(size))
+			got, err := Unseal(sealed, secret(name), int64(size))
 			if err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%d bytes: %s opens %d bytes: %v", size, name, len(got), err)
 			}
 		}
-		_, err := Open(sealed, secret("three"), int64(size))
+		_, err := Unseal(sealed, secret("three"), int64(size))
 		checkError(t, err, WrongKey, "not sealed to any")
 	}
 	if bytes.Equal(mustSeal(t, nil, to), mustSeal(t, nil, to)) {
@@ -54,7 +54,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		got, err := Open(sealed, secret(name), 1000)
+		got, err := Unseal(sealed, secret(name), 1000)
 		if err != nil || string(got) != golden {
 			t.Errorf("%s opens %q: %v", name, got, err)
 		}
@@ -65,12 +65,12 @@ func TestOpenLimit(t *testing.T) {
 	data := make([]byte, 2*chunk)
 	sealed := mustSeal(t, data, []string{recipient(t, "one")})
 	for _, limit := range []int64{int64(len(data)), int64(len(data)) + 1, math.MaxInt64 - 1, math.MaxInt64} {
-		if got, err := Open(sealed, secret("one"), limit); err != nil || len(got) != len(data) {
+		if got, err := Unseal(sealed, secret("one"), limit); err != nil || len(got) != len(data) {
 			t.Errorf("limit %d: %d bytes, %v", limit, len(got), err)
 		}
 	}
 	for _, limit := range []int64{int64(len(data)) - 1, chunk, 1, 0, -1, math.MinInt64} {
-		got, err := Open(sealed, secret("one"), limit)
+		got, err := Unseal(sealed, secret("one"), limit)
 		checkError(t, err, TooLarge, fmt.Sprintf("more than %d bytes", limit))
 		if got != nil {
 			t.Errorf("limit %d: %d bytes beside the error", limit, len(got))
@@ -83,7 +83,7 @@ func TestOpenIdentities(t *testing.T) {
 	one, two := secret("one"), secret("two")
 	for _, c := range []struct {
 		name, text string
-		kind       Kind
+		kind       SealKind
 		want       string
 	}{
 		{"a key alone", one, 0, ""},
@@ -103,7 +103,7 @@ func TestOpenIdentities(t *testing.T) {
 		{"an SSH key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", BadIdentity, "line 1 "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Open(sealed, c.text, 1000)
+			got, err := Unseal(sealed, c.text, 1000)
 			checkError(t, err, c.kind, c.want)
 			if err == nil && string(got) != golden {
 				t.Errorf("opens %q", got)
@@ -147,8 +147,8 @@ func TestTampered(t *testing.T) {
 	first := body + 16 + chunk + 16                   // after the nonce and the first chunk
 	refused := func(what string, changed []byte) {
 		t.Helper()
-		got, err := Open(changed, secret("one"), 1<<20)
-		var e *Error
+		got, err := Unseal(changed, secret("one"), 1<<20)
+		var e *SealError
 		if got != nil || !errors.As(err, &e) || e.Kind != Damaged && e.Kind != WrongKey {
 			t.Fatalf("%s: %d bytes, error %v", what, len(got), err)
 		}
@@ -181,7 +181,7 @@ func TestTampered(t *testing.T) {
 func TestExactChunk(t *testing.T) {
 	sealed := mustSeal(t, make([]byte, chunk), []string{recipient(t, "one")})
 	for _, changed := range [][]byte{append(slices.Clone(sealed), 0), sealed[:len(sealed)-1], append(slices.Clone(sealed), make([]byte, 16)...)} {
-		_, err := Open(changed, secret("one"), chunk)
+		_, err := Unseal(changed, secret("one"), chunk)
 		checkError(t, err, Damaged, "damaged")
 	}
 }
@@ -201,7 +201,7 @@ func TestPassphrase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(b.Bytes(), secret("one"), 10)
+	_, err = Unseal(b.Bytes(), secret("one"), 10)
 	checkError(t, err, WrongKey, "not sealed to any")
 }
 
@@ -215,8 +215,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(sealed[:len(sealed)-1])
 	f.Add([]byte("age-encryption.org/v1\n-> X25519 \n\n--- \n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Open(raw, identities, 1000)
-		var e *Error
+		got, err := Unseal(raw, identities, 1000)
+		var e *SealError
 		switch {
 		case err != nil && (got != nil || !errors.As(err, &e)):
 			t.Fatalf("%d bytes, error %v", len(got), err)

@@ -1,4 +1,4 @@
-package owners_test
+package conversation_test
 
 import (
 	"fmt"
