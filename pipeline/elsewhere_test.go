@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/simulate"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -90,7 +89,7 @@ func TestT10ProposedElsewhere(t *testing.T) {
 	if is, why, err := evidence.Independent(&policies, dir, log); err != nil || is != evidence.Yes {
 		t.Errorf("%s %s %v", is, why, err)
 	}
-	if c := simulate.Transaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != simulate.None {
+	if c := replay.SimulateTransaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != replay.NoDifference {
 		t.Errorf("%+v", c)
 	}
 	page, err := fs.ReadFile(dir, ledger.ReadmeFile)

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/replay"
-	"github.com/countersign-dev/countersign/pipeline/simulate"
 )
 
 // Audit is what an audit of the ledger on ref found, findings first. first says
@@ -81,31 +80,31 @@ func Online(r online.Result, s Style) string {
 }
 
 // differences are what people are told of each difference.
-var differences = map[simulate.Difference]string{
-	simulate.Blocked: "would have been blocked", simulate.AsksMore: "would have been asked more", simulate.LetsThrough: "would have been let through",
-	simulate.AsksLess: "would have been asked less", simulate.Unknown: "cannot be told", simulate.None: "without a difference",
+var differences = map[replay.Difference]string{
+	replay.Blocked: "would have been blocked", replay.AsksMore: "would have been asked more", replay.LetsThrough: "would have been let through",
+	replay.AsksLess: "would have been asked less", replay.DifferenceUnknown: "cannot be told", replay.NoDifference: "without a difference",
 }
 
 // A difference is that of some cases: of those that another Policy would not have changed only their number.
 type difference struct {
 	What  string
 	N     int
-	Cases []simulate.Case
+	Cases []replay.Case
 }
 
 // Simulation is what another Policy would have changed.
-func Simulation(r simulate.Result, s Style) string {
+func Simulation(r replay.Simulation, s Style) string {
 	var numbers, groups []difference
-	for _, d := range simulate.Order {
+	for _, d := range replay.Differences {
 		if n := r.Counts[d]; n > 0 {
 			numbers = append(numbers, difference{What: differences[d], N: n})
 		}
-		if d == simulate.Unknown && r.AtBest > 0 {
+		if d == replay.DifferenceUnknown && r.AtBest > 0 {
 			numbers = append(numbers, difference{What: "of these approved, if what is not known was in favour", N: r.AtBest})
 		}
 	}
 	for i, c := range r.Cases {
-		if c.Difference == simulate.None {
+		if c.Difference == replay.NoDifference {
 			continue
 		}
 		if i == 0 || c.Difference != r.Cases[i-1].Difference {
@@ -114,13 +113,13 @@ func Simulation(r simulate.Result, s Style) string {
 		groups[len(groups)-1].Cases = append(groups[len(groups)-1].Cases, c)
 	}
 	return s.fill("simulation", struct {
-		simulate.Result
+		replay.Simulation
 		Numbers, Groups []difference
 	}{r, numbers, groups})
 }
 
 // verdicts are those of then and of now, in words.
-func verdicts(c simulate.Case) string {
+func verdicts(c replay.Case) string {
 	switch {
 	case c.Now == replay.Unknown && c.Then == replay.Unknown:
 		return "unknown"

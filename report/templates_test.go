@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report/template/templatetest"
 )
 
@@ -19,7 +19,7 @@ var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
 func TestTemplatesFit(t *testing.T) {
 	for name, text := range map[string]string{
 		"audit": Audit(audit.Result{}, "", false, false, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
-		"online": Online(online.Result{}, Style{}), "simulation": Simulation(simulate.Result{}, Style{}), "checks": Checks("", nil),
+		"online": Online(online.Result{}, Style{}), "simulation": Simulation(replay.Simulation{}, Style{}), "checks": Checks("", nil),
 		"asks": Asks(plain.Explanation{Commands: []string{"make"}}),
 	} {
 		if text == "" {

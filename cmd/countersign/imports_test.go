@@ -157,7 +157,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/applyresult", "pipeline/code",
 		"pipeline/conversation", "pipeline/fault", "pipeline/lookup", "pipeline/online", "pipeline/plain", "pipeline/record/format",
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact",
-		"pipeline/review", "pipeline/simulate", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/replay", "pipeline/review", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/sigstore": {"pipeline/record/canon", "pipeline/record/ledger"},
 	"cmd/countersign/internal/sshkey":   {},
@@ -340,8 +340,9 @@ var mayImport = map[string][]string{
 	"pipeline/record/visible":        {},
 	"pipeline/redact":                {"pipeline/record/patch", "filippo.io/age"},
 	"pipeline/replay": {
-		"pipeline/conversation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
-		"pipeline/record/signed",
+		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/writing",
 	},
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/difflook", "pipeline/document", "pipeline/fault", "pipeline/forge",
@@ -363,10 +364,6 @@ var mayImport = map[string][]string{
 		"pipeline/gitpatch", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/redact",
 		"github.com/pelletier/go-toml/v2",
 	},
-	"pipeline/simulate": {
-		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/replay", "pipeline/writing",
-	},
 	"pipeline/state":   {},
 	"pipeline/watch":   {"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/record/ledger"},
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
@@ -382,8 +379,7 @@ var mayImport = map[string][]string{
 		"pipeline/attest", "pipeline/difflook", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/online",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/simulate", "pipeline/state", "pipeline/writing", "report/template",
-		"report/view",
+		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/state", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/html": {
 		"pipeline/artifact", "pipeline/checks", "pipeline/difflook", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/plain",

@@ -34,7 +34,7 @@ func (*SealError) Hint() string {
 	return "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"
 }
 
-// Seal returns data so that each of the recipients, and nobody else, can Open
+// Seal returns data so that each of the recipients, and nobody else, can Unseal
 // it. Sealing twice gives different bytes.
 //
 // What it promises: Unseal gives back exactly what Seal was given, or an error and

@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/simulate"
+	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -63,29 +63,29 @@ func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since
 
 // simulatePulls says what a Policy would have made of those pull requests that no
 // transaction of the ledger accounts for.
-func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []merged.Pull, left merged.Left) ([]simulate.Case, error) {
-	var cases []simulate.Case
+func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []merged.Pull, left merged.Left) ([]replay.Case, error) {
+	var cases []replay.Case
 	for i, one := range pulls {
 		at, err := time.Parse(time.RFC3339, one.MergedAt)
 		read, unread := time.Parse(time.RFC3339, one.ReadAt)
 		if err := errors.Join(err, unread); err != nil {
 			return nil, err
 		}
-		pull := simulate.Pull{PullRequest: one.PullRequest, MergedAt: at, ReadAt: read, Statements: one.Statements, Access: one.Access}
+		pull := replay.Pull{PullRequest: one.PullRequest, MergedAt: at, ReadAt: read, Statements: one.Statements, Access: one.Access}
 		diff, err := pullDiff(ctx, s, pull)
 		if err != nil {
-			cases = append(cases, simulate.PullUnknown(pull.Number, pull.Title, at, err))
+			cases = append(cases, replay.PullUnknown(pull.Number, pull.Title, at, err))
 			continue
 		}
 		if accounted, err := accountedFor(snap, pull, diff.PatchID); err != nil {
 			return nil, err
 		} else if !accounted {
-			cases = append(cases, simulate.PullRequest(pull, diff, p))
+			cases = append(cases, replay.SimulatePull(pull, diff, p))
 		}
 		s.Line.Show("pull requests", i+1, len(pulls))
 	}
 	for _, n := range left.Numbers() {
-		cases = append(cases, simulate.PullUnknown(n, "", left.Pulls[n].At, left.Pulls[n].Err))
+		cases = append(cases, replay.PullUnknown(n, "", left.Pulls[n].At, left.Pulls[n].Err))
 	}
 	return cases, nil
 }
@@ -93,7 +93,7 @@ func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapsho
 // accountedFor reports whether a transaction, which is replayed itself, was about a pull request's
 // own diff, or applied exactly that: to its branch, or in becoming it. Another one with the
 // same patch says nothing about this merge: what it did may have been taken back since.
-func accountedFor(snap writing.Snapshot, pull simulate.Pull, patchID string) (bool, error) {
+func accountedFor(snap writing.Snapshot, pull replay.Pull, patchID string) (bool, error) {
 	if snap.Tip == "" {
 		return false, nil
 	}
@@ -122,21 +122,21 @@ func accountedFor(snap writing.Snapshot, pull simulate.Pull, patchID string) (bo
 const mostReviewed = 20
 
 // pullDiff is what a merged pull request changed, by the commits of this clone.
-func pullDiff(ctx context.Context, s *session.Session, pull simulate.Pull) (simulate.Diff, error) {
+func pullDiff(ctx context.Context, s *session.Session, pull replay.Pull) (replay.PullDiff, error) {
 	repo := s.Repo
 	base, err := pullBase(ctx, repo, pull)
 	if err != nil {
-		return simulate.Diff{}, err
+		return replay.PullDiff{}, err
 	}
 	set, err := repo.Diff(ctx, base, pull.Head.Commit)
 	switch {
 	case console.As[*patch.Error](err):
-		return simulate.Diff{}, fmt.Errorf("what it changed is nothing that can be proposed, by any Policy: %w", err)
+		return replay.PullDiff{}, fmt.Errorf("what it changed is nothing that can be proposed, by any Policy: %w", err)
 	case err != nil:
-		return simulate.Diff{}, fmt.Errorf("its files are not here: %w", err)
+		return replay.PullDiff{}, fmt.Errorf("its files are not here: %w", err)
 	}
 	_, found, _ := s.Finder().Learn(set)
-	diff := simulate.Diff{
+	diff := replay.PullDiff{
 		PatchID: set.ID(), Paths: set.Paths(), Files: len(set.Files()), Bytes: int64(len(set.Bytes())), Secrets: len(found) > 0,
 		Same: map[string]bool{}, Unread: map[string]bool{},
 	}
@@ -159,7 +159,7 @@ func pullDiff(ctx context.Context, s *session.Session, pull simulate.Pull) (simu
 
 // pullBase is where the head of a merged pull request left its base. The base that the forge
 // names may have what was merged already; before that is then what the merge was made on.
-func pullBase(ctx context.Context, repo *gitstore.Repo, pull simulate.Pull) (string, error) {
+func pullBase(ctx context.Context, repo *gitstore.Repo, pull replay.Pull) (string, error) {
 	head := pull.Head.Commit
 	if _, err := repo.Tree(ctx, head); err != nil {
 		return "", fmt.Errorf("its commits are not here: git fetch %s refs/pull/%d/head", console.DefaultRemote, pull.Number)

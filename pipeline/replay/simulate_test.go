@@ -1,4 +1,4 @@
-package simulate_test
+package replay_test
 
 import (
 	"io/fs"
@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
-	"github.com/countersign-dev/countersign/pipeline/simulate"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -64,8 +63,8 @@ func TestInForce(t *testing.T) {
 	seen := map[ledger.Status]bool{}
 	for _, tx := range all {
 		seen[tx.Status] = true
-		c := simulate.Transaction(tree, new(approval.Policies), tx.TransactionID, inForce(t, tree, tx.TransactionID))
-		if c.Difference != simulate.None || c.Now != c.Then || len(c.Why) > 0 {
+		c := replay.SimulateTransaction(tree, new(approval.Policies), tx.TransactionID, inForce(t, tree, tx.TransactionID))
+		if c.Difference != replay.NoDifference || c.Now != c.Then || len(c.Why) > 0 {
 			t.Errorf("%s, %s: %+v", tx.TransactionID, tx.Status, c)
 		}
 		log, err := ledger.Read(tree, tx.TransactionID)
@@ -139,7 +138,7 @@ func TestWhatIf(t *testing.T) {
 			}
 			p := policy.Default()
 			c.edit(&p)
-			got := simulate.Transaction(tree, new(approval.Policies), ids[0], p)
+			got := replay.SimulateTransaction(tree, new(approval.Policies), ids[0], p)
 			if have := string(got.Then) + " " + string(got.Now) + " " + string(got.Difference); have != c.want {
 				t.Errorf("%s, want %s: %q", have, c.want, got.Why)
 			}
@@ -156,20 +155,20 @@ func TestWhatIf(t *testing.T) {
 // TestLessAsked: a Policy that asks for less than the one that was in force.
 func TestLessAsked(t *testing.T) {
 	tree := lives(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
-	cases, err := simulate.Transactions(tree, time.Time{}, policy.Default(), func(int, int) {})
+	cases, err := replay.Simulate(tree, time.Time{}, policy.Default(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r simulate.Result
+	var r replay.Simulation
 	r.Sum(cases)
 	c := r.Cases[0]
-	if c.Difference != simulate.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[simulate.None] != 1 {
+	if c.Difference != replay.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[replay.NoDifference] != 1 {
 		t.Errorf("%+v", r)
 	}
 	// Its two people may be one by a list of keys that was not in force.
 	p := policy.Default()
 	p.Approvals.Required, p.Approvals.Keys = 2, "other"
-	c = simulate.Transaction(tree, new(approval.Policies), c.TransactionID, p)
+	c = replay.SimulateTransaction(tree, new(approval.Policies), c.TransactionID, p)
 	if c.Now != replay.Unknown || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
 		t.Errorf("%+v", c)
 	}
@@ -201,12 +200,12 @@ func TestDamaged(t *testing.T) {
 			case "changed":
 				tree[name] = &fstest.MapFile{Data: append([]byte(" "), whole[name].Data...), Mode: 0o644}
 			}
-			if c := simulate.Transaction(tree, new(approval.Policies), ids[0], policy.Default()); c.Difference != simulate.Unknown || len(c.Why) == 0 {
+			if c := replay.SimulateTransaction(tree, new(approval.Policies), ids[0], policy.Default()); c.Difference != replay.DifferenceUnknown || len(c.Why) == 0 {
 				t.Errorf("%s is %s: %+v", inside, change, c)
 			}
 		}
 	}
-	if c := simulate.Transaction(fstest.MapFS{}, new(approval.Policies), ids[0], policy.Default()); c.Difference != simulate.Unknown {
+	if c := replay.SimulateTransaction(fstest.MapFS{}, new(approval.Policies), ids[0], policy.Default()); c.Difference != replay.DifferenceUnknown {
 		t.Errorf("no record: %+v", c)
 	}
 }
@@ -227,7 +226,7 @@ func TestSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := func(since time.Time) int {
-		cases, err := simulate.Transactions(tree, since, policy.Default(), func(int, int) {})
+		cases, err := replay.Simulate(tree, since, policy.Default(), func(int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

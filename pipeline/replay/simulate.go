@@ -1,13 +1,4 @@
-// Package simulate says what a Policy that is not in force would have made of what is
-// past: of recorded transactions, and of pull requests that have none. It decides nothing
-// itself: it asks approval for the verdict of then and for that by the other Policy, and
-// compares the two.
-//
-// A record does not tell all that a Policy can ask. What it does not tell is never taken
-// for granted: the verdict is Unknown wherever it depends on that.
-//
-// The package is pure: it reads a ledger's tree and what a caller brings.
-package simulate
+package replay
 
 import (
 	"cmp"
@@ -22,25 +13,28 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
-// A Difference is what another Policy would have changed.
+// A Difference is what a Policy that is not in force would have changed of what is
+// past: of recorded transactions, and of pull requests that have none.
+//
+// A record does not tell all that a Policy can ask. What it does not tell is never taken
+// for granted: the verdict is unknown wherever it depends on that.
 type Difference string
 
 // The differences. AsksMore and AsksLess are of approvals, whether or not the recorded
 // ones suffice: the verdicts say that.
 const (
-	None        Difference = "none"
-	Blocked     Difference = "blocked"      // refused whoever approves, or denied
-	AsksMore    Difference = "asks_more"    // of more people, or of others, or signed
-	AsksLess    Difference = "asks_less"    // of fewer people
-	LetsThrough Difference = "lets_through" // what was not approved would have been
-	Unknown     Difference = "unknown"      // it depends on what is not recorded
+	NoDifference      Difference = "none"
+	Blocked           Difference = "blocked"      // refused whoever approves, or denied
+	AsksMore          Difference = "asks_more"    // of more people, or of others, or signed
+	AsksLess          Difference = "asks_less"    // of fewer people
+	LetsThrough       Difference = "lets_through" // what was not approved would have been
+	DifferenceUnknown Difference = "unknown"      // it depends on what is not recorded
 )
 
-// Order has the differences in the order in which they are told.
-var Order = []Difference{Blocked, AsksMore, LetsThrough, AsksLess, Unknown, None}
+// Differences has the differences in the order in which they are told.
+var Differences = []Difference{Blocked, AsksMore, LetsThrough, AsksLess, DifferenceUnknown, NoDifference}
 
 // The states of a verdict beside those of approval. Refused is of a change that the
 // Policy does not take, whoever approves it; Merged of a pull request that was merged
@@ -66,11 +60,11 @@ type Case struct {
 	PolicySHA256  string         `json:"policy_sha256"`
 }
 
-// Transaction replays one transaction of a ledger's tree by another Policy. The Policies
+// SimulateTransaction replays one transaction of a ledger's tree by another Policy. The Policies
 // are those that many calls share. What cannot be read, or does not verify, is Unknown.
-func Transaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) Case {
+func SimulateTransaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) Case {
 	log, found, err := approval.CheckRecord(tree, id)
-	c := Case{TransactionID: id, Then: replay.Unknown, Now: replay.Unknown, AtBest: replay.Unknown, Difference: Unknown, Why: []string{}}
+	c := Case{TransactionID: id, Then: Unknown, Now: Unknown, AtBest: Unknown, Difference: DifferenceUnknown, Why: []string{}}
 	switch {
 	case err == nil && len(found) > 0:
 		err = fmt.Errorf("its record does not verify: %w", rule.Error(found))
@@ -100,7 +94,7 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	if err != nil {
 		return err
 	}
-	r, err := replay.By(ps, dir, log, denials, p)
+	r, err := By(ps, dir, log, denials, p)
 	if err != nil {
 		return err
 	}
@@ -127,17 +121,17 @@ func askedWhenReviewed(ps *approval.Policies, dir fs.FS, log *ledger.Log) (polic
 
 // settle compares two verdicts, and what the two Policies need of the change. Blocked says
 // why the other Policy takes it from nobody, untold what is not known beside approvals.
-func (c *Case) settle(r replay.Replay, needed, needs []policy.Need, blocked, untold []string) {
+func (c *Case) settle(r Replay, needed, needs []policy.Need, blocked, untold []string) {
 	c.Then, c.Now, c.AtBest = r.Then.State, r.State(), ""
-	more, less := compare(needed, needs)
+	more, less := compareNeeds(needed, needs)
 	var why []string
 	switch {
 	case len(blocked) > 0:
 		c.Now, why = Refused, blocked
-	case c.Now == replay.Unknown:
+	case c.Now == Unknown:
 		c.AtBest, why = r.Best.State, slices.Concat(more, less, notKnown(r.Untold))
 	case c.Now == approval.Approved && len(untold) > 0:
-		c.Now, c.AtBest, why = replay.Unknown, approval.Approved, slices.Concat(more, less, notKnown(untold))
+		c.Now, c.AtBest, why = Unknown, approval.Approved, slices.Concat(more, less, notKnown(untold))
 	default:
 		why = slices.Concat(more, less)
 		if c.Now != c.Then {
@@ -145,7 +139,7 @@ func (c *Case) settle(r replay.Replay, needed, needs []policy.Need, blocked, unt
 		}
 	}
 	c.Difference = difference(c.Then, c.Now, len(more) > 0, len(less) > 0)
-	if c.Difference == None {
+	if c.Difference == NoDifference {
 		return
 	}
 	for _, w := range why {
@@ -178,8 +172,8 @@ func difference(then, now approval.State, more, less bool) Difference {
 	through := func(s approval.State) bool { return s == approval.Approved || s == Merged }
 	stopped := func(s approval.State) bool { return s == approval.Denied || s == Refused }
 	switch {
-	case now == replay.Unknown || then == replay.Unknown:
-		return Unknown
+	case now == Unknown || then == Unknown:
+		return DifferenceUnknown
 	case stopped(now) && !stopped(then):
 		return Blocked
 	case through(now) && !through(then):
@@ -191,11 +185,11 @@ func difference(then, now approval.State, more, less bool) Difference {
 	case stopped(then) && !stopped(now):
 		return AsksLess
 	}
-	return None
+	return NoDifference
 }
 
-// compare says what some needs ask for beyond others, and what less, in words.
-func compare(then, now []policy.Need) (more, less []string) {
+// compareNeeds says what some needs ask for beyond others, and what less, in words.
+func compareNeeds(then, now []policy.Need) (more, less []string) {
 	for _, n := range now {
 		var was policy.Need
 		for _, o := range then {

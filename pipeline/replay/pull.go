@@ -1,4 +1,4 @@
-package simulate
+package replay
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -30,7 +29,7 @@ type Pull struct {
 // A Diff is what a pull request changed, by the commits that Git has: from where its head
 // left the base to its head. Same has the commits of reviews that changed the same;
 // Unread those that are not here.
-type Diff struct {
+type PullDiff struct {
 	PatchID string
 	Paths   []string // both of a rename
 	Files   int
@@ -43,16 +42,16 @@ type Diff struct {
 // PullUnknown is a pull request of which something cannot be read.
 func PullUnknown(number int, title string, mergedAt time.Time, why error) Case {
 	return Case{
-		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: replay.Unknown, AtBest: replay.Unknown,
-		Difference: Unknown, Why: []string{ledger.OneLine(why.Error(), 300)},
+		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: Unknown, AtBest: Unknown,
+		Difference: DifferenceUnknown, Why: []string{ledger.OneLine(why.Error(), 300)},
 	}
 }
 
-// PullRequest says what a Policy would have made of a merged pull request without a
+// SimulatePull says what a Policy would have made of a merged pull request without a
 // transaction, had its own diff been the patch: whether the reviews and comments that
 // were there when it was merged are enough in number, of whom that is known. What
 // somebody was allowed to do at that time is not known, so that it is never approved: at best it is.
-func PullRequest(pull Pull, diff Diff, p policy.Policy) Case {
+func SimulatePull(pull Pull, diff PullDiff, p policy.Policy) Case {
 	change := change{files: diff.Files, bytes: diff.Bytes, secrets: diff.Secrets}
 	anything := policy.Policy{Limits: policy.Limits{Files: diff.Files + 1, Bytes: diff.Bytes + 1}} // that took it
 	blocked, untold := change.refused(p, anything, anything)
@@ -67,8 +66,8 @@ func PullRequest(pull Pull, diff Diff, p policy.Policy) Case {
 
 // replayPull is the verdict by what was said, where all that is not known is in favour,
 // and where none of it is.
-func replayPull(pull Pull, diff Diff, p policy.Policy) (replay.Replay, error) {
-	r := replay.Replay{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
+func replayPull(pull Pull, diff PullDiff, p policy.Policy) (Replay, error) {
+	r := Replay{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
 	if pull.Author.ID == "" {
 		r.Untold = append(r.Untold, "whose pull request it is")
 	}
@@ -88,13 +87,13 @@ func replayPull(pull Pull, diff Diff, p policy.Policy) (replay.Replay, error) {
 			r.Least = v
 		}
 	}
-	if r.State() != replay.Unknown {
+	if r.State() != Unknown {
 		r.Untold = nil
 	}
 	return r, nil
 }
 
-func pullCase(pull Pull, diff Diff, p policy.Policy, favour bool, note func(format string, args ...any)) (approval.Case, error) {
+func pullCase(pull Pull, diff PullDiff, p policy.Policy, favour bool, note func(format string, args ...any)) (approval.Case, error) {
 	log, err := pullLog(pull, diff)
 	if err != nil {
 		return approval.Case{}, err
@@ -214,7 +213,7 @@ func (pull Pull) beforeMerge(favour bool, note func(format string, args ...any))
 }
 
 // pullLog is a transaction of a pull request's own diff, as a review would begin one.
-func pullLog(pull Pull, diff Diff) (*ledger.Log, error) {
+func pullLog(pull Pull, diff PullDiff) (*ledger.Log, error) {
 	id, err := writing.NewID(pull.MergedAt, bytes.NewReader(make([]byte, 16)))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package simulate
+package replay
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 
 // A Result is what a Policy would have made of what came after a time. Counts has every
 // difference. Cases are in the Order of their differences, the newest first.
-type Result struct {
+type Simulation struct {
 	LedgerCommit string             `json:"ledger_commit"` // "" where there is no ledger
 	Policy       string             `json:"policy"`        // the file that it was read from
 	PolicySHA256 string             `json:"policy_sha256"`
@@ -26,9 +26,9 @@ type Result struct {
 	Cases        []Case             `json:"cases"`
 }
 
-// Transactions replays the transactions of a ledger's tree of which something was recorded at
+// Simulate replays the transactions of a ledger's tree of which something was recorded at
 // a time or later, on all cores. Progress is told how many are done.
-func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(done, total int)) ([]Case, error) {
+func Simulate(tree fs.FS, since time.Time, p policy.Policy, progress func(done, total int)) ([]Case, error) {
 	all, damaged, err := lookup.Each(tree)
 	if err != nil {
 		return nil, err
@@ -50,24 +50,24 @@ func Transactions(tree fs.FS, since time.Time, p policy.Policy, progress func(do
 	const atOnce = 256
 	for from := 0; from < len(ids); from += atOnce {
 		n := min(atOnce, len(ids)-from)
-		parallel.Do(n, func(i int) { cases[from+i] = Transaction(tree, &policies, ids[from+i], p) })
+		parallel.Do(n, func(i int) { cases[from+i] = SimulateTransaction(tree, &policies, ids[from+i], p) })
 		progress(from+n, len(ids))
 	}
 	return cases, nil
 }
 
 // Sum puts cases in order and counts them.
-func (r *Result) Sum(cases []Case) {
+func (r *Simulation) Sum(cases []Case) {
 	r.Cases = slices.SortedStableFunc(slices.Values(cases), func(a, b Case) int {
-		return cmp.Or(cmp.Compare(slices.Index(Order, a.Difference), slices.Index(Order, b.Difference)), -cmp.Compare(a.At, b.At))
+		return cmp.Or(cmp.Compare(slices.Index(Differences, a.Difference), slices.Index(Differences, b.Difference)), -cmp.Compare(a.At, b.At))
 	})
 	r.Counts = map[Difference]int{}
-	for _, d := range Order {
+	for _, d := range Differences {
 		r.Counts[d] = 0
 	}
 	for _, c := range cases {
 		r.Counts[c.Difference]++
-		if c.Difference == Unknown && c.AtBest == approval.Approved {
+		if c.Difference == DifferenceUnknown && c.AtBest == approval.Approved {
 			r.AtBest++
 		}
 	}
