@@ -18,7 +18,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -86,9 +85,9 @@ func auditBeside(tb testing.TB, dir, from string, signers *sshsig.Allowed, code 
 	}
 	var keys audit.KeyReader
 	if code != nil {
-		keys = pageaudit.CodeKeys(code)
+		keys = page.CodeKeys(code)
 	}
-	r, err := pageaudit.Run(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys}, nil)
+	r, err := page.Audit(h, audit.Options{Tip: h.Tip(), Signatures: signers != nil, Found: h.Packs(nil), Keys: keys}, nil)
 	r.From = h.From()
 	return r, err
 }

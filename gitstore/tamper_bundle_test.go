@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
@@ -49,7 +49,7 @@ func (f *forge) asRepository(tip string) (audit.Result, error) {
 	if errors.As(err, &rollback) {
 		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}
 	}
-	return pageaudit.Run(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o, nil)
+	return page.Audit(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o, nil)
 }
 
 // TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict

@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -310,7 +309,7 @@ type caught struct {
 }
 
 func (f *forge) audit() (caught, error) {
-	r, err := pageaudit.Run(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true}, nil)
+	r, err := page.Audit(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true}, nil)
 	if err != nil {
 		return caught{}, err
 	}
@@ -322,7 +321,7 @@ func (f *forge) audit() (caught, error) {
 	if !c.rules && slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.Message != "is not signed" }) {
 		o := f.options() // is it a finding for those without a list of keys, too?
 		o.Signers = nil
-		plain, err := pageaudit.Run(lineage.New(objectsOf{f}, o), audit.Options{}, nil)
+		plain, err := page.Audit(lineage.New(objectsOf{f}, o), audit.Options{}, nil)
 		if err != nil {
 			return c, err
 		}

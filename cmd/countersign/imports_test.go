@@ -113,10 +113,10 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/witnesses", "gitstore", "gitstore/verdict",
 		"gitstore/wire", "pipeline/atomicfile", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
-		"pipeline/online", "pipeline/packet", "pipeline/pageaudit", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval",
-		"pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing",
-		"report", "report/html", "report/view", "report/workpaper", "github.com/spf13/cobra",
+		"pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html",
+		"report/view", "report/workpaper", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github",
@@ -145,10 +145,10 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "cmd/countersign/internal/rest", "cmd/countersign/internal/sshkey",
 		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/batch", "pipeline/checks",
 		"pipeline/checks/workshop", "pipeline/code", "pipeline/disposition", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
-		"pipeline/input", "pipeline/lookup", "pipeline/page", "pipeline/pageaudit", "pipeline/pull", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/state", "pipeline/workspace",
-		"pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/input", "pipeline/lookup", "pipeline/page", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/state", "pipeline/workspace", "pipeline/writing",
+		"report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/setup": {
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console",
@@ -164,7 +164,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
 		"cmd/countersign/internal/session", "cmd/countersign/internal/sigstore", "gitstore", "pipeline/atomicfile", "pipeline/attest",
-		"pipeline/explain", "pipeline/fault", "pipeline/lookup", "pipeline/packet", "pipeline/pageaudit", "pipeline/record/approval",
+		"pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/lookup", "pipeline/page", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
 		"pipeline/writing", "report", "github.com/spf13/cobra",
 	},
@@ -194,7 +194,7 @@ var mayImport = map[string][]string{
 	"gitstore/object":   {"pipeline/record/audit/history"},
 	"gitstore/packfile": {"gitstore/object", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict": {
-		"gitstore/bundle", "gitstore/lineage", "gitstore/object", "pipeline/pageaudit", "pipeline/record/audit", "pipeline/record/audit/history",
+		"gitstore/bundle", "gitstore/lineage", "gitstore/object", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/sshsig",
 	},
 	"gitstore/verdict/cheat": {
@@ -248,9 +248,9 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
 	"pipeline/evidence": {
-		"pipeline/disposition", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule",
-		"pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay", "pipeline/state",
+		"pipeline/attest", "pipeline/disposition", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval",
+		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay", "pipeline/state",
 	},
 	"pipeline/explain": {
 		"pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/audit/history",
@@ -278,16 +278,12 @@ var mayImport = map[string][]string{
 	"pipeline/packapply": {
 		"pipeline/applyresult", "pipeline/atomicfile", "pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
 	},
-	"pipeline/packet": {
-		"pipeline/attest", "pipeline/evidence", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig",
-	},
-	"pipeline/page":    {"pipeline/page/v1", "pipeline/record/ledger", "pipeline/writing"},
-	"pipeline/page/v1": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/result"},
-	"pipeline/pageaudit": {
-		"pipeline/disposition", "pipeline/page", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
+	"pipeline/page": {
+		"pipeline/disposition", "pipeline/page/v1", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/writing",
 	},
+	"pipeline/page/v1":  {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/result"},
 	"pipeline/parallel": {},
 	"pipeline/plain": {
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",

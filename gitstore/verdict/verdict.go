@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -43,7 +43,7 @@ func Of(h *lineage.History, o Options) (audit.Result, error) {
 	if o.Over != nil {
 		over = o.Over
 	}
-	r, err := pageaudit.Run(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Each: o.Each, Progress: o.Progress}, nil)
+	r, err := page.Audit(over, audit.Options{Tip: h.Tip(), Signatures: o.Signatures, Found: o.Found, Keys: o.Keys, Each: o.Each, Progress: o.Progress}, nil)
 	r.From = h.From()
 	return r, err
 }

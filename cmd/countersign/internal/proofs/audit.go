@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -299,7 +299,7 @@ func RunAudit(ctx context.Context, s *session.Session, h *gitstore.History, o ve
 // AuditRules checks a history alone.
 func AuditRules(ctx context.Context, s *session.Session, h *gitstore.History, o verdict.Options) (audit.Result, error) {
 	o.Rollback = h.Rollback
-	o.Keys = pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return s.Repo.Tree(ctx, commit) })
+	o.Keys = page.CodeKeys(func(commit string) (fs.FS, error) { return s.Repo.Tree(ctx, commit) })
 	return verdict.Of(h.History, o)
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/packet"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -52,13 +51,13 @@ func (f *packetFlags) check(c *console.Console, many bool) error {
 	}
 	err := cmp.Or(
 		cli.RefuseIf(f.dir == "", "there is no directory for the packets", "name a new one: --packets DIR"),
-		cli.RefuseIf(f.size < 1 || f.size > packet.MaxSize, fmt.Sprintf("a sample has 1 to %d changes, and not %d", packet.MaxSize, f.size),
+		cli.RefuseIf(f.size < 1 || f.size > evidence.MaxSample, fmt.Sprintf("a sample has 1 to %d changes, and not %d", evidence.MaxSample, f.size),
 			"say how many: --sample 25"),
 		cli.RefuseIf(f.seed == "", "there is no seed", "give any text, and write it down before you draw: --seed TEXT"),
 		cli.RefuseIf(many, "packets are of this clone's repository", "leave out --repos and --installed"),
 	)
 	if err == nil {
-		if bad := packet.CheckSeed(f.seed); bad != nil {
+		if bad := evidence.CheckSeed(f.seed); bad != nil {
 			err = &cli.UsageError{Message: bad.Error(), Hint: "--seed TEXT"}
 		}
 	}
@@ -96,7 +95,7 @@ func (p packer) write(ctx context.Context) error {
 		return err
 	}
 	p.ledger = snap.Tree
-	m, drawn := packet.New(p.report, p.seed, p.size)
+	m, drawn := evidence.NewPacket(p.report, p.seed, p.size)
 	for i, row := range drawn {
 		p.Line.Show("packets", i, len(drawn))
 		files, err := p.packet(ctx, row)
@@ -111,34 +110,34 @@ func (p packer) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.Files, err = p.put("", map[string][]byte{packet.ReportFile: population, packet.ReadmeFile: readme}); err != nil {
+	if m.Files, err = p.put("", map[string][]byte{evidence.ReportFile: population, evidence.ReadmeFile: readme}); err != nil {
 		return err
 	}
 	return p.seal(m, sign)
 }
 
 // put writes files below the directory, and lists them.
-func (p packer) put(below string, files map[string][]byte) (list []packet.File, err error) {
+func (p packer) put(below string, files map[string][]byte) (list []evidence.File, err error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		list = append(list, packet.List(name, files[name]))
+		list = append(list, evidence.ListFile(name, files[name]))
 	}
 	return list, p.WriteFiles(filepath.Join(p.dir, below), files)
 }
 
 // seal writes the manifest, and signs it if there is a key, and puts a copy of both into each packet.
-func (p packer) seal(m packet.Manifest, sign func(namespace string, message []byte) (string, error)) error {
+func (p packer) seal(m evidence.Manifest, sign func(namespace string, message []byte) (string, error)) error {
 	raw, err := m.Bytes()
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{packet.ManifestFile: raw}
+	files := map[string][]byte{evidence.ManifestFile: raw}
 	how := "not signed, so that nobody vouches for it (--sign-key FILE or --key FILE signs)"
 	if sign != nil {
-		signature, err := sign(packet.Namespace, raw)
+		signature, err := sign(evidence.PacketNamespace, raw)
 		if err != nil {
 			return err
 		}
-		files[packet.SignatureFile], how = []byte(signature), "signed"
+		files[evidence.SignatureFile], how = []byte(signature), "signed"
 	}
 	for _, one := range m.Packets {
 		if _, err := p.put(one.Dir, files); err != nil {
@@ -158,7 +157,7 @@ func (p packer) packet(ctx context.Context, row evidence.Row) (map[string][]byte
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{packet.ItemFile: item, packet.ReadmeFile: readme}
+	files := map[string][]byte{evidence.ItemFile: item, evidence.ReadmeFile: readme}
 	for _, id := range row.Commits {
 		diff, err := p.diff(ctx, id)
 		if err != nil {

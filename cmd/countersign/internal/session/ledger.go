@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -74,7 +73,7 @@ func localLedger(c *console.Console, repo *gitstore.Repo) (*gitstore.Ledger, err
 		Pages:    page.Versions{},
 		KnownTip: known, Sign: sign, Check: writing.CheckSchema,
 		Verify: func(h history.Reader, tip string) ([]history.Finding, bool, error) { // holds what is new to the rules
-			r, err := pageaudit.Run(h, audit.Options{Tip: tip}, nil)
+			r, err := page.Audit(h, audit.Options{Tip: tip}, nil)
 			return r.Findings, r.Complete, cmp.Or(err, r.Undecidable())
 		},
 	})

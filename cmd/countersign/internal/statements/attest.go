@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
+	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
@@ -400,7 +400,7 @@ func (w attester) statement(predicate, id string, of attest.CommitChange) (attes
 	}
 	return attest.New(predicate, attest.Record{
 		Tree: w.snap.Tree, ID: id, Ref: w.ledger, Commit: w.snap.Tip,
-		Keys: pageaudit.CodeKeys(func(commit string) (fs.FS, error) { return w.Repo.Tree(context.Background(), commit) }),
+		Keys: page.CodeKeys(func(commit string) (fs.FS, error) { return w.Repo.Tree(context.Background(), commit) }),
 	}, of)
 }
 

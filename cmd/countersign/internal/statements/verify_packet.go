@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/packet"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
@@ -44,7 +44,7 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 		return console.FileError(name, err)
 	}
 	defer root.Close()
-	done, err := packet.Check(root.FS(), signers, c.Now())
+	done, err := evidence.CheckPacket(root.FS(), signers, c.Now())
 	if err == nil && len(done.Within) > 0 {
 		err = compareWithLedger(ctx, c, root.FS(), &done)
 	}
@@ -63,7 +63,7 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 }
 
 // compareWithLedger compares the records with those of the ledger here, if there is one that has the manifest's commit.
-func compareWithLedger(ctx context.Context, c *console.Console, dir fs.FS, done *packet.Checked) error {
+func compareWithLedger(ctx context.Context, c *console.Console, dir fs.FS, done *evidence.CheckedPacket) error {
 	unknown := func(why string) error {
 		done.Checks = append(done.Checks, attest.Check{What: "ledger", Outcome: attest.NotRecomputed, Message: why})
 		return nil

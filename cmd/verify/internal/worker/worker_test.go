@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -44,7 +43,7 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 	check(t, l.WriteBundle(t.Context(), tip, &out))
 	h, err := l.History(t.Context(), gitstore.HistoryOptions{})
 	check(t, err)
-	says, err = pageaudit.Run(h, audit.Options{Tip: tip}, nil)
+	says, err = page.Audit(h, audit.Options{Tip: tip}, nil)
 	check(t, err)
 	return out.Bytes(), tip, says
 }

@@ -1,4 +1,4 @@
-package packet_test
+package evidence_test
 
 import (
 	"crypto/sha256"
@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/packet"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
@@ -25,13 +24,13 @@ import (
 )
 
 var (
-	now    = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
-	signer = signedtest.Ed25519(7)
+	packetNow = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	signer    = signedtest.Ed25519(7)
 )
 
 // A sample is one as it is written, before it is signed.
 type sample struct {
-	packet.Manifest
+	evidence.Manifest
 	files map[string][]byte // by path, with those of the packets
 }
 
@@ -57,12 +56,12 @@ func draw(t testing.TB, asked int, lives ...storetest.Life) sample {
 	repo := evidence.Repository{
 		Name: "acme/shop", Branch: "main", Read: true, Commit: strings.Repeat("c", 40), LedgerRef: "refs/agent/ledger", LedgerCommit: strings.Repeat("1", 40),
 	}
-	r := evidence.New(evidence.Period{From: now, To: now}, now, []evidence.Part{{Repository: repo, Rows: rows}})
-	m, drawn := packet.New(r, "a seed", asked)
-	s := sample{m, map[string][]byte{packet.ReadmeFile: []byte("read me\n"), packet.ReportFile: line(t, r)}}
+	r := evidence.New(evidence.Period{From: packetNow, To: packetNow}, packetNow, []evidence.Part{{Repository: repo, Rows: rows}})
+	m, drawn := evidence.NewPacket(r, "a seed", asked)
+	s := sample{m, map[string][]byte{evidence.ReadmeFile: []byte("read me\n"), evidence.ReportFile: packetLine(t, r)}}
 	for i, row := range drawn {
 		dir := m.Packets[i].Dir + "/"
-		s.files[dir+packet.ItemFile] = line(t, row)
+		s.files[dir+evidence.ItemFile] = packetLine(t, row)
 		for _, rec := range row.Records {
 			files, err := lookup.Files(tree, rec.TransactionID)
 			check(t, err)
@@ -87,7 +86,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func line(t testing.TB, v any) []byte {
+func packetLine(t testing.TB, v any) []byte {
 	t.Helper()
 	raw, err := canon.Line(v)
 	check(t, err)
@@ -96,9 +95,9 @@ func line(t testing.TB, v any) []byte {
 
 // list lists the files in the manifest, as they are.
 func (s *sample) list() {
-	s.Files = []packet.File{}
+	s.Files = []evidence.File{}
 	for i := range s.Packets {
-		s.Packets[i].Files = []packet.File{}
+		s.Packets[i].Files = []evidence.File{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
 		list, below := &s.Files, name
@@ -107,23 +106,23 @@ func (s *sample) list() {
 				list, below = &s.Packets[i].Files, after
 			}
 		}
-		*list = append(*list, packet.List(below, s.files[name]))
+		*list = append(*list, evidence.ListFile(below, s.files[name]))
 	}
 }
 
 // sign is the directory of the sample, with the manifest as it is, signed.
 func (s sample) sign(t testing.TB) fstest.MapFS {
 	t.Helper()
-	raw := line(t, s.Manifest)
+	raw := packetLine(t, s.Manifest)
 	dir := fstest.MapFS{}
 	put := func(name string, data []byte) { dir[name] = &fstest.MapFile{Data: data, Mode: 0o644} }
 	for name, data := range s.files {
 		put(name, data)
 	}
-	signature := []byte(signer.Sign(packet.Namespace, raw))
-	for _, p := range append([]packet.Packet{{}}, s.Packets...) {
-		put(path.Join(p.Dir, packet.ManifestFile), raw)
-		put(path.Join(p.Dir, packet.SignatureFile), signature)
+	signature := []byte(signer.Sign(evidence.PacketNamespace, raw))
+	for _, p := range append([]evidence.Packet{{}}, s.Packets...) {
+		put(path.Join(p.Dir, evidence.ManifestFile), raw)
+		put(path.Join(p.Dir, evidence.SignatureFile), signature)
 	}
 	return dir
 }
@@ -144,7 +143,7 @@ var signers = sync.OnceValue(func() *sshsig.Allowed {
 // bad are the checks of a directory that are bad, by someone who believes the signer, and what the first says.
 func bad(t testing.TB, dir fs.FS) (what, why string) {
 	t.Helper()
-	done, err := packet.Check(dir, signers(), now)
+	done, err := evidence.CheckPacket(dir, signers(), packetNow)
 	if err != nil {
 		return "unknown", err.Error()
 	}
@@ -162,7 +161,7 @@ func bad(t testing.TB, dir fs.FS) (what, why string) {
 // alone is the packet of a sample with these many transactions.
 func alone(t testing.TB, s sample, dir fs.FS, transactions int) fstest.MapFS {
 	t.Helper()
-	i := slices.IndexFunc(s.Packets, func(p packet.Packet) bool { return len(p.Transactions) == transactions })
+	i := slices.IndexFunc(s.Packets, func(p evidence.Packet) bool { return len(p.Transactions) == transactions })
 	sub, err := fs.Sub(dir, s.Packets[i].Dir)
 	check(t, err)
 	out := fstest.MapFS{}
@@ -190,7 +189,7 @@ func TestDraw(t *testing.T) {
 	twin.Repository = "acme/fork"
 	rows = append(rows, evidence.Row{Repository: "acme/gone"}, twin)
 	slices.Reverse(rows)
-	drawn, population := packet.Draw(rows, "audit 7", 41)
+	drawn, population := evidence.DrawSample(rows, "audit 7", 41)
 	if population != 41 || len(drawn) != 41 {
 		t.Fatalf("%d of %d", len(drawn), population)
 	}
@@ -204,12 +203,12 @@ func TestDraw(t *testing.T) {
 			t.Errorf("number %d is %s, want %s", i+1, drawn[i].Commit, sums[key])
 		}
 	}
-	few, _ := packet.Draw(rows, "audit 7", 5)
-	if none, n := packet.Draw(nil, "audit 7", 5); len(few) != 5 || few[0].Commit != drawn[0].Commit || len(none) != 0 || n != 0 {
+	few, _ := evidence.DrawSample(rows, "audit 7", 5)
+	if none, n := evidence.DrawSample(nil, "audit 7", 5); len(few) != 5 || few[0].Commit != drawn[0].Commit || len(none) != 0 || n != 0 {
 		t.Errorf("five: %d; of none: %d of %d", len(few), len(none), n)
 	}
 	for _, seed := range []string{"", "a\nb", "a\u200bb", "\xff", strings.Repeat("x", 201)} {
-		if packet.CheckSeed(seed) == nil {
+		if evidence.CheckSeed(seed) == nil {
 			t.Errorf("seed %q", seed)
 		}
 	}
@@ -246,15 +245,15 @@ func TestBits(t *testing.T) {
 func TestMembers(t *testing.T) {
 	s := draw(t, 2, storetest.Whole)
 	whole := s.signed(t)
-	m, err := packet.Parse(whole[packet.ManifestFile].Data)
+	m, err := evidence.ParsePacket(whole[evidence.ManifestFile].Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{packet.ManifestFile, "Manifest.json", packet.SignatureFile} {
+	for _, name := range []string{evidence.ManifestFile, "Manifest.json", evidence.SignatureFile} {
 		listing := m
-		listing.Files = append(slices.Clone(m.Files), packet.List(name, nil))
+		listing.Files = append(slices.Clone(m.Files), evidence.ListFile(name, nil))
 		raw, err := listing.Bytes()
-		if _, parsed := packet.Parse(raw); err != nil || parsed == nil {
+		if _, parsed := evidence.ParsePacket(raw); err != nil || parsed == nil {
 			t.Errorf("a manifest may list %s, %v", name, err)
 		}
 	}
@@ -272,16 +271,16 @@ func TestMembers(t *testing.T) {
 			told(name+" a link", func(d fstest.MapFS) { d[name] = &fstest.MapFile{Data: []byte("other"), Mode: fs.ModeSymlink} })
 			told(name+" twice", func(d fstest.MapFS) { d[name+"2"] = file })
 		}
-		for _, name := range []string{"x", "x/y", "transactions/x", ".x", packet.ItemFile + ".", packet.ItemFile} {
+		for _, name := range []string{"x", "x/y", "transactions/x", ".x", evidence.ItemFile + ".", evidence.ItemFile} {
 			told(name+" more", func(d fstest.MapFS) { d[name] = &fstest.MapFile{Data: []byte("x")} })
 		}
 		told("an empty directory", func(d fstest.MapFS) { d["x"] = &fstest.MapFile{Mode: fs.ModeDir} })
 		unsigned := maps.Clone(dir)
-		maps.DeleteFunc(unsigned, func(name string, _ *fstest.MapFile) bool { return path.Base(name) == packet.SignatureFile })
+		maps.DeleteFunc(unsigned, func(name string, _ *fstest.MapFile) bool { return path.Base(name) == evidence.SignatureFile })
 		if what, why := bad(t, unsigned); what != "signature" || !strings.Contains(why, "nobody vouches for it: it is not signed") {
 			t.Errorf("%s: without a signature: %s: %s", which, what, why)
 		}
-		done, err := packet.Check(dir, nil, now)
+		done, err := evidence.CheckPacket(dir, nil, packetNow)
 		if err != nil || done.OK() || !strings.Contains(done.Checks[0].Message, "nobody vouches for it: SHA256:") {
 			t.Errorf("%s: without keys: %+v, %v", which, done.Checks, err)
 		}
@@ -290,10 +289,10 @@ func TestMembers(t *testing.T) {
 
 // TestTooLarge: of what is listed, whoever lists it, no more is read into memory than fits.
 func TestTooLarge(t *testing.T) {
-	for name, large := range map[string]string{"report": packet.ReportFile, "change": packet.ItemFile, "record": "transactions/"} {
+	for name, large := range map[string]string{"report": evidence.ReportFile, "change": evidence.ItemFile, "record": "transactions/"} {
 		s := draw(t, 2, storetest.Whole)
 		s.list()
-		for _, list := range [][]packet.File{s.Files, s.Packets[0].Files, s.Packets[1].Files} {
+		for _, list := range [][]evidence.File{s.Files, s.Packets[0].Files, s.Packets[1].Files} {
 			for i, f := range list {
 				if strings.HasPrefix(f.Path, large) {
 					list[i].Size = 512<<20 + 1
@@ -340,8 +339,8 @@ func TestSigned(t *testing.T) {
 		"another change":  {func(s *sample) { s.Packets[0].Commit = strings.Repeat("d", 40) }, "sample record"},
 		"another seed":    {func(s *sample) { s.Seed = "another" }, "sample"},
 		"more changes":    {func(s *sample) { s.Population++ }, "sample"},
-		"another report":  {func(s *sample) { s.files[packet.ReportFile] = []byte("{}\n") }, "sample"},
-		"another item":    {func(s *sample) { s.files[s.Packets[0].Dir+"/"+packet.ItemFile] = []byte("{}\n") }, "sample record"},
+		"another report":  {func(s *sample) { s.files[evidence.ReportFile] = []byte("{}\n") }, "sample"},
+		"another item":    {func(s *sample) { s.files[s.Packets[0].Dir+"/"+evidence.ItemFile] = []byte("{}\n") }, "sample record"},
 		"too many":        {func(s *sample) { s.Asked = 251 }, "manifest"},
 		"one left out":    {func(s *sample) { s.Packets = s.Packets[1:] }, "manifest"},
 		"no commit":       {func(s *sample) { s.LedgerCommit = "-x" }, "manifest"},
@@ -364,8 +363,8 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%s: %q is bad, want %q: %s", name, what, x.what, why)
 		}
 	}
-	newer := fstest.MapFS{packet.ManifestFile: &fstest.MapFile{Data: []byte(`{"schema":"countersign/packet/9"}` + "\n")}}
-	if _, err := packet.Check(newer, nil, now); err == nil {
+	newer := fstest.MapFS{evidence.ManifestFile: &fstest.MapFile{Data: []byte(`{"schema":"countersign/packet/9"}` + "\n")}}
+	if _, err := evidence.CheckPacket(newer, nil, packetNow); err == nil {
 		t.Error("a manifest of a newer version")
 	}
 }

@@ -1,4 +1,4 @@
-package packet
+package evidence
 
 import (
 	"crypto/sha256"
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
@@ -26,19 +25,19 @@ import (
 
 // A Checked sample, or a packet alone, is what was looked at, and what came of it. Within has the directories of the packets
 // that are there, by their names: "." for a packet alone; none if its files are not those that are listed.
-type Checked struct {
+type CheckedPacket struct {
 	Manifest
 	Within map[string]Packet
 	Checks []attest.Check
 }
 
 // OK reports whether nothing is wrong.
-func (c Checked) OK() bool {
+func (c CheckedPacket) OK() bool {
 	return !slices.ContainsFunc(c.Checks, func(one attest.Check) bool { return one.Outcome == attest.Bad })
 }
 
 // Add notes what came of a check: problems, or the text if there is none.
-func (c *Checked) Add(what string, problems []string, good string, args ...any) {
+func (c *CheckedPacket) Add(what string, problems []string, good string, args ...any) {
 	one := attest.Check{What: what, Outcome: attest.Good, Message: fmt.Sprintf(good, args...)}
 	if n := len(problems); n > 0 {
 		one.Outcome, one.Message = attest.Bad, problems[0]
@@ -49,15 +48,15 @@ func (c *Checked) Add(what string, problems []string, good string, args ...any) 
 	c.Checks = append(c.Checks, one)
 }
 
-// Check checks a whole sample, or a packet alone: that somebody who is allowed signed the manifest, and that the directory has each file
+// CheckPacket checks a whole sample, or a packet alone: that somebody who is allowed signed the manifest, and that the directory has each file
 // that it lists, as it lists it, and nothing else. If so, the sample has to be what its seed draws, and each record to hold to
 // its own rules. Nil signers allow nobody. The error is a *format.NewerError; all else that is wrong with the directory is a
 // check that is bad.
-func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
-	c := Checked{Within: map[string]Packet{}}
-	raw, err := read(dir, ManifestFile)
+func CheckPacket(dir fs.FS, signers *sshsig.Allowed, at time.Time) (CheckedPacket, error) {
+	c := CheckedPacket{Within: map[string]Packet{}}
+	raw, err := readFile(dir, ManifestFile)
 	if err == nil {
-		c.Manifest, err = Parse(raw)
+		c.Manifest, err = ParsePacket(raw)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New("there is none")
 	}
@@ -68,7 +67,7 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 		}
 		return c, err
 	}
-	signature, err := read(dir, SignatureFile)
+	signature, err := readFile(dir, SignatureFile)
 	if err != nil {
 		signature = nil // and is one file too many if it is there
 	}
@@ -86,7 +85,7 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 		}
 	}
 	if problems = append(problems, c.tooLarge()...); len(problems) == 0 {
-		problems = compare(dir, listed)
+		problems = comparePacket(dir, listed)
 	}
 	c.Add("files", problems, "each of %d files is as the manifest lists it, and there is no other", len(listed))
 	if len(problems) > 0 {
@@ -97,8 +96,8 @@ func Check(dir fs.FS, signers *sshsig.Allowed, at time.Time) (Checked, error) {
 	return c, c.records(dir)
 }
 
-// read reads a small file, if it is one: a pipe would keep who opens it waiting.
-func read(dir fs.FS, name string) ([]byte, error) {
+// readFile reads a small file, if it is one: a pipe would keep who opens it waiting.
+func readFile(dir fs.FS, name string) ([]byte, error) {
 	info, err := fs.Lstat(dir, name)
 	switch {
 	case err != nil:
@@ -115,22 +114,22 @@ const maxRead = 64 << 20
 // copies are the files that each packet has, and the manifest does not list.
 func copies(raw, signature []byte) []File {
 	if signature == nil {
-		return []File{List(ManifestFile, raw)}
+		return []File{ListFile(ManifestFile, raw)}
 	}
-	return []File{List(ManifestFile, raw), List(SignatureFile, signature)}
+	return []File{ListFile(ManifestFile, raw), ListFile(SignatureFile, signature)}
 }
 
-func (c *Checked) signature(raw, signature []byte, signers *sshsig.Allowed, at time.Time) {
+func (c *CheckedPacket) signature(raw, signature []byte, signers *sshsig.Allowed, at time.Time) {
 	var who, key string
 	err := errors.New("nobody vouches for it: it is not signed")
 	switch {
 	case signature == nil:
 	case signers == nil:
-		if key, err = sshsig.MadeWith(Namespace, raw, string(signature)); err == nil {
+		if key, err = sshsig.MadeWith(PacketNamespace, raw, string(signature)); err == nil {
 			err = fmt.Errorf("nobody vouches for it: %s signed it, and no allowed signers are given", key)
 		}
 	default:
-		who, key, err = signers.Verify(Namespace, raw, string(signature), at)
+		who, key, err = signers.Verify(PacketNamespace, raw, string(signature), at)
 	}
 	var problems []string
 	if err != nil {
@@ -140,8 +139,8 @@ func (c *Checked) signature(raw, signature []byte, signers *sshsig.Allowed, at t
 }
 
 // choose finds out which packets are there: the one whose change the directory has, or all of them.
-func (c *Checked) choose(dir fs.FS) (problems []string) {
-	item, err := read(dir, ItemFile)
+func (c *CheckedPacket) choose(dir fs.FS) (problems []string) {
+	item, err := readFile(dir, ItemFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, p := range c.Packets {
 			c.Within[p.Dir] = p
@@ -149,7 +148,7 @@ func (c *Checked) choose(dir fs.FS) (problems []string) {
 		return nil
 	}
 	for _, p := range c.Packets {
-		if slices.Contains(p.Files, List(ItemFile, item)) {
+		if slices.Contains(p.Files, ListFile(ItemFile, item)) {
 			c.Within["."] = p
 			return nil
 		}
@@ -157,8 +156,8 @@ func (c *Checked) choose(dir fs.FS) (problems []string) {
 	return []string{ItemFile + " is of no packet of the manifest"}
 }
 
-// compare compares a directory with what is listed of it.
-func compare(dir fs.FS, listed map[string]File) (problems []string) {
+// comparePacket compares a directory with what is listed of it.
+func comparePacket(dir fs.FS, listed map[string]File) (problems []string) {
 	there, dirs := map[string]bool{}, map[string]bool{".": true}
 	for name := range listed {
 		for above := path.Dir(name); !dirs[above]; above = path.Dir(above) {
@@ -194,7 +193,7 @@ func compare(dir fs.FS, listed map[string]File) (problems []string) {
 // maxWhole bounds what is read into memory of a report, or of a packet: who lists it need not be allowed to sign.
 const maxWhole = 512 << 20
 
-func (c *Checked) tooLarge() (problems []string) {
+func (c *CheckedPacket) tooLarge() (problems []string) {
 	bound := func(files []File, read func(name string) bool) {
 		left := maxWhole
 		for _, f := range files {
@@ -229,7 +228,7 @@ func (f File) compare(dir fs.FS, name string) error {
 }
 
 // sample: the seed draws these changes, out of the report that the whole sample has.
-func (c *Checked) sample(dir fs.FS) {
+func (c *CheckedPacket) sample(dir fs.FS) {
 	const what = "sample"
 	if p, alone := c.Within["."]; alone {
 		n := 1 + slices.IndexFunc(c.Packets, func(o Packet) bool { return o.Dir == p.Dir })
@@ -238,7 +237,7 @@ func (c *Checked) sample(dir fs.FS) {
 		return
 	}
 	raw, err := fs.ReadFile(dir, ReportFile)
-	var r evidence.Report
+	var r Report
 	if err == nil {
 		err = canon.Unmarshal(raw, &r)
 	}
@@ -254,12 +253,12 @@ func (c *Checked) sample(dir fs.FS) {
 	c.Add(what, problems, "seed %+q draws these %d of %d changes from %s to %s", c.Seed, len(c.Packets), c.Population, c.From, c.To)
 }
 
-func (c *Checked) redraw(r evidence.Report) (problems []string) {
-	again, drawn := New(r, c.Seed, c.Asked)
+func (c *CheckedPacket) redraw(r Report) (problems []string) {
+	again, drawn := NewPacket(r, c.Seed, c.Asked)
 	again.Files = c.Files
 	for i := range min(len(drawn), len(c.Packets)) {
 		again.Packets[i].Files = c.Packets[i].Files
-		if item, err := canon.Line(drawn[i]); err != nil || !slices.Contains(c.Packets[i].Files, List(ItemFile, item)) {
+		if item, err := canon.Line(drawn[i]); err != nil || !slices.Contains(c.Packets[i].Files, ListFile(ItemFile, item)) {
 			problems = append(problems, c.Packets[i].Dir+": "+ItemFile+" is not as the report has it")
 		}
 	}
@@ -270,7 +269,7 @@ func (c *Checked) redraw(r evidence.Report) (problems []string) {
 }
 
 // records: each packet has the records of its change, and each holds to its own rules.
-func (c *Checked) records(dir fs.FS) error {
+func (c *CheckedPacket) records(dir fs.FS) error {
 	var problems []string
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(c.Within)) {
@@ -280,7 +279,7 @@ func (c *Checked) records(dir fs.FS) error {
 		}
 		for _, id := range p.Transactions {
 			n++
-			if err := record(dir, name, id); errors.As(err, new(*format.NewerError)) {
+			if err := packetRecord(dir, name, id); errors.As(err, new(*format.NewerError)) {
 				return err
 			} else if err != nil {
 				problems = append(problems, fmt.Sprintf("%+q: %v", id, err))
@@ -297,7 +296,7 @@ func (p Packet) item(dir fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	var row evidence.Row
+	var row Row
 	if err := canon.Unmarshal(raw, &row); err != nil {
 		return err
 	}
@@ -311,8 +310,8 @@ func (p Packet) item(dir fs.FS, name string) error {
 	return nil
 }
 
-// record holds a transaction's record, in a packet, to the rules of a ledger.
-func record(dir fs.FS, name, id string) error {
+// packetRecord holds a transaction's record, in a packet, to the rules of a ledger.
+func packetRecord(dir fs.FS, name, id string) error {
 	if err := ledger.CheckID(id); err != nil {
 		return err
 	}

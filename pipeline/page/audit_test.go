@@ -1,4 +1,4 @@
-package pageaudit_test
+package page_test
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/pageaudit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -134,7 +133,7 @@ func (v viewed) audit(t *testing.T, versions page.Versions, from int) audit.Page
 			}
 		}
 	}
-	r, err := pageaudit.Run(quick{v, blobs}, audit.Options{}, versions)
+	r, err := page.Audit(quick{v, blobs}, audit.Options{}, versions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +330,7 @@ func TestT77EventsOfAnother(t *testing.T) {
 	}
 	first, second := events(whole[0]), events(reviewed[0])
 	reviewed[0].Files[second] = whole[0].Files[first]
-	r, err := pageaudit.Run(v, audit.Options{}, nil)
+	r, err := page.Audit(v, audit.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +389,7 @@ func (missing) Blob(history.ID) ([]byte, error) { return nil, errors.New("is mis
 // TestT53Unreadable: an object of a page that is missing is a finding of the record, as any that is.
 func TestT53Unreadable(t *testing.T) {
 	v := play(t, 1, func(_ int, tree fs.FS, e writing.Entry) map[string][]byte { return page.Versions(nil).Of(tree, e) })
-	r, err := pageaudit.Run(missing{quick{viewed: v}}, audit.Options{}, nil)
+	r, err := page.Audit(missing{quick{viewed: v}}, audit.Options{}, nil)
 	if err != nil || r.OK || r.Complete || !slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.RuleID == "OBJECT" && f.Path == ledger.ReadmeFile }) {
 		t.Errorf("%v %+v", err, r)
 	}

@@ -1,4 +1,4 @@
-package pageaudit
+package page
 
 import (
 	"cmp"

@@ -1,4 +1,42 @@
-// Package packet draws a sample of the changes of a period, and checks the packets that were written of it. It is pure.
+package evidence
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+)
+
+// PacketSchema is the format of a Manifest, PacketNamespace that of its signature, Method how a sample is drawn.
+const (
+	PacketSchema    = "countersign/packet/1"
+	PacketNamespace = "countersign-packet@v1"
+	Method          = "sha256(seed,0,commit)"
+)
+
+// MaxSample is how many changes a sample has at most: each packet has the list of all of them.
+const MaxSample = 250
+
+// The names of files.
+const (
+	ManifestFile  = "manifest.json"
+	SignatureFile = "manifest.json.sig"
+	ReadmeFile    = "README.txt"
+	ReportFile    = "evidence.json"
+	ItemFile      = "item.json"
+)
+
+// A Manifest lists every file of a sample but itself and its signature. Files are those beside the packets, Asked is how
+// many changes were to be drawn, of which there may be fewer.
 //
 // A sample is a directory with a packet, itself a directory, for each change that was drawn:
 //
@@ -22,46 +60,6 @@
 //
 // with the seed in UTF-8 and the commit in lower hex, rows of the same commit in that of their repositories' names;
 // the sample are the first of them.
-package packet
-
-import (
-	"bytes"
-	"cmp"
-	"errors"
-	"fmt"
-	"path"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
-	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-)
-
-// Schema is the format of a Manifest, Namespace that of its signature, Method how a sample is drawn.
-const (
-	Schema    = "countersign/packet/1"
-	Namespace = "countersign-packet@v1"
-	Method    = "sha256(seed,0,commit)"
-)
-
-// MaxSize is how many changes a sample has at most: each packet has the list of all of them.
-const MaxSize = 250
-
-// The names of files.
-const (
-	ManifestFile  = "manifest.json"
-	SignatureFile = "manifest.json.sig"
-	ReadmeFile    = "README.txt"
-	ReportFile    = "evidence.json"
-	ItemFile      = "item.json"
-)
-
-// A Manifest lists every file of a sample but itself and its signature. Files are those beside the packets, Asked is how
-// many changes were to be drawn, of which there may be fewer.
 type Manifest struct {
 	Schema       string   `json:"schema"`
 	MadeAt       string   `json:"made_at"`
@@ -95,14 +93,14 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// New is the manifest of a sample of one repository's report, yet without files, and the rows that were drawn.
-func New(r evidence.Report, seed string, asked int) (m Manifest, drawn []evidence.Row) {
+// NewPacket is the manifest of a sample of one repository's report, yet without files, and the rows that were drawn.
+func NewPacket(r Report, seed string, asked int) (m Manifest, drawn []Row) {
 	repo := r.Repositories[0]
 	m = Manifest{
-		Schema: Schema, MadeAt: r.MadeAt, Repository: repo.Name, Branch: repo.Branch, Commit: repo.Commit, LedgerRef: repo.LedgerRef, LedgerCommit: repo.LedgerCommit,
+		Schema: PacketSchema, MadeAt: r.MadeAt, Repository: repo.Name, Branch: repo.Branch, Commit: repo.Commit, LedgerRef: repo.LedgerRef, LedgerCommit: repo.LedgerCommit,
 		From: r.From, To: r.To, Method: Method, Seed: seed, Asked: asked, Files: []File{}, Packets: []Packet{},
 	}
-	drawn, m.Population = Draw(r.Rows, seed, asked)
+	drawn, m.Population = DrawSample(r.Rows, seed, asked)
 	for i, row := range drawn {
 		p := Packet{Dir: fmt.Sprintf("%02d-%.12s", i+1, row.Commit), Commit: row.Commit, Transactions: []string{}, Files: []File{}}
 		for _, rec := range row.Records {
@@ -113,11 +111,11 @@ func New(r evidence.Report, seed string, asked int) (m Manifest, drawn []evidenc
 	return m, drawn
 }
 
-// Draw draws changes out of rows, in the order in which they are drawn, and counts the population.
-func Draw(rows []evidence.Row, seed string, asked int) (drawn []evidence.Row, population int) {
-	changes := slices.DeleteFunc(slices.Clone(rows), func(r evidence.Row) bool { return r.Commit == "" })
-	key := func(r evidence.Row) string { return canon.Hex([]byte(seed + "\x00" + r.Commit)) }
-	slices.SortFunc(changes, func(a, b evidence.Row) int {
+// DrawSample draws changes out of rows, in the order in which they are drawn, and counts the population.
+func DrawSample(rows []Row, seed string, asked int) (drawn []Row, population int) {
+	changes := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Commit == "" })
+	key := func(r Row) string { return canon.Hex([]byte(seed + "\x00" + r.Commit)) }
+	slices.SortFunc(changes, func(a, b Row) int {
 		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.Repository, b.Repository))
 	})
 	return changes[:min(asked, len(changes))], len(changes)
@@ -132,8 +130,8 @@ func CheckSeed(seed string) error {
 	return nil
 }
 
-// List is how a manifest lists a file.
-func List(path string, data []byte) File { return File{path, len(data), canon.Hex(data)} }
+// ListFile is how a manifest lists a file.
+func ListFile(path string, data []byte) File { return File{path, len(data), canon.Hex(data)} }
 
 // Bytes is a manifest as it is written and signed.
 func (m Manifest) Bytes() ([]byte, error) { return canon.Line(m) }
@@ -141,8 +139,8 @@ func (m Manifest) Bytes() ([]byte, error) { return canon.Line(m) }
 // filePath are the names that files have here: none can be read in two ways, on whatever system.
 var filePath = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
-// Parse reads a manifest in its one form, and no other. It is a *format.NewerError for one that a newer version wrote.
-func Parse(raw []byte) (m Manifest, err error) {
+// ParsePacket reads a manifest in its one form, and no other. It is a *format.NewerError for one that a newer version wrote.
+func ParsePacket(raw []byte) (m Manifest, err error) {
 	if err := format.CheckDocument("the manifest", raw); err != nil {
 		return m, err
 	}
@@ -152,10 +150,10 @@ func Parse(raw []byte) (m Manifest, err error) {
 	if !bytes.HasSuffix(raw, []byte("\n")) {
 		return m, errors.New("it does not end with a newline")
 	}
-	if m.Schema != Schema || m.Method != Method {
-		return m, fmt.Errorf("its schema is %+.100q and its method %+.100q, not %s and %s", m.Schema, m.Method, Schema, Method)
+	if m.Schema != PacketSchema || m.Method != Method {
+		return m, fmt.Errorf("its schema is %+.100q and its method %+.100q, not %s and %s", m.Schema, m.Method, PacketSchema, Method)
 	}
-	if want := min(m.Asked, m.Population); len(m.Packets) != want || m.Asked > MaxSize {
+	if want := min(m.Asked, m.Population); len(m.Packets) != want || m.Asked > MaxSample {
 		return m, fmt.Errorf("it has %d packets, and %d of %d changes were asked for", len(m.Packets), m.Asked, m.Population)
 	}
 	if !canon.IsGitID(m.Commit) || !canon.IsGitID(m.LedgerCommit) {
@@ -166,7 +164,7 @@ func Parse(raw []byte) (m Manifest, err error) {
 			return m, fmt.Errorf("it has packet %+.100q of commit %+.100q, which are no names", p.Dir, p.Commit)
 		}
 	}
-	if _, err := evidence.ParsePeriod(m.From, m.To); err != nil {
+	if _, err := ParsePeriod(m.From, m.To); err != nil {
 		return m, err
 	}
 	seen := map[string]bool{}

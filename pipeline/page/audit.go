@@ -1,10 +1,4 @@
-// Package pageaudit is an audit (package audit) of a ledger with what is beside the record: the keys that commits of the code list,
-// its pages (package page), which are a view and are told of apart, and what became of exceptions (package disposition). It reports two rules:
-//
-//	L26      what became of an exception has its form, and its signature is good
-//	L23      the page of a transaction, the tables and the page at the root are what
-//	         their version makes of the record; pages of newer versions are counted
-package pageaudit
+package page
 
 import (
 	"bytes"
@@ -13,15 +7,20 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-// Run is audit.Run on all cores, with a check of the pages. Versions are those that are made again; nil is all that there are.
-func Run(h history.Reader, o audit.Options, versions page.Versions) (audit.Result, error) {
+// Audit is audit.Run on all cores, with what is beside the record: the keys that commits of the code list, the pages, which are a
+// view and are told of apart, and what became of exceptions (package disposition). Versions are those that are made again; nil is
+// all that there are. It reports two rules:
+//
+//	L26      what became of an exception has its form, and its signature is good
+//	L23      the page of a transaction, the tables and the page at the root are what
+//	         their version makes of the record; pages of newer versions are counted
+func Audit(h history.Reader, o audit.Options, versions Versions) (audit.Result, error) {
 	o.View = func(r audit.ViewReader) audit.View {
 		return &pages{ViewReader: r, versions: versions, newer: map[string]bool{}, taken: map[string]bool{}, tables: map[string][]tableAt{}, own: map[string]history.Entry{}}
 	}
@@ -40,7 +39,7 @@ func Run(h history.Reader, o audit.Options, versions page.Versions) (audit.Resul
 // pages is what an audit comes to know of pages.
 type pages struct {
 	audit.ViewReader
-	versions page.Versions
+	versions Versions
 
 	mu     sync.Mutex
 	newer  map[string]bool          // pages of versions that are not known
@@ -63,7 +62,7 @@ type leftAlone struct {
 	age    int
 	file   string
 	page   int
-	tables page.Tables
+	tables Tables
 }
 
 // notChecked counts a page of a version that is not known.
@@ -139,7 +138,7 @@ func (p *pages) inPlace(c history.Commit, file string, ch history.Change) {
 // root checks the page at the root.
 func (p *pages) root(c history.Commit, ch history.Change) {
 	raw := p.Read(c.ID, ch.Path, ch.New)
-	switch n := page.Number(raw); {
+	switch n := Number(raw); {
 	case raw == nil: // which was told
 	case n > p.versions.Newest():
 		p.notChecked(ch.Path)
@@ -185,7 +184,7 @@ func (p *pages) transaction(v audit.Version) int {
 		return 0
 	}
 	raw := p.Read(v.Commit, file, entry)
-	n := page.Number(raw)
+	n := Number(raw)
 	switch {
 	case raw == nil: // which was told
 	case n > p.versions.Newest():
@@ -205,7 +204,7 @@ func (p *pages) transaction(v audit.Version) int {
 }
 
 // compare compares the tables that a version wrote with those before and what it adds. number is the version of its own page.
-func (p *pages) compare(v audit.Version, number int, made page.Tables) {
+func (p *pages) compare(v audit.Version, number int, made Tables) {
 	written := map[string]bool{}
 	for _, ch := range v.Pages {
 		if _, isTransaction := ledger.TransactionOf(ch.Path); isTransaction {
@@ -220,7 +219,7 @@ func (p *pages) compare(v audit.Version, number int, made page.Tables) {
 		if ch.Old.Mode&0o170000 == 0o100000 { // else it is no table
 			before = p.Read(v.Commit, ch.Path, ch.Old)
 		}
-		was, n := page.Number(before), page.Number(raw)
+		was, n := Number(before), Number(raw)
 		switch {
 		case raw == nil: // which was told
 		case n == 0:
@@ -248,7 +247,7 @@ func (p *pages) compare(v audit.Version, number int, made page.Tables) {
 // commit's program, by the page that it wrote, did not know is rightly left alone.
 func (p *pages) End() (notChecked int) {
 	for _, one := range p.left {
-		n := page.Number(p.tableBefore(one))
+		n := Number(p.tableBefore(one))
 		switch {
 		case n > p.versions.Newest():
 			p.notChecked(one.file)
