@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -178,7 +177,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Judgemen
 	if err != nil {
 		return prepared{}, err
 	}
-	set, changed, err := reviewed.Fit(tree, parsed, tx)
+	set, changed, err := FitPatch(tree, parsed, tx)
 	if err != nil {
 		return prepared{}, fmt.Errorf("putting the approved patch on %s: %w", p.Base, err)
 	}
@@ -186,7 +185,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Judgemen
 		return prepared{}, r.elsewhere(ctx, p.Base, tx, changed)
 	}
 	p.Set = set
-	if p.known.Secrets, err = reviewed.Compare(tx, p.Set, r.Secrets); err != nil {
+	if p.known.Secrets, err = ComparePatch(tx, p.Set, r.Secrets); err != nil {
 		return p, err
 	}
 	return p, recipe.Again(tree, *tx.Pointers.Proposal)

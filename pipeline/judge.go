@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -39,7 +38,7 @@ type Judgement struct {
 	rules     Rules     // that the Verdict goes by
 	denials   []ledger.Denial
 	unjoined  []ledger.Denial // fetched with a ledger that could not be joined with this one
-	patch     reviewed.Source // where the patch is to be had
+	patch     PatchSource     // where the patch is to be had
 	secrets   redact.Finder
 	offsets   []patch.Offset
 
@@ -60,7 +59,7 @@ func (g Judgement) Log() *ledger.Log { return g.log }
 func (g Judgement) Secrets() redact.Finder { return g.secrets }
 
 // Source is where the patch is to be had.
-func (g Judgement) Source() reviewed.Source { return g.patch }
+func (g Judgement) Source() PatchSource { return g.patch }
 
 // Transaction is the state that the Verdict is about.
 func (g Judgement) Transaction() ledger.Transaction { return g.log.Transaction() }

@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -42,7 +41,7 @@ type Runner struct {
 	Rules   func(ctx context.Context, base string) (Rules, error)
 	Secrets redact.Finder
 	// Diffs reads a patch that is given, or kept without its secrets, in a form of Git's; nil reads none.
-	Diffs reviewed.Diffs
+	Diffs Diffs
 	Actor ledger.Actor // who runs this
 	// Decider is whose decisions are recorded here, and zero where nobody is known
 	// by more than a name that a machine made up: then none is.
@@ -147,8 +146,8 @@ func (r *Runner) Give(ctx context.Context, snap writing.Snapshot, id string, raw
 }
 
 // Source is where patches are read.
-func (r *Runner) Source() reviewed.Source {
-	return reviewed.Source{Repo: r.Repo, Given: r.patches, Identities: r.Identities, Diffs: r.Diffs}
+func (r *Runner) Source() PatchSource {
+	return PatchSource{Repo: r.Repo, Given: r.patches, Identities: r.Identities, Diffs: r.Diffs}
 }
 
 // Stage begins what one stage records.

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
@@ -76,7 +75,7 @@ func TestT46SecretOverride(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := w.gate(tx)
-	var redacted *reviewed.RedactedError
+	var redacted *pipeline.RedactedError
 	if _, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &redacted) {
 		t.Fatalf("%v", err)
 	}
@@ -236,7 +235,7 @@ func TestRedactedPatchAndCommands(t *testing.T) {
 	if _, err := given().Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var redacted *reviewed.RedactedError
+	var redacted *pipeline.RedactedError
 	if _, err := w.in(shop, bot).Validate(t.Context(), tx); !errors.As(err, &redacted) {
 		t.Errorf("%v", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -73,7 +72,7 @@ func (g Judgement) CheckBytes(ctx context.Context) error {
 	}
 	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)
 	if err == nil {
-		_, err = reviewed.Compare(tx, set, g.secrets)
+		_, err = ComparePatch(tx, set, g.secrets)
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -82,7 +81,7 @@ func (r *Runner) applied(ctx context.Context, snap writing.Snapshot, log *ledger
 			return nil, ErrNoWorktree
 		}
 		changes, err := set()
-		if err != nil && !errors.As(err, new(*reviewed.RedactedError)) {
+		if err != nil && !errors.As(err, new(*RedactedError)) {
 			return nil, err
 		}
 		read, err := r.Files().Stored(ctx, ledger.Last[*ledger.ApplyStart](log).BaseCommit, changes.Files())
@@ -139,13 +138,13 @@ func (r *Runner) buildAgain(ctx context.Context, snap writing.Snapshot, tx ledge
 // readBack compares the files with what was approved.
 func readBack(log *ledger.Log, set func() (patch.Patchset, error), read checks.ReadFile) ([]rule.Violation, error) {
 	approved, err := set()
-	if errors.As(err, new(*reviewed.RedactedError)) {
-		return reviewed.ReadBackHashes(*log.Transaction().Pointers.Proposal, read)
+	if errors.As(err, new(*RedactedError)) {
+		return ReadBackHashes(*log.Transaction().Pointers.Proposal, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return reviewed.ReadBack(approved, read)
+	return ReadBack(approved, read)
 }
 
 // A validationDoc is the artifact countersign/validation/1.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/template"
@@ -57,10 +57,10 @@ func renamedFrom(f File, show func(string) string) string {
 // is for eyes alone, and no part of what is approved.
 func Renamed(diff []byte, s Style) string {
 	var b strings.Builder
-	for _, r := range difflook.Renamings(diff) {
+	for _, r := range gitpatch.Renamings(diff) {
 		title := fmt.Sprintf("renamed with changes: %s → %s (%d%% alike; only for reading, the bytes above are what counts)", r.OldPath, r.NewPath, r.Alike)
 		b.WriteString("\n" + s.paint(bold, Clean(title)) + "\n")
-		for l := range difflook.Lines(r.Diff) {
+		for l := range gitpatch.Lines(r.Diff) {
 			b.WriteString("  " + s.diffLine(l) + "\n")
 		}
 	}
@@ -83,7 +83,7 @@ func Diff(diff []byte, s Style) string {
 	var b strings.Builder
 	var escaped []int
 	n := 0
-	for l := range difflook.Lines(diff) {
+	for l := range gitpatch.Lines(diff) {
 		n++
 		text := strings.TrimSuffix(string(l.Raw), "\n")
 		if plain := (Style{}).reveal(text); plain != text && plain+"\r" != text {
@@ -98,7 +98,7 @@ func Diff(diff []byte, s Style) string {
 	return b.String()
 }
 
-func (s Style) diffLine(l difflook.Line) string {
+func (s Style) diffLine(l gitpatch.Line) string {
 	return s.paint(marks[l.Mark], s.reveal(strings.TrimSuffix(string(l.Raw), "\n")))
 }
 

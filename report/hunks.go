@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -103,7 +103,7 @@ func (f fileDiff) fit(room int) (n, size int) {
 // fileDiffs are the files of canonical bytes, in the order of r.Files.
 func (r Report) fileDiffs(diff []byte) (out []fileDiff) {
 	files := r.View().Files
-	for i, stat := range difflook.Stats(diff) {
+	for i, stat := range gitpatch.Stats(diff) {
 		f := fileDiff{title: fmt.Sprintf("file %d", i+1)}
 		var of *File // nil where the report does not know it: then all is shown
 		if i < len(files) {
@@ -176,7 +176,7 @@ type escapedPart struct {
 // lines that are added, and for bytes that are not UTF-8 in lines that are added or removed. Without a word, a change from such a
 // byte to the text of its escape would look like none.
 func escapedIn(diff []byte) (parts []escapedPart) {
-	for l := range difflook.Lines(diff) {
+	for l := range gitpatch.Lines(diff) {
 		removed, text := l.Mark == '-', string(l.Text)
 		if l.Mark != '+' && !removed || removed && utf8.ValidString(text) || (Style{}).reveal(text) == text {
 			continue

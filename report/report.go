@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -103,7 +103,7 @@ func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
 	r.State = state.Logged(log, r.verdict().State)
 	item, _ := writing.FileChange(log)
-	r.Files = view.Files(item.Item.Changes, p, difflook.Stats(diff), difflook.Renamings(diff))
+	r.Files = view.Files(item.Item.Changes, p, gitpatch.Stats(diff), gitpatch.Renamings(diff))
 	return r
 }
 

@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -71,7 +71,7 @@ func (r Report) found() string {
 	if len(r.Offsets) == 0 {
 		return ""
 	}
-	return Clean(strings.Join(view.Distinct(r.Offsets, difflook.Moved), ", ")) + " than the patch says"
+	return Clean(strings.Join(view.Distinct(r.Offsets, gitpatch.Moved), ", ")) + " than the patch says"
 }
 
 // moved says which files are not any more as the review found them, "" where none is.

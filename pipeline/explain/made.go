@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // A change is in which paths the files of one commit differ from another's. unfit says why no
@@ -123,7 +123,7 @@ func (j *judge) makeAgain(ctx context.Context, e *entry) (set patch.Patchset, wh
 	}
 	diff, err := patch.Parse(raw)
 	if err == nil {
-		set, err = reviewed.Put(diff, base)
+		set, err = code.Put(diff, base)
 	}
 	if err == nil && set.ID() != e.patch {
 		err = fmt.Errorf("it is %s", set.ID())

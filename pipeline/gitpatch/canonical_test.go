@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // TestCanonical pins the canonical bytes (docs/formats.md) of the changes in
@@ -56,7 +56,7 @@ func checkStable(t *testing.T, base fs.FS, p patch.Patchset) {
 		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
 	}
 	one, err1 := any.Resolve(base)
-	again, err2 := reviewed.Put(canonical, base)
+	again, err2 := code.Put(canonical, base)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatalf("canonical bytes: %v\n%s", err, p.Bytes())
 	}

@@ -5,4 +5,7 @@
 //
 // A Diff is what somebody sent, read strictly but not yet believed. Everything here is
 // pure: no clock, no environment, no I/O but the fs.FS given.
+//
+// People are shown of a diff its [Lines] and their numbers, its [Stats], and the files that were
+// renamed with changes.
 package gitpatch

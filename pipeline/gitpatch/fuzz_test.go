@@ -7,10 +7,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // FuzzParse: nothing panics, and what is accepted has canonical bytes that mean
@@ -61,7 +61,7 @@ func checkCanonical(t *testing.T, base fs.FS, raw []byte) {
 		checkMessage(t, err)
 		return
 	}
-	p, err := reviewed.Put(d, base)
+	p, err := code.Put(d, base)
 	if err != nil {
 		checkMessage(t, err)
 		return

@@ -23,7 +23,7 @@ type hunk struct {
 // noNewline is the line after one that has no LF.
 const noNewline = `\ No newline at end of file`
 
-// maxHunkHeader bounds what is copied of a hunk's header, whose heading can be
+// maxHunkHeader bounds what is read of a hunk's header, whose heading can be
 // of any length; what matters of it is shorter.
 const maxHunkHeader = 200
 

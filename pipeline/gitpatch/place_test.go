@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
@@ -190,7 +189,7 @@ func TestOffset(t *testing.T) {
 		case err != nil:
 			says = err.Error()
 		case len(p.Offsets) > 0:
-			says = difflook.Moved(p.Offsets[0])
+			says = gitpatch.Moved(p.Offsets[0])
 		}
 		if (err == nil) != (c.want != "") || err == nil && string(p.Changes[0].After.Data) != lines(c.want) || !strings.Contains(says, c.says) || c.says == "" && says != "" {
 			t.Errorf("%s: %v, %q", c.name, p.Changes, says)
@@ -271,7 +270,7 @@ func TestReverse(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := difflook.Alike([]byte("a\nb\nc\nd\n"), []byte("a\nb\nx\nd\nd\n")); got != 60 {
+	if got := gitpatch.Alike([]byte("a\nb\nc\nd\n"), []byte("a\nb\nx\nd\nd\n")); got != 60 {
 		t.Errorf("alike: %d", got)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -39,7 +38,7 @@ func replaced(lines []string, n int) []string {
 // renamings are those of a patch, as `git diff -M --raw` tells them.
 func renamings(p patch.Patchset) []string {
 	var out []string
-	for _, r := range difflook.Renamings(p.Bytes()) {
+	for _, r := range gitpatch.Renamings(p.Bytes()) {
 		out = append(out, fmt.Sprintf("R%03d\t%s\t%s", r.Alike, r.OldPath, r.NewPath))
 	}
 	return out
@@ -153,7 +152,7 @@ func TestT71Renamings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range difflook.Renamings(p.Bytes()) {
+		for _, r := range gitpatch.Renamings(p.Bytes()) {
 			renamed++
 			d, err := gitpatch.Parse(r.Diff)
 			if err != nil {
@@ -185,7 +184,7 @@ func TestT71Renamings(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := string(p.Bytes())
-	if len(difflook.Renamings([]byte(whole))) != 1 {
+	if len(gitpatch.Renamings([]byte(whole))) != 1 {
 		t.Fatal("no rename")
 	}
 	for what, diff := range map[string]string{
@@ -193,7 +192,7 @@ func TestT71Renamings(t *testing.T) {
 		"a lost line":    strings.Replace(strings.Replace(whole, "-"+hundred[50]+"\n", "", 1), "@@ -1,100 +0,0 @@", "@@ -1,99 +0,0 @@", 1),
 		"no diff at all": whole + "x\n",
 	} {
-		if diff == whole || len(difflook.Renamings([]byte(diff))) > 0 {
+		if diff == whole || len(gitpatch.Renamings([]byte(diff))) > 0 {
 			t.Errorf("%s: a rename", what)
 		}
 	}
@@ -212,7 +211,7 @@ func TestManyRenamings(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, from := p.Bytes(), time.Now()
-	if n := len(difflook.Renamings(raw)); n == 0 || time.Since(from) > 5*time.Second {
+	if n := len(gitpatch.Renamings(raw)); n == 0 || time.Since(from) > 5*time.Second {
 		t.Errorf("%d in %v", n, time.Since(from))
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -99,7 +98,7 @@ func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Judgement
 			return "", failed(err)
 		}
 		want, err := approved(ctx, r, g)
-		if errors.As(err, new(*reviewed.RedactedError)) {
+		if errors.As(err, new(*pipeline.RedactedError)) {
 			return "it was approved, and whether what was merged is exactly that cannot be told: " + err.Error(), nil
 		}
 		if err != nil {
@@ -120,7 +119,7 @@ func End(ctx context.Context, r *pipeline.Runner, id string) (pipeline.Judgement
 func approved(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement) (patch.Patchset, error) {
 	tx := g.Transaction()
 	set, err := g.Patchset(ctx)
-	var redacted *reviewed.RedactedError
+	var redacted *pipeline.RedactedError
 	if errors.As(err, &redacted) {
 		var head string
 		if head, err = r.Code.Head(ctx, tx.PullRequest()); err == nil {

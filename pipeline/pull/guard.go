@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -344,10 +343,10 @@ func JudgeQueue(ctx context.Context, r *pipeline.Runner, pull forge.PullRequest,
 	if i < 0 {
 		return pipeline.Judgement{}, &QueueError{pull.Number, id}
 	}
-	if _, err := reviewed.Compare(open[i], merging, r.Secrets); err != nil {
+	if _, err := pipeline.ComparePatch(open[i], merging, r.Secrets); err != nil {
 		return pipeline.Judgement{}, err
 	}
-	if err := reviewed.ByAuthors(open[i], pull.Author, pull.Head.Commit, pull.Committers); err != nil {
+	if err := pipeline.ByAuthors(open[i], pull.Author, pull.Head.Commit, pull.Committers); err != nil {
 		return pipeline.Judgement{}, err
 	}
 	return r.Gate(ctx, open[i].TransactionID)

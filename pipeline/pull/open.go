@@ -24,7 +24,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
@@ -252,14 +251,14 @@ func (s Settler) place(ctx context.Context, g pipeline.Judgement, to forge.Side)
 func (s Settler) build(ctx context.Context, refs code.Refs, g pipeline.Judgement, to forge.Side) (string, error) {
 	tx := g.Transaction()
 	base := tx.Pointers.Proposal.BaseCommit
-	set, err := reviewed.Source{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, g.Ledger.Tree, tx, base)
+	set, err := pipeline.PatchSource{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, g.Ledger.Tree, tx, base)
 	if err != nil {
 		return "", err
 	}
 	if set.ID() != tx.PatchID() {
 		return "", &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is another patch")}
 	}
-	if _, err := reviewed.Compare(tx, set, s.Runner.Secrets); err != nil {
+	if _, err := pipeline.ComparePatch(tx, set, s.Runner.Secrets); err != nil {
 		return "", err
 	}
 	server, err := url.Parse(to.CloneURL)
@@ -292,7 +291,7 @@ func (s Settler) fits(ctx context.Context, refs code.Refs, tx ledger.Transaction
 	if err != nil {
 		return err
 	}
-	changed, err := reviewed.Changed(tree, *p)
+	changed, err := pipeline.ChangedFiles(tree, *p)
 	if err != nil || len(changed) == 0 {
 		return err
 	}
@@ -442,12 +441,12 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 	if err != nil {
 		return "", err
 	}
-	set, err := reviewed.Source{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, s.ledger.Tree, tx, tip)
+	set, err := pipeline.PatchSource{Repo: s.Runner.Repo, Diffs: s.Runner.Diffs}.On(ctx, s.ledger.Tree, tx, tip)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit), err == nil && set.ID() != tx.PatchID():
 		return "its files have changed on " + s.pull.Base.Branch + " since, so that the merge would be another patch. Propose it anew", nil
-	case errors.As(err, new(*reviewed.RedactedError)):
+	case errors.As(err, new(*pipeline.RedactedError)):
 		return "the ledger has its patch only without secrets", nil
 	}
 	return "", err

@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -263,10 +262,10 @@ func (p gathered) sameAs(t ledger.Transaction) bool {
 // was gathered: whoever can write the ledger could have recorded the same patch with
 // other files, secrets or authors, and what people are asked goes by the record.
 func (p gathered) heldTo(t ledger.Transaction) error {
-	if err := reviewed.Describes(t, p.Set, p.found, p.Stored); err != nil || !p.own {
+	if err := pipeline.CompareFound(t, p.Set, p.found, p.Stored); err != nil || !p.own {
 		return err
 	}
-	return reviewed.ByAuthors(t, p.pull.Author, p.pull.Head.Commit, p.pull.Committers)
+	return pipeline.ByAuthors(t, p.pull.Author, p.pull.Head.Commit, p.pull.Committers)
 }
 
 // refuseDirty: what the human is shown must be what the files in front of them

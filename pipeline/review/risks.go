@@ -8,7 +8,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -60,7 +59,7 @@ func ownRisks(ctx context.Context, g pipeline.Judgement) (risk.List, error) {
 // stored diff tells by itself.
 func unlisted(ctx context.Context, g pipeline.Judgement, why error) risk.List {
 	reason := ledger.OneLine(g.Secrets().Text(why.Error()), 200)
-	if redacted := (*reviewed.RedactedError)(nil); errors.As(why, &redacted) {
+	if redacted := (*pipeline.RedactedError)(nil); errors.As(why, &redacted) {
 		reason = "kept without secrets"
 	} else if _, err := g.Source().Repo.Tree(ctx, g.Transaction().Pointers.Proposal.BaseCommit); err != nil {
 		reason = "no base commit here"

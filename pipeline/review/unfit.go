@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -183,7 +182,7 @@ func (r reviewer) renamed(ctx context.Context, base string, tree fs.FS, gone str
 			if was == nil || old != nil || now == nil || errors.Join(err1, err2) != nil {
 				continue
 			}
-			if alike := difflook.Alike(was.Data, now.Data); alike > most {
+			if alike := gitpatch.Alike(was.Data, now.Data); alike > most {
 				best, most = file, alike
 			}
 		}

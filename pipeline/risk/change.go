@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -72,7 +72,7 @@ func onlyCRLF(data []byte) bool {
 
 // ofPart lists the risks of what a diff itself says of a file, in no certain
 // order: not those for which the file has to be seen before or after.
-func ofPart(p patch.Part, added []difflook.Line, lost int, secrets []int) []Risk {
+func ofPart(p patch.Part, added []gitpatch.Line, lost int, secrets []int) []Risk {
 	var out []Risk
 	add := func(k Kind, detail string) {
 		out = append(out, Risk{Kind: k, Path: p.Path, From: p.From, Detail: detail})
@@ -143,8 +143,8 @@ func sides(c patch.Change) []string {
 
 // addedLines reads the lines that a change adds out of its canonical bytes, so
 // that they are those which a reader of the diff sees, or tells that it is binary.
-func addedLines(c patch.Change) (out []difflook.Line, binary bool) {
-	for l := range difflook.Lines(c.Bytes()) {
+func addedLines(c patch.Change) (out []gitpatch.Line, binary bool) {
+	for l := range gitpatch.Lines(c.Bytes()) {
 		if l.Mark == '+' {
 			out = append(out, l)
 		}

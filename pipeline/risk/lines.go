@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/bidi"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -21,7 +21,7 @@ const maxLineLength = 500
 // inLines lists what a reader does not see in added lines: one Risk for the long
 // ones, one for each sort of hidden character and of text that stands out of sight,
 // and one for words of look-alikes.
-func inLines(path string, lines []difflook.Line, secrets []int) []Risk {
+func inLines(path string, lines []gitpatch.Line, secrets []int) []Risk {
 	long := Risk{Kind: Long, Path: path}
 	alike := Risk{Kind: Lookalike, Path: path}
 	words, unnamed := []string{}, map[string]bool{}
@@ -107,7 +107,7 @@ func outOfSight(text []byte) []string {
 type blankLines struct{ count, last int }
 
 // before reports whether so many are before a line that has text, that it is out of sight.
-func (b *blankLines) before(l difflook.Line) bool {
+func (b *blankLines) before(l gitpatch.Line) bool {
 	if l.After != b.last+1 {
 		b.count = 0
 	}

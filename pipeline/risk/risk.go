@@ -30,7 +30,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
@@ -125,7 +125,7 @@ func Of(set patch.Patchset, found []redact.Finding) []Risk {
 func OfDiff(d patch.Diff, f redact.Finder) []Risk {
 	var out []Risk
 	for _, p := range d.Parts {
-		added, lost := difflook.Changed(p)
+		added, lost := gitpatch.ChangedLines(p)
 		found := secretLines(added, f)
 		var lines []int
 		for _, one := range found {
@@ -143,7 +143,7 @@ const DiffAlone = "only the diff was seen: "
 var redacted = lazyregexp.New(`<REDACTED:([a-z0-9][a-z0-9_.-]{0,99})>`)
 
 // secretLines are the lines in which a secret among them begins.
-func secretLines(added []difflook.Line, f redact.Finder) []redact.Finding {
+func secretLines(added []gitpatch.Line, f redact.Finder) []redact.Finding {
 	var text bytes.Buffer
 	ends := make([]int, len(added))
 	for i, l := range added {

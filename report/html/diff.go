@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -64,7 +64,7 @@ func (t Transaction) changedFiles() []changedFile {
 		old, f := out[r.From], &out[r.To]
 		f.Name, f.Note, f.gone, f.now, f.Old = old.Name+" → "+f.Name, fmt.Sprintf("renamed, %d %% alike", r.Alike), old.diff, f.diff, r.From+1
 		f.diff = r.Diff
-		f.count(difflook.Stats(r.Diff)[0])
+		f.count(gitpatch.Stats(r.Diff)[0])
 		out[r.From].diff = nil
 	}
 	if t.Patch == nil {
@@ -74,7 +74,7 @@ func (t Transaction) changedFiles() []changedFile {
 }
 
 // count takes the numbers of a diff.
-func (f *changedFile) count(s difflook.Stat) {
+func (f *changedFile) count(s gitpatch.Stat) {
 	f.Added, f.Deleted, f.Binary, f.Closed = s.Added, s.Deleted, s.Binary, s.Binary || s.Lines > maxOpenLines
 	if f.Closed && !f.Binary {
 		f.Note = strings.TrimPrefix(fmt.Sprintf("%s, %d lines", f.Note, s.Lines), ", ")
@@ -83,7 +83,7 @@ func (f *changedFile) count(s difflook.Stat) {
 
 // content is what a binary file is: "PNG, 41.2 → 43.0 KB". The diff does not have what it was before:
 // its size then is from the list of risks, where that tells the size after as the diff does.
-func content(s difflook.Stat, list *risk.List, name string) string {
+func content(s gitpatch.Stat, list *risk.List, name string) string {
 	if s.Size < 0 || len(s.Begins) == 0 {
 		return "binary"
 	}
@@ -144,13 +144,13 @@ func hidden(b *Body) bool { return bytes.Contains(b.b, []byte(`class="hidden"`))
 type drawer struct {
 	*Body
 	words          int             // work that is left for the search of changed words
-	removed, added []difflook.Line // of the change that is open, with what says that a newline is missing
+	removed, added []gitpatch.Line // of the change that is open, with what says that a newline is missing
 }
 
 // draw is a diff, or of a rename what differs: the title says all of its header but the modes.
 func (d *drawer) draw(diff []byte, renamed bool) *Body {
 	d.Body = new(Body)
-	for l := range difflook.Lines(diff) {
+	for l := range gitpatch.Lines(diff) {
 		if !renamed || l.Mark != 0 || bytes.HasPrefix(l.Raw, []byte("old mode ")) || bytes.HasPrefix(l.Raw, []byte("new mode ")) {
 			d.line(l)
 		}
@@ -161,7 +161,7 @@ func (d *drawer) draw(diff []byte, renamed bool) *Body {
 
 // line writes a line, or keeps it until its change is whole. A removed line after an added one begins
 // another change.
-func (d *drawer) line(l difflook.Line) {
+func (d *drawer) line(l gitpatch.Line) {
 	switch {
 	case l.Mark == '-' && len(d.added) > 0:
 		d.endChange()
@@ -203,7 +203,7 @@ var classes = map[byte]constant{'@': "g", ' ': "u", '-': "d", '+': "a"}
 
 // code writes a line, with its numbers before and after as attributes, so that they are neither copied
 // nor read as text, and with these words of it marked.
-func (d *drawer) code(l difflook.Line, words []extent) {
+func (d *drawer) code(l gitpatch.Line, words []extent) {
 	d.Markup(`<span class="`).Markup(cmp.Or(classes[l.Mark], "m")).Markup(`"`)
 	if l.Before > 0 {
 		d.Put(` data-o="{}"`, l.Before)

@@ -14,8 +14,8 @@ import (
 
 	parser "golang.org/x/net/html"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -154,7 +154,7 @@ func holdsAll(t *testing.T, doc *parser.Node, diff []byte) {
 	for _, pre := range find(doc, "pre", "diff") {
 		all = append(all, textOf(pre))
 	}
-	for _, s := range difflook.Stats(diff) {
+	for _, s := range gitpatch.Stats(diff) {
 		plain := new(Body).Markup("<pre>").Lines("\n" + string(s.Diff)).Markup("</pre>") // a parser leaves the first line end out
 		read, err := parser.Parse(strings.NewReader(string(plain.b)))
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/artifact"
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -57,8 +57,8 @@ type Transaction struct {
 	events    []event
 	Patch     []byte // canonical bytes as they are stored, nil where they cannot be read
 	Proposal  *ledger.Proposal
-	stats     []difflook.Stat
-	renamings []difflook.Renaming
+	stats     []gitpatch.Stat
+	renamings []gitpatch.Renaming
 	Risks     *risk.List
 	Again     []ledger.Provenance // further proposals of the patch
 	verdict   approval.Verdict
@@ -188,7 +188,7 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 
 // measure takes the numbers of the diff for the files that the record has.
 func (t *Transaction) measure(changes []ledger.ItemChange) {
-	t.stats, t.renamings = difflook.Stats(t.Patch), difflook.Renamings(t.Patch)
+	t.stats, t.renamings = gitpatch.Stats(t.Patch), gitpatch.Renamings(t.Patch)
 	t.facts.Files = view.Files(changes, t.Proposal, t.stats, t.renamings)
 }
 

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
@@ -36,7 +36,7 @@ func (d *drawer) changedWords() (old, now [][]extent) {
 }
 
 // places are where among lines those of a file are.
-func places(lines []difflook.Line) (out []int) {
+func places(lines []gitpatch.Line) (out []int) {
 	for i, l := range lines {
 		if l.Mark != '\\' {
 			out = append(out, i)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
@@ -31,7 +31,7 @@ type File struct {
 }
 
 // Files are the changes of a proposal. Stats and renamings are those of its diff, none where that cannot be read.
-func Files(changes []ledger.ItemChange, p *ledger.Proposal, stats []difflook.Stat, renamings []difflook.Renaming) []File {
+func Files(changes []ledger.ItemChange, p *ledger.Proposal, stats []gitpatch.Stat, renamings []gitpatch.Renaming) []File {
 	out := []File{}
 	for i, c := range changes {
 		f := File{Path: c.Path, From: c.From, Kind: c.Kind, Before: p.BaseSHA256[cmp.Or(c.From, c.Path)], After: p.AfterSHA256[c.Path]}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -146,7 +146,7 @@ func TestFiles(t *testing.T) {
 	hash := "sha256:x"
 	p := &ledger.Proposal{BaseSHA256: map[string]*string{"old": &hash}, AfterSHA256: map[string]*string{"new": &hash}}
 	changes := []ledger.ItemChange{{Path: "new", From: "old", Kind: "rename"}, {Path: "logo.png", Kind: "update"}, {Path: "run.sh", Kind: "add"}}
-	files := view.Files(changes, p, []difflook.Stat{{}, {Binary: true}, {Added: 3, Deleted: 1}}, []difflook.Renaming{{From: 1, To: 2, Alike: 60}, {From: 0, To: 9}})
+	files := view.Files(changes, p, []gitpatch.Stat{{}, {Binary: true}, {Added: 3, Deleted: 1}}, []gitpatch.Renaming{{From: 1, To: 2, Alike: 60}, {From: 0, To: 9}})
 	if f := files[0]; f.Before != &hash || f.After != &hash || !files[1].Binary || files[2].RenamedFrom != "logo.png" || files[2].Alike != 60 {
 		t.Errorf("%+v", files)
 	}

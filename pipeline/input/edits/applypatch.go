@@ -226,4 +226,3 @@ func (r *reader) whole() error {
 	}
 	return nil
 }
-

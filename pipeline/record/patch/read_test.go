@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // changed is a base and the canonical bytes of a change of every kind.
@@ -43,7 +43,7 @@ func TestT53Parse(t *testing.T) {
 		if err != nil {
 			return "", false
 		}
-		again, err := reviewed.Put(d, base)
+		again, err := code.Put(d, base)
 		return again.ID(), err == nil && d.Agrees(set.Paths(), before, after, true) == nil
 	}
 	raw := set.Bytes()
@@ -162,7 +162,7 @@ func TestT40Put(t *testing.T) {
 			t.Fatal(err)
 		}
 		bend(base)
-		again, err := reviewed.Put(d, base)
+		again, err := code.Put(d, base)
 		if name == "" && (err != nil || again.ID() != set.ID()) || name != "" && (err == nil || !strings.Contains(err.Error(), name)) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -23,7 +24,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // Own is this program as a verifier.
@@ -232,7 +232,7 @@ func patchRead(in struct {
 	if err != nil {
 		return nil, err
 	}
-	p, err := reviewed.Put(d, base)
+	p, err := code.Put(d, base)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
@@ -84,7 +83,7 @@ var exitCodes = []struct {
 		As[*lookup.AmbiguousError],
 		As[*gitstore.AcceptError], As[*gitstore.NotInHistoryError], As[*gitstore.UnsignableError], As[*gitstore.UnsafeError], As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
 		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), As[*wire.HashError],
-		As[policy.Problems], As[*redact.FoundError], As[*reviewed.RedactedError], As[*redact.SealError],
+		As[policy.Problems], As[*redact.FoundError], As[*pipeline.RedactedError], As[*redact.SealError],
 		As[*sandbox.UnavailableError], As[*input.SeveralError], As[*input.FormatError], As[*input.InvalidError], As[*patch.Error],
 	}},
 }

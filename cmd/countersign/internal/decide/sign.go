@@ -26,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -269,7 +268,7 @@ func signRuling(ctx context.Context, a *session.Session, g pipeline.Judgement, r
 	if err != nil {
 		return nil, err
 	}
-	if err := g.CheckBytes(ctx); console.As[*reviewed.RedactedError](err) {
+	if err := g.CheckBytes(ctx); console.As[*pipeline.RedactedError](err) {
 		return nil, &cli.UsageError{Message: err.Error() + ", and what is signed must be all of it", Hint: "--patch FILE gives the patch"}
 	} else if err != nil {
 		return nil, err

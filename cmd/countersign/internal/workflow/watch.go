@@ -13,10 +13,10 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/watch"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -110,7 +110,7 @@ func issues(c *console.Console) (forge.Issues, error) {
 // could not be kept.
 func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name string, branch proofs.Judged, failure error) error {
 	links := session.LinksOf(c, c.Getenv("GITHUB_SERVER_URL")+"/"+c.Getenv("GITHUB_REPOSITORY"))
-	w := watch.Audit{
+	w := explain.Watch{
 		Branch: name, Command: "countersign audit --branch " + report.ShellQuote(name), OnBranch: branch.All.Has,
 		Page:  func(commit string) string { return links.Page(0, forge.Posted{}, commit) },
 		Clean: func(text string) string { return c.Redact(text).String() },
@@ -125,7 +125,7 @@ func keepIssue(ctx context.Context, c *console.Console, on forge.Issues, name st
 			w.Failure = console.OneLine(failure)
 		}
 	}
-	done, err := watch.Keep(ctx, on, w)
+	done, err := explain.KeepIssue(ctx, on, w)
 	if done != "" {
 		c.Say("%s", done)
 	}

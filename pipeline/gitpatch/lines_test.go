@@ -1,4 +1,4 @@
-package difflook_test
+package gitpatch_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/difflook"
+	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -16,7 +16,7 @@ func TestLines(t *testing.T) {
 	const diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -4,3 +4,3 @@\n-- a\n+++ b\n\n c\n-d\n\\ No newline at end of file\n@@ x\n+e\nodd\ndiff --git a/y b/y\n--- y"
 	var got []string
 	var all []byte
-	for l := range difflook.Lines([]byte(diff)) {
+	for l := range gitpatch.Lines([]byte(diff)) {
 		got = append(got, fmt.Sprintf("%d %q %d %d %s", l.File, l.Mark, l.Before, l.After, l.Text))
 		all = append(all, l.Raw...)
 	}
@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 	if !slices.Equal(got, want) || string(all) != diff {
 		t.Errorf("got %q", got)
 	}
-	stats := difflook.Stats([]byte("above\n" + diff))
+	stats := gitpatch.Stats([]byte("above\n" + diff))
 	if len(stats) != 3 || string(stats[0].Diff)+string(stats[1].Diff)+string(stats[2].Diff) != "above\n"+diff || stats[1].Added != 2 || stats[1].Deleted != 2 || stats[1].Lines != 13 || stats[1].Binary {
 		t.Errorf("%+v", stats)
 	}
@@ -39,14 +39,14 @@ func TestStatsBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := difflook.Stats(p.Bytes())
+	s := gitpatch.Stats(p.Bytes())
 	if !s[0].Binary || s[0].Size != len(png) || !bytes.HasPrefix(png, s[0].Begins) || len(s[0].Begins) < 10 || !s[1].Binary || s[1].Size != 0 || s[2].Binary || s[2].Size != -1 {
 		t.Errorf("%+v", []any{s[0].Size, s[0].Begins, s[1].Size, s[2].Size})
 	}
 	for what, content := range map[string]string{
 		"a delta": "delta 5\nx\n", "no number": "literal x\nx\n", "another alphabet": "literal 5\n\x00\n", "nothing": "", "no payload": "literal 5\n",
 	} {
-		if s := difflook.Stats([]byte("diff --git a/x b/x\nGIT binary patch\n" + content)); !s[0].Binary || len(s[0].Begins) > 0 {
+		if s := gitpatch.Stats([]byte("diff --git a/x b/x\nGIT binary patch\n" + content)); !s[0].Binary || len(s[0].Begins) > 0 {
 			t.Errorf("%s: %+v", what, s)
 		}
 	}

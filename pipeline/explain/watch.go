@@ -1,33 +1,19 @@
-// Package watch keeps one issue on a forge about the commits of a branch that nothing
-// accounts for: it opens the issue, adds what comes later, and closes it once all is
-// explained ([docs/explain.md]). An audit that could not be done is never taken for one
-// that found nothing.
-//
-// The issue is known by its author, the account that the program runs as, and by its first
-// line, which nobody sees:
-//
-//	<!-- countersign-watch v1 <SHA-256 of the branch's name> open <id> -<id> … -->
-//
-// The ids are the commits that the issue tells of, the newest first; a minus stands
-// before one that the branch does not have any more. There are 200 of each at most. In an issue that this program
-// closed, the word is "done", and it is not looked at again.
-package watch
+package explain
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
-// An Audit is what one audit of a branch came to.
-type Audit struct {
+// A Watch is what one audit of a branch came to.
+type Watch struct {
 	Branch string
 	// Found is what accounts for each commit, nil where the audit could not be done or the
 	// ledger does not verify. Failure says why, and is "" exactly where Found is not nil.
-	Found   *explain.Branch
+	Found   *Branch
 	Failure string
 	// OnBranch reports whether the branch has a commit, of those that were judged.
 	OnBranch func(commit string) bool
@@ -39,9 +25,20 @@ type Audit struct {
 	Clean func(string) string
 }
 
-// Keep brings the issue about a branch up to date with an audit, and says what became of
-// it, in words for a log; "" where there is none and none is needed.
-func Keep(ctx context.Context, on forge.Issues, a Audit) (done string, err error) {
+// KeepIssue keeps one issue on a forge about the commits of a branch that nothing accounts for: it
+// opens the issue, adds what comes later, and closes it once all is explained ([docs/explain.md]). It
+// says what became of the issue, in words for a log; "" where there is none and none is needed. An
+// audit that could not be done is never taken for one that found nothing.
+//
+// The issue is known by its author, the account that the program runs as, and by its first
+// line, which nobody sees:
+//
+//	<!-- countersign-watch v1 <SHA-256 of the branch's name> open <id> -<id> … -->
+//
+// The ids are the commits that the issue tells of, the newest first; a minus stands
+// before one that the branch does not have any more. There are 200 of each at most. In an issue that this program
+// closed, the word is "done", and it is not looked at again.
+func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err error) {
 	me, err := on.Viewer(ctx)
 	if err != nil {
 		return "", err
@@ -120,11 +117,11 @@ func create(ctx context.Context, on forge.Issues, next forge.Issue, mine func(fo
 }
 
 // bad reports whether there is anything to tell.
-func (a Audit) bad() bool { return a.Found == nil || len(a.Found.Unexplained) > 0 }
+func (a Watch) bad() bool { return a.Found == nil || len(a.Found.Unexplained) > 0 }
 
 // next is what the issue should be, and what is to be said in a comment. It is nil where
 // there is no issue, and none is needed.
-func (a Audit) next(issue *forge.Issue) (next *forge.Issue, comment string) {
+func (a Watch) next(issue *forge.Issue) (next *forge.Issue, comment string) {
 	var told mark
 	if issue != nil {
 		if told, _ = readMark(issue.Body, a.Branch); !issue.Open {

@@ -1,7 +1,4 @@
-// Package reviewed is the patch that a transaction is about, as its review
-// recorded it: read again, put on a commit, and compared with what people were
-// shown and with the files that were written. It decides and records nothing.
-package reviewed
+package pipeline
 
 import (
 	"context"
@@ -40,8 +37,9 @@ func (e *RedactedError) Hint() string {
 	return "countersign run " + e.ID + " --patch FILE  # the patch as it was proposed"
 }
 
-// A Source is where the bytes of a patch come from, beside the ledger.
-type Source struct {
+// A PatchSource is where the bytes of the patch that a transaction is about come from, beside the
+// ledger: read again, put on a commit, and compared with what people were shown.
+type PatchSource struct {
 	Repo       code.Repository
 	Given      map[string][]byte // by patch_id
 	Identities string            // age identities that unseal patches, "" for none
@@ -59,7 +57,7 @@ type Diffs interface {
 
 // Bytes returns the very bytes that a transaction is about: from the ledger, from
 // who gave them, with the lines that the base commit has, or unsealed.
-func (s Source) Bytes(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+func (s PatchSource) Bytes(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	if diff, ok := s.Given[tx.PatchID()]; ok {
 		return diff, nil
 	}
@@ -75,7 +73,7 @@ func (s Source) Bytes(ctx context.Context, tree fs.FS, tx ledger.Transaction) ([
 
 // restored puts the base commit's lines back into a patch that is stored
 // without its secrets: enough, if they stood in no added line.
-func (s Source) restored(ctx context.Context, tx ledger.Transaction, diff []byte) ([]byte, bool) {
+func (s PatchSource) restored(ctx context.Context, tx ledger.Transaction, diff []byte) ([]byte, bool) {
 	base, err := s.Repo.Tree(ctx, tx.Pointers.Proposal.BaseCommit)
 	if err != nil {
 		return nil, false
@@ -92,7 +90,7 @@ func (s Source) restored(ctx context.Context, tx ledger.Transaction, diff []byte
 const maxSealed = 1 << 30
 
 // unsealed decrypts a patch that was sealed.
-func (s Source) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
+func (s PatchSource) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 	p := tx.Pointers.Proposal
 	if p.PatchSealedSHA256 == "" || strings.TrimSpace(s.Identities) == "" {
 		return nil, &RedactedError{tx.TransactionID, p.PatchSealedSHA256 != ""}
@@ -112,7 +110,7 @@ func (s Source) unsealed(tree fs.FS, tx ledger.Transaction) ([]byte, error) {
 }
 
 // On puts a transaction's patch on a commit.
-func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
+func (s PatchSource) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) (patch.Patchset, error) {
 	diff, err := s.Bytes(ctx, tree, tx)
 	if err != nil {
 		return patch.Patchset{}, err
@@ -125,13 +123,13 @@ func (s Source) On(ctx context.Context, tree fs.FS, tx ledger.Transaction, commi
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return Put(parsed, base)
+	return code.Put(parsed, base)
 }
 
 // Check returns the canonical bytes of a patch that somebody gives for a
 // transaction, on the commit that was reviewed. Whether it is that patch, its
 // hash says.
-func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([]byte, error) {
+func (s PatchSource) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([]byte, error) {
 	if tx.Pointers.Proposal == nil {
 		return nil, lookup.NoPatch(tx.TransactionID)
 	}
@@ -152,21 +150,21 @@ func (s Source) Check(ctx context.Context, tx ledger.Transaction, raw []byte) ([
 	return set.Bytes(), nil
 }
 
-// Changed returns the files of a proposal that a commit has otherwise than the
+// ChangedFiles returns the files of a proposal that a commit has otherwise than the
 // review recorded.
-func Changed(base fs.FS, p ledger.Proposal) ([]string, error) {
+func ChangedFiles(base fs.FS, p ledger.Proposal) ([]string, error) {
 	read := func(name string, _ *patch.File) (*patch.File, error) { return patch.Lookup(base, name) }
 	return others(p.TargetFiles, p.BaseSHA256, read)
 }
 
-// Fit puts the patch of a transaction, as it is recorded, on a commit. changed are the files that this has
+// FitPatch puts the patch of a transaction, as it is recorded, on a commit. changed are the files that this has
 // otherwise than the review found them: where there are some, an apply ends the transaction as superseded.
-func Fit(base fs.FS, diff patch.Diff, tx ledger.Transaction) (set patch.Patchset, changed []string, err error) {
-	changed, err = Changed(base, *tx.Pointers.Proposal)
+func FitPatch(base fs.FS, diff patch.Diff, tx ledger.Transaction) (set patch.Patchset, changed []string, err error) {
+	changed, err = ChangedFiles(base, *tx.Pointers.Proposal)
 	if err != nil || len(changed) > 0 {
 		return set, changed, err
 	}
-	set, err = Put(diff, base)
+	set, err = code.Put(diff, base)
 	var unfit *patch.Error
 	switch {
 	case errors.As(err, &unfit): // the content is as it was: a mode, or a name beside it, changed
@@ -178,14 +176,14 @@ func Fit(base fs.FS, diff patch.Diff, tx ledger.Transaction) (set patch.Patchset
 }
 
 // Moved returns the files of a transaction that are not any more, at a commit, as the review found them.
-func (s Source) Moved(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) ([]string, error) {
+func (s PatchSource) Moved(ctx context.Context, tree fs.FS, tx ledger.Transaction, commit string) ([]string, error) {
 	base, err := s.Repo.Tree(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
 	diff, err := s.Bytes(ctx, tree, tx)
 	if errors.As(err, new(*RedactedError)) {
-		return Changed(base, *tx.Pointers.Proposal)
+		return ChangedFiles(base, *tx.Pointers.Proposal)
 	}
 	if err != nil {
 		return nil, err
@@ -194,7 +192,7 @@ func (s Source) Moved(ctx context.Context, tree fs.FS, tx ledger.Transaction, co
 	if err != nil {
 		return nil, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
-	_, changed, err := Fit(base, parsed, tx)
+	_, changed, err := FitPatch(base, parsed, tx)
 	return changed, err
 }
 
@@ -243,18 +241,18 @@ func violations(files []string) []rule.Violation {
 	return out
 }
 
-// Compare compares a patch with what its record tells about it: people were
+// ComparePatch compares a patch with what its record tells about it: people were
 // shown the record. Whoever can write the ledger could have named other files,
 // or hidden some of the patch as if it were a secret. The Finder that it returns
 // knows the patch's secrets.
-func Compare(tx ledger.Transaction, set patch.Patchset, known redact.Finder) (redact.Finder, error) {
+func ComparePatch(tx ledger.Transaction, set patch.Patchset, known redact.Finder) (redact.Finder, error) {
 	finder, found, clean := known.Learn(set)
-	return finder, Describes(tx, set, found, clean)
+	return finder, CompareFound(tx, set, found, clean)
 }
 
-// Describes is Compare where what looks like secrets in the patch was found already;
+// CompareFound is ComparePatch where what looks like secrets in the patch was found already;
 // clean is the patch without them.
-func Describes(tx ledger.Transaction, set patch.Patchset, found []redact.Finding, clean []byte) error {
+func CompareFound(tx ledger.Transaction, set patch.Patchset, found []redact.Finding, clean []byte) error {
 	corrupt := func(why string) error { return &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New(why)} }
 	p := tx.Pointers.Proposal
 	before, after := set.Hashes()

@@ -1,4 +1,4 @@
-package difflook
+package gitpatch
 
 import (
 	"bytes"
@@ -135,8 +135,8 @@ func wholeFiles(d patch.Diff) (gone, made []wholeFile, names map[string]int) {
 	return gone, made, names
 }
 
-// Changed are the lines that a part of a diff adds, with their numbers, and how many it takes away.
-func Changed(p patch.Part) (added []Line, lost int) {
+// ChangedLines are the lines that a part of a diff adds, with their numbers, and how many it takes away.
+func ChangedLines(p patch.Part) (added []Line, lost int) {
 	shift := 0
 	for _, h := range p.Hunks {
 		number := h.At + shift + 1

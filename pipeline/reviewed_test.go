@@ -1,4 +1,4 @@
-package reviewed_test
+package pipeline_test
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/reviewed"
 )
 
 // TestHashes: a file counts as the record has it by its hash alone, or by not
@@ -32,21 +32,21 @@ func TestHashes(t *testing.T) {
 		for name, text := range c.files {
 			tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 		}
-		changed, err := reviewed.Changed(tree, p)
+		changed, err := pipeline.ChangedFiles(tree, p)
 		if err != nil || !slices.Equal(changed, c.want) {
 			t.Errorf("%s: changed %q, %v, want %q", c.name, changed, err, c.want)
 		}
-		found, err := reviewed.ReadBackHashes(p, func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) })
+		found, err := pipeline.ReadBackHashes(p, func(path string, _ *patch.File) (*patch.File, error) { return patch.Lookup(tree, path) })
 		if err != nil || len(found) != len(c.want) || len(found) > 0 && found[0].Path != c.want[0] {
 			t.Errorf("%s: read back %v, %v, want %q", c.name, found, err, c.want)
 		}
 	}
 	unfit := func(string, *patch.File) (*patch.File, error) { return nil, &patch.Error{Message: "a socket"} }
-	if found, err := reviewed.ReadBackHashes(p, unfit); err != nil || len(found) != 2 {
+	if found, err := pipeline.ReadBackHashes(p, unfit); err != nil || len(found) != 2 {
 		t.Errorf("what is no file: %v, %v", found, err)
 	}
 	broken := errors.New("no disk")
-	if _, err := reviewed.ReadBackHashes(p, func(string, *patch.File) (*patch.File, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := pipeline.ReadBackHashes(p, func(string, *patch.File) (*patch.File, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("what cannot be read: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package watch
+package explain
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -92,21 +91,21 @@ func (b *board) UpsertComment(_ context.Context, number int, id, body string) (f
 func id(n int) string { return fmt.Sprintf("%040x", n) }
 
 // audited is an audit of a branch that has the commits 1 to 9, of which these are unexplained.
-func audited(unexplained ...int) Audit {
-	list := &explain.Branch{Name: "main", Commits: 9}
+func audited(unexplained ...int) Watch {
+	list := &Branch{Name: "main", Commits: 9}
 	for _, n := range unexplained {
-		list.Unexplained = append(list.Unexplained, explain.Unexplained{Commit: id(n), Subject: fmt.Sprintf("subject %d", n), Reason: "no transaction proposes this change", Paths: []string{"a"}})
+		list.Unexplained = append(list.Unexplained, Unexplained{Commit: id(n), Subject: fmt.Sprintf("subject %d", n), Reason: "no transaction proposes this change", Paths: []string{"a"}})
 	}
-	return Audit{
+	return Watch{
 		Branch: "main", Found: list, Command: "countersign audit --branch main",
 		OnBranch: func(commit string) bool {
-			return commit < id(10) || slices.ContainsFunc(list.Unexplained, func(u explain.Unexplained) bool { return u.Commit == commit })
+			return commit < id(10) || slices.ContainsFunc(list.Unexplained, func(u Unexplained) bool { return u.Commit == commit })
 		},
 		Page: func(string) string { return "" }, Clean: func(s string) string { return s },
 	}
 }
 
-func broken() Audit {
+func broken() Watch {
 	a := audited()
 	a.Found, a.Failure = nil, "refs/agent/ledger does not verify: 3 findings"
 	return a
@@ -115,7 +114,7 @@ func broken() Audit {
 // TestKeep: what becomes of the issue, audit after audit.
 func TestKeep(t *testing.T) {
 	type step struct {
-		audit    Audit
+		audit    Watch
 		before   func(b *board)
 		issues   int
 		open     bool // the last issue
@@ -154,7 +153,7 @@ func TestKeep(t *testing.T) {
 				if s.before != nil {
 					s.before(b)
 				}
-				if _, err := Keep(t.Context(), b, s.audit); err != nil {
+				if _, err := KeepIssue(t.Context(), b, s.audit); err != nil {
 					t.Fatalf("%d: %v", n, err)
 				}
 				if len(b.issues) != s.issues || len(b.comments) != s.comments || s.issues > 0 && b.issues[s.issues-1].Open != s.open {
@@ -164,7 +163,7 @@ func TestKeep(t *testing.T) {
 					t.Errorf("%d: it does not say %q:\n%s", n, s.says, b.issues[s.issues-1].Body)
 				}
 				writes := b.writes
-				if _, err := Keep(t.Context(), b, s.audit); err != nil || b.writes != writes {
+				if _, err := KeepIssue(t.Context(), b, s.audit); err != nil || b.writes != writes {
 					t.Errorf("%d: the same audit again writes %d times, %v", n, b.writes-writes, err)
 				}
 			}
@@ -178,18 +177,18 @@ func TestKeepFails(t *testing.T) {
 	for what, writes := range map[string]int{"viewer": 0, "open": 0, "closed": 0, "create": 0, "comment": 0, "update": 1} {
 		b := &board{me: bot}
 		if what == "comment" || what == "update" {
-			if _, err := Keep(t.Context(), b, audited(3)); err != nil {
+			if _, err := KeepIssue(t.Context(), b, audited(3)); err != nil {
 				t.Fatal(err)
 			}
 			b.writes = 0
 		}
 		b.fails = what
-		if _, err := Keep(t.Context(), b, audited(4, 3)); !errors.Is(err, errDown) || b.writes != writes {
+		if _, err := KeepIssue(t.Context(), b, audited(4, 3)); !errors.Is(err, errDown) || b.writes != writes {
 			t.Errorf("%s: %v, %d writes", what, err, b.writes)
 		}
 	}
 	nobody := &board{issues: []forge.Issue{{Number: 1, Open: true, Body: mark{}.line("main")}}}
-	if _, err := Keep(t.Context(), nobody, audited()); err == nil || nobody.writes > 0 {
+	if _, err := KeepIssue(t.Context(), nobody, audited()); err == nil || nobody.writes > 0 {
 		t.Errorf("of an account without a number: %v", err)
 	}
 }
@@ -201,7 +200,7 @@ func TestT14Bounds(t *testing.T) {
 	a.Branch = "main`$(x) @ada"
 	hostile := strings.Repeat("$@ada <!-- --> #1 ", 6)
 	for n := range 3000 {
-		a.Found.Unexplained = append(a.Found.Unexplained, explain.Unexplained{
+		a.Found.Unexplained = append(a.Found.Unexplained, Unexplained{
 			Commit: fmt.Sprintf("%064x", n), Subject: hostile, Reason: strings.Repeat(hostile, 9), Paths: slices.Repeat([]string{strings.Repeat("`|@ada/", 40)}, 20), MorePaths: 99,
 		})
 	}
@@ -214,13 +213,13 @@ func TestT14Bounds(t *testing.T) {
 		old.ids, old.gone = append(old.ids, fmt.Sprintf("%064x", n+10_000)), append(old.gone, fmt.Sprintf("%064x", n+20_000))
 	}
 	b.add(bot, "x", old.line(a.Branch))
-	if _, err := Keep(t.Context(), b, a); err != nil {
+	if _, err := KeepIssue(t.Context(), b, a); err != nil {
 		t.Fatal(err)
 	}
 	failing := a
 	failing.Found, failing.Failure = nil, hostile+strings.Repeat(hostile, 100)
 	texts := append(b.comments, b.issues[0].Body)
-	if _, err := Keep(t.Context(), b, failing); err != nil {
+	if _, err := KeepIssue(t.Context(), b, failing); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range append(texts, append(b.comments, b.issues[0].Body)...) {

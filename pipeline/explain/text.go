@@ -1,4 +1,4 @@
-package watch
+package explain
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
-	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -18,10 +17,10 @@ const (
 	maxPlain   = 6_000
 )
 
-// maxPaths is how many files are named of a commit.
-const maxPaths = 5
+// maxWatchPaths is how many files are named of a commit.
+const maxWatchPaths = 5
 
-func (a Audit) title() string {
+func (a Watch) title() string {
 	branch := ledger.OneLine(a.Clean(a.Branch), 100)
 	if a.Found == nil {
 		return "countersign: " + branch + " could not be audited"
@@ -30,10 +29,10 @@ func (a Audit) title() string {
 }
 
 // branch is its name in a sentence.
-func (a Audit) branch() string { return escape.Name(a.Clean(a.Branch)) }
+func (a Watch) branch() string { return escape.Name(a.Clean(a.Branch)) }
 
 // body is the text of the issue behind its mark.
-func (a Audit) body(now mark) string {
+func (a Watch) body(now mark) string {
 	var b strings.Builder
 	if a.Found == nil {
 		b.WriteString(a.failed() + "\n")
@@ -53,15 +52,15 @@ func (a Audit) body(now mark) string {
 	return b.String()
 }
 
-func (a Audit) leaveOut() string {
+func (a Watch) leaveOut() string {
 	return "To leave out commits that were looked at, name the last of them in the workflow (`since:`)."
 }
 
-func (a Audit) failed() string {
+func (a Watch) failed() string {
 	return fmt.Sprintf("**%s could not be audited**, so whether anything accounts for its commits is not known: %s", a.branch(), escape.Words(a.Clean(ledger.OneLine(a.Failure, 1000))))
 }
 
-func (a Audit) explained() string {
+func (a Watch) explained() string {
 	text := fmt.Sprintf("Something accounts for each commit of %s now: %s", a.branch(), ledger.Plural(a.Found.Commits, "commit", "commits"))
 	if a.Found.Since != "" {
 		text += " since " + a.commit(a.Found.Since)
@@ -70,17 +69,17 @@ func (a Audit) explained() string {
 }
 
 // goneText tells of commits that the branch had.
-func (a Audit) goneText(gone []string) string {
+func (a Watch) goneText(gone []string) string {
 	return fmt.Sprintf("Nothing accounted for %s of %s that the audit **does not find any more**: the branch or the ledger was rewritten. Look at what became of them, then close this issue.\n\n",
 		ledger.Plural(len(gone), "commit", "commits"), a.branch()) + a.ids(gone)
 }
 
 // more is a comment on what an issue has not told of yet.
-func (a Audit) more(fresh mark) string {
+func (a Watch) more(fresh mark) string {
 	var b strings.Builder
 	if n := len(fresh.ids); n > 0 {
 		fmt.Fprintf(&b, "Nothing accounts for %s more of %s:\n\n", ledger.Plural(n, "commit", "commits"), a.branch())
-		var list []explain.Unexplained
+		var list []Unexplained
 		for _, u := range a.Found.Unexplained {
 			if slices.Contains(fresh.ids, u.Commit) {
 				list = append(list, u)
@@ -95,7 +94,7 @@ func (a Audit) more(fresh mark) string {
 }
 
 // ids are commits without a word about them.
-func (a Audit) ids(ids []string) string {
+func (a Watch) ids(ids []string) string {
 	var b strings.Builder
 	for i, id := range ids {
 		if b.Len() > maxPlain {
@@ -108,7 +107,7 @@ func (a Audit) ids(ids []string) string {
 }
 
 // commit is a commit's id, as a link where it has a page.
-func (a Audit) commit(id string) string {
+func (a Watch) commit(id string) string {
 	short := fmt.Sprintf("%.12s", id)
 	if page := a.Page(id); page != "" {
 		return escape.Link(short, page)
@@ -117,12 +116,12 @@ func (a Audit) commit(id string) string {
 }
 
 // list tells of commits, each with why and its files, in so many bytes at most.
-func (a Audit) list(all []explain.Unexplained, limit int) string {
+func (a Watch) list(all []Unexplained, limit int) string {
 	var b strings.Builder
 	for i, u := range all {
 		one := fmt.Sprintf("- %s, %s\n  - Why: %s\n", a.commit(u.Commit), a.quoted(u.Subject), escape.Prose(escape.ShortenTo(a.Clean(u.Reason), 400)))
 		var names []string
-		for _, path := range u.Paths[:min(len(u.Paths), maxPaths)] {
+		for _, path := range u.Paths[:min(len(u.Paths), maxWatchPaths)] {
 			names = append(names, escape.Code(escape.ShortenTo(a.Clean(path), 120)))
 		}
 		if n := len(u.Paths) - len(names) + u.MorePaths; n > 0 && len(names) > 0 {
@@ -141,7 +140,7 @@ func (a Audit) list(all []explain.Unexplained, limit int) string {
 }
 
 // quoted is what the author of a commit calls it.
-func (a Audit) quoted(subject string) string {
+func (a Watch) quoted(subject string) string {
 	if subject == "" {
 		return "without a subject"
 	}

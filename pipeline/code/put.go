@@ -1,4 +1,4 @@
-package reviewed
+package code
 
 import (
 	"bytes"

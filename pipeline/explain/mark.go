@@ -1,4 +1,4 @@
-package watch
+package explain
 
 import (
 	"crypto/sha256"
@@ -68,7 +68,7 @@ func isID(word string) bool {
 
 // mark is what the issue tells of after an audit, that told of other commits before. What
 // could not be audited is told as before.
-func (a Audit) mark(told mark) (now mark) {
+func (a Watch) mark(told mark) (now mark) {
 	if a.Found == nil {
 		return told
 	}

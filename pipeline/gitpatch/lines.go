@@ -1,20 +1,14 @@
-// Package difflook is what people are shown of a diff: its lines and their numbers, how much of
-// which file changes, and the files that were renamed with changes. It decides nothing.
-package difflook
+package gitpatch
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-)
-
-const (
-	sectionMark = "diff --git "
-	binaryMark  = "GIT binary patch\n"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Line is one line of a diff.
@@ -61,9 +55,6 @@ func Lines(diff []byte) iter.Seq[Line] {
 		}
 	}
 }
-
-// maxHunkHeader bounds what is looked at of a hunk's header, whose heading can be of any length.
-const maxHunkHeader = 200
 
 var hunkHeader = lazyregexp.New(`^@@ -([0-9]{1,10})(,[0-9]+)? \+([0-9]{1,10})(,[0-9]+)? @@( |$)`)
 
@@ -133,5 +124,17 @@ func (s *Stat) readBinary() {
 		return
 	}
 	first, _, _ := bytes.Cut(payload, []byte("\n"))
-	s.Size, s.Begins = n, gitpatch.LiteralBegins(first, n)
+	s.Size, s.Begins = n, LiteralBegins(first, n)
+}
+
+// Moved says where a hunk was found, as "doc.go 4 lines lower".
+func Moved(o patch.Offset) string {
+	where, n, s := "lower", o.By, "s"
+	if n < 0 {
+		where, n = "higher", -n
+	}
+	if n == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("%s %d line%s %s", patch.Quote(o.Path), n, s, where)
 }
