@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -188,7 +187,7 @@ func (r *Runner) approvedPatch(ctx context.Context, to effect.Effect, g Judgemen
 	if p.known.Secrets, err = ComparePatch(tx, p.Set, r.Secrets); err != nil {
 		return p, err
 	}
-	return p, recipe.Again(tree, *tx.Pointers.Proposal)
+	return p, code.MakeAgain(tree, *tx.Pointers.Proposal)
 }
 
 // elsewhere tells a base that has moved on, which supersedes a transaction for

@@ -16,7 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
-	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -57,7 +56,7 @@ func (p *pseudoTerminal) answers(pairs ...string) {
 // In a terminal every kind is asked about by itself, with its reasons; what is
 // answered with yes is recorded, and nothing else.
 func TestAskByKind(t *testing.T) {
-	token := secrettest.Samples()[1].Text()
+	token := exectest.Samples()[1].Text()
 	workflow := addition(".github/workflows/x.yml", "on: push\n") + addition("config.env", "A=1\n"+token+"\n")
 	for _, c := range []struct {
 		args    []string
@@ -124,7 +123,7 @@ func TestFoundAndMovedAreTold(t *testing.T) {
 // Nobody is asked for what would not count: who proposed a secret cannot excuse it.
 func TestNotAskedWhatDoesNotCount(t *testing.T) {
 	s, file := asked(t)
-	check(t, os.WriteFile(file, []byte(addition("config.env", secrettest.Samples()[1].Text()+"\n")), 0o644))
+	check(t, os.WriteFile(file, []byte(addition("config.env", exectest.Samples()[1].Text()+"\n")), 0o644))
 	s.run(0, "review", "--patch", file)
 	id := s.newest()
 	p := newTerminal(t)

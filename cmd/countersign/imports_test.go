@@ -28,16 +28,16 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/action": {"pipeline/record/ledger", "report", "github.com/sethvargo/go-githubactions"},
 	"cmd/countersign/internal/agent": {
-		"gitstore", "pipeline/atomicfile", "pipeline/checks/workshop", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon",
-		"pipeline/record/patch", "pipeline/record/result", "pipeline/sandbox", "pipeline/workspace",
+		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/patch",
+		"pipeline/record/result", "pipeline/sandbox", "pipeline/workspace",
 	},
 	"cmd/countersign/internal/change": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide",
-		"cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "pipeline", "pipeline/atomicfile", "pipeline/batch",
-		"pipeline/checks", "pipeline/conversation", "pipeline/fault", "pipeline/foreign", "pipeline/forge", "pipeline/input", "pipeline/lookup",
-		"pipeline/pull", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/sandbox",
-		"pipeline/state", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "pipeline", "pipeline/atomicfile", "pipeline/checks",
+		"pipeline/conversation", "pipeline/fault", "pipeline/foreign", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull",
+		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/result", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/state", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/cli": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/completion": {
@@ -68,8 +68,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "gitstore", "pipeline/page", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing", "report",
 	},
 	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/applyverify", "pipeline/document", "pipeline/packapply",
-		"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "pipeline/applyresult", "pipeline/document", "pipeline/packapply", "pipeline/record/canon",
+		"pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/ghtoken":       {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/gitcredential": {},
@@ -143,12 +143,11 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/session": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/gitcredential",
 		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "cmd/countersign/internal/rest", "cmd/countersign/internal/sshkey",
-		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/batch", "pipeline/checks",
-		"pipeline/checks/workshop", "pipeline/code", "pipeline/disposition", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
-		"pipeline/input", "pipeline/lookup", "pipeline/page", "pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "pipeline/secret", "pipeline/state", "pipeline/workspace", "pipeline/writing",
-		"report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/checks", "pipeline/code",
+		"pipeline/disposition", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/page",
+		"pipeline/pull", "pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/review", "pipeline/sandbox",
+		"pipeline/secret", "pipeline/state", "pipeline/workspace", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/setup": {
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console",
@@ -204,12 +203,11 @@ var mayImport = map[string][]string{
 	"gitstore/wire": {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"pipeline": {
 		"pipeline/applyresult", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/disposition",
-		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/recipe", "pipeline/record/approval",
+		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
 		"pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/state", "pipeline/writing",
 	},
 	"pipeline/applyresult": {"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
-	"pipeline/applyverify": {"pipeline/document", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule"},
 	"pipeline/artifact": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/signed",
@@ -220,16 +218,11 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
 		"pipeline/replay", "pipeline/state",
 	},
-	"pipeline/batch": {
-		"pipeline", "pipeline/checks", "pipeline/effect", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/signed", "pipeline/redact", "pipeline/writing",
-	},
 	"pipeline/checks": {
 		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/writing",
 	},
-	"pipeline/checks/workshop": {"pipeline/checks", "pipeline/record/policy", "pipeline/sandbox"},
-	"pipeline/code":            {"pipeline/record/patch"},
+	"pipeline/code": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
 	"pipeline/conversation": {
 		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed",
@@ -264,7 +257,7 @@ var mayImport = map[string][]string{
 		"github.com/bluekeyes/go-gitdiff",
 	},
 	"pipeline/input": {
-		"pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits", "pipeline/recipe",
+		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
 		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
 	},
@@ -293,7 +286,6 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/record/result", "pipeline/record/signed", "pipeline/review", "pipeline/writing", "report", "report/view",
 	},
-	"pipeline/recipe": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
 	"pipeline/record": {
 		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
@@ -357,8 +349,9 @@ var mayImport = map[string][]string{
 	"pipeline/state":   {},
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/workspace": {
-		"gitstore/attributes", "pipeline/atomicfile", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel", "pipeline/record/canon",
-		"pipeline/record/patch", "pipeline/record/result", "github.com/rogpeppe/go-internal", "golang.org/x/sys",
+		"gitstore/attributes", "pipeline/atomicfile", "pipeline/checks", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel",
+		"pipeline/record/canon", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/sandbox",
+		"github.com/rogpeppe/go-internal", "golang.org/x/sys",
 	},
 	"pipeline/writing": {
 		"pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -390,7 +383,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "pipeline/secret/secrettest", "gitstore/wire/wiretest", "report/browsertest", "report/hostile", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/browsertest", "report/hostile", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

@@ -24,7 +24,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -271,7 +270,7 @@ func TestRunAllRounds(t *testing.T) {
 		open, _, err := r.Open(t.Context())
 		check(t, err)
 		rows := make([]pipeline.Outcome, all)
-		check(t, batch.Advance(t.Context(), r, open, pipeline.Ahead{Until: pipeline.StageValidate}, 3, func(i int, out pipeline.Outcome, _ error) { rows[i] = out }))
+		check(t, pipeline.AdvanceAll(t.Context(), r, open, pipeline.Ahead{Until: pipeline.StageValidate}, 3, func(i int, out pipeline.Outcome, _ error) { rows[i] = out }))
 		for i, row := range rows {
 			want := ledger.Awaiting
 			if i < approved {

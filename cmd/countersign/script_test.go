@@ -33,7 +33,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -200,14 +199,14 @@ func deriveIDs(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // sample is the made-up secret of one kind.
-func sample(ts *testscript.TestScript, kind string) secrettest.Sample {
-	for _, s := range secrettest.Samples() {
+func sample(ts *testscript.TestScript, kind string) exectest.Sample {
+	for _, s := range exectest.Samples() {
 		if s.Kind == kind {
 			return s
 		}
 	}
 	ts.Fatalf("no secret of the kind %q", kind)
-	return secrettest.Sample{}
+	return exectest.Sample{}
 }
 
 // plant puts a made-up secret where @SECRET@ stands: plant KIND FILE...
@@ -256,7 +255,7 @@ func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	ledger, err := objects.Output()
 	ts.Check(err)
 	for _, text := range append(texts, string(ledger)) {
-		for _, form := range secrettest.Encodings(sample(ts, args[0]).Value) {
+		for _, form := range exectest.Encodings(sample(ts, args[0]).Value) {
 			if strings.Contains(text, string(form)) {
 				ts.Fatalf("the %s is there as %q", args[0], form)
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
 // The codes of JSON-RPC.
@@ -298,7 +298,7 @@ func TestServeApplyFails(t *testing.T) {
 func TestServeSecrets(t *testing.T) {
 	s := newServed(t, todoFiles)
 	var out strings.Builder
-	sample := secrettest.Samples()[0]
+	sample := exectest.Samples()[0]
 	text := sample.Text()
 	hear := func(a answer) answer {
 		fmt.Fprintf(&out, "%v\n", a)
@@ -321,7 +321,7 @@ func TestServeSecrets(t *testing.T) {
 		t.Error("it was not applied")
 	}
 	out.WriteString(strings.Join(s.events, ""))
-	for _, form := range secrettest.Encodings(sample.Value) {
+	for _, form := range exectest.Encodings(sample.Value) {
 		if strings.Contains(out.String(), string(form)) {
 			t.Errorf("the client was told %q", form)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/applyverify"
+	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -36,7 +36,7 @@ func TestReferenceResults(t *testing.T) {
 		if err != nil || string(got) != string(line) {
 			t.Errorf("rebuilt:\n got %s%v\nwant %s", got, err, line)
 		}
-		if vs := applyverify.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := packapply.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v\n%s", vs, line)
 		}
 	}
@@ -103,7 +103,7 @@ func TestNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if vs := applyverify.Verify(parse(t, string(line)), nil); len(vs) > 0 {
+		if vs := packapply.VerifyResult(parse(t, string(line)), nil); len(vs) > 0 {
 			t.Errorf("%v: %v", c.ops, vs)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package exectest writes the programs that tests stand in for others.
+// Package exectest has what tests give programs: programs that stand in for others, and made-up secrets.
 package exectest
 
 import (

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/recipe"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -26,7 +26,7 @@ const (
 	KindPack     = "pack"
 	KindProposal = ledger.KindProposal
 	KindWorktree = ledger.KindWorktree
-	KindRecipe   = recipe.RemoveTodo
+	KindRecipe   = code.RemoveTodo
 
 	KindPullRequest = ledger.KindPullRequest // a pull request's own diff
 )
@@ -262,7 +262,7 @@ func (o fileOp) resolve(t *patch.Tree) (*patch.File, error) {
 // needle is deleted, in the named files, or with none named in all text files
 // of the tree. Apply computes it again and refuses if the outcome differs.
 func Recipe(needle string, files []string, summary string) (Change, error) {
-	if err := recipe.Check(needle); err != nil {
+	if err := code.CheckNeedle(needle); err != nil {
 		return Change{}, err
 	}
 	if summary == "" {
@@ -270,7 +270,7 @@ func Recipe(needle string, files []string, summary string) (Change, error) {
 	}
 	return Change{
 		Kind: KindRecipe, Summary: summary, Raw: []byte(needle), Needle: needle,
-		Resolve: func(base fs.FS) (patch.Patchset, error) { return recipe.RemoveLines(base, needle, files) },
+		Resolve: func(base fs.FS) (patch.Patchset, error) { return code.RemoveLines(base, needle, files) },
 	}, nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
 // claudeText is a line of Claude Code's in which the agent says something.
@@ -48,7 +48,7 @@ func TestT47TraceSecretsAtTheCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sample := range secrettest.Samples() {
+	for _, sample := range exectest.Samples() {
 		whole := sample.Text()
 		for _, before := range []int{0, 3990 - len(whole)/2, 3999, 64<<10 - len(whole)/2} {
 			text := strings.Repeat("x ", max(0, before)/2) + "\n" + whole + "\n" + strings.Repeat("y ", 40_000)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -138,7 +137,7 @@ func verify(t *testing.T, r result.Result, packDir string) {
 	if err != nil {
 		patch = map[string]any{}
 	}
-	for _, v := range applyverify.Verify(doc, patch) {
+	for _, v := range packapply.VerifyResult(doc, patch) {
 		t.Errorf("%s %s: %s", v.RuleID, v.Path, v.Message)
 	}
 }

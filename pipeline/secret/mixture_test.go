@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/secret/secrettest"
 )
 
 // Redacting twice is redacting once, in texts and diffs that are made of what
@@ -19,7 +19,7 @@ func TestIdempotent(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	f := secret.Default().Knowing("hunter2!", "correct horse battery")
 	for seed := range uint64(40) {
-		parts := ingredients(secrettest.SamplesFrom(seed))
+		parts := ingredients(exectest.SamplesFrom(seed))
 		for range 25 {
 			var b strings.Builder
 			for range 3 + r.IntN(25) {
@@ -32,7 +32,7 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
-func ingredients(samples []secrettest.Sample) []string {
+func ingredients(samples []exectest.Sample) []string {
 	parts := []string{
 		"key=", "token: ", "password = \"", "\"", "'", "\n", "\n", "\n\t\"", "\" +\n", "\\\n", "\\n", " ", " ", "=", ">", "<", "%41", "%", "\\u0041", "+", ".", "/",
 		"<REDACTED:jwt>", "<REDACTED:generic-api-key>", "<REDACTED:nonsense>", "<REDACTED:", "hunter2!", "hunter", "correct horse", "-----BEGIN ", "-----END PRIVATE KEY-----",

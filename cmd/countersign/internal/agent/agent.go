@@ -23,7 +23,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
-	"github.com/countersign-dev/countersign/pipeline/checks/workshop"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -93,7 +92,7 @@ func Make(ctx context.Context, repo *gitstore.Repo, parent string, s State, chan
 		err = os.Mkdir(t.Dir(), treeMode)
 	}
 	if err == nil {
-		err = workshop.Copy(files, t.Dir())
+		err = workspace.Copy(files, t.Dir())
 	}
 	if err == nil {
 		_, err = repo.MakeScratch(ctx, s.Base, t.git(), t.Dir())

@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -140,7 +139,7 @@ func (all *advancing) run(ctx context.Context, concurrency int, chosen []ledger.
 	defer func() { all.Stderr = stderr }()
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}
-	return batch.Advance(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
+	return pipeline.AdvanceAll(ctx, r, chosen, to, concurrency, func(i int, out pipeline.Outcome, err error) {
 		all.rows[i], all.errs[i] = all.row(ctx, r.With(out.Learnt).Secrets, chosen[i], out, err)
 		ended++
 		all.Line.Show("transactions", ended, len(chosen))

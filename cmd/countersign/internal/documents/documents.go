@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/applyverify"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -103,7 +102,7 @@ func (p Program) resultCommand() *cobra.Command {
 	var patch string
 	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
 		of, err := p.other(patch)
-		return applyverify.Verify(doc, of), err
+		return packapply.VerifyResult(doc, of), err
 	})
 	verify.Flags().StringVar(&patch, "patch", "", "compare with the patch.json that it is the result of, `FILE`")
 	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)

@@ -16,10 +16,10 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/checks/workshop"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // commands runs commands in the sandbox, on copies of a tree below the
@@ -72,7 +72,7 @@ func (c commands) Run(ctx context.Context, known redact.Finder, mode policy.Sand
 		Read: filepath.SplitList(c.a.Getenv("COUNTERSIGN_SANDBOX_READ")), Path: strings.Join(path, string(filepath.ListSeparator)),
 	}
 	finder := console.Ours(known).Knowing(passed...)
-	done, err := workshop.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
+	done, err := workspace.Workshop{Box: box, Scratch: scratch, Scrub: finder.Text}.Run(ctx, tree, list)
 	for i := range done {
 		done[i].Error = finder.Text(done[i].Error)
 	}

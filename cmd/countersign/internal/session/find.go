@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -73,7 +72,7 @@ func CloseStatus(name, status string) error {
 
 // Since is the time that --since names.
 func Since(c *console.Console, text string) (time.Time, error) {
-	at, err := batch.ParseSince(text, c.Now())
+	at, err := pipeline.ParseSince(text, c.Now())
 	if err != nil {
 		err = &cli.UsageError{Message: "--since " + err.Error(), Hint: "such as 36h, 7d, 2026-11-20 or 2026-11-20T08:00:00Z"}
 	}

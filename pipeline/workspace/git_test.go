@@ -1,4 +1,4 @@
-package workshop_test
+package workspace_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/checks/workshop"
+	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
 
 // A repo is a real repository, worked on with the real git.
@@ -74,7 +74,7 @@ func (r repo) copied(tree string) (dir string, err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		r.Fatal(err)
 	}
-	return dir, workshop.Copy(served, dir)
+	return dir, workspace.Copy(served, dir)
 }
 
 // TestT34FiltersDoNotRun: the copy has the commit's own bytes, and no filter,

@@ -1,5 +1,4 @@
-// Package workshop runs commands in a sandbox, each on a copy of a tree.
-package workshop
+package workspace
 
 import (
 	"context"

@@ -1,6 +1,4 @@
-// Package secrettest has made-up secrets for tests. They are put together when
-// a test runs, so that the sources hold nothing that looks like a secret.
-package secrettest
+package exectest
 
 import (
 	"encoding/base64"
@@ -14,7 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// A Sample is a text that the default rules find a secret in.
+// A Sample is made up; it is put together when a test runs, so that the sources hold nothing that
+// looks like a secret. It is a text that the default rules find a secret in.
 type Sample struct {
 	Kind   string // what it imitates
 	Value  string // the secret

@@ -1,4 +1,4 @@
-package batch
+package pipeline
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -30,7 +29,7 @@ var fresh = 2 * time.Second
 // One goroutine, in run, has all of this to itself. Members read snap, which
 // changes only while nobody works, and send events to change anything else.
 type rounds struct {
-	runner *pipeline.Runner
+	runner *Runner
 	store  sync.Mutex  // held by the participant that reads the ledger as it was
 	events chan func() // what run is to do
 
@@ -49,7 +48,7 @@ type rounds struct {
 	tree    treeLock
 }
 
-// run goes on until all participants have ended. A round is closed when nobody works,
+// runRounds goes on until all participants have ended. A round is closed when nobody works,
 // and either nobody is away or something is overdue, for which those who could go
 // on are kept back.
 func (b *rounds) run(ctx context.Context) {

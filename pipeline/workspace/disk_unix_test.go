@@ -1,6 +1,6 @@
 //go:build unix
 
-package workshop
+package workspace
 
 import (
 	"errors"
@@ -8,49 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
-
-// unprivileged runs a test again as nobody where root, whom no permission
-// stops, runs it; it says whether to go on here.
-func unprivileged(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return true
-	}
-	const nobody = 65534
-	dir, err := os.MkdirTemp("", "nobody") // t.TempDir is in a directory of root's own
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary, err := os.ReadFile(self)
-	if err = errors.Join(err, exectest.WriteFile(filepath.Join(dir, "test"), binary), os.Chown(dir, nobody, nobody)); err != nil {
-		t.Skip("cannot become nobody: ", err)
-	}
-	cmd := exec.Command(filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if _, ran := err.(*exec.ExitError); err != nil && !ran {
-		t.Skip("cannot become nobody: ", err)
-	}
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("as nobody: %v\n%s", err, out)
-	}
-	return false
-}
 
 // deep makes directories inside each other, deeper than a path can be long, and
 // then takes away the right to enter each. It returns the name to give to remove.
@@ -111,7 +75,7 @@ func TestCopyModes(t *testing.T) {
 	for _, mask := range []int{0, 0o027, 0o077} {
 		dir := t.TempDir()
 		was := syscall.Umask(mask)
-		tree := files{"a": "1", "d/run": "+x 2"}
+		tree := treeFiles{"a": "1", "d/run": "+x 2"}
 		err := Copy(tree.tree(), dir)
 		syscall.Umask(was)
 		if got := read(t, dir); err != nil || !maps.Equal(got, tree) {

@@ -1,4 +1,4 @@
-package applyverify_test
+package packapply_test
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package batch
+package pipeline
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -45,7 +44,7 @@ func TestTogether(t *testing.T) {
 		{"not quite a denial", [][]string{{"a", own(0), "denied/x.json"}, {"b", own(1)}}, []int{0}},
 	} {
 		store := &countedTip{}
-		b := &rounds{runner: &pipeline.Runner{Store: store}, snap: writing.Snapshot{Tip: store.tip()}}
+		b := &rounds{runner: &Runner{Store: store}, snap: writing.Snapshot{Tip: store.tip()}}
 		var all []*appending
 		for i, files := range c.files {
 			e := writing.Entry{Files: map[string][]byte{}}
@@ -143,7 +142,7 @@ func TestGiveTurns(t *testing.T) {
 		{"another file", participant{files: []string{"b"}}, false, true},
 	} {
 		for _, target := range []string{"", "refs/heads/x"} {
-			b := &rounds{runner: &pipeline.Runner{Store: &countedTip{}}, tree: treeLock{unlock: func() {}}}
+			b := &rounds{runner: &Runner{Store: &countedTip{}}, tree: treeLock{unlock: func() {}}}
 			old, young := c.older, participant{rounds: b, files: []string{"a"}, asks: &turn{target: target}}
 			old.rounds = b
 			if c.asks {
@@ -200,7 +199,7 @@ func TestWrite(t *testing.T) {
 	} {
 		disk := &brittleTree{bad: c.bad, message: c.message}
 		all := []*filesWrite{change("a", "b"), change("c", "d"), change("e")}
-		b := &rounds{runner: &pipeline.Runner{Worktree: disk}}
+		b := &rounds{runner: &Runner{Worktree: disk}}
 		for _, w := range all {
 			b.all = append(b.all, &participant{rounds: b, asks: w})
 		}
@@ -218,7 +217,7 @@ func TestWrite(t *testing.T) {
 }
 
 // record appends an entry of a transaction's own.
-func record(t *testing.T, r *pipeline.Runner) {
+func record(t *testing.T, r *Runner) {
 	snap, err := r.Store.Snapshot(t.Context())
 	if err == nil {
 		_, err = r.Store.Append(t.Context(), snap.Tip, writing.Entry{Message: "x", Files: map[string][]byte{"transactions/x": nil}})
@@ -237,13 +236,13 @@ func (c command) Run(context.Context, redact.Finder, policy.Sandbox, fs.FS, []po
 }
 
 // TestFresh: what was judged is written although the commands of somebody else
-// run on and on; an approval that it rests on may end meanwhile.
+// runRounds on and on; an approval that it rests on may end meanwhile.
 func TestFresh(t *testing.T) {
 	defer func(was time.Duration) { fresh = was }(fresh)
 	fresh = time.Millisecond
 	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}
 	store, written := &countedTip{}, make(chan struct{})
-	r := &pipeline.Runner{Store: store, Commands: command(func() { <-written })}
+	r := &Runner{Store: store, Commands: command(func() { <-written })}
 	err := sideBySide(t.Context(), r, txs, 2, func(p *participant) func() {
 		r := p.own()
 		if p.index == 1 {
@@ -285,7 +284,7 @@ func TestFreshBesideALock(t *testing.T) {
 	fresh = time.Millisecond
 	disk := &busyTree{asked: make(chan struct{}), free: make(chan struct{})}
 	store := &countedTip{}
-	r := &pipeline.Runner{Store: store, Worktree: disk}
+	r := &Runner{Store: store, Worktree: disk}
 	err := sideBySide(t.Context(), r, []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}}, 2, func(p *participant) func() {
 		r := p.own()
 		if p.index == 1 {
@@ -311,7 +310,7 @@ func TestFreshBesideALock(t *testing.T) {
 // TestLockFails: a working tree that cannot be locked is the failure of each that
 // wants to write there, and of nobody else.
 func TestLockFails(t *testing.T) {
-	r := &pipeline.Runner{Store: &countedTip{}, Worktree: &lockedOut{}}
+	r := &Runner{Store: &countedTip{}, Worktree: &lockedOut{}}
 	txs := []ledger.Transaction{{TransactionID: id(1)}, {TransactionID: id(2)}, {TransactionID: id(3)}}
 	err := sideBySide(t.Context(), r, txs, 2, func(p *participant) func() {
 		target := []string{effect.Worktree, "refs/heads/x", effect.Worktree}[p.index]
@@ -342,7 +341,7 @@ func (*brokenStore) Append(context.Context, string, ...writing.Entry) (string, e
 
 // TestPanic: a panic while a round is closed is not kept from anybody.
 func TestPanic(t *testing.T) {
-	r := &pipeline.Runner{Store: &brokenStore{}}
+	r := &Runner{Store: &brokenStore{}}
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

@@ -1,4 +1,4 @@
-package workshop
+package workspace
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"testing/fstest"
 )
 
-// files is a tree in few words: a path and its content, which is a link for
+// treeFiles is a tree in few words: a path and its content, which is a link for
 // "-> target", executable for "+x …", a directory for "/", a submodule for "@",
 // a device for "!".
-type files map[string]string
+type treeFiles map[string]string
 
-func (f files) tree() fstest.MapFS {
+func (f treeFiles) tree() fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, content := range f {
 		file := &fstest.MapFile{Data: []byte(content), Mode: 0o644}
@@ -44,9 +44,9 @@ func (f files) tree() fstest.MapFS {
 
 // read is what lies in a directory, in the words of files. An empty directory
 // is "@"; an odd mode stands before the content.
-func read(t *testing.T, dir string) files {
+func read(t *testing.T, dir string) treeFiles {
 	t.Helper()
-	out := files{}
+	out := treeFiles{}
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -110,19 +110,19 @@ func untouched(t *testing.T, outside string) {
 func TestCopy(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		tree files
+		tree treeFiles
 	}{
-		{"empty", files{}},
-		{"a file", files{"a": "1\n"}},
-		{"an empty file", files{"a": ""}},
-		{"executable", files{"run": "+x #!/bin/sh\n", "d/run": "+x 2"}},
-		{"directories", files{"a/b/c/d": "1", "a/b/e": "2", "f": "3"}},
-		{"bytes", files{"a": "\x00\xff\r\n"}},
-		{"a submodule", files{"vendor/lib": "@", "x": "1"}},
-		{"links", files{"a": "-> b", "b": "1", "d": "-> c", "c/x": "2", "dangling": "-> nowhere"}},
-		{"T31 a link that leads outside", files{"a": "-> ../precious", "b": "-> /etc/passwd", "c/d": "-> ../../.."}},
-		{"names", files{"a b": "1", "-rf": "2", "ä€": "3", "*": "4", "a\\b": "5", "con": "6", "x.": "7"}},
-		{"names that look like Git's", files{".gitattributes": "* filter=evil", ".gitmodules": "", ".github/x": "1", "git": "2", ".git2": "3", "a.git/x": "4", ".gitignore": "*"}},
+		{"empty", treeFiles{}},
+		{"a file", treeFiles{"a": "1\n"}},
+		{"an empty file", treeFiles{"a": ""}},
+		{"executable", treeFiles{"run": "+x #!/bin/sh\n", "d/run": "+x 2"}},
+		{"directories", treeFiles{"a/b/c/d": "1", "a/b/e": "2", "f": "3"}},
+		{"bytes", treeFiles{"a": "\x00\xff\r\n"}},
+		{"a submodule", treeFiles{"vendor/lib": "@", "x": "1"}},
+		{"links", treeFiles{"a": "-> b", "b": "1", "d": "-> c", "c/x": "2", "dangling": "-> nowhere"}},
+		{"T31 a link that leads outside", treeFiles{"a": "-> ../precious", "b": "-> /etc/passwd", "c/d": "-> ../../.."}},
+		{"names", treeFiles{"a b": "1", "-rf": "2", "ä€": "3", "*": "4", "a\\b": "5", "con": "6", "x.": "7"}},
+		{"names that look like Git's", treeFiles{".gitattributes": "* filter=evil", ".gitmodules": "", ".github/x": "1", "git": "2", ".git2": "3", "a.git/x": "4", ".gitignore": "*"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && c.name == "names" {
@@ -173,30 +173,30 @@ func TestT31HostileTrees(t *testing.T) {
 	at := func(dir string, e ...fs.DirEntry) map[string][]fs.DirEntry { return map[string][]fs.DirEntry{dir: e} }
 	for _, c := range []struct {
 		name string
-		tree files
+		tree treeFiles
 		more map[string][]fs.DirEntry
 		want string
 	}{
-		{"a link, then a directory of its name", files{"a/x": "1"}, at(".", fake{"a", fs.ModeSymlink}), ""},
-		{"a link, then a file of its name", files{"a": "-> ../precious"}, at(".", fake{"a", 0}), ""},
-		{"a directory twice", files{"a/x": "1"}, at(".", fake{"a", fs.ModeDir}), "exists"},
-		{"an empty directory twice", files{"a": "/"}, at(".", fake{"a", fs.ModeDir}), "exists"},
-		{"a submodule twice", files{"a": "@"}, at(".", fake{"a", fs.ModeIrregular}), "exists"},
-		{"a file twice", files{"a": "1"}, at(".", fake{"a", 0}), "exists"},
-		{"a link twice", files{"a": "-> ../precious"}, at(".", fake{"a", fs.ModeSymlink}), "exists"},
-		{"..", files{"a": "1"}, at(".", fake{"..", fs.ModeDir}), "not a file name"},
-		{". in a directory", files{"a/b": "1"}, at("a", fake{".", fs.ModeDir}), "not a file name"},
-		{"no name", files{}, at(".", fake{"", 0}), "not a file name"},
-		{"traversal", files{}, at(".", fake{"../precious", 0}), "not a file name"},
-		{"absolute", files{}, at(".", fake{"/tmp/x", 0}), "not a file name"},
-		{"a slash", files{"a/b": "1"}, at(".", fake{"a/b", 0}), "not a file name"},
-		{"NUL", files{}, at(".", fake{"a\x00b", 0}), "not a file name on this platform"},
-		{"not there", files{}, at(".", fake{"l", 0}), "does not exist"},
-		{"a device", files{"null": "!"}, nil, "neither a file, a link, a directory nor a submodule"},
-		{"a pipe", files{}, at(".", fake{"p", fs.ModeNamedPipe}), "neither a file"},
-		{"an empty link", files{"a": "-> "}, nil, "cannot be a path"},
-		{"a link with NUL", files{"a": "-> x\x00y"}, nil, "cannot be a path"},
-		{"a name that is too long", files{strings.Repeat("n", 300): "1"}, nil, "name too long"},
+		{"a link, then a directory of its name", treeFiles{"a/x": "1"}, at(".", fake{"a", fs.ModeSymlink}), ""},
+		{"a link, then a file of its name", treeFiles{"a": "-> ../precious"}, at(".", fake{"a", 0}), ""},
+		{"a directory twice", treeFiles{"a/x": "1"}, at(".", fake{"a", fs.ModeDir}), "exists"},
+		{"an empty directory twice", treeFiles{"a": "/"}, at(".", fake{"a", fs.ModeDir}), "exists"},
+		{"a submodule twice", treeFiles{"a": "@"}, at(".", fake{"a", fs.ModeIrregular}), "exists"},
+		{"a file twice", treeFiles{"a": "1"}, at(".", fake{"a", 0}), "exists"},
+		{"a link twice", treeFiles{"a": "-> ../precious"}, at(".", fake{"a", fs.ModeSymlink}), "exists"},
+		{"..", treeFiles{"a": "1"}, at(".", fake{"..", fs.ModeDir}), "not a file name"},
+		{". in a directory", treeFiles{"a/b": "1"}, at("a", fake{".", fs.ModeDir}), "not a file name"},
+		{"no name", treeFiles{}, at(".", fake{"", 0}), "not a file name"},
+		{"traversal", treeFiles{}, at(".", fake{"../precious", 0}), "not a file name"},
+		{"absolute", treeFiles{}, at(".", fake{"/tmp/x", 0}), "not a file name"},
+		{"a slash", treeFiles{"a/b": "1"}, at(".", fake{"a/b", 0}), "not a file name"},
+		{"NUL", treeFiles{}, at(".", fake{"a\x00b", 0}), "not a file name on this platform"},
+		{"not there", treeFiles{}, at(".", fake{"l", 0}), "does not exist"},
+		{"a device", treeFiles{"null": "!"}, nil, "neither a file, a link, a directory nor a submodule"},
+		{"a pipe", treeFiles{}, at(".", fake{"p", fs.ModeNamedPipe}), "neither a file"},
+		{"an empty link", treeFiles{"a": "-> "}, nil, "cannot be a path"},
+		{"a link with NUL", treeFiles{"a": "-> x\x00y"}, nil, "cannot be a path"},
+		{"a name that is too long", treeFiles{strings.Repeat("n", 300): "1"}, nil, "name too long"},
 	} {
 		for _, last := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.name, " ", last), func(t *testing.T) {
@@ -226,7 +226,7 @@ func (l lying) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func TestT31ListedAsFile(t *testing.T) {
-	for _, tree := range []files{{"a": "-> b", "b": "1"}, {"a": "@"}, {"a": "!"}, {"a/b": "1"}} {
+	for _, tree := range []treeFiles{{"a": "-> b", "b": "1"}, {"a": "@"}, {"a": "!"}, {"a/b": "1"}} {
 		outside, dir := inside(t)
 		if err := Copy(lying{tree.tree()}, dir); err == nil || !strings.Contains(err.Error(), "listed as a file, but is not one") {
 			t.Errorf("%q: %v", tree, err)
@@ -243,7 +243,7 @@ func TestT34DotGit(t *testing.T) {
 	} {
 		for _, full := range []string{name, name + "/config", "a/" + name + "/hooks/post-checkout"} {
 			outside, dir := inside(t)
-			err := Copy(files{full: "+x [core]\n\tfsmonitor = touch pwned\n"}.tree(), dir)
+			err := Copy(treeFiles{full: "+x [core]\n\tfsmonitor = touch pwned\n"}.tree(), dir)
 			if err == nil || !strings.Contains(err.Error(), "Git takes for its own") && runtime.GOOS != "windows" {
 				t.Errorf("%+q: error %v", full, err)
 			}
@@ -255,11 +255,11 @@ func TestT34DotGit(t *testing.T) {
 	}
 	for _, link := range []string{".git", "sub/.GIT"} {
 		_, dir := inside(t)
-		if err := Copy(files{link: "-> evil", "evil/config": "1"}.tree(), dir); err == nil {
+		if err := Copy(treeFiles{link: "-> evil", "evil/config": "1"}.tree(), dir); err == nil {
 			t.Errorf("a link %s is copied", link)
 		}
 		_, dir = inside(t)
-		if err := Copy(files{link: "@"}.tree(), dir); err == nil {
+		if err := Copy(treeFiles{link: "@"}.tree(), dir); err == nil {
 			t.Errorf("a submodule %s is copied", link)
 		}
 	}
@@ -269,16 +269,16 @@ func TestT42CopyIsBounded(t *testing.T) {
 	deep := strings.Repeat("d/", 5) + "x"
 	for _, c := range []struct {
 		name string
-		tree files
+		tree treeFiles
 		max  limits
 		want string
 	}{
-		{"as many as allowed", files{"a": "12", "b/c": "34", "d": "-> 5"}, limits{4, 5, 1}, ""},
-		{"one file more", files{"a": "12", "b/c": "34", "d": "-> 5"}, limits{3, 5, 1}, "more than 3 files and directories"},
-		{"one byte more", files{"a": "12", "b": "345"}, limits{4, 4, 1}, "more than 4 bytes"},
-		{"a link's bytes", files{"a": "12", "b": "-> 345"}, limits{4, 4, 1}, "more than 4 bytes"},
-		{"deep enough", files{deep: "1"}, limits{10, 10, 5}, ""},
-		{"too deep", files{deep: "1"}, limits{10, 10, 4}, "more than 4 directories deep"},
+		{"as many as allowed", treeFiles{"a": "12", "b/c": "34", "d": "-> 5"}, limits{4, 5, 1}, ""},
+		{"one file more", treeFiles{"a": "12", "b/c": "34", "d": "-> 5"}, limits{3, 5, 1}, "more than 3 files and directories"},
+		{"one byte more", treeFiles{"a": "12", "b": "345"}, limits{4, 4, 1}, "more than 4 bytes"},
+		{"a link's bytes", treeFiles{"a": "12", "b": "-> 345"}, limits{4, 4, 1}, "more than 4 bytes"},
+		{"deep enough", treeFiles{deep: "1"}, limits{10, 10, 5}, ""},
+		{"too deep", treeFiles{deep: "1"}, limits{10, 10, 4}, "more than 4 directories deep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := copyTree(context.Background(), c.tree.tree(), t.TempDir(), c.max)
@@ -306,7 +306,7 @@ type largeInfo struct{ fs.FileInfo }
 func (largeInfo) Size() int64 { return copyLimits.bytes + 1 }
 
 func TestT42HugeFileIsNotRead(t *testing.T) {
-	if err := Copy(huge{files{"a": "1"}.tree()}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "bytes") {
+	if err := Copy(huge{treeFiles{"a": "1"}.tree()}, t.TempDir()); err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Error(err)
 	}
 }
@@ -327,7 +327,7 @@ func TestT42EndlessTree(t *testing.T) {
 }
 
 func TestCopyInto(t *testing.T) {
-	tree := files{"a": "1"}.tree()
+	tree := treeFiles{"a": "1"}.tree()
 	outside, _ := inside(t)
 	if err := Copy(tree, outside); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Error(err)

@@ -1,5 +1,4 @@
-// Package applyverify verifies an ApplyResult that any program wrote (APPLY_SPEC).
-package applyverify
+package packapply
 
 import (
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// Verify reports every rule of APPLY_SPEC 8 that doc breaks, sorted; none
+// VerifyResult reports every rule of APPLY_SPEC 8 that doc breaks, sorted; none
 // means valid. doc is a document from canon.Parse, of any shape. patch is nil,
 // or the parsed patch.json that doc is the result of, for AS6.
 //
@@ -19,7 +18,7 @@ import (
 // path is a JSON path, but AS6's is the file's. Where doc is no object, a field
 // is missing, or the operations are no list, only AS1 and SCHEMA are looked at;
 // where a value has a wrong type, all but the rules about this value.
-func Verify(doc, patch any) []rule.Violation {
+func VerifyResult(doc, patch any) []rule.Violation {
 	c := &checker{}
 	m, ok := c.Document(doc, "result", "AS1", "apply_schema_version")
 	if !ok {
@@ -52,13 +51,13 @@ type view struct {
 	hasError   bool
 	summary    map[string]float64 // the numbers of it
 	total      int                // length of operation_results
-	operations []operation        // those that are objects
+	operations []resultOperation  // those that are objects
 	violations []problem          // likewise
 }
 
 // An operation is one of operation_results, found at a JSON path. fields still
 // holds the hashes, which AS7 judges.
-type operation struct {
+type resultOperation struct {
 	at       string
 	path     *string
 	status   string
@@ -180,12 +179,12 @@ func (c *checker) summary(v any) map[string]float64 {
 }
 
 // operations also returns how many there are in all.
-func (c *checker) operations(v any) ([]operation, int) {
+func (c *checker) operations(v any) ([]resultOperation, int) {
 	list, ok := v.([]any)
 	if !ok {
 		c.Schema("$.operation_results", "operation_results must be an array")
 	}
-	var out []operation
+	var out []resultOperation
 	for i, v := range list {
 		at := fmt.Sprintf("$.operation_results[%d]", i)
 		m, ok := v.(map[string]any)
@@ -194,7 +193,7 @@ func (c *checker) operations(v any) ([]operation, int) {
 			continue
 		}
 		c.oneOf(at, m, "op", ops)
-		o := operation{
+		o := resultOperation{
 			at: at, fields: m, path: c.text(at, m, "path"), status: c.oneOf(at, m, "status", statuses), hasError: given(m["error"]),
 		}
 		c.optionalText(at, m, "error")

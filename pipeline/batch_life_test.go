@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/batch"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -153,11 +152,11 @@ func TestBatchHostile(t *testing.T) {
 				}}
 				told := make([]int, n)
 				to := pipeline.Ahead{Until: pipeline.StageValidate}
-				err := batch.Advance(ctx, w.beside(store, seen), all, to, 2, func(i int, _ pipeline.Outcome, _ error) { told[i]++ })
+				err := pipeline.AdvanceAll(ctx, w.beside(store, seen), all, to, 2, func(i int, _ pipeline.Outcome, _ error) { told[i]++ })
 				if err != nil || slices.ContainsFunc(told, func(k int) bool { return k != 1 }) || seen.locked != 0 {
 					t.Errorf("told %v, locked %d times: %v", told, seen.locked, err)
 				}
-				if err := batch.Advance(t.Context(), w.beside(w.store, seen), all, to, 2, func(int, pipeline.Outcome, error) {}); err != nil {
+				if err := pipeline.AdvanceAll(t.Context(), w.beside(w.store, seen), all, to, 2, func(int, pipeline.Outcome, error) {}); err != nil {
 					t.Fatal(err)
 				}
 				for i, tx := range all {

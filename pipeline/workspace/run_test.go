@@ -1,4 +1,4 @@
-package workshop
+package workspace
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func shell(script string) policy.Check {
 }
 
 func TestRun(t *testing.T) {
-	tree := files{"a": "content\n", "d/run": "+x #!/bin/sh\necho ran; echo err >&2; exit 3\n"}.tree()
+	tree := treeFiles{"a": "content\n", "d/run": "+x #!/bin/sh\necho ran; echo err >&2; exit 3\n"}.tree()
 	for _, c := range []struct {
 		command        policy.Check
 		code           int
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 // TestRunApart: what one command does to its copy, the next does not see; all
 // are run, in order, whatever came of the others.
 func TestRunApart(t *testing.T) {
-	out := run(t, files{"a": "1", "d/b": "2"}.tree(),
+	out := run(t, treeFiles{"a": "1", "d/b": "2"}.tree(),
 		shell("echo evil > new; echo evil > a; rm -r d; exit 1"),
 		shell("test ! -e new && cat a d/b"),
 		check(false, "false"),
@@ -110,21 +110,21 @@ func TestRunApart(t *testing.T) {
 	if out[0].OK() || out[1].Stdout != "12" || out[2].OK() || out[3].Stdout != "2" {
 		t.Errorf("%+v", out)
 	}
-	if got := run(t, files{}.tree()); len(got) != 0 || got == nil {
+	if got := run(t, treeFiles{}.tree()); len(got) != 0 || got == nil {
 		t.Errorf("no commands give %v", got)
 	}
 }
 
 // TestRunLeavesNothing: a copy is removed whatever the command did to it.
 func TestRunLeavesNothing(t *testing.T) {
-	tree := files{"d/e/f": "1"}.tree()
+	tree := treeFiles{"d/e/f": "1"}.tree()
 	run(t, tree, shell("chmod 0 d/e; chmod 500 d ."))
 	run(t, tree, shell("mkdir -p x/y/z; touch x/y/z/file; chmod 0 x/y/z x/y x .; kill -9 $$"))
 	run(t, tree, shell("rm -r d; ln -s / d; ln -s .. up"))
 }
 
 func TestRunLongOutput(t *testing.T) {
-	e := run(t, files{}.tree(), shell("echo begin; yes | head -c 3000000; echo end; yes no | head -c 100000 >&2"))[0]
+	e := run(t, treeFiles{}.tree(), shell("echo begin; yes | head -c 3000000; echo end; yes no | head -c 100000 >&2"))[0]
 	if !strings.HasPrefix(e.Stdout, "begin\ny\n") || !strings.HasSuffix(e.Stdout, "y\nend\n") || len(e.Stdout) > checks.MaxOutput || e.StdoutBytes != 3000010 {
 		t.Errorf("%d bytes of %d: %.20q", len(e.Stdout), e.StdoutBytes, e.Stdout)
 	}
@@ -136,7 +136,7 @@ func TestRunLongOutput(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	c := check(true, "sleep", "60")
 	c.Timeout = policy.Duration(100 * time.Millisecond)
-	e := run(t, files{}.tree(), c)[0]
+	e := run(t, treeFiles{}.tree(), c)[0]
 	if !e.TimedOut || e.OK() || e.DurationMS < 90 {
 		t.Errorf("%+v", e)
 	}
@@ -149,11 +149,11 @@ func TestT24Environment(t *testing.T) {
 	t.Setenv("CHECKS_TEST_CACHE", "/planted/cache")
 	with := check(true, "env")
 	with.Env = []string{"CHECKS_TEST_CACHE", "CHECKS_TEST_UNSET"}
-	got := run(t, files{}.tree(), with)[0].Stdout
+	got := run(t, treeFiles{}.tree(), with)[0].Stdout
 	if strings.Contains(got, "planted\n") || strings.Contains(got, "TOKEN") || !strings.Contains(got, "CHECKS_TEST_CACHE=/planted/cache\n") || strings.Contains(got, "UNSET") {
 		t.Errorf("environment:\n%s", got)
 	}
-	got = run(t, files{}.tree(), check(true, "env"))[0].Stdout
+	got = run(t, treeFiles{}.tree(), check(true, "env"))[0].Stdout
 	if strings.Contains(got, "planted") {
 		t.Errorf("environment:\n%s", got)
 	}
@@ -162,7 +162,7 @@ func TestT24Environment(t *testing.T) {
 // TestT31RunThroughLinks: links in the tree do not lead a command out of its copy.
 func TestT31RunThroughLinks(t *testing.T) {
 	outside, scratch := inside(t)
-	tree := files{"file": "-> ../../precious", "full": "-> " + filepath.Join(outside, "precious"), "up": "-> ../.."}.tree()
+	tree := treeFiles{"file": "-> ../../precious", "full": "-> " + filepath.Join(outside, "precious"), "up": "-> ../.."}.tree()
 	out, err := workshop(box, scratch).Run(context.Background(), tree, []policy.Check{
 		shell("echo evil > file"), shell("echo evil > full"), shell("echo evil > up/precious; rm -r up/*; echo evil > up/new"),
 	})
@@ -179,7 +179,7 @@ func TestT31RunThroughLinks(t *testing.T) {
 // TestT34NoRepository: a command finds no repository, and so none of its hooks,
 // filters or settings.
 func TestT34NoRepository(t *testing.T) {
-	e := run(t, files{".gitattributes": "* filter=evil\n", ".gitmodules": "[submodule]\n"}.tree(), shell("ls -a; git rev-parse 2>/dev/null"))[0]
+	e := run(t, treeFiles{".gitattributes": "* filter=evil\n", ".gitmodules": "[submodule]\n"}.tree(), shell("ls -a; git rev-parse 2>/dev/null"))[0]
 	if e.Stdout != ".\n..\n.gitattributes\n.gitmodules\n" || e.ExitCode == 0 {
 		t.Errorf("%+v", e)
 	}
@@ -187,7 +187,7 @@ func TestT34NoRepository(t *testing.T) {
 
 // TestRunRefuses: where nothing can be run, there are no results.
 func TestRunRefuses(t *testing.T) {
-	tree, ctx := files{"a": "1"}.tree(), context.Background()
+	tree, ctx := treeFiles{"a": "1"}.tree(), context.Background()
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	with := func(change func(*sandbox.Sandbox)) sandbox.Sandbox {
@@ -208,7 +208,7 @@ func TestRunRefuses(t *testing.T) {
 		{"unknown mode", "unknown sandbox mode", ctx, with(func(b *sandbox.Sandbox) { b.Mode = "none" }), tree, one},
 		{"cancelled", "canceled", cancelled, box, tree, one},
 		{"twice", "asked for twice", ctx, box, tree, []policy.Check{one[0], check(false, "true")}},
-		{"a tree that cannot be copied", "copying the tree", ctx, box, files{".git/config": "1"}.tree(), one},
+		{"a tree that cannot be copied", "copying the tree", ctx, box, treeFiles{".git/config": "1"}.tree(), one},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			scratch := t.TempDir()
@@ -241,7 +241,7 @@ func TestNotRun(t *testing.T) {
 	}
 	bad := check(true, "true")
 	bad.Env = []string{"A=B"}
-	if e := run(t, files{}.tree(), bad)[0]; e.Error == "" || e.ExitCode != -1 || e.OK() {
+	if e := run(t, treeFiles{}.tree(), bad)[0]; e.Error == "" || e.ExitCode != -1 || e.OK() {
 		t.Errorf("%+v", e)
 	}
 }

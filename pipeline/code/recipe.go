@@ -1,6 +1,4 @@
-// Package recipe makes the patch of a recipe: a change that is a rule, and not bytes. It
-// is pure.
-package recipe
+package code
 
 import (
 	"bytes"
@@ -12,24 +10,24 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
-// RemoveTodo is the kind of a proposal whose lines with a needle are deleted.
+// RemoveTodo is a recipe, a change that is a rule and not bytes: the kind of a proposal whose lines with a needle are deleted.
 const RemoveTodo = "remove_todo_multi"
 
-// Check refuses a needle that is no part of one line.
-func Check(needle string) error {
+// CheckNeedle refuses a needle that is no part of one line.
+func CheckNeedle(needle string) error {
 	if needle == "" || strings.ContainsAny(needle, "\r\n") {
 		return &patch.Error{Message: "the needle must be a part of one line"}
 	}
 	return nil
 }
 
-// Again runs the recipe of a proposal again, if it is one: what it makes of the base must
+// MakeAgain runs the recipe of a proposal again, if it is one: what it makes of the base must
 // be what was approved (seed: checkpoint 10, section 1).
-func Again(base fs.FS, p ledger.Proposal) error {
+func MakeAgain(base fs.FS, p ledger.Proposal) error {
 	if p.Kind != RemoveTodo || strings.Contains(p.Needle, "<REDACTED:") {
 		return nil // a needle that is a secret is not in the ledger; hashes tie the patch to the base as well
 	}
-	if err := Check(p.Needle); err != nil {
+	if err := CheckNeedle(p.Needle); err != nil {
 		return err
 	}
 	set, err := RemoveLines(base, p.Needle, p.TargetFiles)

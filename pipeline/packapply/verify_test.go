@@ -1,4 +1,4 @@
-package applyverify_test
+package packapply_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/applyresult"
-	"github.com/countersign-dev/countersign/pipeline/applyverify"
+	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -32,7 +32,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(applyverify.Verify(parse(t, c.Input), nil)))
+			got, err := canon.Marshal(rule.NewReport(packapply.VerifyResult(parse(t, c.Input), nil)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -47,7 +47,7 @@ func TestRows(t *testing.T) {
 			if in == valid && r.new != "" {
 				t.Fatal("the row changes nothing")
 			}
-			got := lines(applyverify.Verify(parse(t, in), nil))
+			got := lines(packapply.VerifyResult(parse(t, in), nil))
 			if got != r.want {
 				t.Errorf("\n got %s\nwant %s", got, r.want)
 			}
@@ -103,9 +103,9 @@ func TestWriteSet(t *testing.T) {
 		{"path of another type", strings.Replace(valid, `"path":"b"`, `"path":5`, 1), `{"operations":[{"path":"a"},{"path":"b"}]}`,
 			"AS6 b: path in patch but not in result: b\nSCHEMA $.operation_results[1].path: path must be a string"},
 		{"bad result", `{"operation_results":5}`, `{"operations":[{"path":"a"}]}`,
-			lines(applyverify.Verify(parse(t, `{"operation_results":5}`), nil))},
+			lines(packapply.VerifyResult(parse(t, `{"operation_results":5}`), nil))},
 	} {
-		if got := lines(applyverify.Verify(parse(t, c.doc), parse(t, c.patch))); got != c.want {
+		if got := lines(packapply.VerifyResult(parse(t, c.doc), parse(t, c.patch))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -118,7 +118,7 @@ func FuzzVerify(f *testing.F) {
 	for _, r := range rows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
-	line, _ := applyresult.Line(applyresult.New("w", result.Source{}, false, operations("a:success")))
+	line, _ := applyresult.Line(applyresult.New("w", result.Source{}, false, operationsOf("a:success")))
 	f.Add(line, []byte(patch))
 	f.Fuzz(func(t *testing.T, data, other []byte) {
 		doc, err := canon.Parse(data)
@@ -129,8 +129,8 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			patch = nil
 		}
-		got := lines(applyverify.Verify(doc, patch))
-		sorted := applyverify.Verify(doc, patch)
+		got := lines(packapply.VerifyResult(doc, patch))
+		sorted := packapply.VerifyResult(doc, patch)
 		rule.Sort(sorted)
 		if got != lines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
@@ -154,7 +154,7 @@ func parse(t *testing.T, in string) any {
 	}
 	return doc
 }
-func operations(words ...string) []result.Operation {
+func operationsOf(words ...string) []result.Operation {
 	var ops []result.Operation
 	for _, w := range words {
 		path, status, _ := strings.Cut(w, ":")
