@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -208,7 +207,7 @@ func (r *Runner) apply(ctx context.Context, to effect.Effect, g Judgement, snap 
 // result is the ApplyResult of these operations. A file that is not what was
 // written fails the whole, whatever became of the others.
 func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
-	res := applyresult.New(".", p.source, dryRun, ops)
+	res := effect.NewResult(".", p.source, dryRun, ops)
 	if slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == effect.Mismatch }) {
 		res.Outcome = result.Failed
 	}
@@ -235,7 +234,7 @@ func refusal(err error, dryRun bool) result.Result {
 	if vs == nil {
 		vs = []rule.Violation{{RuleID: "GATE", Message: err.Error()}}
 	}
-	return applyresult.Refuse(".", dryRun, err.Error(), vs)
+	return effect.RefuseResult(".", dryRun, err.Error(), vs)
 }
 
 // carryOut records the intent, makes the change, and records the outcome.

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A LimitError is an input over the Policy's limits.
@@ -48,7 +47,7 @@ type PendingError struct {
 }
 
 func (e *PendingError) Error() string {
-	return fmt.Sprintf("%s %s (%s)", e.ID, state.Waits, plain.Reason(e.Verdict.Reason))
+	return fmt.Sprintf("%s %s (%s)", e.ID, plain.Waits, plain.Reason(e.Verdict.Reason))
 }
 
 // A DeniedError says that a human denied the patch. ID is the transaction, or
@@ -95,7 +94,7 @@ func (e *SupersededError) Hint() string {
 // ClosedError is an error that says that a transaction takes no more events.
 func ClosedError(id string, status ledger.Status) error {
 	text := id + " is closed"
-	if at := state.Of(status, "", false, false); at != state.Closed {
+	if at := plain.StateOf(status, "", false, false); at != plain.Closed {
 		text += ": " + string(at)
 	}
 	return fault.Refuse(text, "countersign show "+id)

@@ -15,12 +15,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -391,19 +391,19 @@ func TestT45ValidateReadsBack(t *testing.T) {
 			t.Fatalf("%+v %v, recorded %v", v, err, w.tip() != tip)
 		}
 	}
-	stands := func(want state.State) {
+	stands := func(want plain.State) {
 		t.Helper()
 		log, err := w.log(tx)
-		if err != nil || state.Logged(log, approval.Approved) != want {
-			t.Errorf("%s, want %s: %v", state.Logged(log, approval.Approved), want, err)
+		if err != nil || plain.StateOfLog(log, approval.Approved) != want {
+			t.Errorf("%s, want %s: %v", plain.StateOfLog(log, approval.Approved), want, err)
 		}
 	}
-	stands(state.Unchecked)
+	stands(plain.Unchecked)
 	both, one := map[string]string{"greet.txt": base["greet.txt"], "old.txt": "back\n"}, map[string]string{"greet.txt": fixed["greet.txt"]}
 	validate(both, 2, true)
 	validate(nil, 2, false)
 	w.sound(tx, ledger.Applied)
-	stands(state.CheckFailed)
+	stands(plain.CheckFailed)
 	if out := w.apply(w.gate(tx)); !out.Already { // what is applied is not applied again
 		t.Errorf("%+v", out)
 	}
@@ -415,7 +415,7 @@ func TestT45ValidateReadsBack(t *testing.T) {
 	}
 	validate(one, 0, true)
 	w.sound(tx, ledger.Completed)
-	stands(state.Applied)
+	stands(plain.Applied)
 	log, _ := w.log(tx)
 	var ids []string
 	for _, v := range ledger.Of[*ledger.ValidateComplete](log) {

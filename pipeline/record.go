@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -204,7 +203,7 @@ func (r *Runner) giveUp(ctx context.Context, to effect.Effect, g Judgement, why 
 	if err != nil {
 		return err
 	}
-	res := applyresult.New(".", tx.Pointers.Proposal.Source(), false, done.Operations)
+	res := effect.NewResult(".", tx.Pointers.Proposal.Source(), false, done.Operations)
 	_, err = r.finish(ctx, tx.TransactionID, open, res, done)
 	if err != nil && !errors.Is(err, writing.ErrMoved) { // ended by another run, which is as good
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // The states of a check run.
@@ -72,7 +71,7 @@ func (r Report) title() string {
 
 func (r Report) conclusion() string {
 	switch {
-	case r.Validation != nil && !r.Validation.OK, r.State == state.CheckFailed, r.Status == ledger.Failed:
+	case r.Validation != nil && !r.Validation.OK, r.State == plain.CheckFailed, r.Status == ledger.Failed:
 		return CheckFailure
 	case r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success:
 		return CheckFailure
@@ -265,7 +264,7 @@ func (g Guard) conclude() (conclusion, say string) {
 				return CheckActionRequired, "waiting: " + r.needed()
 			}
 		}
-		return CheckActionRequired, string(state.Waits)
+		return CheckActionRequired, string(plain.Waits)
 	case len(g.Siblings) > 0:
 		return CheckActionRequired, "withheld, another pull request has the same head and is not approved"
 	}

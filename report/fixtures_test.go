@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -15,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -45,7 +45,7 @@ index 0123456789012345678901234567890123456789..11234567890123456789012345678901
 func proposal() report.Report {
 	hash := theHash
 	return report.Report{
-		TransactionID: "tx_01KE5W5200041061050R3GG28A", PatchID: thePatch, Fingerprint: "patchset:" + thePatch, Status: ledger.Awaiting, State: state.Waits,
+		TransactionID: "tx_01KE5W5200041061050R3GG28A", PatchID: thePatch, Fingerprint: "patchset:" + thePatch, Status: ledger.Awaiting, State: plain.Waits,
 		Summary: "Remove TODOs", Proposer: agent, BaseCommit: strings.Repeat("b", 40),
 		CreatedAt: "2026-01-05T23:30:00.25Z", UpdatedAt: "2026-01-06T08:00:00Z",
 		Repository: &ledger.Repository{ID: "7", Name: "acme/app"}, PullRequest: 12, HeadCommit: strings.Repeat("c", 40),
@@ -83,10 +83,10 @@ func again(args ...string) string { return "countersign " + strings.Join(args, "
 // applied is approved and written, with a decision that did not count.
 func applied() report.Report {
 	r, after := proposal(), theHash
-	res := applyresult.New(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
+	res := effect.NewResult(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
 		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
 	})
-	r.Status, r.State, r.ApplyResult, r.AppliedCommit = ledger.Completed, state.Applied, &res, strings.Repeat("e", 40)
+	r.Status, r.State, r.ApplyResult, r.AppliedCommit = ledger.Completed, plain.Applied, &res, strings.Repeat("e", 40)
 	r.Validation = &rule.Report{OK: true}
 	r.Verdict = verdict(approval.Approved, "1 of 1 approvals", 1,
 		judged(ada, ledger.Approve, approval.KindIssueComment, "approved", true),
@@ -99,12 +99,12 @@ func applied() report.Report {
 func failed() report.Report {
 	r, after := applied(), theHash
 	r.Files = append(r.Files, report.File{Path: "a.txt", Kind: "add"}, report.File{Path: "b.txt", Kind: "delete"})
-	res := applyresult.New(".", result.Source{}, false, []result.Operation{
+	res := effect.NewResult(".", result.Source{}, false, []result.Operation{
 		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after},
 		{Op: "create", Path: "a.txt", Status: result.StatusError, Error: "permission denied"},
 		{Op: "delete", Path: "b.txt", Status: result.StatusSkipped},
 	})
-	r.ApplyResult, r.Status, r.State, r.AppliedCommit = &res, ledger.Failed, state.ApplyFailed, ""
+	r.ApplyResult, r.Status, r.State, r.AppliedCommit = &res, ledger.Failed, plain.ApplyFailed, ""
 	r.Validation = &rule.Report{Violations: []rule.Violation{{RuleID: "L5", Path: "main.go", Message: "the hash differs"}, {RuleID: "L9", Message: "no end"}}}
 	return r
 }
@@ -129,7 +129,7 @@ func drifted() report.Report {
 
 func denied() report.Report {
 	r := proposal()
-	r.Status, r.State = ledger.Denied, state.Denied
+	r.Status, r.State = ledger.Denied, plain.Denied
 	r.Verdict = verdict(approval.Denied, "denied by bob: it breaks the build", 0, judged(bob, ledger.Deny, approval.KindReview, "denied", true))
 	r.Verdict.Decisions[0].Said = "it breaks the build"
 	return r
@@ -138,7 +138,7 @@ func denied() report.Report {
 func gateOnly(at approval.State) report.Report {
 	r := proposal()
 	r.GateOnly, r.Proposer, r.Summary = true, ledger.Actor{Kind: "user", ID: "3", Login: "eve"}, ""
-	r.Verdict, r.State = verdict(at, string(at), 0), state.Of(r.Status, at, true, false)
+	r.Verdict, r.State = verdict(at, string(at), 0), plain.StateOf(r.Status, at, true, false)
 	return r
 }
 

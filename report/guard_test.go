@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -85,7 +85,7 @@ func TestT14Hidden(t *testing.T) {
 // The same request gives the same bytes, whatever has happened meanwhile.
 func TestRequestStays(t *testing.T) {
 	before, after := demanding(), demanding()
-	after.Report.Verdict, after.Report.Status, after.Report.State, after.Report.LedgerCommit = glass().Verdict, "applied", state.Unchecked, strings.Repeat("9", 40)
+	after.Report.Verdict, after.Report.Status, after.Report.State, after.Report.LedgerCommit = glass().Verdict, "applied", plain.Unchecked, strings.Repeat("9", 40)
 	if before.Body() != after.Body() {
 		t.Error("the text of a request changes with the state of its transaction")
 	}

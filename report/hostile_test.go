@@ -7,14 +7,14 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -44,11 +44,11 @@ func filled(text string) map[string]string {
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
 	r.Verdict.Drift = &approval.Drift{From: strings.Repeat("1", 40), To: word, Commits: 1, Files: 2, Beside: 2, Names: []string{word, word}}
 	bad := r
-	res := applyresult.New(".", result.Source{}, false, []result.Operation{
+	res := effect.NewResult(".", result.Source{}, false, []result.Operation{
 		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
 	})
 	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}
-	bad.ApplyResult, bad.Status, bad.State = &res, ledger.Failed, state.ApplyFailed
+	bad.ApplyResult, bad.Status, bad.State = &res, ledger.Failed, plain.ApplyFailed
 	bad.Verdict = verdict(approval.Approved, word, 1)
 	bad.Verdict.BreakGlass = true
 	bad.Verdict.Drift = &approval.Drift{Unknown: word}
@@ -61,7 +61,7 @@ func filled(text string) map[string]string {
 	over.Summary, over.Proposer, over.AppliedCommit, over.LedgerRef, over.Risks = word, who, word, word, r.Risks
 	over.Verdict = verdict(approval.Approved, word, 1, judged(who, ledger.Approve, approval.KindReview, word, true))
 	gone := r
-	gone.Status, gone.State, gone.Ended = ledger.Superseded, state.Superseded, word
+	gone.Status, gone.State, gone.Ended = ledger.Superseded, plain.Superseded, word
 	q.Web, q.Policy = "https://"+word, report.PolicyFile{Commit: word, Lines: map[string]int{word: 3}}
 	c := report.Comment{Web: "https://" + word, Notes: []string{word}, Obstacles: []report.Obstacle{{Code: "x", What: word, Instead: word}}, Threads: map[string]string{numbered(r, 5).TransactionID: "https://" + word}}
 	for i := range 2 {

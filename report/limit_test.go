@@ -6,13 +6,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -85,7 +85,7 @@ func huge(text string) report.Report {
 		r.Validation.Violations = append(r.Validation.Violations, rule.Violation{RuleID: "L5", Path: "main.go", Message: long})
 		r.Verdict.Decisions = append(r.Verdict.Decisions, judged(ada, "deny", approval.KindReview, long, false))
 	}
-	res := applyresult.New(".", result.Source{}, false, ops)
+	res := effect.NewResult(".", result.Source{}, false, ops)
 	res.Error, r.Summary, r.ApplyResult = long, long, &res
 	return r
 }
@@ -96,7 +96,7 @@ func TestT63Huge(t *testing.T) {
 	for _, text := range []string{"x", "é", "🌈", "\U000e0041", "`|\\", "@#:"} {
 		r := huge(text)
 		waiting := huge(text)
-		waiting.State, waiting.ApplyResult, waiting.Validation = state.CheckFailed, nil, nil
+		waiting.State, waiting.ApplyResult, waiting.Validation = plain.CheckFailed, nil, nil
 		g := guard(waiting, r)
 		g.Errors = make([]string, 30)
 		q := request()

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -23,7 +23,7 @@ func IDs(list []ledger.Transaction) string {
 // A Listed transaction has what a line needs.
 type Listed struct {
 	ledger.Transaction
-	State   state.State
+	State   plain.State
 	Verdict approval.State // "" of one that has ended
 	By      []string       // who approved, as far as their approvals count
 }
@@ -66,7 +66,7 @@ func Fit(list []Listed, rows int) (fitting []Listed, left int) {
 	list = slices.SortedStableFunc(slices.Values(list), func(a, b Listed) int { return rankOf(a) - rankOf(b) })
 	if len(list)+2 > rows { // the head, and the shell's next prompt
 		left = min(len(list)+3-rows, len(list))
-		for left > 0 && list[left-1].State == state.Waits {
+		for left > 0 && list[left-1].State == plain.Waits {
 			left--
 		}
 	}
@@ -121,7 +121,7 @@ func Screen(list []Listed, now time.Time, width int, s Style) string {
 // rankOf is 0 of what has ended, more of what somebody has something to do about.
 func rankOf(l Listed) int {
 	switch {
-	case l.State == state.Waits:
+	case l.State == plain.Waits:
 		return 2
 	case !l.Closed:
 		return 1

@@ -7,17 +7,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // TestScreen: a list fits the screen, in the reader's zone, whatever a summary holds.
 func TestScreen(t *testing.T) {
 	list := []report.Listed{
-		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE", CreatedAt: "2026-11-20T23:30:00.5Z", Notes: "Bump \x1b[2Jlodash", Proposer: ledger.Actor{Login: "renovate"}}, State: state.Waits},
-		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF", CreatedAt: "2026-11-23T00:29:30Z", Notes: strings.Repeat("名前を変える ", 30), Proposer: ledger.Actor{Login: strings.Repeat("長", 30)}}, State: state.Approved, By: []string{"ada"}},
-		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never", Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"a\x1b": nil, "b": nil, "c": nil, "d": nil}}}}, State: state.Denied},
+		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE", CreatedAt: "2026-11-20T23:30:00.5Z", Notes: "Bump \x1b[2Jlodash", Proposer: ledger.Actor{Login: "renovate"}}, State: plain.Waits},
+		{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF", CreatedAt: "2026-11-23T00:29:30Z", Notes: strings.Repeat("名前を変える ", 30), Proposer: ledger.Actor{Login: strings.Repeat("長", 30)}}, State: plain.Approved, By: []string{"ada"}},
+		{Transaction: ledger.Transaction{TransactionID: "x", Closed: true, CreatedAt: "never", Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"a\x1b": nil, "b": nil, "c": nil, "d": nil}}}}, State: plain.Denied},
 	}
 	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.FixedZone("CET", 3600))
 	const (

@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -149,7 +148,7 @@ func (r Report) headline(to Links) string {
 	switch {
 	case r.GateOnly:
 		return "Countersign (the pull request itself): " + text
-	case r.isStory() && r.View().Banner.Tone == state.Good:
+	case r.isStory() && r.View().Banner.Tone == plain.ToneGood:
 		return text
 	}
 	return "Countersign: " + text
@@ -167,8 +166,8 @@ func (r Report) Headline() string {
 func (r Report) says(show func(string) string, commit string) string {
 	v, needed := r.View(), r.needed()
 	switch {
-	case needed == "" && commit != "" && r.State.Tone() == state.Good:
-		if by := view.List(v.Approvers(false)); by != "" && v.Banner.Tone == state.Good {
+	case needed == "" && commit != "" && r.State.Tone() == plain.ToneGood:
+		if by := view.List(v.Approvers(false)); by != "" && v.Banner.Tone == plain.ToneGood {
 			return view.Upper(string(r.State)) + ": " + commit + ", approved by " + show(by+v.Asked())
 		}
 		return show(v.Banner.Title) + ": " + commit
@@ -177,12 +176,12 @@ func (r Report) says(show func(string) string, commit string) string {
 	case v.Lapsed != nil:
 		return show(v.Lapsed.By.Login) + noMore + show(v.Lapsed.Why)
 	}
-	return string(state.Waits) + ": " + needed
+	return string(plain.Waits) + ": " + needed
 }
 
 // needed is what approvals are missing, "" where none are waited for.
 func (r Report) needed() string {
-	if r.State != state.Waits {
+	if r.State != plain.Waits {
 		return ""
 	}
 	return r.View().Needs()

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -164,7 +164,7 @@ func TestPlainWords(t *testing.T) {
 	if want := "waits for approval (0 of 1; secrets: 0 of 1; protected paths by team acme/sec: 0 of 1) "; !strings.Contains(docs["text"], want) {
 		t.Errorf("no %s in\n%s", want, docs["text"])
 	}
-	p.State, p.Verdict.State, p.Verdict.Reason = state.Denied, approval.Denied, "denied by ada: x; secrets_override is what I mean"
+	p.State, p.Verdict.State, p.Verdict.Reason = plain.Denied, approval.Denied, "denied by ada: x; secrets_override is what I mean"
 	if !strings.Contains(text(p.Report, report.Style{}), "\ndenied by ada: x; secrets_override is what I mean  ") {
 		t.Error("a person's own words were changed")
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -35,7 +34,7 @@ type Report struct {
 	InputSHA256   string         `json:"input_sha256,omitempty"` // of the file that was given to review; not the patch's
 	Fingerprint   string         `json:"fingerprint"`
 	Status        ledger.Status  `json:"status"`             // as the record has it
-	State         state.State    `json:"state,omitempty"`    // the same for people
+	State         plain.State    `json:"state,omitempty"`    // the same for people
 	Redacted      bool           `json:"redacted,omitempty"` // the ledger has the patch without its secrets
 	Summary       string         `json:"summary"`
 	Proposer      ledger.Actor   `json:"proposer"`
@@ -101,7 +100,7 @@ func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 		Supersedes: p.Supersedes, Author: p.Author, Message: p.Message, Declared: p.Declared,
 	}
 	r.Ended, r.Redacted = view.Ended(log), p.PatchRedactedSHA256 != ""
-	r.State = state.Logged(log, r.verdict().State)
+	r.State = plain.StateOfLog(log, r.verdict().State)
 	item, _ := writing.FileChange(log)
 	r.Files = view.Files(item.Item.Changes, p, gitpatch.Stats(diff), gitpatch.Renamings(diff))
 	return r
@@ -134,7 +133,7 @@ type Row struct {
 	PullRequest   int            `json:"pull_request,omitempty"`
 	Summary       string         `json:"summary"`
 	Status        ledger.Status  `json:"status,omitempty"` // "" of a record that is damaged
-	State         state.State    `json:"state"`
+	State         plain.State    `json:"state"`
 	Verdict       approval.State `json:"verdict,omitempty"` // "" where there is none, as of a record that is damaged
 	Reason        string         `json:"reason,omitempty"`  // of the verdict
 	Outcome       result.Outcome `json:"outcome,omitempty"` // of the apply
@@ -156,7 +155,7 @@ func Table(rows []Row, s Style) string {
 	}
 	return s.with("table", rows, template.Funcs{
 		"about": Row.about, "sum": counts, "several": func() bool { return len(rows) > 1 },
-		"state": template.Raw(func(at state.State) string { return s.paint(tones[at.Tone()], fmt.Sprintf("%-23s", at)) }),
+		"state": template.Raw(func(at plain.State) string { return s.paint(tones[at.Tone()], fmt.Sprintf("%-23s", at)) }),
 		"risks": template.Raw(func(r Row) string {
 			if r.Risks == nil || r.Verdict != approval.Pending {
 				return ""

@@ -10,13 +10,13 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -112,7 +112,7 @@ func TestT71Shortened(t *testing.T) {
 
 func some() report.Report {
 	return report.Report{
-		TransactionID: "tx_01", PatchID: strings.Repeat("ab", 32), Fingerprint: "patchset:x", Status: ledger.Awaiting, State: state.Waits,
+		TransactionID: "tx_01", PatchID: strings.Repeat("ab", 32), Fingerprint: "patchset:x", Status: ledger.Awaiting, State: plain.Waits,
 		LedgerRef: "refs/agent/ledger", LedgerCommit: "0123456789abcdef",
 		Files:   []report.File{{Path: "a.go", Kind: "update", Added: 2, Deleted: 1}},
 		Verdict: &approval.Verdict{State: approval.Pending, Reason: "0 of 1 approvals"},
@@ -122,21 +122,21 @@ func some() report.Report {
 // A proposal that nobody answered, or that was denied, does not paint a pull
 // request red; a failure does.
 func TestConclusion(t *testing.T) {
-	failed := applyresult.New(".", result.Source{}, false, []result.Operation{{Path: "a", Status: result.StatusError, Error: "x"}})
-	done := applyresult.New(".", result.Source{}, false, nil)
+	failed := effect.NewResult(".", result.Source{}, false, []result.Operation{{Path: "a", Status: result.StatusError, Error: "x"}})
+	done := effect.NewResult(".", result.Source{}, false, nil)
 	for _, c := range []struct {
 		want string
 		set  func(*report.Report)
 	}{
 		{"neutral", func(*report.Report) {}},
 		{"neutral", func(r *report.Report) {
-			r.Status, r.State, r.Verdict.State = ledger.Denied, state.Denied, approval.Denied
+			r.Status, r.State, r.Verdict.State = ledger.Denied, plain.Denied, approval.Denied
 		}},
-		{"success", func(r *report.Report) { r.Status, r.State, r.ApplyResult = ledger.Completed, state.Applied, &done }},
-		{"failure", func(r *report.Report) { r.State, r.ApplyResult = state.ApplyFailed, &failed }},
+		{"success", func(r *report.Report) { r.Status, r.State, r.ApplyResult = ledger.Completed, plain.Applied, &done }},
+		{"failure", func(r *report.Report) { r.State, r.ApplyResult = plain.ApplyFailed, &failed }},
 		{"failure", func(r *report.Report) { r.Status = ledger.Failed }},
 		{"failure", func(r *report.Report) {
-			r.Status, r.State, r.ApplyResult, r.Validation = ledger.Applied, state.CheckFailed, &done, &rule.Report{Violations: []rule.Violation{{RuleID: "L5"}}}
+			r.Status, r.State, r.ApplyResult, r.Validation = ledger.Applied, plain.CheckFailed, &done, &rule.Report{Violations: []rule.Violation{{RuleID: "L5"}}}
 		}},
 	} {
 		r := some()
@@ -156,8 +156,8 @@ func TestT63LongReport(t *testing.T) {
 		ops = append(ops, result.Operation{Op: "modify", Path: strings.Repeat("é", 40), Status: result.StatusSuccess})
 	}
 	ops = append(ops, result.Operation{Op: "modify", Path: "zz-the-bad-one", Status: result.StatusError, Error: "cannot write"})
-	res := applyresult.New(".", result.Source{}, false, ops)
-	r.ApplyResult, r.State = &res, state.ApplyFailed
+	res := effect.NewResult(".", result.Source{}, false, ops)
+	r.ApplyResult, r.State = &res, plain.ApplyFailed
 	run := r.CheckRun()
 	for name, text := range map[string]string{"summary": run.Summary, "text": run.Text} {
 		if n := utf8.RuneCountInString(text); n > 65535 {

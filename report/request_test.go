@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -129,9 +129,9 @@ func TestFirstLine(t *testing.T) {
 	never.Verdict.Decisions[0].Recorded = false
 	renewed.Verdict.Decisions = append(renewed.Verdict.Decisions, judged(ada, ledger.Approve, approval.KindIssueComment, "approved", true))
 	gone := applied()
-	gone.Status, gone.State, gone.Ended, gone.ApplyResult, gone.Validation, gone.AppliedCommit = ledger.Superseded, state.Superseded, "the base changed: main.go", nil, nil, ""
+	gone.Status, gone.State, gone.Ended, gone.ApplyResult, gone.Validation, gone.AppliedCommit = ledger.Superseded, plain.Superseded, "the base changed: main.go", nil, nil, ""
 	merged := gateOnly(approval.Approved)
-	merged.Status, merged.State, merged.Verdict.Decisions = ledger.Completed, state.Merged, []approval.Judged{judged(ada, ledger.Approve, approval.KindReview, "approved", true)}
+	merged.Status, merged.State, merged.Verdict.Decisions = ledger.Completed, plain.Merged, []approval.Judged{judged(ada, ledger.Approve, approval.KindReview, "approved", true)}
 	merged.Verdict.Needs[0].Approved = 1
 	const waits = "Countersign: waits for approval: the change (0 of 1)"
 	for _, c := range []struct {

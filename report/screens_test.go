@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -47,19 +47,19 @@ func protected() report.Report {
 // screens are what a person reads on a terminal of some columns. Package cmd/countersign has those that errors and sync make.
 func screens(columns int) map[string]string {
 	waits, approved, done := local(), local(), local()
-	approved.Verdict, approved.State = verdict(approval.Approved, "1 of 1 approvals", 1), state.Approved
-	done.Verdict, done.Status, done.State, done.ApplyResult = approved.Verdict, ledger.Completed, state.Applied, &result.Result{Outcome: result.Success, Operations: []result.Operation{
+	approved.Verdict, approved.State = verdict(approval.Approved, "1 of 1 approvals", 1), plain.Approved
+	done.Verdict, done.Status, done.State, done.ApplyResult = approved.Verdict, ledger.Completed, plain.Applied, &result.Result{Outcome: result.Success, Operations: []result.Operation{
 		{Op: "create", Path: "NEW.md", Status: result.StatusSuccess}, {Op: "modify", Path: "doc.go", Status: result.StatusSuccess}}}
 	cest := report.Style{Zone: time.FixedZone("CEST", 2*3600)}
 	prompt := report.Prompt{Report: waits, Decider: newcomer, Columns: columns, Rows: 24}
 
-	row := func(end, summary string, age time.Duration, at state.State, by ...string) report.Listed {
+	row := func(end, summary string, age time.Duration, at plain.State, by ...string) report.Listed {
 		return report.Listed{Transaction: ledger.Transaction{TransactionID: "tx_01M82YFRMRC61F83E0W" + end, CreatedAt: now.Add(-age).Format(ledger.TimeFormat), Notes: summary, Proposer: newcomer,
-			Closed: at == state.Denied, Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"doc.go": new(string)}}}}, State: at, By: by}
+			Closed: at == plain.Denied, Pointers: ledger.Pointers{Proposal: &ledger.Proposal{AfterSHA256: map[string]*string{"doc.go": new(string)}}}}, State: at, By: by}
 	}
 	list := []report.Listed{
-		row("K1A2CSR", "", 9*24*time.Hour, state.Applied), row("KEA2CSR", "", 2*time.Minute, state.Denied), row("J4BDT8B", "what it is for", time.Minute, state.Approved, "Ann Newcomer"),
-		row("JMBHB3D", "a long one, of which there is more to say than a screen has room for beside all that stands left of it", time.Minute, state.Waits),
+		row("K1A2CSR", "", 9*24*time.Hour, plain.Applied), row("KEA2CSR", "", 2*time.Minute, plain.Denied), row("J4BDT8B", "what it is for", time.Minute, plain.Approved, "Ann Newcomer"),
+		row("JMBHB3D", "a long one, of which there is more to say than a screen has room for beside all that stands left of it", time.Minute, plain.Waits),
 	}
 	fitting, left := report.Fit(list, 5)
 	return map[string]string{

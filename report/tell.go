@@ -10,12 +10,12 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -51,11 +51,11 @@ func (r Report) NextStep(again func(args ...string) string) string {
 	switch at := r.State; {
 	case len(steps) > 0:
 		return view.Joined(steps, ", ", func(s Step) string { return s.Type + " (" + s.For + ")" })
-	case at == state.Denied:
+	case at == plain.Denied:
 		return "nothing: nobody can apply these bytes any more, and a different change can be proposed"
-	case at == state.Mergeable:
+	case at == plain.Mergeable:
 		return "the pull request is merged, once its check has passed"
-	case at.Tone() == state.Over:
+	case at.Tone() == plain.Over:
 		return "nothing: it has ended, and the change can be proposed again"
 	}
 	return "nothing: it is done"
@@ -102,7 +102,7 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 			_, why, _ := strings.Cut(r.Verdict.Reason, ": ")
 			return strings.TrimSuffix(": "+why, ": ")
 		},
-		"waits": func() bool { return r.State == state.Waits }, "done": func() bool { return r.State == state.Applied },
+		"waits": func() bool { return r.State == plain.Waits }, "done": func() bool { return r.State == plain.Applied },
 		"stands": func() string { return r.standsIn(Clean) }, "where": r.where, "operations": r.Operations,
 		"uncounted": func() []view.Answer { // the newest
 			all := slices.DeleteFunc(r.View().Others, func(a view.Answer) bool { return a.Counts })
@@ -122,21 +122,21 @@ func (r Report) came(by string) string {
 			return "not applied"
 		case res.DryRun:
 			return "dry run"
-		case r.State == state.CheckFailed:
+		case r.State == plain.CheckFailed:
 			return "check failed"
 		}
 		return "applied"
 	}
 	switch at := r.State; {
-	case by != "" && at == state.Denied:
+	case by != "" && at == plain.Denied:
 		return "denied now"
-	case by != "" && at == state.Approved:
+	case by != "" && at == plain.Approved:
 		return "approved now"
 	case by != "" && r.Waits():
 		return "recorded"
-	case at == state.Denied:
+	case at == plain.Denied:
 		return "denied"
-	case r.Waits(), at == state.Approved, at == state.Mergeable:
+	case r.Waits(), at == plain.Approved, at == plain.Mergeable:
 		return "stands"
 	}
 	return "ended"
@@ -152,12 +152,12 @@ func (r Report) told(name string, s Style, more template.Funcs) string {
 	return s.with(name, r, funcs)
 }
 
-var tones = map[state.Tone]string{state.Open: yellow, state.Good: green, state.Bad: red}
+var tones = map[plain.Tone]string{plain.ToneOpen: yellow, plain.ToneGood: green, plain.ToneBad: red}
 
 // Waits reports whether approvals are what the transaction needs next.
 func (r Report) Waits() bool {
 	tone := r.State.Tone()
-	return tone != state.Over && tone != state.Good && r.Status != ledger.Applied && r.verdict().State == approval.Pending
+	return tone != plain.Over && tone != plain.ToneGood && r.Status != ledger.Applied && r.verdict().State == approval.Pending
 }
 
 // about is what a change is for, in its proposer's words in quotation marks, or what it does to which files.
@@ -271,7 +271,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 	switch {
 	case r.Waits():
 		at += " (" + r.approvals() + ")"
-	case r.State == state.Denied && r.Verdict != nil:
+	case r.State == plain.Denied && r.Verdict != nil:
 		at = r.approvals()
 	}
 	funcs := template.Funcs{
@@ -301,7 +301,7 @@ func (r Report) applyText(s Style) string {
 	switch res := r.ApplyResult; {
 	case res != nil && res.Outcome != result.Success:
 		return s.paint(red, Clean(cmp.Or(res.Error, string(r.State))))
-	case res != nil && r.State.Tone() != state.Good:
+	case res != nil && r.State.Tone() != plain.ToneGood:
 		return "it was applied, and read back"
 	}
 	return ""

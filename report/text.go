@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/replay"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -176,7 +175,7 @@ var texts = sync.OnceValue(func() *template.Set {
 		"shortID":   ShortID, "quoted": Quoted, "from": from,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,
-		"stateOf": stateOf, "applyFailed": func() string { return string(state.ApplyFailed) },
+		"stateOf": stateOf, "applyFailed": func() string { return string(plain.ApplyFailed) },
 		"endedAs": func(to ledger.Status) string {
 			if to == ledger.Proposed || to == ledger.Awaiting { // also once it is approved
 				return ""
@@ -203,7 +202,7 @@ var texts = sync.OnceValue(func() *template.Set {
 	})
 })
 
-func stateOf(status ledger.Status) string { return string(state.Of(status, "", false, false)) }
+func stateOf(status ledger.Status) string { return string(plain.StateOf(status, "", false, false)) }
 
 // wordOf is a function for templates: the word for a value, "" for none.
 func wordOf[K comparable](words map[K]string) func(K) string {

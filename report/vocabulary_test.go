@@ -11,10 +11,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/html"
@@ -58,7 +58,7 @@ func TestVocabulary(t *testing.T) {
 					if status == ledger.Superseded {
 						r.Ended = "the base changed: README.md"
 					}
-					r.State = state.Of(status, verdict, gate, outcome == result.Partial || outcome == result.Failed)
+					r.State = plain.StateOf(status, verdict, gate, outcome == result.Partial || outcome == result.Failed)
 					for doc, text := range documents(r) {
 						holdVocabulary(t, name+": "+doc, text)
 					}
@@ -81,7 +81,7 @@ func documents(r report.Report) map[string]string {
 	return map[string]string{
 		"text": text(r, report.Style{}), "long": r.Text(again, 100, true, report.Style{}), "result": r.Result("", again, 100, report.Style{}), "decided": r.Result("ada", again, 100, report.Style{}), "next": r.NextStep(again),
 		"list": report.List(listed), "screen": report.Screen(listed, now, 100, report.Style{}), "open": strings.Join(report.OpenLines(listed), "\n"),
-		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.State, Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: result.Outcome(r.AppliedOutcome())}, {State: state.Waits}}, report.Style{}),
+		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.State, Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: result.Outcome(r.AppliedOutcome())}, {State: plain.Waits}}, report.Style{}),
 		"comment": report.Comment{Transactions: []report.Report{r, numbered(r, 1)}}.Body(), "check": checkText(r.CheckRun()), "guard": checkText(guard(r).CheckRun()), "request": q.Body(), "opened": report.OpenedBody(r),
 		"prompt": prompt.Page([]byte(theDiff), report.Style{}),
 	}
@@ -113,8 +113,8 @@ func TestVocabularyOfLives(t *testing.T) {
 		name := id + " (" + string(tx.Status) + ")"
 		holdVocabulary(t, name+"'s page", string(page.Page(html.Options{})))
 		holdVocabulary(t, name+"'s log", report.Events(log))
-		holdVocabulary(t, name+", explained", report.Explanation(explain.Explanation{Transactions: []explain.Claim{{TransactionID: id, Status: tx.Status, Why: state.Unsettled(log)}}}))
-		for file, data := range workpaper.Pages(evidence.Report{Rows: []evidence.Row{{Records: []evidence.Record{{TransactionID: id, Why: state.Unsettled(log)}}}}}) {
+		holdVocabulary(t, name+", explained", report.Explanation(explain.Explanation{Transactions: []explain.Claim{{TransactionID: id, Status: tx.Status, Why: plain.Unsettled(log)}}}))
+		for file, data := range workpaper.Pages(evidence.Report{Rows: []evidence.Row{{Records: []evidence.Record{{TransactionID: id, Why: plain.Unsettled(log)}}}}}) {
 			if strings.HasSuffix(file, ".html") {
 				holdVocabulary(t, name+", "+file, string(data))
 			}

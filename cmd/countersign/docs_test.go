@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/pipeline/state"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -98,7 +98,7 @@ func TestReadmeIsShort(t *testing.T) {
 func TestDocsStates(t *testing.T) {
 	t.Parallel()
 	page := documentation(t)["docs/README.md"]
-	for _, s := range state.All {
+	for _, s := range plain.States {
 		if !strings.Contains(page, "\n| "+string(s)+" | ") {
 			t.Errorf("docs/README.md does not say what this means: %s", s)
 		}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"io/fs"
 	"path"
 	"slices"
@@ -264,7 +264,7 @@ func read(r Record) (settled, error) {
 	tx := log.Transaction()
 	switch {
 	case tx.Status != ledger.Completed:
-		return settled{}, &UnsettledError{r.ID, state.Unsettled(log)}
+		return settled{}, &UnsettledError{r.ID, plain.Unsettled(log)}
 	}
 	s := settled{Record: r, log: log, proposed: tx.Pointers.Proposal}
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {

@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/replay"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // record adds what a transaction tells of a change, which it accounts for, or else only is
@@ -233,6 +233,6 @@ func (t *table) judge(row *Row, r Record, log *ledger.Log, verdict approval.Verd
 	case tx.GateOnly():
 		row.add(NotValidated, "that it was merged as approved is not on record")
 	default:
-		row.add(NotValidated, state.Unsettled(log))
+		row.add(NotValidated, plain.Unsettled(log))
 	}
 }

@@ -28,8 +28,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -44,11 +44,11 @@ func Apply(packDir, target string, dryRun bool) (result.Result, error) {
 	var no *refusal
 	switch {
 	case errors.As(err, &no):
-		return applyresult.Refuse(reported(target), dryRun, no.message, no.violations), nil
+		return effect.RefuseResult(reported(target), dryRun, no.message, no.violations), nil
 	case err != nil:
 		return result.Result{}, err
 	}
-	return applyresult.New(reported(target), src, dryRun, ops), nil
+	return effect.NewResult(reported(target), src, dryRun, ops), nil
 }
 
 func apply(packDir, target string, dryRun bool) (result.Source, []result.Operation, error) {

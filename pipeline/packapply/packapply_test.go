@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -118,7 +118,7 @@ func apply(t *testing.T, packDir, target string) result.Result {
 
 func line(t *testing.T, r result.Result) string {
 	t.Helper()
-	b, err := applyresult.Line(r)
+	b, err := effect.ResultLine(r)
 	must(t, err)
 	return string(b)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -84,7 +84,7 @@ func lines(vs []rule.Violation) string {
 }
 
 func TestWriteSet(t *testing.T) {
-	refused, err := applyresult.Line(applyresult.Refuse("w", false, "m", nil))
+	refused, err := effect.ResultLine(effect.RefuseResult("w", false, "m", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func FuzzVerify(f *testing.F) {
 	for _, r := range rows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
-	line, _ := applyresult.Line(applyresult.New("w", result.Source{}, false, operationsOf("a:success")))
+	line, _ := effect.ResultLine(effect.NewResult("w", result.Source{}, false, operationsOf("a:success")))
 	f.Add(line, []byte(patch))
 	f.Fuzz(func(t *testing.T, data, other []byte) {
 		doc, err := canon.Parse(data)
@@ -139,7 +139,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := applyresult.Line(r)
+		again, err := effect.ResultLine(r)
 		if err != nil || strings.TrimSuffix(string(again), "\n") != strings.TrimSuffix(string(data), "\n") {
 			t.Errorf("reads %s, writes %s, %v", data, again, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -147,5 +146,5 @@ func inspect(t *testing.T, tree *Tree, cs []patch.Change, want effect.State) {
 
 // outcome is the ApplyResult's outcome of a report.
 func outcome(ops []result.Operation) result.Outcome {
-	return applyresult.New(".", result.Source{}, false, ops).Outcome
+	return effect.NewResult(".", result.Source{}, false, ops).Outcome
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -96,7 +95,7 @@ func (s *sheet) madeOf() string {
 func (s *sheet) fill(name string, data any) *Body {
 	return Fill(templates, name, data, template.Funcs{
 		"findings": Findings, "sound": s.T.Sound, "class": s.T.Class,
-		"events": func() bool { return len(s.T.events) > 0 }, "waits": func() bool { return s.T.State == state.Waits },
+		"events": func() bool { return len(s.T.events) > 0 }, "waits": func() bool { return s.T.State == plain.Waits },
 		"gateOnly": func() bool { return s.T.Kind == ledger.KindPullRequest },
 		"redacted": func() bool { return s.T.Proposal != nil && s.T.Proposal.PatchRedactedSHA256 != "" },
 		"person":   s.person, "commit": s.commit, "pull": s.pull, "transaction": s.transaction, "web": s.web, "quoting": s.quoting,
@@ -114,7 +113,7 @@ func (s *sheet) fill(name string, data any) *Body {
 	})
 }
 
-var tones = map[state.Tone]string{state.Bad: "bad", state.Good: "good", state.Open: "waits"}
+var tones = map[plain.Tone]string{plain.ToneBad: "bad", plain.ToneGood: "good", plain.ToneOpen: "waits"}
 
 // Class is the class of the style sheet that colours a transaction: good, bad, waits or over.
 // Nothing that does not verify has the colour of what is approved.

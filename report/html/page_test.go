@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -59,9 +59,9 @@ func page(t testing.TB, tx html.Transaction, o html.Options) string {
 }
 
 // banners begin what a page says of a life.
-var banners = map[state.State]string{
-	state.Applied: "Approved by Ada, and applied<", state.Waits: "Not approved yet: ", state.Denied: "Denied",
-	state.Approved: "Approved by Ada, not applied yet<", state.Unchecked: "Applied; not checked yet<", state.Closed: "Approved by Ada; closed without being applied: nobody needs it<", state.Superseded: "Approved by Ada; never applied: dir/file8.txt changed meanwhile<",
+var banners = map[plain.State]string{
+	plain.Applied: "Approved by Ada, and applied<", plain.Waits: "Not approved yet: ", plain.Denied: "Denied",
+	plain.Approved: "Approved by Ada, not applied yet<", plain.Unchecked: "Applied; not checked yet<", plain.Closed: "Approved by Ada; closed without being applied: nobody needs it<", plain.Superseded: "Approved by Ada; never applied: dir/file8.txt changed meanwhile<",
 }
 
 // TestStates: every life has a page that says in words how it stands, and nothing is found against

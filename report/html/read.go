@@ -30,7 +30,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -86,7 +85,7 @@ type Summary struct {
 	PatchID string
 	Kind    string // of the proposal, such as ledger.KindPatch
 	Status  ledger.Status
-	State   state.State
+	State   plain.State
 	Closed  bool
 	Waits   bool // for people's approval
 
@@ -104,7 +103,7 @@ type Summary struct {
 	Commits     []string // that the change became
 	Supersedes  []string // transactions
 
-	Tone  state.Tone // of the banner
+	Tone  plain.Tone // of the banner
 	Own   bool       // whether its proposer alone gave an approval that it needs
 	Needs string     // what it waits for, such as "protected paths (1 of 2)"; "" for nothing
 
@@ -153,9 +152,9 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	}
 	var err error
 	t.verdict, t.policy, t.Rules, err = replay.AsRecorded(record)
-	at := state.Logged(log, t.verdict.State)
+	at := plain.StateOfLog(log, t.verdict.State)
 	if err != nil {
-		t.NoPolicy, at = err.Error(), state.Logged(log, "")
+		t.NoPolicy, at = err.Error(), plain.StateOfLog(log, "")
 	} else if t.Risks != nil {
 		more := t.Risks.Under(t.policy, t.Paths)
 		t.Risks = &more
@@ -233,7 +232,7 @@ func (t *Transaction) look() {
 		f.Verdict = &t.verdict
 	}
 	if !t.Sound() {
-		f.State = state.Damaged
+		f.State = plain.Damaged
 	}
 	t.View = view.Of(f)
 	t.State, t.Tone, t.Own, t.Needs = t.View.State, t.View.Banner.Tone, len(t.View.ByProposer()) > 0, ""
@@ -244,7 +243,7 @@ func (t *Transaction) look() {
 
 // salvage reads the readable events of a damaged log.
 func (t *Transaction) salvage(dir fs.FS) {
-	t.facts.State = state.Unknown
+	t.facts.State = plain.Unknown
 	raw, err := fs.ReadFile(dir, ledger.EventsFile)
 	if err != nil && t.Sound() {
 		t.Findings = []history.Finding{{RuleID: "L1", Path: ledger.EventsFile, Message: err.Error()}}

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -75,7 +74,7 @@ func requests(events []event) string {
 func endedAs(to ledger.Status) string {
 	switch to {
 	case ledger.Denied, ledger.Interrupted, ledger.Superseded:
-		return view.Upper(string(state.Of(to, "", false, false)))
+		return view.Upper(string(plain.StateOf(to, "", false, false)))
 	}
 	return ""
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
@@ -31,7 +31,7 @@ func written(t *testing.T, all []html.Summary) (dir string) {
 func both(t *testing.T) []html.Summary {
 	all := append(lives(t, 9), made(t, 700, 1)...)
 	last := &all[len(all)-3]
-	last.Own, last.Approvers, last.Deniers, last.State, last.Status, last.Waits = true, []ledger.Actor{last.Proposer}, nil, state.Applied, "completed", false
+	last.Own, last.Approvers, last.Deniers, last.State, last.Status, last.Waits = true, []ledger.Actor{last.Proposer}, nil, plain.Applied, "completed", false
 	return all
 }
 
@@ -119,14 +119,14 @@ func TestBrowserSearch(t *testing.T) {
 		return n
 	}
 	for query, want := range map[string]int{
-		"is:waiting":         count(func(s html.Summary) bool { return s.Waits || s.State == state.Approved || s.State == state.ApplyFailed }),
-		"state:denied":       count(func(s html.Summary) bool { return s.State == state.Denied }),
+		"is:waiting":         count(func(s html.Summary) bool { return s.Waits || s.State == plain.Approved || s.State == plain.ApplyFailed }),
+		"state:denied":       count(func(s html.Summary) bool { return s.State == plain.Denied }),
 		"is:own":             count(func(s html.Summary) bool { return s.Own }),
 		"#3":                 count(func(s html.Summary) bool { return s.PullRequest == 3 }),
 		"2025-03":            count(func(s html.Summary) bool { return strings.HasPrefix(s.Proposed, "2025-03") }),
 		"2025-03-07":         count(func(s html.Summary) bool { return strings.HasPrefix(s.Proposed, "2025-03-07") }),
 		"ada":                count(func(s html.Summary) bool { return strings.Contains(strings.ToLower(namesOf(s)), "ada") }),
-		"state:denied #3":    count(func(s html.Summary) bool { return s.State == state.Denied && s.PullRequest == 3 }),
+		"state:denied #3":    count(func(s html.Summary) bool { return s.State == plain.Denied && s.PullRequest == 3 }),
 		"greet the world":    count(func(s html.Summary) bool { return s.Summary == "greet the world" }),
 		"nothing-like-this!": 0,
 	} {

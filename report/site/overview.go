@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -50,7 +50,7 @@ func outcomeOf(t *html.Summary) outcome {
 		return broken
 	case t.Status == ledger.Completed || t.Status == ledger.Applied:
 		return applied
-	case t.State == state.Denied:
+	case t.State == plain.Denied:
 		return denied
 	case !t.Closed && (t.Waits || t.Status == ledger.Created || t.Status == ledger.InProgress):
 		return waiting

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/html"
@@ -74,7 +74,7 @@ func made(t testing.TB, n int, seed uint64) []html.Summary {
 		check(t, err)
 		status := statuses[random.IntN(len(statuses))]
 		s := html.Summary{
-			ID: id, PatchID: canon.Hex(fmt.Append(nil, seed, i/3)), Status: status, State: state.State(status), Waits: status == ledger.Awaiting,
+			ID: id, PatchID: canon.Hex(fmt.Append(nil, seed, i/3)), Status: status, State: plain.State(status), Waits: status == ledger.Awaiting,
 			Closed: status != ledger.Awaiting, Proposed: ledger.FormatTime(at), Summary: fmt.Sprintf("change number %d", i),
 			Proposer: ledger.Actor{Kind: "bot", ID: "github:1", Login: "bot"}, Paths: []string{fmt.Sprintf("dir%d/file.txt", random.IntN(20))},
 			PullRequest: random.IntN(9),

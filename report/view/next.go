@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // A Step is what to do next, and what for: a command of the program, by its arguments, or else a line
@@ -30,13 +30,13 @@ func (t Transaction) next(f Facts) []Step {
 	if f.Moved {
 		first, takes = []Step{{Command: []string{"review", "--again", f.ID}, For: "proposes it on HEAD as it is"}}, append(takes, "--to", "branch")
 	}
-	failed := f.State == state.CheckFailed || f.State == state.ApplyFailed
+	failed := f.State == plain.CheckFailed || f.State == plain.ApplyFailed
 	switch {
 	case f.Status == ledger.Applied:
 		return []Step{{Command: []string{"validate", f.ID}, For: "checks it"}}
-	case f.State == state.Approved, failed && f.Verdict != nil && f.Verdict.State == approval.Approved:
+	case f.State == plain.Approved, failed && f.Verdict != nil && f.Verdict.State == approval.Approved:
 		return append(first, Step{Command: takes, For: applies})
-	case f.Verdict == nil || f.State.Tone() != state.Open && !failed || f.State == state.Mergeable:
+	case f.Verdict == nil || f.State.Tone() != plain.ToneOpen && !failed || f.State == plain.Mergeable:
 		return nil
 	case f.PullRequest > 0:
 		var lines []Step

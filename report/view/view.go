@@ -16,12 +16,11 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 )
 
 // Facts are what a view is made of.
 type Facts struct {
-	State     state.State
+	State     plain.State
 	Verdict   *approval.Verdict // nil where it cannot be told
 	Proposers []ledger.Actor    // all who proposed these bytes
 	Ended     string            // the record's reason of the end, "" for none
@@ -40,7 +39,7 @@ type Facts struct {
 
 // A Transaction is what people are told of one.
 type Transaction struct {
-	State        state.State
+	State        plain.State
 	Banner       Banner
 	Files        []File
 	Requirements []Requirement
@@ -52,7 +51,7 @@ type Transaction struct {
 
 // A Banner is where a transaction stands, in a line, and what follows from it, "" for nothing.
 type Banner struct {
-	Tone   state.Tone
+	Tone   plain.Tone
 	Title  string
 	Detail string
 }
@@ -172,7 +171,7 @@ func answer(i int, d approval.Judged, f Facts) Answer {
 		a.Why = plain.Why(d)
 	}
 	proof, weak := Proof(d.Source, d.SignedBy != "", d.Author)
-	if done := f.Written || f.State.Tone() == state.Good; done && d.Counted && d.SignedBy == "" && !weak { // Asked for again before it was carried out
+	if done := f.Written || f.State.Tone() == plain.ToneGood; done && d.Counted && d.SignedBy == "" && !weak { // Asked for again before it was carried out
 		proof += ", asked twice"
 	}
 	if a.Own {
@@ -237,27 +236,27 @@ func (t Transaction) banner(f Facts) Banner {
 		applied, nothing = "merged", "It was not merged."
 	}
 	switch f.State {
-	case state.Damaged:
+	case plain.Damaged:
 		b.Title, b.Detail = "This record does not verify", "Nothing here counts as approved."
-	case state.Applied, state.Merged:
+	case plain.Applied, plain.Merged:
 		b.Tone, b.Title = t.carriedOut(f.Verdict, applied)
-	case state.Unchecked:
-		b.Tone, b.Title, b.Detail = state.Open, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
-	case state.CheckFailed, state.ApplyFailed:
+	case plain.Unchecked:
+		b.Tone, b.Title, b.Detail = plain.ToneOpen, "Applied; not checked yet", "Whether the files are as approved has not been recorded."
+	case plain.CheckFailed, plain.ApplyFailed:
 		b.Title, b.Detail = Upper(string(f.State)), nothing
 		if f.Written {
 			b.Title, b.Detail = "Applied; the check failed", "The files are not as they were approved, or a command did not pass."
 		}
-	case state.Denied:
+	case plain.Denied:
 		b.Title, b.Detail = t.denial(f.Ended), "These bytes cannot be applied any more."
-	case state.Approved, state.Mergeable:
+	case plain.Approved, plain.Mergeable:
 		b.Title = t.approved(f.Verdict, ", not "+applied+" yet", Upper(string(f.State)))
 		if f.Verdict != nil && f.Verdict.BreakGlass {
-			b.Tone = state.Bad
+			b.Tone = plain.ToneBad
 		}
-	case state.Superseded, state.Closed:
+	case plain.Superseded, plain.Closed:
 		b.Title = t.ended(f, applied)
-	case state.Waits:
+	case plain.Waits:
 		b.waits(t, nothing)
 	default:
 		b.Title = Upper(string(f.State))
@@ -282,19 +281,19 @@ func (t Transaction) approved(v *approval.Verdict, rest, otherwise string) strin
 }
 
 // carriedOut says who approved what was applied or merged, and whether that is as it should be.
-func (t Transaction) carriedOut(v *approval.Verdict, applied string) (state.Tone, string) {
+func (t Transaction) carriedOut(v *approval.Verdict, applied string) (plain.Tone, string) {
 	title, own := t.approved(v, ", and "+applied, ""), t.ByProposer()
 	switch {
 	case v != nil && v.State == approval.Denied:
-		return state.Open, Upper(applied) + "; since then " + strings.Replace(t.denial(""), "D", "d", 1)
+		return plain.ToneOpen, Upper(applied) + "; since then " + strings.Replace(t.denial(""), "D", "d", 1)
 	case title == "":
-		return state.Open, Upper(applied) + "; who approved it cannot be told"
+		return plain.ToneOpen, Upper(applied) + "; who approved it cannot be told"
 	case v.BreakGlass:
-		return state.Bad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.Approvers(true))
+		return plain.ToneBad, Upper(applied) + " without the approvals that it needs: the glass was broken by " + List(t.Approvers(true))
 	case own != nil:
-		return state.Open, Upper(applied) + ", but approved by its own proposer, " + own[0].Where
+		return plain.ToneOpen, Upper(applied) + ", but approved by its own proposer, " + own[0].Where
 	}
-	return state.Good, title
+	return plain.ToneGood, title
 }
 
 // waits says how many answers are missing, and of what.
@@ -315,7 +314,7 @@ func (b *Banner) waits(t Transaction, nothing string) {
 // ended says why a transaction is over that was not carried out, or was closed after that.
 func (t Transaction) ended(f Facts, did string) string {
 	over, otherwise, why := "; never "+did, Upper(string(f.State)), EndedWords(f.Ended)
-	if f.State == state.Closed {
+	if f.State == plain.Closed {
 		over = "; closed without being " + did
 	}
 	switch {

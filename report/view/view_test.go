@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/risk"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report/view"
 )
 
@@ -50,36 +50,36 @@ func TestBanner(t *testing.T) {
 	half := verdict(approval.Pending, []string{marc.ID}, said(marc, "review"))
 	half.Needs[0].Required = 2
 	for want, f := range map[string]view.Facts{
-		"1 Approved by marc, and applied|":                                                                       {State: state.Applied, Verdict: approved},
-		"1 Approved by marc, and merged|":                                                                        {State: state.Merged, Verdict: approved, GateOnly: true},
-		"1 Approved by marc, and applied; asked for by the approver|":                                            {State: state.Applied, Verdict: asked},
-		"0 Approved by marc, not applied yet; asked for by the approver|":                                        {State: state.Approved, Verdict: asked},
-		"1 Approved by marc and Ann, and applied|":                                                               {State: state.Applied, Verdict: withAnn},
-		"3 Approved by marc; never applied: README.md changed meanwhile|":                                        {State: state.Superseded, Verdict: approved, Ended: "the base changed: README.md"},
-		"3 Approved by marc; closed without being applied: not needed|":                                          {State: state.Closed, Verdict: approved, Ended: "not needed"},
-		"3 Closed: not needed|":                                                                                  {State: state.Closed, Verdict: verdict(approval.Pending, nil), Ended: "not needed"},
-		"2 Denied by marc: “NoArgs is used everywhere”|These bytes cannot be applied any more.":                  {State: state.Denied, Verdict: verdict(approval.Denied, nil, no)},
-		"2 Denied: elsewhere|These bytes cannot be applied any more.":                                            {State: state.Denied, Verdict: verdict(approval.Denied, nil), Ended: "elsewhere"},
-		"0 Applied, but approved by its own proposer, in a shell|":                                               {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{bot, ann}},
-		"1 Approved by Ann, and applied|":                                                                        {State: state.Applied, Verdict: own, Proposers: []ledger.Actor{{Kind: "bot", ID: ann.ID}}},
-		"2 Applied without the approvals that it needs: the glass was broken by marc|":                           {State: state.Applied, Verdict: broken},
-		"2 The glass was broken by marc, not applied yet|":                                                       {State: state.Approved, Verdict: broken},
-		"3 The glass was broken by marc; never applied: README.md changed meanwhile|":                            {State: state.Superseded, Verdict: broken, Ended: "the base changed: README.md"},
-		"3 Superseded: another one|":                                                                             {State: state.Superseded, Verdict: half, Ended: "another one"},
-		"0 Merged; who approved it cannot be told|":                                                              {State: state.Merged, Verdict: half, GateOnly: true},
-		"3 Approved by marc and applied; closed: not needed|":                                                    {State: state.Closed, Verdict: approved, Written: true, Ended: "not needed"},
-		"3 Applied; closed: not needed|":                                                                         {State: state.Closed, Written: true, Ended: "not needed"},
-		"0 Applied; who approved it cannot be told|":                                                             {State: state.Applied},
-		"0 Applied; since then denied by marc: “NoArgs is used everywhere”|":                                     {State: state.Applied, Verdict: verdict(approval.Denied, nil, no)},
-		"0 Approved, not applied|":                                                                               {State: state.Approved, Verdict: verdict(approval.Approved, nil)},
-		"0 Applied; not checked yet|Whether the files are as approved has not been recorded.":                    {State: state.Unchecked, Verdict: approved},
-		"2 Applied; the check failed|The files are not as they were approved, or a command did not pass.":        {State: state.CheckFailed, Verdict: approved, Written: true},
-		"2 Check failed|Nothing was applied.":                                                                    {State: state.CheckFailed, Verdict: approved},
-		"0 Not approved yet: 1 of 1 answer is missing|It waits for approval of the change. Nothing was applied.": {State: state.Waits, Verdict: verdict(approval.Pending, nil)},
-		"0 Not approved yet|Nothing was applied.":                                                                {State: state.Waits},
-		"0 Approved by marc, not applied yet|":                                                                   {State: state.Approved, Verdict: approved},
-		"2 This record does not verify|Nothing here counts as approved.":                                         {State: state.Damaged, Verdict: approved},
-		"2 Cannot be told|": {State: state.Unknown},
+		"1 Approved by marc, and applied|":                                                                       {State: plain.Applied, Verdict: approved},
+		"1 Approved by marc, and merged|":                                                                        {State: plain.Merged, Verdict: approved, GateOnly: true},
+		"1 Approved by marc, and applied; asked for by the approver|":                                            {State: plain.Applied, Verdict: asked},
+		"0 Approved by marc, not applied yet; asked for by the approver|":                                        {State: plain.Approved, Verdict: asked},
+		"1 Approved by marc and Ann, and applied|":                                                               {State: plain.Applied, Verdict: withAnn},
+		"3 Approved by marc; never applied: README.md changed meanwhile|":                                        {State: plain.Superseded, Verdict: approved, Ended: "the base changed: README.md"},
+		"3 Approved by marc; closed without being applied: not needed|":                                          {State: plain.Closed, Verdict: approved, Ended: "not needed"},
+		"3 Closed: not needed|":                                                                                  {State: plain.Closed, Verdict: verdict(approval.Pending, nil), Ended: "not needed"},
+		"2 Denied by marc: “NoArgs is used everywhere”|These bytes cannot be applied any more.":                  {State: plain.Denied, Verdict: verdict(approval.Denied, nil, no)},
+		"2 Denied: elsewhere|These bytes cannot be applied any more.":                                            {State: plain.Denied, Verdict: verdict(approval.Denied, nil), Ended: "elsewhere"},
+		"0 Applied, but approved by its own proposer, in a shell|":                                               {State: plain.Applied, Verdict: own, Proposers: []ledger.Actor{bot, ann}},
+		"1 Approved by Ann, and applied|":                                                                        {State: plain.Applied, Verdict: own, Proposers: []ledger.Actor{{Kind: "bot", ID: ann.ID}}},
+		"2 Applied without the approvals that it needs: the glass was broken by marc|":                           {State: plain.Applied, Verdict: broken},
+		"2 The glass was broken by marc, not applied yet|":                                                       {State: plain.Approved, Verdict: broken},
+		"3 The glass was broken by marc; never applied: README.md changed meanwhile|":                            {State: plain.Superseded, Verdict: broken, Ended: "the base changed: README.md"},
+		"3 Superseded: another one|":                                                                             {State: plain.Superseded, Verdict: half, Ended: "another one"},
+		"0 Merged; who approved it cannot be told|":                                                              {State: plain.Merged, Verdict: half, GateOnly: true},
+		"3 Approved by marc and applied; closed: not needed|":                                                    {State: plain.Closed, Verdict: approved, Written: true, Ended: "not needed"},
+		"3 Applied; closed: not needed|":                                                                         {State: plain.Closed, Written: true, Ended: "not needed"},
+		"0 Applied; who approved it cannot be told|":                                                             {State: plain.Applied},
+		"0 Applied; since then denied by marc: “NoArgs is used everywhere”|":                                     {State: plain.Applied, Verdict: verdict(approval.Denied, nil, no)},
+		"0 Approved, not applied|":                                                                               {State: plain.Approved, Verdict: verdict(approval.Approved, nil)},
+		"0 Applied; not checked yet|Whether the files are as approved has not been recorded.":                    {State: plain.Unchecked, Verdict: approved},
+		"2 Applied; the check failed|The files are not as they were approved, or a command did not pass.":        {State: plain.CheckFailed, Verdict: approved, Written: true},
+		"2 Check failed|Nothing was applied.":                                                                    {State: plain.CheckFailed, Verdict: approved},
+		"0 Not approved yet: 1 of 1 answer is missing|It waits for approval of the change. Nothing was applied.": {State: plain.Waits, Verdict: verdict(approval.Pending, nil)},
+		"0 Not approved yet|Nothing was applied.":                                                                {State: plain.Waits},
+		"0 Approved by marc, not applied yet|":                                                                   {State: plain.Approved, Verdict: approved},
+		"2 This record does not verify|Nothing here counts as approved.":                                         {State: plain.Damaged, Verdict: approved},
+		"2 Cannot be told|": {State: plain.Unknown},
 	} {
 		b := view.Of(f).Banner
 		if got := string(rune('0'+int(b.Tone))) + " " + b.Title + "|" + b.Detail; got != want {
@@ -100,7 +100,7 @@ func TestRequirements(t *testing.T) {
 		{Kind: policy.KindProtected, Fingerprint: "protected:" + change, Required: 1, Approved: 1, By: []string{ada.ID}, Of: policy.Need{Paths: []string{"a"}}},
 		{Kind: policy.KindProtected, Fingerprint: "protected:" + change, Required: 1, Approved: 0, By: []string{}, Of: policy.Need{Paths: []string{"b"}, Users: []string{"marc"}}, Signed: true},
 	}}
-	got := view.Of(view.Facts{State: state.Waits, Verdict: v, Proposers: []ledger.Actor{ann}})
+	got := view.Of(view.Facts{State: plain.Waits, Verdict: v, Proposers: []ledger.Actor{ann}})
 	var out []string
 	for _, r := range got.Requirements {
 		for _, a := range r.Answers {
@@ -134,7 +134,7 @@ func TestAnswersOnce(t *testing.T) {
 	two.Signed, two.By, need.By = true, []string{marc.ID}, []string{marc.ID}
 	for name, needs := range map[string][]approval.Need{"signed": {need, two}, "JSON": {{Fingerprint: change, Required: 1, Approved: 1}, {Fingerprint: change, Required: 1, Approved: 1}}} {
 		v := &approval.Verdict{State: approval.Approved, Needs: needs, Decisions: []approval.Judged{said(marc, "review"), signed}}
-		got := view.Of(view.Facts{State: state.Approved, Verdict: v}).Requirements
+		got := view.Of(view.Facts{State: plain.Approved, Verdict: v}).Requirements
 		if last := got[1].Answers; name == "signed" && (len(last) != 1 || last[0].Key == "") || name == "JSON" && len(last) != 0 {
 			t.Errorf("%s: %+v", name, last)
 		}
@@ -151,8 +151,8 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%+v", files)
 	}
 	risks := &risk.List{Risks: []risk.Risk{{Kind: risk.Executable, Path: "run.sh"}, {Kind: risk.Binary, Path: "new"}, {Kind: risk.Whitespace, Path: "other"}}}
-	got := view.Of(view.Facts{State: state.Waits, Files: files, Risks: risks})
-	if added, deleted := got.Lines(); got.State != state.Waits || added != 3 || deleted != 1 || !got.Files[0].Binary || strings.Join(got.Files[2].Notes, ", ") != "becomes executable" {
+	got := view.Of(view.Facts{State: plain.Waits, Files: files, Risks: risks})
+	if added, deleted := got.Lines(); got.State != plain.Waits || added != 3 || deleted != 1 || !got.Files[0].Binary || strings.Join(got.Files[2].Notes, ", ") != "becomes executable" {
 		t.Errorf("%+v", got)
 	}
 	if files[0].Binary || files[2].Notes != nil || len(view.Files(nil, p, nil, nil)) != 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -98,7 +98,7 @@ func landed(s *writing.Stage, p ledger.Proposal) {
 			Op: "modify", Path: name, Status: result.StatusSuccess, BeforeHash: p.BaseSHA256[name], AfterHash: p.AfterSHA256[name], BytesWritten: 1234,
 		})
 	}
-	res := applyresult.New(".", p.Source(), false, done)
+	res := effect.NewResult(".", p.Source(), false, done)
 	s.Result(res)
 	artifact := s.Artifact("apply", map[string]any{"apply_id": "apply_1", "apply_result": res, "commit": commit, "target": "branch"})
 	s.Event(&ledger.ApplyComplete{

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -73,7 +73,7 @@ func start(required int, more ...ledger.Approved) *ledger.ApplyStart {
 
 func applied() result.Result {
 	hash := canon.Sum([]byte("x"))
-	return applyresult.New(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
+	return effect.NewResult(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
 		{Op: "create", Path: "a", Status: result.StatusSuccess, AfterHash: &hash, BytesWritten: 1},
 	})
 }

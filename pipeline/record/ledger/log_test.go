@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -393,11 +393,11 @@ func TestAuthorIsHeld(t *testing.T) {
 // TestStates: each status has a state, and nothing else has.
 func TestStates(t *testing.T) {
 	for _, s := range ledger.Statuses {
-		if at := state.Of(s, "", false, false); at == state.Unknown || !slices.Contains(state.All, at) {
+		if at := plain.StateOf(s, "", false, false); at == plain.Unknown || !slices.Contains(plain.States, at) {
 			t.Errorf("%s is %q", s, at)
 		}
 	}
-	if at := state.Of(ledger.Status("done"), "", false, false); at != state.Unknown {
+	if at := plain.StateOf(ledger.Status("done"), "", false, false); at != plain.Unknown {
 		t.Errorf("%q", at)
 	}
 }

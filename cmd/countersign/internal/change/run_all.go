@@ -18,11 +18,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -79,14 +79,14 @@ func runAll(ctx context.Context, a *console.Console, f allFlags, c session.Check
 		for i, tx := range chosen {
 			if all.rows[i].TransactionID == "" {
 				all.rows[i] = report.Row{
-					TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: state.Of(tx.Status, "", tx.GateOnly(), false), ExitCode: code, Error: console.OneLine(err),
+					TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: plain.StateOf(tx.Status, "", tx.GateOnly(), false), ExitCode: code, Error: console.OneLine(err),
 				}
 				all.errs[i] = err
 			}
 		}
 	}
 	for _, err := range w.Damaged { // too much to be chosen or not
-		all.rows = append(all.rows, report.Row{TransactionID: err.ID, State: state.Damaged, ExitCode: cli.ExitFailed, Error: console.OneLine(err)})
+		all.rows = append(all.rows, report.Row{TransactionID: err.ID, State: plain.Damaged, ExitCode: cli.ExitFailed, Error: console.OneLine(err)})
 		all.errs = append(all.errs, err)
 	}
 	if a.Flags.JSON {
@@ -150,7 +150,7 @@ func (all *advancing) run(ctx context.Context, concurrency int, chosen []ledger.
 // only this run of it knows.
 func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Transaction, out pipeline.Outcome, err error) (report.Row, error) {
 	row := report.Row{
-		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: state.Of(tx.Status, "", tx.GateOnly(), false),
+		TransactionID: tx.TransactionID, PatchID: tx.PatchID(), Summary: tx.Notes, Status: tx.Status, State: plain.StateOf(tx.Status, "", tx.GateOnly(), false),
 	}
 	if p := tx.Pointers.Proposal; p != nil {
 		row.PullRequest = p.PullRequest
@@ -160,7 +160,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 	}
 	if out.Log() != nil {
 		row.Status, row.Verdict, row.Reason = out.Status(), out.Verdict.State, out.Verdict.Reason
-		row.State = state.Logged(out.Log(), row.Verdict)
+		row.State = plain.StateOfLog(out.Log(), row.Verdict)
 		if risks, err := review.Risks(ctx, out.Judgement); err == nil {
 			row.Risks = risks.Redacted(known.Text)
 		}
@@ -169,7 +169,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 		row.Outcome, row.AppliedCommit = out.Applied.Result.Outcome, out.Applied.Commit
 	}
 	if console.As[*ledger.CorruptError](err) {
-		row.State = state.Damaged
+		row.State = plain.Damaged
 	}
 	if err != nil {
 		row.ExitCode = console.CodeOf(err)

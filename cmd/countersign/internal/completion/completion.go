@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -118,7 +118,7 @@ func describe(tx ledger.Transaction) string {
 		text = append(text[:maxSummary-1], '…')
 	}
 	if tx.Closed {
-		text = append([]rune(state.Of(tx.Status, "", tx.GateOnly(), false)+": "), text...)
+		text = append([]rune(plain.StateOf(tx.Status, "", tx.GateOnly(), false)+": "), text...)
 	}
 	return strings.Map(inert, string(text))
 }

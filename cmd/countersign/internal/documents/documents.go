@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -73,14 +73,14 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if err != nil {
 				return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("pack apply: %w", err)}
 			}
-			line, err := applyresult.Line(r)
+			line, err := effect.ResultLine(r)
 			if err != nil {
 				return err
 			}
 			if err := p.Print(string(line)); err != nil || r.Outcome == result.Success {
 				return err
 			}
-			return &cli.ExitError{Code: applyresult.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}
+			return &cli.ExitError{Code: effect.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}
 		},
 	}
 	cmd.Flags().StringVar(&pack, "pack", "", "`DIR` that holds patch.json")

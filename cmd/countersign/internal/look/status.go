@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -43,7 +43,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	at := map[state.State][]string{}
+	at := map[plain.State][]string{}
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
@@ -52,13 +52,13 @@ func Status(ctx context.Context, c *console.Console) error {
 	}
 	var steps []report.Step
 	for _, all := range []struct {
-		of      state.State
+		of      plain.State
 		command []string
 		what    string
 	}{
-		{state.Waits, []string{"approve"}, "shows what waits and asks"}, {state.Approved, []string{"run", "--all"}, "applies what is approved"},
-		{state.Unchecked, []string{"run", "--all"}, "checks what was applied"},
-		{state.CheckFailed, []string{"run", "--all"}, "tries again where a check failed"},
+		{plain.Waits, []string{"approve"}, "shows what waits and asks"}, {plain.Approved, []string{"run", "--all"}, "applies what is approved"},
+		{plain.Unchecked, []string{"run", "--all"}, "checks what was applied"},
+		{plain.CheckFailed, []string{"run", "--all"}, "tries again where a check failed"},
 	} {
 		switch ids := at[all.of]; {
 		case len(ids) == 1:

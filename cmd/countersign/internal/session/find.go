@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -95,19 +95,19 @@ func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledge
 func listed(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, t ledger.Transaction) (report.Listed, error) {
 	one := report.Listed{Transaction: t}
 	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
-		one.State = state.Of(t.Status, "", t.GateOnly(), false)
+		one.State = plain.StateOf(t.Status, "", t.GateOnly(), false)
 		return one, nil
 	}
 	g, err := r.History(ctx, snap, t.TransactionID)
 	switch {
 	case console.As[*ledger.CorruptError](err):
-		one.State = state.Damaged
+		one.State = plain.Damaged
 		return one, nil
 	case err != nil:
-		one.State = state.Unknown
+		one.State = plain.Unknown
 		return one, ctx.Err()
 	}
-	one.Verdict, one.State = g.Verdict.State, state.Logged(g.Log(), g.Verdict.State)
+	one.Verdict, one.State = g.Verdict.State, plain.StateOfLog(g.Log(), g.Verdict.State)
 	for _, d := range g.Verdict.Decisions {
 		if d.Counted && d.Decision == ledger.Approve {
 			one.By = append(one.By, d.Author.Login)

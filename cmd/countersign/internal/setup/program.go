@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/demo"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
@@ -36,7 +36,7 @@ is 1 where the workflows name another than the newest release.`,
 			}
 			return c.Result(console.Document{
 				"version": console.Release, "commit": console.Commit(), "go": runtime.Version(),
-				"schemas": console.Document{"ledger": format.Version(), "transaction": "0", "apply_result": applyresult.SchemaVersion},
+				"schemas": console.Document{"ledger": format.Version(), "transaction": "0", "apply_result": effect.ResultVersion},
 			}, "countersign "+console.Version()+" ("+runtime.Version()+")\n")
 		},
 	}

@@ -1,4 +1,4 @@
-package applyresult_test
+package effect_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/applyresult"
+	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -28,11 +28,11 @@ func TestReferenceResults(t *testing.T) {
 		}
 		slices.Reverse(r.Operations)
 		slices.Reverse(r.Violations)
-		again := applyresult.New(r.TargetRoot, r.Source, r.DryRun, r.Operations)
+		again := effect.NewResult(r.TargetRoot, r.Source, r.DryRun, r.Operations)
 		if r.Outcome == result.Refused {
-			again = applyresult.Refuse(r.TargetRoot, r.DryRun, r.Error, reorder(r.Violations))
+			again = effect.RefuseResult(r.TargetRoot, r.DryRun, r.Error, reorder(r.Violations))
 		}
-		got, err := applyresult.Line(again)
+		got, err := effect.ResultLine(again)
 		if err != nil || string(got) != string(line) {
 			t.Errorf("rebuilt:\n got %s%v\nwant %s", got, err, line)
 		}
@@ -95,11 +95,11 @@ func TestNew(t *testing.T) {
 		{[]string{"a:skipped", "b:error", "c:skipped"}, result.Failed,
 			result.Summary{Total: 3, Skipped: 2, Failed: 1}, "1 operations failed", 1},
 	} {
-		r := applyresult.New("w", result.Source{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
-		if r.Outcome != c.outcome || r.Summary != c.summary || r.Error != c.err || applyresult.ExitCode(r.Outcome) != c.exit {
-			t.Errorf("%v: %+v, exit %d", c.ops, r, applyresult.ExitCode(r.Outcome))
+		r := effect.NewResult("w", result.Source{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
+		if r.Outcome != c.outcome || r.Summary != c.summary || r.Error != c.err || effect.ExitCode(r.Outcome) != c.exit {
+			t.Errorf("%v: %+v, exit %d", c.ops, r, effect.ExitCode(r.Outcome))
 		}
-		line, err := applyresult.Line(r)
+		line, err := effect.ResultLine(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestNew(t *testing.T) {
 
 func TestNewSortsACopy(t *testing.T) {
 	ops := operations("\ue000:success", "😀:success", "b:success", "a:success", "a:skipped")
-	r := applyresult.New(".", result.Source{}, false, ops)
+	r := effect.NewResult(".", result.Source{}, false, ops)
 	var got []string
 	for _, o := range r.Operations {
 		got = append(got, o.Path+":"+string(o.Status))
@@ -127,11 +127,11 @@ func TestNewSortsACopy(t *testing.T) {
 
 func TestRefuse(t *testing.T) {
 	vs := []rule.Violation{{RuleID: "AS5", Path: "l", Message: "m"}, {RuleID: "AS5", Message: "n"}}
-	r := applyresult.Refuse("w", true, "m", vs)
-	if applyresult.ExitCode(r.Outcome) != 2 || vs[0].Path != "l" {
-		t.Errorf("exit %d, caller's violations %v", applyresult.ExitCode(r.Outcome), vs)
+	r := effect.RefuseResult("w", true, "m", vs)
+	if effect.ExitCode(r.Outcome) != 2 || vs[0].Path != "l" {
+		t.Errorf("exit %d, caller's violations %v", effect.ExitCode(r.Outcome), vs)
 	}
-	line, err := applyresult.Line(r)
+	line, err := effect.ResultLine(r)
 	want := `{"apply_schema_version":"1.0.0","dry_run":true,"error":"m","operation_results":[],"outcome":"REFUSED",` +
 		`"patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,` +
 		`"total_bytes_written":0,"total_operations":0},"target_root":"w","violations":[` +
@@ -145,10 +145,10 @@ func TestRefuse(t *testing.T) {
 func TestTags(t *testing.T) {
 	for _, r := range []result.Result{
 		{Operations: []result.Operation{}},
-		applyresult.New("w", result.Source{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
-		applyresult.Refuse("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
+		effect.NewResult("w", result.Source{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
+		effect.RefuseResult("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
 	} {
-		line, err := applyresult.Line(r)
+		line, err := effect.ResultLine(r)
 		tagged, err2 := canon.Line(r)
 		if err != nil || err2 != nil || string(line) != string(tagged) {
 			t.Errorf("Line %s, %v\ntags %s, %v", line, err, tagged, err2)
@@ -157,21 +157,21 @@ func TestTags(t *testing.T) {
 }
 
 func TestLoneSurrogateIsWritten(t *testing.T) {
-	r := applyresult.New("w", result.Source{}, false, operations("a\xed\xa0\x80:skipped"))
-	line, err := applyresult.Line(r)
+	r := effect.NewResult("w", result.Source{}, false, operations("a\xed\xa0\x80:skipped"))
+	line, err := effect.ResultLine(r)
 	if err != nil || !strings.Contains(string(line), `"path":"a\ud800"`) {
 		t.Errorf("Line = %s, %v", line, err)
 	}
 	if _, err := result.Parse(line); err == nil {
 		t.Error("Parse took a lone surrogate")
 	}
-	if _, err := applyresult.Line(applyresult.New("\xff", result.Source{}, false, nil)); err == nil {
+	if _, err := effect.ResultLine(effect.NewResult("\xff", result.Source{}, false, nil)); err == nil {
 		t.Error("Line took a string that is not UTF-8")
 	}
 }
 
 func TestParse(t *testing.T) {
-	line, err := applyresult.Line(applyresult.New("w", result.Source{}, false, operations("a:success", "b:error")))
+	line, err := effect.ResultLine(effect.NewResult("w", result.Source{}, false, operations("a:success", "b:error")))
 	if err != nil {
 		t.Fatal(err)
 	}

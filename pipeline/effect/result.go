@@ -1,6 +1,4 @@
-// Package applyresult builds and writes the ApplyResult of package result, and
-// verifies one of any program (APPLY_SPEC 1.0.0).
-package applyresult
+package effect
 
 import (
 	"fmt"
@@ -11,9 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// SchemaVersion is the apply_schema_version that New and Refuse write
+// ResultVersion is the apply_schema_version that NewResult and RefuseResult write
 // (APPLY_SPEC 3.1).
-const SchemaVersion = "1.0.0"
+const ResultVersion = "1.0.0"
 
 // ExitCode is the status the process ends with (APPLY_SPEC 9.1): 0 for
 // Success, 2 for Refused, 1 for anything else.
@@ -27,12 +25,12 @@ func ExitCode(o result.Outcome) int {
 	return 1
 }
 
-// New is the result of operations that were attempted, in any order. It sorts
+// NewResult is the result of operations that were attempted, in any order. It sorts
 // a copy of them by path (UTF-16 code units), counts, and draws the outcome:
 // Success if none failed, Partial if some did and some succeeded, else Failed.
-func New(root string, src result.Source, dryRun bool, ops []result.Operation) result.Result {
+func NewResult(root string, src result.Source, dryRun bool, ops []result.Operation) result.Result {
 	r := result.Result{
-		SchemaVersion: SchemaVersion, DryRun: dryRun, TargetRoot: root, Source: src,
+		SchemaVersion: ResultVersion, DryRun: dryRun, TargetRoot: root, Source: src,
 		Operations: append([]result.Operation{}, ops...), Summary: result.Summary{Total: len(ops)},
 	}
 	for _, o := range ops {
@@ -62,28 +60,28 @@ func New(root string, src result.Source, dryRun bool, ops []result.Operation) re
 	return r
 }
 
-// Refuse is the result of a patch that was not attempted: message says why,
+// RefuseResult is the result of a patch that was not attempted: message says why,
 // and vs, of which it sorts a copy, in detail.
-func Refuse(root string, dryRun bool, message string, vs []rule.Violation) result.Result {
-	r := New(root, result.Source{}, dryRun, nil)
+func RefuseResult(root string, dryRun bool, message string, vs []rule.Violation) result.Result {
+	r := NewResult(root, result.Source{}, dryRun, nil)
 	r.Outcome, r.Error, r.Violations = result.Refused, message, slices.Clone(vs)
 	rule.Sort(r.Violations)
 	return r
 }
 
-// Line is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
+// ResultLine is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
 // error is for a string that is neither UTF-8 nor WTF-8.
-func Line(r result.Result) ([]byte, error) {
-	b, err := canon.Line(document(r))
+func ResultLine(r result.Result) ([]byte, error) {
+	b, err := canon.Line(resultDocument(r))
 	if err != nil {
 		return nil, fmt.Errorf("encoding ApplyResult: %w", err)
 	}
 	return b, nil
 }
 
-// document is r as canon.Parse would give it. It stands in for encoding/json,
+// resultDocument is r as canon.Parse would give it. It stands in for encoding/json,
 // which would replace the lone surrogates that a foreign patch's path may hold.
-func document(r result.Result) map[string]any {
+func resultDocument(r result.Result) map[string]any {
 	m := map[string]any{
 		"apply_schema_version": r.SchemaVersion,
 		"outcome":              string(r.Outcome),
@@ -92,11 +90,11 @@ func document(r result.Result) map[string]any {
 		"patch_source": map[string]any{
 			"proposal_id": r.Source.ProposalID, "proposal_hash": r.Source.ProposalHash,
 		},
-		"operation_results": list(r.Operations, operationDocument),
+		"operation_results": documents(r.Operations, operationDocument),
 		"summary":           summaryDocument(r.Summary),
 	}
 	if len(r.Violations) > 0 {
-		m["violations"] = list(r.Violations, violation)
+		m["violations"] = documents(r.Violations, violationDocument)
 	}
 	return withText(m, "error", r.Error)
 }
@@ -123,11 +121,11 @@ func summaryDocument(s result.Summary) map[string]any {
 	}
 }
 
-func violation(v rule.Violation) map[string]any {
+func violationDocument(v rule.Violation) map[string]any {
 	return withText(map[string]any{"rule_id": v.RuleID, "message": v.Message}, "path", v.Path)
 }
 
-func list[T any](items []T, document func(T) map[string]any) []any {
+func documents[T any](items []T, document func(T) map[string]any) []any {
 	out := make([]any, len(items))
 	for i, item := range items {
 		out[i] = document(item)

@@ -1,9 +1,7 @@
-// Package state has the words for where a transaction stands: one table for lists, screens,
-// pages, comments, check runs, evidence and JSON. The words of the record (ledger.Status) are
-// for programs. It is pure.
-package state
+package plain
 
-// A State is where a transaction stands, as people read it.
+// A State is where a transaction stands, as people read it: one table for lists, screens, pages,
+// comments, check runs, evidence and JSON. The words of the record (ledger.Status) are for programs.
 type State string
 
 // The states. docs/README.md explains each.
@@ -24,13 +22,13 @@ const (
 	Unknown     State = "cannot be told"
 )
 
-// All are the states in the order of a life.
-var All = []State{Begun, Waits, Approved, Mergeable, CheckFailed, ApplyFailed, Unchecked, Applied, Merged, Denied, Superseded, Closed, Damaged, Unknown}
+// States are the states in the order of a life.
+var States = []State{Begun, Waits, Approved, Mergeable, CheckFailed, ApplyFailed, Unchecked, Applied, Merged, Denied, Superseded, Closed, Damaged, Unknown}
 
-// Of is the state of a transaction with a ledger.Status and an approval.State, "" for none yet. gateOnly says
+// StateOf is the state of a transaction with a ledger.Status and an approval.State, "" for none yet. gateOnly says
 // that it is a pull request's own diff. failed is ledger.Log.LastFailed: of an applied one, that its
 // last validate found something; of one that failed, that its last apply was begun.
-func Of[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
+func StateOf[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
 	applied, approved := Applied, Approved
 	if gateOnly {
 		applied, approved = Merged, Mergeable
@@ -69,20 +67,20 @@ func Of[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
 }
 
 // A Log is a ledger.Log.
-type Log interface {
+type StateLog interface {
 	Stands() (status string, gateOnly, failed bool)
 }
 
-// Logged is Of a transaction as its log has it.
-func Logged[V ~string](log Log, verdict V) State {
+// StateOfLog is Of a transaction as its log has it.
+func StateOfLog[V ~string](log StateLog, verdict V) State {
 	status, gateOnly, failed := log.Stands()
-	return Of(status, verdict, gateOnly, failed)
+	return StateOf(status, verdict, gateOnly, failed)
 }
 
 // Unsettled says in a sentence, whose subject is "it", why a transaction was not carried out to its end.
-func Unsettled(log Log) string {
+func Unsettled(log StateLog) string {
 	status, _, _ := log.Stands()
-	switch at := Logged(log, ""); {
+	switch at := StateOfLog(log, ""); {
 	case status == "applied" && at == CheckFailed:
 		return "it was applied, and the check failed"
 	case at != Waits:
@@ -96,9 +94,9 @@ type Tone int
 
 // The tones.
 const (
-	Open Tone = iota // somebody has something to do
-	Good
-	Bad
+	ToneOpen Tone = iota // somebody has something to do
+	ToneGood
+	ToneBad
 	Over
 )
 
@@ -106,11 +104,11 @@ const (
 func (s State) Tone() Tone {
 	switch s {
 	case Applied, Merged, Unchecked:
-		return Good
+		return ToneGood
 	case Denied, CheckFailed, ApplyFailed, Damaged, Unknown:
-		return Bad
+		return ToneBad
 	case Superseded, Closed:
 		return Over
 	}
-	return Open
+	return ToneOpen
 }
