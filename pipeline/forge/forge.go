@@ -323,3 +323,96 @@ func (c CheckRun) Says(check Check) bool {
 	return c.Name == check.Name && c.Status == check.Status && c.Conclusion == check.Conclusion && c.ExternalID == check.ExternalID &&
 		c.Title == check.Title && c.Summary == check.Summary && c.Text == check.Text && c.Annotations >= len(check.Annotations)
 }
+
+// Posted is a comment that this program made. BodySHA256 is of the body as the
+// forge returned it; a thread whose first comment has another body, or was
+// edited, binds nobody.
+type Posted struct {
+	Kind       string `json:"kind"` // KindReviewComment, or KindIssueComment for the one that is updated
+	ID         string `json:"id"`
+	URL        string `json:"url"`
+	BodySHA256 string `json:"body_sha256"`
+}
+
+// StartedBy are those who started a run of a workflow by an event, and who ran it again: what it hands over they asked
+// for. Nobody asks for what a schedule starts, whose run names the last who changed the workflow's file.
+func StartedBy(event string, actor, triggering ledger.Actor) (out []ledger.Requester) {
+	if actor.ID != "" && event != "schedule" {
+		out = append(out, ledger.Requester{Actor: actor, Source: ledger.AskedByRunActor})
+	}
+	if triggering.ID != "" && triggering.ID != actor.ID {
+		out = append(out, ledger.Requester{Actor: triggering, Source: ledger.AskedByRunTrigger})
+	}
+	return out
+}
+
+// An Auditor is what an audit asks that compares a record with what the forge tells now
+// (docs/online.md). Like every method of this package, these answer in full or fail.
+type Auditor interface {
+	// Statements and Access are Reader's.
+	Statements(ctx context.Context, number int) ([]approval.Statement, error)
+	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
+	// DefaultBranch is Merger's, CheckRuns is Board's, Open is Finder's.
+	DefaultBranch(ctx context.Context) (Side, error)
+	CheckRuns(ctx context.Context, commit, name string) ([]CheckRun, error)
+	Open(ctx context.Context) ([]Open, error)
+	// Viewer is Forge's.
+	Viewer(ctx context.Context) (ledger.Actor, error)
+	// Ends tells what became of pull requests: of the first of the numbers, and of those
+	// after it that the same request tells of.
+	Ends(ctx context.Context, numbers []int) (map[int]End, error)
+	// Account returns the account that has a number, with the login that it has now.
+	// ErrNotFound also is of one that is hidden from the token.
+	Account(ctx context.Context, id string) (ledger.Actor, error)
+	// Required tells which checks a branch demands before something is merged into it.
+	Required(ctx context.Context, branch string) (Required, error)
+}
+
+// An End is what became of a pull request, of a repository by its number: its state, and
+// the commit that its head is at or, once it is merged, was.
+type End struct{ Repository, State, Head string }
+
+// Required are the checks that a branch demands. All that are listed are demanded;
+// Unread says in words what the forge did not tell, "" for nothing: there may be more then.
+type Required struct {
+	Checks []RequiredCheck
+	Unread string
+}
+
+// A RequiredCheck is one that a branch demands. AppID is the number of the app whose
+// check alone counts, 0 for anybody's.
+type RequiredCheck struct {
+	Name  string
+	AppID int64
+}
+
+// Issues are where this program tells people about a repository as a whole. A forge need
+// not have them; the promises are those of the package.
+type Issues interface {
+	// Viewer and DefaultBranch are those of Forge, UpsertComment is Board's, by the number
+	// of an issue.
+	Viewer(ctx context.Context) (ledger.Actor, error)
+	DefaultBranch(ctx context.Context) (Side, error)
+	UpsertComment(ctx context.Context, number int, id, body string) (Posted, error)
+
+	// OpenIssues lists the issues that are open, and no pull requests, the oldest first.
+	OpenIssues(ctx context.Context) ([]Issue, error)
+	// ClosedIssues lists those that are closed, of the hundred issues and pull requests
+	// that something changed of last, the latest first.
+	ClosedIssues(ctx context.Context) ([]Issue, error)
+	// CreateIssue opens an issue. It is never asked for twice on a guess.
+	CreateIssue(ctx context.Context, title, body string) (Issue, error)
+	// UpdateIssue gives an issue the title, the body and the state of this one.
+	UpdateIssue(ctx context.Context, issue Issue) error
+}
+
+// An Issue is one as the forge has it. Title is one line of plain text, Body Markdown of at
+// most 65,536 characters.
+type Issue struct {
+	Number int
+	Author ledger.Actor
+	Title  string
+	Body   string
+	Open   bool
+	URL    string
+}

@@ -2,15 +2,25 @@ package page
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/record/rule"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
 // Audit is audit.Run on all cores, with what is beside the record: the keys that commits of the code list, the pages, which are a
@@ -296,4 +306,62 @@ func (p *pages) inTheWay(file string) bool {
 	former, err := p.Former(file)
 	_, isFile := former[file]
 	return err == nil && len(former) > 0 && !isFile
+}
+
+// CodeKeys reads keys out of the trees of commits, an error being one that is not here. The
+// browser has none of them, and so is not linked with what reads a Policy's file.
+func CodeKeys(code func(commit string) (fs.FS, error)) audit.KeyReader {
+	return func(commit string, p policy.Policy) (signed.Keys, bool) {
+		tree, err := code(commit)
+		if err != nil {
+			return signed.Keys{}, false
+		}
+		keys := approval.ReadKeys(tree, p)
+		switch there, _, err := policy.Read(tree); {
+		case err != nil:
+			keys.Err = err
+		case there.Approvals.Keys != p.Approvals.Keys || there.Approvals.ForgeKeys != p.Approvals.ForgeKeys || there.Approvals.Passkeys != p.Approvals.Passkeys:
+			keys.Err = errors.New("the Policy there names other keys than the recorded one")
+		}
+		return keys, true
+	}
+}
+
+// dispositions holds what became of exceptions to its form (L26), as an audit hands on the transactions.
+type dispositions struct {
+	mu    sync.Mutex
+	found []history.Finding
+}
+
+// each checks a transaction, and hands it on to next, which may be nil.
+func (d *dispositions) each(next audit.Each) audit.Each {
+	return func(id string, commit history.ID, record *approval.Record, found []rule.Violation) {
+		if record != nil && record.Log != nil { // of one that cannot be read the audit tells
+			for _, v := range disposition.Check(record.Dir, record.Log) {
+				d.mu.Lock()
+				d.found = append(d.found, history.Finding{RuleID: v.RuleID, Commit: commit.String(), Path: path.Join(ledger.Dir(id), v.Path), Message: v.Message})
+				d.mu.Unlock()
+				found = append(slices.Clip(found), v)
+			}
+		}
+		if next != nil {
+			next(id, commit, record, found)
+		}
+	}
+}
+
+// addTo adds what was found to the result of the audit. Of a ledger that only a newer program can judge these are notes (V15).
+func (d *dispositions) addTo(r *audit.Result) {
+	for _, f := range d.found {
+		if r.Newer != "" {
+			r.Notes = append(r.Notes, audit.Note{Commit: f.Commit, Path: f.Path, Message: f.RuleID + " of this version does not hold: " + f.Message})
+			continue
+		}
+		r.Findings, r.OK = append(r.Findings, f), false
+		r.Count++
+	}
+	slices.SortFunc(r.Findings, func(a, b history.Finding) int {
+		return cmp.Or(strings.Compare(a.RuleID, b.RuleID), strings.Compare(a.Path, b.Path), strings.Compare(a.Commit, b.Commit), strings.Compare(a.Message, b.Message))
+	})
+	r.Findings = r.Findings[:min(len(r.Findings), audit.MaxFindings)]
 }

@@ -290,9 +290,7 @@ func (l List) Also(other List) List {
 // others. Kinds that it does not know share the room of one.
 func (l List) keep(all []Risk) List {
 	kept, more := []Risk{}, map[Kind]int{}
-	for kind, n := range l.More {
-		more[kind] = n
-	}
+	maps.Copy(more, l.More)
 	count, size := map[Kind]int{}, map[Kind]int{}
 	for _, r := range all {
 		room := r.Kind
