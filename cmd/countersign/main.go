@@ -19,9 +19,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/documents"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/guard"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
@@ -43,8 +43,8 @@ func main() {
 		Getenv: os.Getenv, Now: time.Now, Entropy: rand.Reader,
 		SetGCPercent: debug.SetGCPercent,
 	}
-	if ghtoken.IsExtension(os.Args[0]) {
-		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
+	if credential.IsExtension(os.Args[0]) {
+		app.GH = &credential.Keeper{Path: os.Getenv("PATH")}
 	}
 	os.Exit(Main(app))
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		Getenv: os.Getenv, Now: scriptClock(os.Getenv), Entropy: scriptEntropy(os.Getenv), SetGCPercent: debug.SetGCPercent,
 	}
 	if name == "gh-countersign" {
-		app.GH = &ghtoken.Keeper{Path: os.Getenv("PATH")}
+		app.GH = &credential.Keeper{Path: os.Getenv("PATH")}
 	}
 	os.Exit(Main(app))
 }

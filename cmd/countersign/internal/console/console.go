@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -45,7 +45,7 @@ type Process struct {
 	Entropy        io.Reader
 	Wait           func(ctx context.Context, d time.Duration) error // before a request is sent again; nil: a timer
 	EmptyInput     func(terminal *os.File) error                    // before a question is asked; nil: terminal.EmptyInput
-	GH             *ghtoken.Keeper                                  // of gh's tokens; nil: gh does not run this
+	GH             *credential.Keeper                               // of gh's tokens; nil: gh does not run this
 	SetGCPercent   func(percent int) int                            // nil where others share the process
 	Nested         func(Process) (int, Outcome)                     // runs another command line of this program
 	Elsewhere      bool                                             // whether the remote's ledger is known to be kept in another repository

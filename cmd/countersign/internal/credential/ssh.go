@@ -1,8 +1,4 @@
-// Package sshkey signs with a person's own SSH key. It runs ssh-keygen and asks the
-// person's agent, so that every key works that these know: one in a file, one that an
-// agent holds, and one on a security key, which asks for a touch or a PIN. No command
-// that a repository's configuration names is ever run.
-package sshkey
+package credential
 
 import (
 	"bytes"
@@ -19,7 +15,8 @@ import (
 // ErrNoProgram says that OpenSSH's programs are not installed.
 var ErrNoProgram = errors.New("ssh-keygen was not found")
 
-// A Key is one to sign with: a file, or a public key whose private half the agent has.
+// A Key is a person's own SSH key to sign with, one that ssh-keygen or the person's agent knows, also on a
+// security key, which asks for a touch or a PIN: a file, or a public key whose private half the agent has.
 type Key struct {
 	// File is the file of a private key; that of a public key means the agent's.
 	File string
@@ -27,10 +24,10 @@ type Key struct {
 	Public string
 }
 
-// Named returns the key that text means, as git reads user.signingKey
+// NamedKey returns the key that text means, as git reads user.signingKey
 // (git-config(1)): "key::" and a public key, a public key, or a file's path, in which
 // "~/" is home.
-func Named(text, home string) Key {
+func NamedKey(text, home string) Key {
 	public, literal := strings.CutPrefix(text, "key::")
 	switch {
 	case literal || isPublic(text):
@@ -46,9 +43,9 @@ func isPublic(text string) bool {
 	return more && (strings.HasPrefix(kind, "ssh-") || strings.HasPrefix(kind, "ecdsa-sha2-") || strings.HasPrefix(kind, "sk-"))
 }
 
-// InAgent returns the public keys that the agent holds, as ssh-add lists them; none
+// AgentKeys returns the public keys that the agent holds, as ssh-add lists them; none
 // where no agent runs.
-func InAgent(ctx context.Context) ([]Key, error) {
+func AgentKeys(ctx context.Context) ([]Key, error) {
 	out, err := exec.CommandContext(ctx, "ssh-add", "-L").Output()
 	var exit *exec.ExitError
 	switch {

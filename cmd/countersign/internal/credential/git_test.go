@@ -1,4 +1,4 @@
-package gitcredential_test
+package credential_test
 
 import (
 	"net/url"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitcredential"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 )
 
 // helped is a HOME whose configuration names a helper that has one password, and writes
@@ -43,7 +43,7 @@ func read(t *testing.T, file string) string {
 
 func TestFill(t *testing.T) {
 	told := helped(t)
-	c, err := gitcredential.Fill(t.Context(), &url.URL{Scheme: "https", Host: "example.org:8443", Path: "/a/b.git"}, false)
+	c, err := credential.Fill(t.Context(), &url.URL{Scheme: "https", Host: "example.org:8443", Path: "/a/b.git"}, false)
 	if err != nil || c.User != "ada" || c.Password != "s3cret" {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -76,7 +76,7 @@ func TestT84Helper(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(repo, ".git"))
 	t.Setenv("TMPDIR", repo)
 	t.Setenv("GIT_CONFIG_PARAMETERS", "'credential.helper'='!f() { touch "+ran+"; }; f'")
-	if c, err := gitcredential.Fill(t.Context(), &url.URL{Scheme: "https", Host: "example.org", Path: "/a"}, false); err == nil {
+	if c, err := credential.Fill(t.Context(), &url.URL{Scheme: "https", Host: "example.org", Path: "/a"}, false); err == nil {
 		t.Errorf("%+v", c)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -87,7 +87,7 @@ func TestT84Helper(t *testing.T) {
 		{Scheme: "https", Host: "example.org\nhost=github.com", Path: "/a"}, {Scheme: "https", Host: "example.org", Path: "/a\nhost=github.com"},
 		{Scheme: "https", Host: "example.org\r", Path: "/a"}, {Scheme: "https", Host: "example.org", Path: "/a\x00b"},
 	} {
-		if c, err := gitcredential.Fill(t.Context(), u, false); err == nil {
+		if c, err := credential.Fill(t.Context(), u, false); err == nil {
 			t.Errorf("%q: %+v", u, c)
 		}
 	}

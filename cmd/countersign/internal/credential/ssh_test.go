@@ -1,4 +1,4 @@
-package sshkey_test
+package credential_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sshkey"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -32,7 +32,7 @@ func keygen(t *testing.T, kind string, more ...string) (file string) {
 	return file
 }
 
-func read(t *testing.T, file string) string {
+func readOut(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -89,20 +89,20 @@ func TestSignWithFile(t *testing.T) {
 	message := []byte("a statement\n")
 	for _, kind := range []string{"ed25519", "ecdsa", "rsa"} {
 		file := keygen(t, kind)
-		armored, err := sshkey.Named(file, "").Sign(t.Context(), namespace, message, io.Discard)
+		armored, err := credential.NamedKey(file, "").Sign(t.Context(), namespace, message, io.Discard)
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		proves(t, armored, read(t, file+".pub"), message)
+		proves(t, armored, readOut(t, file+".pub"), message)
 	}
 }
 
 func TestSignWithAgent(t *testing.T) {
 	message := []byte("a statement\n")
 	first, second := keygen(t, "ed25519"), keygen(t, "ecdsa")
-	public := read(t, second+".pub")
+	public := readOut(t, second+".pub")
 	agent(t, first, second)
-	keys, err := sshkey.InAgent(t.Context())
+	keys, err := credential.AgentKeys(t.Context())
 	if err != nil || len(keys) != 2 || keys[1].Public != public {
 		t.Fatalf("the agent has %v, %v", keys, err)
 	}
@@ -111,7 +111,7 @@ func TestSignWithAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, key := range []sshkey.Key{keys[1], sshkey.Named("key::"+public, ""), sshkey.Named(public, ""), sshkey.Named(second+".pub", "")} {
+	for _, key := range []credential.Key{keys[1], credential.NamedKey("key::"+public, ""), credential.NamedKey(public, ""), credential.NamedKey(second+".pub", "")} {
 		armored, err := key.Sign(t.Context(), namespace, message, io.Discard)
 		if err != nil {
 			t.Fatalf("%+v: %v", key, err)
@@ -123,12 +123,12 @@ func TestSignWithAgent(t *testing.T) {
 func TestSignFails(t *testing.T) {
 	file := keygen(t, "ed25519")
 	agent(t)
-	if keys, err := sshkey.InAgent(t.Context()); len(keys) > 0 || err != nil {
+	if keys, err := credential.AgentKeys(t.Context()); len(keys) > 0 || err != nil {
 		t.Errorf("an empty agent has %v, %v", keys, err)
 	}
 	var told bytes.Buffer
-	for _, text := range []string{file + ".none", "-Y", "", "key::" + read(t, file+".pub"), "key::ssh-ed25519 AAAA\nssh-ed25519 BBBB", "key::"} {
-		if armored, err := sshkey.Named(text, "").Sign(t.Context(), namespace, []byte("x"), &told); err == nil {
+	for _, text := range []string{file + ".none", "-Y", "", "key::" + readOut(t, file+".pub"), "key::ssh-ed25519 AAAA\nssh-ed25519 BBBB", "key::"} {
+		if armored, err := credential.NamedKey(text, "").Sign(t.Context(), namespace, []byte("x"), &told); err == nil {
 			t.Errorf("%q signed: %s", text, armored)
 		}
 	}
@@ -136,17 +136,17 @@ func TestSignFails(t *testing.T) {
 		t.Errorf("what ssh-keygen says is not told: %q", told.String())
 	}
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(t.TempDir(), "none"))
-	if keys, err := sshkey.InAgent(t.Context()); len(keys) > 0 || err != nil {
+	if keys, err := credential.AgentKeys(t.Context()); len(keys) > 0 || err != nil {
 		t.Errorf("no agent has %v, %v", keys, err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := sshkey.Named(file, "").Sign(t.Context(), namespace, []byte("x"), &told); !errors.Is(err, sshkey.ErrNoProgram) {
+	if _, err := credential.NamedKey(file, "").Sign(t.Context(), namespace, []byte("x"), &told); !errors.Is(err, credential.ErrNoProgram) {
 		t.Errorf("without OpenSSH: %v", err)
 	}
 }
 
 func TestNamed(t *testing.T) {
-	for text, want := range map[string]sshkey.Key{
+	for text, want := range map[string]credential.Key{
 		"~/.ssh/id_ed25519":               {File: filepath.Join("/home/ada", ".ssh/id_ed25519")},
 		"/k/id.pub":                       {File: "/k/id.pub"},
 		"key::ssh-ed25519 AAAA ada":       {Public: "ssh-ed25519 AAAA ada"},
@@ -155,7 +155,7 @@ func TestNamed(t *testing.T) {
 		"ecdsa-sha2-nistp256 AAAA":        {Public: "ecdsa-sha2-nistp256 AAAA"},
 		"ssh-keys/a":                      {File: "ssh-keys/a"},
 	} {
-		if got := sshkey.Named(text, "/home/ada"); got != want {
+		if got := credential.NamedKey(text, "/home/ada"); got != want {
 			t.Errorf("%q is %+v, not %+v", text, got, want)
 		}
 	}

@@ -1,7 +1,4 @@
-// Package gitcredential asks Git's credential helpers (gitcredentials(7)) for a password.
-// A repository's configuration has no say: git is run outside it, so that only the
-// user's and the system's files name a helper, which is a program (T84).
-package gitcredential
+package credential
 
 import (
 	"bytes"
@@ -23,14 +20,15 @@ type Credential struct {
 	description    string
 }
 
-// Fill asks for the credentials of an address with https. Person says that somebody is at
+// Fill asks Git's credential helpers (gitcredentials(7)) for what there is of an address with https. Git is run
+// outside of the repository, so that only the user's and the system's files name a helper, which is a program. Person says that somebody is at
 // the terminal, whom git may ask.
 func Fill(ctx context.Context, address *url.URL, person bool) (Credential, error) {
 	asked := "protocol=" + address.Scheme + "\nhost=" + address.Host + "\npath=" + strings.TrimPrefix(address.Path, "/") + "\n"
 	if strings.Count(asked, "\n") != 3 || strings.ContainsAny(asked, "\r\x00") { // else an address could say what is asked for
 		return Credential{}, ErrNone
 	}
-	said, err := run(ctx, "fill", asked+"\n", person)
+	said, err := runGit(ctx, "fill", asked+"\n", person)
 	if err != nil {
 		return Credential{}, errors.Join(ErrNone, err)
 	}
@@ -57,11 +55,11 @@ func (c Credential) Settle(ctx context.Context, took bool) {
 	if took {
 		word = "approve"
 	}
-	_, _ = run(ctx, word, c.description, false) // what they keep is theirs
+	_, _ = runGit(ctx, word, c.description, false) // what they keep is theirs
 }
 
-// run runs git where it finds no repository.
-func run(ctx context.Context, word, input string, person bool) (string, error) {
+// runGit runs git where it finds no repository.
+func runGit(ctx context.Context, word, input string, person bool) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", "credential", word)
 	cmd.Dir = os.TempDir()
 	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {

@@ -1,4 +1,4 @@
-package ghtoken_test
+package credential_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/ghtoken"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
@@ -56,7 +56,7 @@ func TestToken(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("PATH", c.path+":/usr/bin:/bin")
 			t.Chdir(repo)
-			if got := (&ghtoken.Keeper{Path: os.Getenv("PATH")}).Token(c.host, below); got != c.token {
+			if got := (&credential.Keeper{Path: os.Getenv("PATH")}).Token(c.host, below); got != c.token {
 				t.Errorf("token %q, want %q", got, c.token)
 			}
 		})
@@ -68,7 +68,7 @@ func TestToken(t *testing.T) {
 	for _, token := range []string{"two words", "", "gho_\x01"} {
 		writeGH(t, usual, token)
 		t.Setenv("PATH", usual+":/usr/bin:/bin")
-		if got := (&ghtoken.Keeper{Path: os.Getenv("PATH")}).Token("example.org", repo); got != "" {
+		if got := (&credential.Keeper{Path: os.Getenv("PATH")}).Token("example.org", repo); got != "" {
 			t.Errorf("%q was taken for a token", got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestToken(t *testing.T) {
 
 func TestIsExtension(t *testing.T) {
 	for name, want := range map[string]bool{"/x/gh-countersign": true, "gh-countersign.exe": true, "countersign": false, "/gh-countersign/countersign": false} {
-		if ghtoken.IsExtension(name) != want {
+		if credential.IsExtension(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
 	}

@@ -1,8 +1,11 @@
-// Package ghtoken asks GitHub's gh for the token that it keeps for a server. The program
-// does so where it is run as gh's extension, "gh countersign". A repository has no say: the
-// gh that is run is one in PATH outside of it, and gives the token of the one server that is
-// named: never one from the environment, which gh gives for any.
-package ghtoken
+// Package credential asks the programs that keep a person's keys, tokens and passwords: OpenSSH's, GitHub's gh
+// and Git's credential helpers. A repository has no say in what is run: each program is looked for, or run,
+// outside of it, and no command that its configuration names is ever run (T84).
+//
+// The gh that is run is one in PATH outside of the repository, where this program is run as gh's extension,
+// "gh countersign". It gives the token of the one server that is named: never one from the environment, which
+// gh gives for any.
+package credential
 
 import (
 	"context"
