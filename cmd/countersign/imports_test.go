@@ -66,9 +66,6 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "report",
 		"github.com/spf13/cobra",
 	},
-	"cmd/countersign/internal/demo": {
-		"cmd/countersign/internal/cli", "gitstore", "pipeline/page", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing", "report",
-	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "pipeline/document", "pipeline/effect", "pipeline/packapply", "pipeline/record/canon",
 		"pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
@@ -98,10 +95,6 @@ var mayImport = map[string][]string{
 		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review",
 		"pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
-	},
-	"cmd/countersign/internal/merged": {
-		"cmd/countersign/internal/rest", "pipeline/atomicfile", "pipeline/forge", "pipeline/parallel", "pipeline/record/approval",
-		"pipeline/record/canon", "pipeline/record/ledger",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",
@@ -151,12 +144,12 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/setup": {
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console",
-		"cmd/countersign/internal/demo", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "cmd/countersign/internal/merged",
-		"cmd/countersign/internal/proofs", "cmd/countersign/internal/scaffold", "cmd/countersign/internal/session",
-		"cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/code", "pipeline/conversation", "pipeline/effect",
-		"pipeline/fault", "pipeline/lookup", "pipeline/online", "pipeline/plain", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/replay", "pipeline/review",
-		"pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs", "cmd/countersign/internal/rest",
+		"cmd/countersign/internal/scaffold", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire",
+		"pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/forge",
+		"pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/redact", "pipeline/replay", "pipeline/review", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/sigstore": {"pipeline/record/canon", "pipeline/record/ledger"},
 	"cmd/countersign/internal/statements": {

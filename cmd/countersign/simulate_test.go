@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/setup"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -77,11 +76,11 @@ func mergedWorld(b *testing.B, n int) (dir, cache string) {
 		name, id, _ := strings.Cut(strings.TrimSpace(line), " ")
 		ids[name] = id
 	}
-	file := &merged.File{Schema: "countersign/merged/1", Repository: "https://example.org/acme/site"}
+	file := &setup.MergedPulls{Schema: "countersign/merged/1", Repository: "https://example.org/acme/site"}
 	ada := ledger.Actor{Kind: "user", ID: "1", Login: "ada"}
 	for i := 1; i <= n; i++ {
 		head := ids[fmt.Sprintf("refs/pulls/%d", i)]
-		file.Pulls = append(file.Pulls, merged.Pull{
+		file.Pulls = append(file.Pulls, setup.MergedPull{
 			MergedAt: time.Date(2026, 1, 2, 0, 0, i, 0, time.UTC).Format(time.RFC3339), ReadAt: "2026-01-03T00:00:00Z", Access: map[string]approval.Access{"1": {Permission: "write"}},
 			PullRequest: forge.PullRequest{
 				Number: i, State: forge.PullRequestMerged, Title: "Work", Author: ledger.Actor{Kind: "user", ID: "2", Login: "eve"}, Committers: []ledger.Actor{}, Paths: []string{},

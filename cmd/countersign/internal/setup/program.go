@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/conformance"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/demo"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -93,24 +91,6 @@ its own patch where signatures are demanded, and forges a ledger to show that va
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), c) },
 	}
-}
-
-func runDemo(ctx context.Context, c *console.Console) error {
-	quiet := c.Knowing(c.Finder()) // --json: the demo itself is silent
-	if c.Flags.JSON {
-		quiet.Stdout = io.Discard
-	}
-	dir, id, err := demo.Run(ctx, demo.Program{
-		Run: func(args ...string) (int, string) {
-			code, done := quiet.CommandTo(quiet.Stdout, quiet.Stdout, false, append([]string{"--no-pager"}, args...)...)
-			return code, done.Transaction
-		},
-		Print: quiet.Print, Bold: c.Style().Bold, Getenv: c.Getenv, Now: c.Now,
-	})
-	if err != nil || !c.Flags.JSON {
-		return err
-	}
-	return c.PrintJSON(console.Document{"directory": dir, "transaction_id": id})
 }
 
 // conformanceCommand asks the vectors of the specification of any verifier, and is one itself.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -25,24 +25,20 @@ import (
 
 // mergedPulls are the pull requests that were merged since a time, as they are kept or, with
 // --pull-requests, told by the forge; and what could not be read.
-func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since time.Time) ([]merged.Pull, merged.Left, error) {
+func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since time.Time) ([]MergedPull, leftUnread, error) {
 	name := filepath.Join(s.Repo.StateDir(), "merged.json")
 	if f.cache != "" {
 		name = s.Path(f.cache)
 	}
 	address := s.LinksOf(s.Repo.Config.RemoteURL(s.Flags.Remote)).Web
-	kept, err := merged.Load(name, address)
-	if console.As[*merged.RepositoryError](err) || address == "" {
-		message := "the remote " + s.Flags.Remote + " is no repository on a forge"
-		if err != nil {
-			message = err.Error()
-		}
-		return nil, merged.Left{}, &cli.UsageError{Message: message, Hint: "--cache FILE names another file, --remote another remote"}
+	kept, err := loadMerged(name, address)
+	if err == nil && address == "" {
+		err = &cli.UsageError{Message: "the remote " + s.Flags.Remote + " is no repository on a forge", Hint: otherCache}
 	}
 	if err != nil {
-		return nil, merged.Left{}, err
+		return nil, leftUnread{}, err
 	}
-	var left merged.Left
+	var left leftUnread
 	if f.pullRequests {
 		client, err := session.Forge(s.Console, s.Repo.Config)
 		if err != nil {
@@ -63,7 +59,7 @@ func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since
 
 // simulatePulls says what a Policy would have made of those pull requests that no
 // transaction of the ledger accounts for.
-func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []merged.Pull, left merged.Left) ([]replay.Case, error) {
+func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []MergedPull, left leftUnread) ([]replay.Case, error) {
 	var cases []replay.Case
 	for i, one := range pulls {
 		at, err := time.Parse(time.RFC3339, one.MergedAt)
@@ -84,7 +80,7 @@ func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapsho
 		}
 		s.Line.Show("pull requests", i+1, len(pulls))
 	}
-	for _, n := range left.Numbers() {
+	for _, n := range slices.Sorted(maps.Keys(left.Pulls)) {
 		cases = append(cases, replay.PullUnknown(n, "", left.Pulls[n].At, left.Pulls[n].Err))
 	}
 	return cases, nil

@@ -1,4 +1,4 @@
-package merged_test
+package setup
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/merged"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -25,7 +24,7 @@ var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // A hub is a forge with merged pull requests 1 to n, which counts what it is asked.
 type hub struct {
-	merged.Client
+	mergedClient
 	n     int
 	fails map[int]error // by number
 	list  error
@@ -64,7 +63,7 @@ func (h *hub) Access(context.Context, ledger.Actor) (approval.Access, error) {
 	return approval.Access{Permission: "write"}, nil
 }
 
-func fetch(t *testing.T, f *merged.File, h *hub) merged.Left {
+func fetch(t *testing.T, f *MergedPulls, h *hub) leftUnread {
 	t.Helper()
 	h.asked = map[string]int{}
 	left, err := f.Fetch(context.Background(), h, time.Time{}, noon, func() error { h.asked["save"]++; return nil }, func(int, int) {})
@@ -76,7 +75,7 @@ func fetch(t *testing.T, f *merged.File, h *hub) merged.Left {
 
 // TestFetchGoesOn: what was read is not asked for again, what was not is.
 func TestFetchGoesOn(t *testing.T) {
-	f := &merged.File{}
+	f := &MergedPulls{}
 	h := &hub{n: 100, fails: map[int]error{50: &rest.Error{Kind: rest.KindRateLimited, Message: "enough"}, 97: errors.New("half of an answer")}}
 	left := fetch(t, f, h)
 	if left.Err == nil || len(left.Pulls)+len(f.Pulls) != 100 || len(f.Pulls) < 40 {
@@ -106,7 +105,7 @@ func TestFetchGoesOn(t *testing.T) {
 // TestFetchUnlike: a pull request that is not what the list says is not kept, and neither
 // is what people said that decides nothing.
 func TestFetchUnlike(t *testing.T) {
-	f := &merged.File{}
+	f := &MergedPulls{}
 	left := fetch(t, f, &hub{n: 1, mine: func(p *forge.PullRequest) { p.State = forge.PullRequestOpen }})
 	if len(f.Pulls) != 0 || left.Pulls[1].Err == nil || left.Err != nil {
 		t.Errorf("%+v, %+v", f, left)
@@ -127,7 +126,7 @@ func TestFetchUnlike(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "below", "merged.json")
-	f, err := merged.Load(name, "https://example.org/acme/site")
+	f, err := loadMerged(name, "https://example.org/acme/site")
 	if err != nil || len(f.Pulls) != 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -138,11 +137,10 @@ func TestLoad(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if again, err := merged.Load(name, f.Repository); err != nil || len(again.Pulls) != 2 || again.Pulls[1].PullRequest.Title != "Work 2" {
+	if again, err := loadMerged(name, f.Repository); err != nil || len(again.Pulls) != 2 || again.Pulls[1].PullRequest.Title != "Work 2" {
 		t.Errorf("%+v, %v", again, err)
 	}
-	var other *merged.RepositoryError
-	if _, err := merged.Load(name, "https://example.org/acme/other"); !errors.As(err, &other) {
+	if _, err := loadMerged(name, "https://example.org/acme/other"); err == nil || !strings.Contains(err.Error(), "it is about https://example.org/acme/site") {
 		t.Errorf("%v", err)
 	}
 	whole, err := os.ReadFile(name)
@@ -164,14 +162,14 @@ func TestLoad(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := merged.Load(name, f.Repository); err == nil {
+		if _, err := loadMerged(name, f.Repository); err == nil {
 			t.Errorf("%s is read", what)
 		}
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	file := &merged.File{Schema: "countersign/merged/1"}
+	file := &MergedPulls{Schema: "countersign/merged/1"}
 	_, err := file.Fetch(context.Background(), &hub{n: 2, asked: map[string]int{}}, time.Time{}, noon, func() error { return nil }, func(int, int) {})
 	if err != nil {
 		f.Fatal(err)
@@ -183,16 +181,16 @@ func FuzzDecode(f *testing.F) {
 	f.Add(line)
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var got merged.File
-		if merged.Decode(raw, &got) != nil {
+		var got MergedPulls
+		if decodeMerged(raw, &got) != nil {
 			return
 		}
 		again, err := canon.Line(got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var other merged.File
-		if err := merged.Decode(again, &other); err != nil {
+		var other MergedPulls
+		if err := decodeMerged(again, &other); err != nil {
 			t.Errorf("what was read is not read again: %v\n%s", err, again)
 		}
 		_, _ = got.Since(noon), got.Since(time.Time{})
@@ -227,8 +225,8 @@ func TestFetchGitHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &merged.File{}
-	get := func() (merged.Left, error) {
+	f := &MergedPulls{}
+	get := func() (leftUnread, error) {
 		return f.Fetch(context.Background(), client, time.Time{}, noon, func() error { return nil }, func(int, int) {})
 	}
 	for _, fault := range []githubtest.Fault{

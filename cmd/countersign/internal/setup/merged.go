@@ -1,21 +1,16 @@
-// Package merged reads the merged pull requests of a repository from its forge, each
-// once, and keeps what it was told in a file, so that asking goes on where it stopped.
-//
-// What a file says is as good as the file: it is not signed, and nothing is approved by it.
-package merged
+package setup
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -25,22 +20,23 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-const schema = "countersign/merged/1"
+const mergedSchema = "countersign/merged/1"
 
-// maxFile is how many bytes of a file are read.
-const maxFile = 256 << 20
+// maxMerged is how many bytes of a file are read.
+const maxMerged = 256 << 20
 
-// A File is what was read of the pull requests of a repository, of which Repository is the
-// address that people see. A nil *File is not to be used.
-type File struct {
-	Schema     string `json:"schema"`
-	Repository string `json:"repository"`
-	Pulls      []Pull `json:"pulls"` // by number, ascending
+// MergedPulls are the merged pull requests of a repository, of which Repository is the address that people see, as a
+// forge told them: each was read once, and is kept in a file, so that asking goes on where it stopped. What a file
+// says is as good as the file: it is not signed, and nothing is approved by it.
+type MergedPulls struct {
+	Schema     string       `json:"schema"`
+	Repository string       `json:"repository"`
+	Pulls      []MergedPull `json:"pulls"` // by number, ascending
 }
 
-// A Pull is a merged pull request as it was read at a time. Access has, by the id of
+// A MergedPull is a merged pull request as it was read at a time. Access has, by the id of
 // the account, what those who approved it were allowed to do at that time.
-type Pull struct {
+type MergedPull struct {
 	MergedAt    string                     `json:"merged_at"` // RFC 3339
 	ReadAt      string                     `json:"read_at"`
 	PullRequest forge.PullRequest          `json:"pull_request"`
@@ -48,22 +44,15 @@ type Pull struct {
 	Access      map[string]approval.Access `json:"access"`
 }
 
-// A RepositoryError is a file about another repository.
-type RepositoryError struct{ Name, Have, Want string }
-
-func (e *RepositoryError) Error() string {
-	return fmt.Sprintf("%s: it is about %s, and this clone is of %s", e.Name, ledger.OneLine(e.Have, 200), ledger.OneLine(e.Want, 200))
-}
-
-// Load reads a file, which may not be there yet.
-func Load(name, repository string) (*File, error) {
-	f := &File{Schema: schema, Repository: repository}
+// loadMerged reads a file, which may not be there yet.
+func loadMerged(name, repository string) (*MergedPulls, error) {
+	f := &MergedPulls{Schema: mergedSchema, Repository: repository}
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("%s: it has more than %d bytes", name, maxFile)
+	if err == nil && info.Size() > maxMerged {
+		err = fmt.Errorf("%s: it has more than %d bytes", name, maxMerged)
 	}
 	if err != nil {
 		return nil, err
@@ -72,18 +61,20 @@ func Load(name, repository string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Decode(raw, f); err != nil {
+	if err := decodeMerged(raw, f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Repository != repository {
-		return nil, &RepositoryError{name, f.Repository, repository}
+		return nil, &cli.UsageError{
+			Message: fmt.Sprintf("%s: it is about %s, and this clone is of %s", name, ledger.OneLine(f.Repository, 200), ledger.OneLine(repository, 200)), Hint: otherCache,
+		}
 	}
 	return f, nil
 }
 
-// Decode reads the bytes of a file strictly.
-func Decode(raw []byte, f *File) error {
-	*f = File{}
+// decodeMerged reads the bytes of a file strictly.
+func decodeMerged(raw []byte, f *MergedPulls) error {
+	*f = MergedPulls{}
 	if err := canon.Unmarshal(raw, f); err != nil {
 		return err
 	}
@@ -96,15 +87,18 @@ func Decode(raw []byte, f *File) error {
 		}
 		last = p.PullRequest.Number
 	}
-	if f.Schema != schema {
-		return errors.New("it is of an unknown schema")
+	if f.Schema != mergedSchema {
+		return errors.New("it is of an unknown mergedSchema")
 	}
 	return nil
 }
 
+// otherCache is what to do where the file and the remote do not go together.
+const otherCache = "--cache FILE names another file, --remote another remote"
+
 // Save writes a file in the place of the one before, readable by its owner alone: it has
 // what people wrote.
-func (f *File) Save(name string) error {
+func (f *MergedPulls) Save(name string) error {
 	line, err := canon.Line(f)
 	if err != nil {
 		return err
@@ -115,21 +109,21 @@ func (f *File) Save(name string) error {
 	return atomicfile.Write(name, line)
 }
 
-// A Client is what is asked of a forge.
-type Client interface {
+// A mergedClient is what is asked of a forge.
+type mergedClient interface {
 	forge.Reader
 	Merged(ctx context.Context, since time.Time) ([]forge.Merged, error)
 }
 
-// Left is what could not be read of pull requests, by number. The error is why no more
+// leftUnread is what could not be read of pull requests, by number. The error is why no more
 // were asked about; nil where all were.
-type Left struct {
-	Pulls map[int]Unread
+type leftUnread struct {
+	Pulls map[int]unreadPull
 	Err   error
 }
 
-// An Unread pull request was merged at a time, and could not be read.
-type Unread struct {
+// An unreadPull pull request was merged at a time, and could not be read.
+type unreadPull struct {
 	At  time.Time
 	Err error
 }
@@ -144,8 +138,8 @@ const atOnce = 4
 // Fetch reads the pull requests that were merged since a time and are not in the file, the
 // newest first, and saves after some of them. An error of the list is returned; one of a
 // pull request is left with it, and what concerns all others as well ends the asking.
-func (f *File) Fetch(ctx context.Context, c Client, since, now time.Time, save func() error, progress func(done, total int)) (Left, error) {
-	left := Left{Pulls: map[int]Unread{}}
+func (f *MergedPulls) Fetch(ctx context.Context, c mergedClient, since, now time.Time, save func() error, progress func(done, total int)) (leftUnread, error) {
+	left := leftUnread{Pulls: map[int]unreadPull{}}
 	all, err := c.Merged(ctx, since)
 	if err != nil {
 		return left, err
@@ -156,12 +150,12 @@ func (f *File) Fetch(ctx context.Context, c Client, since, now time.Time, save f
 	}
 	all = slices.DeleteFunc(all, func(m forge.Merged) bool { return known[m.Number] })
 	slices.SortFunc(all, func(a, b forge.Merged) int { return b.At.Compare(a.At) })
-	access := &asked{client: c, known: map[ledger.Actor]approval.Access{}}
+	var access rest.Memory[ledger.Actor, approval.Access] // each account is asked about once
 	for done := 0; done < len(all); {
 		some := all[done:min(done+batch, len(all))]
-		got, errs := make([]Pull, len(some)), make([]error, len(some))
+		got, errs := make([]MergedPull, len(some)), make([]error, len(some))
 		_ = parallel.Try(atOnce, len(some), func(i int) error {
-			got[i], errs[i] = access.read(ctx, some[i], now)
+			got[i], errs[i] = readMerged(ctx, c, &access, some[i], now)
 			if errs[i] == nil || !concernsAll(ctx, errs[i]) {
 				return nil
 			}
@@ -170,17 +164,17 @@ func (f *File) Fetch(ctx context.Context, c Client, since, now time.Time, save f
 		for i, m := range some {
 			switch {
 			case errs[i] != nil:
-				left.Pulls[m.Number] = Unread{m.At, errs[i]}
+				left.Pulls[m.Number] = unreadPull{m.At, errs[i]}
 				if concernsAll(ctx, errs[i]) && left.Err == nil {
 					left.Err = errs[i]
 				}
 			case got[i].PullRequest.Number == 0: // not asked about any more
-				left.Pulls[m.Number] = Unread{m.At, errNotAsked}
+				left.Pulls[m.Number] = unreadPull{m.At, errNotAsked}
 			default:
 				f.Pulls = append(f.Pulls, got[i])
 			}
 		}
-		slices.SortFunc(f.Pulls, func(a, b Pull) int { return a.PullRequest.Number - b.PullRequest.Number })
+		slices.SortFunc(f.Pulls, func(a, b MergedPull) int { return a.PullRequest.Number - b.PullRequest.Number })
 		if err := save(); err != nil {
 			return left, err
 		}
@@ -188,7 +182,7 @@ func (f *File) Fetch(ctx context.Context, c Client, since, now time.Time, save f
 		progress(done, len(all))
 		if left.Err != nil {
 			for _, m := range all[done:] {
-				left.Pulls[m.Number] = Unread{m.At, errNotAsked}
+				left.Pulls[m.Number] = unreadPull{m.At, errNotAsked}
 			}
 			return left, nil
 		}
@@ -203,27 +197,21 @@ func concernsAll(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || rest.IsKind(err, rest.KindRateLimited, rest.KindAuth, rest.KindPermission, rest.KindNetwork)
 }
 
-// asked keeps what accounts may do: each is asked about once.
-type asked struct {
-	client Client
-	mu     sync.Mutex
-	known  map[ledger.Actor]approval.Access
-}
-
-func (a *asked) read(ctx context.Context, m forge.Merged, now time.Time) (Pull, error) {
-	pull, err := a.client.PullRequest(ctx, m.Number)
+// readMerged reads one.
+func readMerged(ctx context.Context, c mergedClient, known *rest.Memory[ledger.Actor, approval.Access], m forge.Merged, now time.Time) (MergedPull, error) {
+	pull, err := c.PullRequest(ctx, m.Number)
 	if err == nil && pull.State != forge.PullRequestMerged {
 		err = fmt.Errorf("pull request %d is %s, and was listed as merged", m.Number, pull.State)
 	}
 	if err != nil {
-		return Pull{}, err
+		return MergedPull{}, err
 	}
-	said, err := a.client.Statements(ctx, m.Number)
+	said, err := c.Statements(ctx, m.Number)
 	if err != nil {
-		return Pull{}, err
+		return MergedPull{}, err
 	}
 	pull.Paths = []string{} // Git tells them
-	p := Pull{
+	p := MergedPull{
 		MergedAt: m.At.UTC().Format(time.RFC3339), ReadAt: now.UTC().Format(time.RFC3339), PullRequest: pull,
 		Statements: []approval.Statement{}, Access: map[string]approval.Access{},
 	}
@@ -237,36 +225,20 @@ func (a *asked) read(ctx context.Context, m forge.Merged, now time.Time) (Pull, 
 		s.Earlier = slices.DeleteFunc(s.Earlier, func(text string) bool { return !approval.LooksLike(text) })
 		p.Statements = append(p.Statements, s)
 		if s.Author.Kind == "user" && s.Author.ID != "" {
-			if access, err := a.access(ctx, s.Author); err == nil {
+			if access, err := known.Get(s.Author, func() (approval.Access, error) { return c.Access(ctx, s.Author) }); err == nil {
 				p.Access[s.Author.ID] = access
 			} else if concernsAll(ctx, err) && !rest.IsKind(err, rest.KindPermission) { // few tokens may ask that
-				return Pull{}, err
+				return MergedPull{}, err
 			}
 		}
 	}
 	return p, nil
 }
 
-func (a *asked) access(ctx context.Context, who ledger.Actor) (approval.Access, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if access, known := a.known[who]; known {
-		return access, nil
-	}
-	access, err := a.client.Access(ctx, who)
-	if err == nil {
-		a.known[who] = access
-	}
-	return access, err
-}
-
 // Since are the pull requests that were merged at a time or later.
-func (f *File) Since(at time.Time) []Pull {
-	return slices.DeleteFunc(slices.Clone(f.Pulls), func(p Pull) bool {
+func (f *MergedPulls) Since(at time.Time) []MergedPull {
+	return slices.DeleteFunc(slices.Clone(f.Pulls), func(p MergedPull) bool {
 		merged, err := time.Parse(time.RFC3339, p.MergedAt)
 		return err == nil && merged.Before(at)
 	})
 }
-
-// Numbers are those of what was left, ascending.
-func (l Left) Numbers() []int { return slices.Sorted(maps.Keys(l.Pulls)) }

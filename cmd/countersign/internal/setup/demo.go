@@ -1,7 +1,4 @@
-// Package demo walks a patch through every stage in a throw-away repository. Every step is
-// a real command line of the program, and an exit code that is not the expected one ends
-// the demo.
-package demo
+package setup
 
 import (
 	"cmp"
@@ -9,14 +6,15 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -25,42 +23,39 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-//go:embed files
-var files embed.FS
+//go:embed demo
+var demoFiles embed.FS
 
-// A Program is the one that the demo is of: Run runs a command line of it, and tells the
-// exit code and the transaction that it was about; Print shows a text.
-type Program struct {
-	Run    func(args ...string) (code int, transaction string)
-	Print  func(text string) error
-	Bold   func(text string) string
-	Getenv func(name string) string
-	Now    func() time.Time
-}
-
-// Run makes a folder and demonstrates in it. It returns the folder, and the transaction
-// that was approved.
-func Run(ctx context.Context, p Program) (dir, transaction string, err error) {
-	if dir, err = os.MkdirTemp("", "countersign-demo-"); err != nil {
-		return "", "", err
-	}
-	d := &demonstration{Program: p, dir: dir}
-	steps := []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.sign, d.forge, d.close}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return dir, "", fmt.Errorf("demo in %s: %w", dir, err)
-		}
-	}
-	return dir, d.id, nil
-}
-
-// demonstration is a demo under way.
+// demonstration is a walk of a patch through every stage in a throw-away repository. Every step is a real command
+// line of the program, and an exit code that is not the expected one ends it.
 type demonstration struct {
-	Program
+	*console.Console
 	dir  string
 	repo *gitstore.Repo
 	last string // the transaction of the last command that had one
 	id   string // the first one
+}
+
+// runDemo makes a folder and demonstrates in it.
+func runDemo(ctx context.Context, c *console.Console) error {
+	quiet := c.Knowing(c.Finder()) // --json: the demo itself is silent
+	if c.Flags.JSON {
+		quiet.Stdout = io.Discard
+	}
+	dir, err := os.MkdirTemp("", "countersign-demo-")
+	if err != nil {
+		return err
+	}
+	d := &demonstration{Console: quiet, dir: dir}
+	for _, step := range []func(context.Context) error{d.prepare, d.propose, d.approve, d.settle, d.deny, d.sign, d.forge, d.close} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("demo in %s: %w", dir, err)
+		}
+	}
+	if !c.Flags.JSON {
+		return nil
+	}
+	return c.PrintJSON(console.Document{"directory": dir, "transaction_id": d.id})
 }
 
 func (d *demonstration) tell(text string) error {
@@ -69,11 +64,11 @@ func (d *demonstration) tell(text string) error {
 
 // run shows and runs a command line of this program.
 func (d *demonstration) run(want int, args ...string) error {
-	if err := d.Print(d.Bold("$ countersign "+report.ShellWords(args)) + "\n"); err != nil {
+	if err := d.Print(d.Style().Bold("$ countersign "+report.ShellWords(args)) + "\n"); err != nil {
 		return err
 	}
-	code, transaction := d.Run(append([]string{"-C", d.dir}, args...)...)
-	d.last = cmp.Or(transaction, d.last)
+	code, done := d.CommandTo(d.Stdout, d.Stdout, false, append([]string{"--no-pager", "-C", d.dir}, args...)...)
+	d.last = cmp.Or(done.Transaction, d.last)
 	if code != want {
 		return fmt.Errorf("countersign %s: exit code %d, expected %d", args[0], code, want)
 	}
@@ -81,7 +76,7 @@ func (d *demonstration) run(want int, args ...string) error {
 }
 
 func (d *demonstration) write(name, source string) error {
-	data, err := files.ReadFile(path.Join("files", source))
+	data, err := demoFiles.ReadFile(path.Join("demo", source))
 	if err != nil {
 		return err
 	}
@@ -137,7 +132,7 @@ func (d *demonstration) diff(ctx context.Context, to string, sources map[string]
 	}
 	after := map[string]*patch.File{}
 	for name, source := range sources {
-		data, err := files.ReadFile(path.Join("files", source))
+		data, err := demoFiles.ReadFile(path.Join("demo", source))
 		if err != nil {
 			return err
 		}
