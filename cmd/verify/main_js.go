@@ -5,26 +5,24 @@ import (
 	"io"
 	"runtime/debug"
 	"syscall/js"
-
-	"github.com/countersign-dev/countersign/cmd/verify/internal/worker"
 )
 
 func main() {
 	global := js.Global()
-	post := func(m worker.Message) {
+	post := func(m Message) {
 		text, err := json.Marshal(m)
 		if err != nil {
 			panic(err)
 		}
 		global.Call("postMessage", global.Get("JSON").Call("parse", string(text)))
 	}
-	requests := make(chan *worker.Request)
+	requests := make(chan *Request)
 	global.Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		r := request(args[0].Get("data"))
 		go func() { requests <- r }()
 		return nil
 	}))
-	w := &worker.Worker{Post: post}
+	w := &Worker{Post: post}
 	w.Ready()
 	for r := range requests {
 		w.Do(r)
@@ -32,14 +30,14 @@ func main() {
 }
 
 // request reads a message; a field that is not there is "".
-func request(data js.Value) *worker.Request {
+func request(data js.Value) *Request {
 	text := func(name string) string {
 		if v := data.Get(name); v.Type() == js.TypeString {
 			return v.String()
 		}
 		return ""
 	}
-	r := &worker.Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip"), How: text("how")}
+	r := &Request{Kind: text("kind"), Signers: text("signers"), Tip: text("tip"), How: text("how")}
 	if b := data.Get("bundle"); b.InstanceOf(js.Global().Get("ArrayBuffer")) {
 		blocks := take(b)
 		r.Bundle, r.Size = blocks, blocks.size()

@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/hostile"
 	"github.com/countersign-dev/countersign/report/html"
+	"github.com/countersign-dev/countersign/report/template/templatetest"
 )
 
 // TestBrowserLives: the page of every life is fit to be looked at, as a page of a site and as a
@@ -86,7 +86,7 @@ func TestBrowserT76Hostile(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, html.IconFile), html.Icon(), 0o666))
 	rules := browsertest.Rules{Below: browsertest.File(t, dir)}
 	address := browsertest.File(t, at)
-	for i, six := range slices.Collect(slices.Chunk(hostile.Texts(), 6)) { // what one of them opens shows whatever stands beside it
+	for i, six := range slices.Collect(slices.Chunk(templatetest.HostileTexts(), 6)) { // what one of them opens shows whatever stands beside it
 		text := strings.Join(six, " ")
 		for name, page := range hostilePages(t, life, text) {
 			check(t, os.WriteFile(at, []byte(page), 0o666))
@@ -103,7 +103,7 @@ func TestBrowserT76Hostile(t *testing.T) {
 					continue
 				}
 				var shown string
-				if p.Eval("document.body.textContent", &shown); name != "no record" && !has(shown, hostile.Runs(beginning(text))) {
+				if p.Eval("document.body.textContent", &shown); name != "no record" && !has(shown, templatetest.ShownRuns(beginning(text))) {
 					t.Errorf("%s: %.60q does not show", name, text)
 				}
 				p.Eval("document.body.innerHTML = document.body.innerHTML, 0", nil)

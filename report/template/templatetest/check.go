@@ -1,5 +1,6 @@
 // Package templatetest is for tests: it holds that templates fit what they are filled in with, in every branch, as
-// the compiler holds it of Go.
+// the compiler holds it of Go; and it has texts that try to be markup, a script, an address or a control where they
+// are shown. Whoever shows foreign text shows each of them as text.
 package templatetest
 
 import (

@@ -21,11 +21,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 func (p Program) browseCommand() *cobra.Command {

@@ -4,9 +4,8 @@ import (
 	"context"
 	"io"
 
-	embedded "github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/html"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 const (
@@ -19,20 +18,20 @@ const (
 // verifies reports whether the site has that page: whether this program was built with what it
 // runs.
 func (b *build) verifies() bool {
-	_, err := embedded.Program(b.Version)
+	_, err := verifier.Embedded(b.Version)
 	return err == nil
 }
 
 // verifier makes that page. It holds nothing of the ledger.
 func (b *build) verifier() ([]byte, error) {
-	p, _ := embedded.Program(b.Version) // verifies said that there is one
+	p, _ := verifier.Embedded(b.Version) // verifies said that there is one
 	return p.Page(html.Head{Root: "../", Nav: b.nav(), Here: verifyAddress, Footer: "This page holds nothing of the ledger, and needs no server."})
 }
 
 // writeVerifier writes that page if there is one.
 func (b *build) writeVerifier(dir *dir) error {
 	if !b.verifies() {
-		b.Say("%v; the site has no page that verifies the ledger", embedded.ErrNone)
+		b.Say("%v; the site has no page that verifies the ledger", verifier.ErrNone)
 		return nil
 	}
 	page, err := b.verifier()

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // TestT78BrowserCheats: each way to cheat is caught, and the page says what was changed and by which

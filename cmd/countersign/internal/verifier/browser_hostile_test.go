@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // TestT78BrowserTamperers: on ledgers tampered with in all the ways of gitstore's tests, the page says

@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	embedded "github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // patience bounds what the page is given; only what hangs needs as much.
@@ -40,7 +39,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return dir, err
 	}
 	put := map[string]string{}
-	for _, name := range []string{embedded.Wasm, embedded.Exec, embedded.Go} {
+	for _, name := range []string{verifier.Wasm, verifier.Exec, verifier.Go} {
 		put[filepath.Join(top, "cmd/countersign/internal/verifier/program", name)] = filepath.Join(dir, name)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": put})
@@ -75,13 +74,6 @@ func command(dir string, env []string, name string, args ...string) ([]byte, err
 	return out, err
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := command(dir, nil, "git", args...)
@@ -93,9 +85,9 @@ func git(t testing.TB, dir string, args ...string) string {
 func TestBrowserSameBytes(t *testing.T) {
 	dir, err := built()
 	check(t, err)
-	wasm, err := os.ReadFile(filepath.Join(dir, embedded.Wasm))
+	wasm, err := os.ReadFile(filepath.Join(dir, verifier.Wasm))
 	check(t, err)
-	version, err := os.ReadFile(filepath.Join(dir, embedded.Go))
+	version, err := os.ReadFile(filepath.Join(dir, verifier.Go))
 	check(t, err)
 	p := verifier.Program{Wasm: wasm, Go: strings.TrimSpace(string(version))}
 	want, err := p.SHA256()

@@ -1,23 +1,4 @@
-// Package worker answers the messages of a page that verifies a ledger. The page runs
-// it in a Web Worker, as WebAssembly; it has no clock, no files and no network.
-//
-// To the worker:
-//
-//	{kind: "audit", bundle: ArrayBuffer, signers: string, tip: string}
-//	{kind: "cheat", how: string}
-//
-// signers is the text of an allowed signers file and tip a known commit of the ledger;
-// both may be "". cheat alters the ledger of the last audit in one of the ways of
-// package cheat, and audits that as somebody who knows the tip that it had. From it:
-//
-//	{kind: "ready", ways: [{how, title, only_known}]}
-//	{kind: "progress", what: string, done: number, total: number}
-//	{kind: "result", result: object}                    what "countersign audit --json" prints
-//	{kind: "result", result: object, changed: string}   after a cheat, and what that did
-//	{kind: "error", error: string}
-//
-// Each message to it ends with one result or one error; nothing else is a verdict.
-package worker
+package main
 
 import (
 	"encoding/json"

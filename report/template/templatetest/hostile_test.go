@@ -1,4 +1,4 @@
-package hostile
+package templatetest
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestTexts(t *testing.T) {
-	all := Texts()
+	all := HostileTexts()
 	for i, text := range all {
 		if text == "" || slices.Contains(all[:i], text) {
 			t.Errorf("text %d is empty, or there twice: %.80q", i, text)
@@ -15,7 +15,7 @@ func TestTexts(t *testing.T) {
 	if len(all) < 130 || !slices.Contains(all, "\x00") || !slices.Contains(all, `" onmouseover="alert('double')" x="`) {
 		t.Errorf("%d texts, or one is read otherwise than it is meant", len(all))
 	}
-	if got := Runs("<b>\x1b[0m \xff é "); !slices.Equal(got, []string{"<b>", "[0m"}) {
+	if got := ShownRuns("<b>\x1b[0m \xff é "); !slices.Equal(got, []string{"<b>", "[0m"}) {
 		t.Errorf("runs: %q", got)
 	}
 }

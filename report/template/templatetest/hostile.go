@@ -1,6 +1,4 @@
-// Package hostile is for tests: texts that try to be markup, a script, an address or a control where they are
-// shown. Whoever shows foreign text shows each of them as text.
-package hostile
+package templatetest
 
 import (
 	_ "embed"
@@ -11,8 +9,8 @@ import (
 //go:embed texts.txt
 var texts string
 
-// Texts are the texts. The last are of a megabyte each.
-func Texts() []string {
+// HostileTexts are the texts. The last are of a megabyte each.
+func HostileTexts() []string {
 	var out []string
 	for line := range strings.Lines(texts) {
 		line = strings.TrimSuffix(line, "\n")
@@ -28,9 +26,9 @@ func Texts() []string {
 	return append(out, strings.Repeat("<script>alert(1)</script>", long/25), strings.Repeat("a", long), strings.Repeat("\u202e\x1b", long/4))
 }
 
-// Runs are the parts of a text that are ASCII and show, in order: wherever the text is
+// ShownRuns are the parts of a text that are ASCII and show, in order: wherever the text is
 // shown, these are there, letter by letter. Of a long one it is the beginning.
-func Runs(text string) []string {
+func ShownRuns(text string) []string {
 	var out []string
 	for _, run := range strings.FieldsFunc(text[:min(len(text), 10_000)], func(r rune) bool { return r < ' ' || r > '~' }) {
 		if run = strings.TrimSpace(run); run != "" {

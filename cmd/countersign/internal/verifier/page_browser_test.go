@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/browsertest"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // standIn is a checker that does what the allowed signers tell it to, in place of Go's.
@@ -38,9 +37,6 @@ globalThis.Go = class {
 	}
 };`
 
-// patience bounds what the page is given; only what hangs needs as much.
-const patience = time.Minute
-
 // put writes a page and a file beside it that is to be checked, and returns both.
 func put(t *testing.T, p verifier.Program) (page, bundle string) {
 	t.Helper()
@@ -49,16 +45,6 @@ func put(t *testing.T, p verifier.Program) (page, bundle string) {
 	check(t, os.WriteFile(page, []byte(write(t, p)), 0o666))
 	check(t, os.WriteFile(bundle, []byte("# v2 git bundle\n"), 0o666))
 	return page, bundle
-}
-
-func set(p *browsertest.Page, id, text string) {
-	quoted, _ := json.Marshal(text)
-	p.Eval("(() => { const e = document.getElementById('"+id+"'); e.value = "+string(quoted)+"; e.dispatchEvent(new Event('input')); return 0 })()", nil)
-}
-
-func text(p *browsertest.Page, id string) (text string) {
-	p.Eval("document.getElementById('"+id+"').innerText", &text)
-	return text
 }
 
 const sound = `{"ok": true, "complete": true, "count": 0, "findings": [], "notes": [], "tip": "0123456789012345678901234567890123456789", "commits": 3, "transactions": 1, "signed": 0, "pages": {"ok": true, "count": 0, "findings": [], "not_checked": 0}}`

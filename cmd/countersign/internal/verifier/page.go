@@ -5,6 +5,9 @@
 // Its Content-Security-Policy allows the one script in it by its hash, that script's worker, the
 // compiling of WebAssembly, and to read ledger.bundle from beside the page: nothing else from
 // anywhere. Everything that is shown goes in as text.
+//
+// A plain checkout has no such program: the release build puts it into the directory program before it builds
+// countersign itself.
 package verifier
 
 import (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/verifier"
 	"github.com/countersign-dev/countersign/report/html"
-	"github.com/countersign-dev/countersign/report/verifier"
 )
 
 // wasm is the smallest program in WebAssembly: it does nothing.

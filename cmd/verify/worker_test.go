@@ -1,4 +1,4 @@
-package worker_test
+package main_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/verify/internal/worker"
+	"github.com/countersign-dev/countersign/cmd/verify"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -57,14 +57,14 @@ func check(t *testing.T, err error) {
 
 // asked is what a worker says in the end, and how often it said how far it was.
 type asked struct {
-	worker.Worker
-	messages []worker.Message
+	main.Worker
+	messages []main.Message
 }
 
-func (a *asked) ask(t *testing.T, r worker.Request) worker.Message {
+func (a *asked) ask(t *testing.T, r main.Request) main.Message {
 	t.Helper()
 	a.messages = nil
-	a.Post = func(m worker.Message) { a.messages = append(a.messages, m) }
+	a.Post = func(m main.Message) { a.messages = append(a.messages, m) }
 	a.Do(&r)
 	last := a.messages[len(a.messages)-1]
 	for _, m := range a.messages[:len(a.messages)-1] {
@@ -85,17 +85,17 @@ func TestT78Worker(t *testing.T) {
 	want, err := json.Marshal(says)
 	check(t, err)
 	var w asked
-	if m := w.ask(t, worker.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" || !strings.Contains(m.Error, "audit one first") {
+	if m := w.ask(t, main.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" || !strings.Contains(m.Error, "audit one first") {
 		t.Errorf("a cheat before an audit: %+v", m)
 	}
 	for _, known := range []string{"", tip} {
-		m := w.ask(t, worker.Request{Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: known})
+		m := w.ask(t, main.Request{Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: known})
 		if m.Kind != "result" || string(m.Result) != string(want) || len(w.messages) < 3 {
 			t.Errorf("%d messages, at last %s %s %s", len(w.messages), m.Kind, m.Error, m.Result)
 		}
 	}
 	for _, way := range cheat.Ways() {
-		m := w.ask(t, worker.Request{Kind: "cheat", How: way.How})
+		m := w.ask(t, main.Request{Kind: "cheat", How: way.How})
 		var r audit.Result
 		if m.Kind != "result" || json.Unmarshal(m.Result, &r) != nil || r.OK || m.Changed == "" {
 			t.Errorf("%s: %s %s %s", way.How, m.Kind, m.Error, m.Result)
@@ -110,12 +110,12 @@ func TestT78Worker(t *testing.T) {
 	for file, holds := range map[string]string{"code": "refs/heads/main", "tagged": "refs/heads/main, refs/tags/v1"} {
 		code, err := os.ReadFile(filepath.Join(dir, file))
 		check(t, err)
-		m := w.ask(t, worker.Request{Kind: "audit", Bundle: bytes.NewReader(code), Size: int64(len(code))})
+		m := w.ask(t, main.Request{Kind: "audit", Bundle: bytes.NewReader(code), Size: int64(len(code))})
 		if m.Kind != "error" || m.Error != "this bundle holds "+holds+" and no ledger; nothing was checked" {
 			t.Errorf("a bundle of code: %+v", m)
 		}
 	}
-	for name, r := range map[string]worker.Request{
+	for name, r := range map[string]main.Request{
 		"no kind":           {},
 		"another kind":      {Kind: "verdict"},
 		"no bundle":         {Kind: "audit"},
@@ -129,7 +129,7 @@ func TestT78Worker(t *testing.T) {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}
-	if m := w.ask(t, worker.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" {
+	if m := w.ask(t, main.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" {
 		t.Errorf("a cheat after a bundle that could not be audited: %+v", m)
 	}
 }
