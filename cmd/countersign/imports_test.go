@@ -91,10 +91,10 @@ var mayImport = map[string][]string{
 		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/rpc", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect",
-		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review",
-		"pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
+		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect", "pipeline/input", "pipeline/lookup",
+		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/risk",
+		"pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",
@@ -119,7 +119,6 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/rest": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 	},
-	"cmd/countersign/internal/rpc": {"pipeline/record/canon"},
 	"cmd/countersign/internal/scaffold": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/atomicfile",
 		"pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/online", "pipeline/plain", "pipeline/record/canon",
@@ -127,11 +126,10 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp",
-		"cmd/countersign/internal/proofs", "cmd/countersign/internal/rpc", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/checks", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval",
-		"pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report",
-		"github.com/spf13/cobra",
+		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/checks",
+		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/session": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/gitea",

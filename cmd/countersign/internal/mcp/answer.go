@@ -9,7 +9,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -66,7 +65,7 @@ func decode(raw json.RawMessage, into any) error {
 		raw, err = canon.Marshal(doc)
 	}
 	if err == nil {
-		err = rpc.Decode("arguments", raw, into)
+		err = Decode("arguments", raw, into)
 	}
 	if err != nil {
 		return &ArgumentError{err.Error()}

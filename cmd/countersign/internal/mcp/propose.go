@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -109,7 +108,7 @@ func (c *call) edits(ctx context.Context, given []json.RawMessage, summary strin
 	for i, raw := range given {
 		var e editParam
 		at := fmt.Sprintf("arguments.edits[%d]", i)
-		err := rpc.Decode(at, raw, &e)
+		err := Decode(at, raw, &e)
 		if err == nil && ((e.OldText == nil) != (e.NewText == nil) || (e.OldText == nil) == (e.Content == nil)) {
 			err = fmt.Errorf("%s has either old_text and new_text, or content", at)
 		}

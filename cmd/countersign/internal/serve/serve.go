@@ -22,7 +22,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -66,8 +65,7 @@ func serveStdio(ctx context.Context, c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	server := rpc.Server{Methods: s.methods(), Write: func(doc json.RawMessage) error { return c.PrintJSON(doc) }}
-	return server.Serve(ctx, c.Stdin)
+	return newRPCServer(s.methods(), func(doc json.RawMessage) error { return c.PrintJSON(doc) }).serve(ctx, c.Stdin)
 }
 
 // refused says what is wrong with a client's parameters.
@@ -103,8 +101,8 @@ func newService(c *console.Console) (_ *service, err error) {
 	return &service{console: c, root: root, told: &toldEvents{counts: map[string]int{}}}, err
 }
 
-func (s *service) methods() map[string]rpc.Method {
-	methods := map[string]rpc.Method{
+func (s *service) methods() map[string]rpcMethod {
+	methods := map[string]rpcMethod{
 		"thread/start":       method(s, (*call).threadStart),
 		"thread/list":        method(s, (*call).threadList),
 		"turn/start":         method(s, (*call).turnStart),
@@ -137,7 +135,7 @@ func (c *call) capabilities(ctx context.Context, methods []string) (any, error) 
 		"workspaceRoots": []string{c.root}, "sandboxTypes": []policy.Sandbox{policy.ReadOnly, policy.WorkspaceWrite},
 		"sandboxPolicy":  map[string]any{"type": p.Sandbox},
 		"approvalPolicy": ledger.ApprovalPolicy{Required: p.Approvals.Required, Local: p.Approvals.Local.Counts(false)},
-		"maxLineBytes":   rpc.MaxLine, "maxCalls": rpc.MaxCalls,
+		"maxLineBytes":   maxLine, "maxCalls": maxCalls,
 	}, nil
 }
 
@@ -149,8 +147,8 @@ type call struct {
 
 // method makes a method of what a call does, between opening and closing what it works on. Whatever
 // leaves a call has been through its own Finder, which knows the secrets of the patch at hand.
-func method[P any](s *service, do func(c *call, ctx context.Context, params P) (any, error)) rpc.Method {
-	return rpc.Of(func(ctx context.Context, params P, notify rpc.Notify) (any, error) {
+func method[P any](s *service, do func(c *call, ctx context.Context, params P) (any, error)) rpcMethod {
+	return methodOf(func(ctx context.Context, params P, notify notifier) (any, error) {
 		c := &call{fresh(s.console), s}
 		result, err := c.do(notify, func() (any, error) { return do(c, ctx, params) })
 		if err != nil {
@@ -160,7 +158,7 @@ func method[P any](s *service, do func(c *call, ctx context.Context, params P) (
 	})
 }
 
-func (c *call) do(notify rpc.Notify, work func() (any, error)) (result any, err error) {
+func (c *call) do(notify notifier, work func() (any, error)) (result any, err error) {
 	defer func() {
 		c.tip.Lock()
 		defer c.tip.Unlock()
@@ -191,9 +189,9 @@ func (e *applyError) Unwrap() error { return e.err }
 // would have had.
 func (c *call) failed(err error) error {
 	exit, _, message := c.Failure(err)
-	e := &rpc.Error{Code: rpc.CodeInternal, Message: message.String(), Data: map[string]any{"exit": exit}}
+	e := &rpcError{Code: codeInternal, Message: message.String(), Data: map[string]any{"exit": exit}}
 	if slices.Contains([]int{cli.ExitRefused, cli.ExitPending, cli.ExitDenied}, exit) && !console.As[*applyError](err) {
-		e.Code = rpc.CodeInvalidParams
+		e.Code = codeInvalidParams
 	}
 	return e
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 	"github.com/countersign-dev/countersign/gitstore"
 )
 
@@ -41,14 +40,14 @@ func TestFailed(t *testing.T) {
 		exit int
 		code int64
 	}{
-		"refused":                {wrong, 2, rpc.CodeInvalidParams},
-		"waits":                  {&cli.ExitError{Code: 4, Err: errors.New("it waits")}, 4, rpc.CodeInvalidParams},
-		"denied":                 {&cli.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, rpc.CodeInvalidParams},
-		"broken":                 {errors.New("it is hunter2hunter2"), 3, rpc.CodeInternal},
-		"an apply that failed":   {&applyError{wrong}, 2, rpc.CodeInternal},
-		"an apply that is wrong": {fmt.Errorf("later: %w", &applyError{wrong}), 2, rpc.CodeInternal},
+		"refused":                {wrong, 2, codeInvalidParams},
+		"waits":                  {&cli.ExitError{Code: 4, Err: errors.New("it waits")}, 4, codeInvalidParams},
+		"denied":                 {&cli.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, codeInvalidParams},
+		"broken":                 {errors.New("it is hunter2hunter2"), 3, codeInternal},
+		"an apply that failed":   {&applyError{wrong}, 2, codeInternal},
+		"an apply that is wrong": {fmt.Errorf("later: %w", &applyError{wrong}), 2, codeInternal},
 	} {
-		got, is := errors.AsType[*rpc.Error]((&call{run: fresh(nowhere(t, nil))}).failed(c.err))
+		got, is := errors.AsType[*rpcError]((&call{run: fresh(nowhere(t, nil))}).failed(c.err))
 		if !is || got.Code != c.code || strings.Contains(got.Message, "hunter2") || fmt.Sprint(got.Data) != fmt.Sprintf("map[exit:%d]", c.exit) {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -1,4 +1,4 @@
-package rpc_test
+package serve
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/rpc"
 )
 
 type echoParams struct {
@@ -23,26 +21,26 @@ type echoParams struct {
 	} `json:"in,omitempty"`
 }
 
-var methods = map[string]rpc.Method{
-	"echo": rpc.Of(func(_ context.Context, p echoParams, notify rpc.Notify) (any, error) {
+var methods = map[string]rpcMethod{
+	"echo": methodOf(func(_ context.Context, p echoParams, notify notifier) (any, error) {
 		return p, notify("heard", map[string]any{"text": p.Text})
 	}),
-	"none":  rpc.Of(func(context.Context, struct{}, rpc.Notify) (any, error) { return "done", nil }),
-	"break": rpc.Of(func(context.Context, struct{}, rpc.Notify) (any, error) { return nil, errors.New("broken") }),
-	"refuse": rpc.Of(func(context.Context, struct{}, rpc.Notify) (any, error) {
-		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "refused", Data: map[string]any{"exit": 2}}
+	"none":  methodOf(func(context.Context, struct{}, notifier) (any, error) { return "done", nil }),
+	"break": methodOf(func(context.Context, struct{}, notifier) (any, error) { return nil, errors.New("broken") }),
+	"refuse": methodOf(func(context.Context, struct{}, notifier) (any, error) {
+		return nil, &rpcError{Code: codeInvalidParams, Message: "refused", Data: map[string]any{"exit": 2}}
 	}),
 }
 
-// serve returns the lines that a server answers with.
-func serve(t testing.TB, in io.Reader, methods map[string]rpc.Method) []string {
+// answers returns the lines that a server answers with.
+func answers(t testing.TB, in io.Reader, methods map[string]rpcMethod) []string {
 	t.Helper()
 	var out []string
-	s := rpc.Server{Methods: methods, Write: func(doc json.RawMessage) error {
+	s := newRPCServer(methods, func(doc json.RawMessage) error {
 		out = append(out, string(doc))
 		return nil
-	}}
-	if err := s.Serve(context.Background(), in); err != nil {
+	})
+	if err := s.serve(context.Background(), in); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -106,7 +104,7 @@ func TestLines(t *testing.T) {
 			bad(-32700, "null", "Parse error: invalid JSON at byte 1: expected a key"), result("1", `"done"`)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := serve(t, strings.NewReader(c.in), methods)
+			got := answers(t, strings.NewReader(c.in), methods)
 			if !strings.Contains(c.in, "echo") { // which tells something before it answers
 				slices.Sort(got)
 			}
@@ -124,10 +122,10 @@ func TestLongLine(t *testing.T) {
 		head, tail := `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"`, `"}}`
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 	}
-	in := request(rpc.MaxLine) + "\n" + request(rpc.MaxLine+1) + "\n" + strings.Repeat("y", 3*rpc.MaxLine) + "\n" +
-		strings.Repeat(" ", rpc.MaxLine+1) + "{}\n" + request(100)
-	got := serve(t, strings.NewReader(in), methods)
-	long := fmt.Sprintf(`{"error":{"code":-32600,"message":"Invalid Request: the line is longer than %d bytes"},"id":null,"jsonrpc":"2.0"}`, rpc.MaxLine)
+	in := request(maxLine) + "\n" + request(maxLine+1) + "\n" + strings.Repeat("y", 3*maxLine) + "\n" +
+		strings.Repeat(" ", maxLine+1) + "{}\n" + request(100)
+	got := answers(t, strings.NewReader(in), methods)
+	long := fmt.Sprintf(`{"error":{"code":-32600,"message":"Invalid Request: the line is longer than %d bytes"},"id":null,"jsonrpc":"2.0"}`, maxLine)
 	n := 0
 	for _, line := range got {
 		if line == long {
@@ -153,14 +151,14 @@ func TestOrder(t *testing.T) {
 	ran := map[string][]int{}
 	var both sync.WaitGroup
 	both.Add(2)
-	methods := map[string]rpc.Method{
-		"note": rpc.Of(func(_ context.Context, k keyed, _ rpc.Notify) (any, error) {
+	methods := map[string]rpcMethod{
+		"note": methodOf(func(_ context.Context, k keyed, _ notifier) (any, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			ran[k.Name] = append(ran[k.Name], k.N)
 			return k.N, nil
 		}),
-		"meet": rpc.Of(func(_ context.Context, _ keyed, _ rpc.Notify) (any, error) {
+		"meet": methodOf(func(_ context.Context, _ keyed, _ notifier) (any, error) {
 			both.Done()
 			both.Wait() // for the other key's call
 			return nil, nil
@@ -178,7 +176,7 @@ func TestOrder(t *testing.T) {
 			fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":"%s%d","method":"note","params":{"name":"%[1]s","n":%[2]d}}`+"\n", name, i)
 		}
 	}
-	if got := serve(t, strings.NewReader(in.String()), methods); len(got) != 2*most+2 {
+	if got := answers(t, strings.NewReader(in.String()), methods); len(got) != 2*most+2 {
 		t.Errorf("%d answers", len(got))
 	}
 	for name, got := range ran {
@@ -193,17 +191,17 @@ func TestManyAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	running := 0
 	full := make(chan struct{})
-	methods := map[string]rpc.Method{"wait": rpc.Of(func(context.Context, struct{}, rpc.Notify) (any, error) {
+	methods := map[string]rpcMethod{"wait": methodOf(func(context.Context, struct{}, notifier) (any, error) {
 		mu.Lock()
-		if running++; running == rpc.MaxCalls {
+		if running++; running == maxCalls {
 			close(full)
 		}
 		mu.Unlock()
 		<-full
 		return nil, nil
 	})}
-	in := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"wait"}`+"\n", 2*rpc.MaxCalls)
-	if got := serve(t, strings.NewReader(in), methods); len(got) != 2*rpc.MaxCalls {
+	in := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"wait"}`+"\n", 2*maxCalls)
+	if got := answers(t, strings.NewReader(in), methods); len(got) != 2*maxCalls {
 		t.Errorf("%d answers", len(got))
 	}
 }
@@ -212,21 +210,21 @@ func TestManyAtOnce(t *testing.T) {
 func TestWritesFirst(t *testing.T) {
 	in, client := io.Pipe()
 	answers, out := io.Pipe()
-	s := rpc.Server{Methods: methods, Write: func(doc json.RawMessage) error { _, err := out.Write(append(doc, '\n')); return err }}
+	s := newRPCServer(methods, func(doc json.RawMessage) error { _, err := out.Write(append(doc, '\n')); return err })
 	done := make(chan error, 1)
 	go func() {
-		done <- s.Serve(context.Background(), in)
+		done <- s.serve(context.Background(), in)
 		out.Close()
 	}()
 	lines := []string{`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"text":"x"}}`, "{", `{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"method":"echo"}`}
-	for i := range rpc.MaxCalls {
+	for i := range maxCalls {
 		if _, err := fmt.Fprintln(client, lines[i%len(lines)]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	client.Close()
 	got, err := io.ReadAll(answers)
-	if err != nil || bytes.Count(got, []byte("\n")) != rpc.MaxCalls+rpc.MaxCalls/4 || <-done != nil {
+	if err != nil || bytes.Count(got, []byte("\n")) != maxCalls+maxCalls/4 || <-done != nil {
 		t.Errorf("%v: %s", err, got)
 	}
 }
@@ -236,14 +234,14 @@ func TestWritesFirst(t *testing.T) {
 func TestClientGone(t *testing.T) {
 	gone := errors.New("gone")
 	finished := 0
-	methods := map[string]rpc.Method{"work": rpc.Of(func(_ context.Context, _ struct{}, notify rpc.Notify) (any, error) {
+	methods := map[string]rpcMethod{"work": methodOf(func(_ context.Context, _ struct{}, notify notifier) (any, error) {
 		if err := notify("event", nil); err == nil {
 			t.Error("the notification was written")
 		}
 		finished++
 		return nil, nil
 	})}
-	s := rpc.Server{Methods: methods, Write: func(json.RawMessage) error { return gone }}
+	s := newRPCServer(methods, func(json.RawMessage) error { return gone })
 	r, w := io.Pipe()
 	go func() {
 		fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"method":"work"}`)
@@ -253,7 +251,7 @@ func TestClientGone(t *testing.T) {
 			}
 		}
 	}()
-	err := s.Serve(context.Background(), r)
+	err := s.serve(context.Background(), r)
 	r.Close()
 	if !errors.Is(err, gone) || finished != 1 {
 		t.Errorf("%v, %d calls finished", err, finished)
@@ -265,8 +263,8 @@ func TestInputBreaks(t *testing.T) {
 	broken := errors.New("broken")
 	in := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"none"}`+"\n{"), errReader{broken})
 	var out bytes.Buffer
-	s := rpc.Server{Methods: methods, Write: func(doc json.RawMessage) error { _, err := out.Write(doc); return err }}
-	if err := s.Serve(context.Background(), in); !errors.Is(err, broken) || !strings.Contains(out.String(), "done") {
+	s := newRPCServer(methods, func(doc json.RawMessage) error { _, err := out.Write(doc); return err })
+	if err := s.serve(context.Background(), in); !errors.Is(err, broken) || !strings.Contains(out.String(), "done") {
 		t.Errorf("%v, %s", err, &out)
 	}
 }
@@ -286,7 +284,7 @@ func FuzzLines(f *testing.F) {
 		f.Add([]byte(line + "\n" + line))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got := serve(t, bytes.NewReader(in), map[string]rpc.Method{"none": methods["none"], "break": methods["break"]})
+		got := answers(t, bytes.NewReader(in), map[string]rpcMethod{"none": methods["none"], "break": methods["break"]})
 		for _, line := range got {
 			var doc struct {
 				JSONRPC string `json:"jsonrpc"`

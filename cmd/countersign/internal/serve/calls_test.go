@@ -1,12 +1,12 @@
-package rpc
+package serve
 
 import "testing"
 
-// While MaxCalls calls run there is no slot for another one.
+// While maxCalls calls run there is no slot for another one.
 func TestBounded(t *testing.T) {
-	c := newCalls()
+	c := newRPCServer(nil, nil).calls
 	var done []func()
-	for range MaxCalls {
+	for range maxCalls {
 		_, leave := c.enter("")
 		done = append(done, leave)
 	}

@@ -1,4 +1,4 @@
-package rpc
+package serve
 
 import (
 	"bufio"
@@ -8,15 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/mcp"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
-// nextLine reads one line without its LF, of which the last needs none. Of one
+// nextLine reads one line without its LF, of which the last needs none. methodOf one
 // that is longer than most it keeps most+1 bytes and skips the rest.
 func nextLine(in *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
@@ -34,8 +31,8 @@ func nextLine(in *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-func invalid(format string, args ...any) *Error {
-	return &Error{Code: CodeInvalidRequest, Message: "Invalid Request: " + fmt.Sprintf(format, args...)}
+func invalid(format string, args ...any) *rpcError {
+	return &rpcError{Code: codeInvalidRequest, Message: "Invalid Request: " + fmt.Sprintf(format, args...)}
 }
 
 // maxID is the largest whole number that every JSON reader keeps (RFC 8259,
@@ -57,13 +54,13 @@ type request struct {
 // members of a request are written again before they are decoded: encoding/json
 // takes a member in another letter case for the same, and 1.0 for no whole
 // number.
-func readRequest(line []byte) (request, *Error) {
-	if len(line) > MaxLine {
-		return request{}, invalid("the line is longer than %d bytes", MaxLine)
+func readRequest(line []byte) (request, *rpcError) {
+	if len(line) > maxLine {
+		return request{}, invalid("the line is longer than %d bytes", maxLine)
 	}
 	doc, err := canon.Parse(line)
 	if err != nil {
-		return request{}, &Error{Code: CodeParse, Message: "Parse error: " + err.Error()}
+		return request{}, &rpcError{Code: codeParse, Message: "Parse error: " + err.Error()}
 	}
 	given, ok := doc.(map[string]any)
 	if _, batch := doc.([]any); batch {
@@ -114,76 +111,24 @@ func isID(id any) bool {
 	return false
 }
 
-// A Method reads its parameters, a JSON object, and returns what does the work
+// A rpcMethod reads its parameters, a JSON object, and returns what does the work
 // and the key of the call.
-type Method func(params json.RawMessage) (do func(context.Context, Notify) (any, error), key string, err error)
+type rpcMethod func(params json.RawMessage) (do func(context.Context, notifier) (any, error), key string, err error)
 
-// Of makes a method of a function whose parameters are the fields of P, by
+// methodOf makes a method of a function whose parameters are the fields of P, by
 // their JSON names. A field is required unless its tag says omitempty; null
 // stands for one that is not there. Where P has a method Key() string, calls of
 // one key run one after the other.
-func Of[P any](do func(ctx context.Context, params P, notify Notify) (any, error)) Method {
-	return func(raw json.RawMessage) (func(context.Context, Notify) (any, error), string, error) {
+func methodOf[P any](do func(ctx context.Context, params P, notify notifier) (any, error)) rpcMethod {
+	return func(raw json.RawMessage) (func(context.Context, notifier) (any, error), string, error) {
 		var p P
-		if err := Decode("params", raw, &p); err != nil {
+		if err := mcp.Decode("params", raw, &p); err != nil {
 			return nil, "", err
 		}
 		key := ""
 		if keyed, ok := any(p).(interface{ Key() string }); ok {
 			key = keyed.Key()
 		}
-		return func(ctx context.Context, notify Notify) (any, error) { return do(ctx, p, notify) }, key, nil
+		return func(ctx context.Context, notify notifier) (any, error) { return do(ctx, p, notify) }, key, nil
 	}
-}
-
-// Decode reads parameters, and refuses those that the method does not have:
-// one that is misspelt must not read as one that was not given. at is what they
-// are called in an error.
-func Decode(at string, raw json.RawMessage, into any) error {
-	var doc any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return err
-	}
-	if err := checkShape(at, doc, reflect.TypeOf(into).Elem()); err != nil {
-		return err
-	}
-	err := json.Unmarshal(raw, into)
-	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return fmt.Errorf("%s.%s is of the wrong type: %s", at, wrong.Field, wrong.Value)
-	}
-	return err
-}
-
-// checkShape compares the members of a document with the fields of a type.
-func checkShape(at string, doc any, t reflect.Type) error {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	members, ok := doc.(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s must be an object", at)
-	}
-	known := map[string]bool{}
-	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		known[name] = true
-		switch value := members[name]; {
-		case value == nil && options != "omitempty":
-			return fmt.Errorf("%s.%s is missing", at, name)
-		case value == nil:
-		default:
-			if err := checkShape(at+"."+name, value, t.Field(i).Type); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !known[name] {
-			return fmt.Errorf("%s has no member %+q", at, name)
-		}
-	}
-	return nil
 }
