@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -21,7 +21,7 @@ import (
 // proposed, have their exit code whatever else went wrong; the hint is that of the
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
-	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &github.Error{Kind: github.KindAuth}, &gitstore.PushError{}
+	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &rest.Error{Kind: rest.KindAuth}, &gitstore.PushError{}
 	authHint, pushHint := console.HintOf(forge), console.HintOf(push)
 	for _, c := range []struct {
 		err  error

@@ -61,10 +61,10 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/credential": {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
-		"cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire", "pipeline", "pipeline/artifact",
-		"pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "report",
-		"github.com/spf13/cobra",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire",
+		"pipeline", "pipeline/artifact", "pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/review", "pipeline/risk", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "pipeline/document", "pipeline/effect", "pipeline/packapply", "pipeline/record/canon",
@@ -113,8 +113,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github",
-		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "pipeline/atomicfile", "pipeline/forge", "pipeline/pull",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/session", "pipeline/atomicfile",
+		"pipeline/forge", "pipeline/pull", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rest": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",

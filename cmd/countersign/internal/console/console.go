@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -390,21 +391,10 @@ func OnGiteaRunner(getenv func(string) string) bool {
 	return getenv("GITEA_ACTIONS") == "true" || getenv("FORGEJO_ACTIONS") == "true"
 }
 
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // Pause waits as the program was told to wait.
 func (c *Console) Pause(ctx context.Context, d time.Duration) error {
 	if c.Wait != nil {
 		return c.Wait(ctx, d)
 	}
-	return Sleep(ctx, d)
+	return rest.Sleep(ctx, d)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
@@ -444,7 +445,7 @@ func wait(ctx context.Context, s *session.Session, id string, timeout, every tim
 		if unread || g.Pull() != nil {
 			d = 30 * time.Second // a forge counts requests
 		}
-		if err := console.Sleep(ctx, cmp.Or(every, d)); err != nil {
+		if err := rest.Sleep(ctx, cmp.Or(every, d)); err != nil {
 			return console.About(id), err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -78,9 +79,9 @@ func TestT11OtherAccount(t *testing.T) {
 	w.Team("acme", "sec", "ada")
 	fresh := w.client.Fresh()
 	_, err := fresh.Access(ctx, w.people["ada"])
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	_, err = fresh.Member(ctx, "acme/sec", w.people["ada"])
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	if err == nil || !strings.Contains(err.Error(), "another account") {
 		t.Errorf("error %v", err)
 	}
@@ -122,7 +123,7 @@ func TestT61Access(t *testing.T) {
 		t.Errorf("a login that is a path: %+v, %v", got, err)
 	}
 	_, err = w.client.Access(context.Background(), ledger.Actor{Kind: "user", ID: "1", Login: ".."})
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 }
 
 // T73: the signing keys of an account are all of them or an error, and those of this
@@ -172,17 +173,17 @@ func TestMember(t *testing.T) {
 	for _, row := range []struct {
 		membership, team string // "status body"
 		is               bool
-		kind             Kind
+		kind             rest.Kind
 	}{
 		{`200 {"state":"active","role":"member"}`, "404 {}", true, ""},
 		{`200 {"state":"pending","role":"member"}`, "404 {}", false, ""},
 		{`200 {}`, "404 {}", false, ""},
 		{"404 {}", `200 {"slug":"sec"}`, false, ""},
-		{"404 {}", "404 {}", false, KindPermission},
-		{"404 {}", "403 {}", false, KindPermission},
-		{"403 {}", `200 {"slug":"sec"}`, false, KindPermission},
-		{"404 {}", "422 {}", false, KindRefused},
-		{"422 {}", `200 {"slug":"sec"}`, false, KindRefused},
+		{"404 {}", "404 {}", false, rest.KindPermission},
+		{"404 {}", "403 {}", false, rest.KindPermission},
+		{"403 {}", `200 {"slug":"sec"}`, false, rest.KindPermission},
+		{"404 {}", "422 {}", false, rest.KindRefused},
+		{"422 {}", `200 {"slug":"sec"}`, false, rest.KindRefused},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := map[string]string{
@@ -201,7 +202,7 @@ func TestMember(t *testing.T) {
 		if is != row.is {
 			t.Errorf("%+v: %v", row, is)
 		}
-		if row.kind == KindPermission && !strings.Contains(err.Error(), "members: read") {
+		if row.kind == rest.KindPermission && !strings.Contains(err.Error(), "members: read") {
 			t.Errorf("error %v", err)
 		}
 		server.Close()

@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -34,33 +35,33 @@ func TestT61IncompleteAnswers(t *testing.T) {
 	thread := func(comments string) string { return connection(1, "", `[{"id":"T_1","comments":`+comments+`}]`) }
 	for _, row := range []struct {
 		name, answer string
-		kind         Kind
+		kind         rest.Kind
 	}{
 		{"nothing said", statementsOf(none, none, none), ""},
 		{"one of each", statementsOf(connection(1, "", "["+strings.ReplaceAll(oneComment, "IC", "R")+"]"), thread(connection(1, "", "["+strings.ReplaceAll(oneComment, "IC", "C")+"]")), connection(1, "", "["+oneComment+"]")), ""},
-		{"no pull request", `{"data":{"repository":{"pullRequest":null}}}`, KindNotFound},
-		{"no repository", `{"data":{"repository":null}}`, KindNotFound},
-		{"a connection is missing", statementsOf(none, none, "null"), KindAnswer},
-		{"its nodes are missing", statementsOf(none, `{"totalCount":0,"pageInfo":{"hasNextPage":false}}`, none), KindAnswer},
-		{"its nodes are null", statementsOf(connection(0, "", "null"), none, none), KindAnswer},
-		{"a node is null", statementsOf(connection(1, "", "[null]"), none, none), KindAnswer},
-		{"more are counted", statementsOf(none, none, connection(2, "", "["+oneComment+"]")), KindChanged},
-		{"fewer are counted", statementsOf(none, none, connection(0, "", "["+oneComment+"]")), KindChanged},
-		{"threads are missing", statementsOf(none, connection(1, "", "[]"), none), KindChanged},
-		{"a thread without comments", statementsOf(none, thread("null"), none), KindAnswer},
-		{"a thread's comment is missing", statementsOf(none, thread(connection(2, "", "["+oneComment+"]")), none), KindChanged},
-		{"twice the same", statementsOf(connection(1, "", "["+oneComment+"]"), none, connection(1, "", "["+oneComment+"]")), KindChanged},
-		{"a page without end", statementsOf(none, none, connection(1, "x", "[]")), KindAnswer},
-		{"no number", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, "null", 1)+"]")), KindAnswer},
-		{"no number at all", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "fullDatabaseId", "x", 1)+"]")), KindAnswer},
-		{"a number that is none", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, `"-1"`, 1)+"]")), KindAnswer},
-		{"a comment that may be hidden", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"isMinimized":false`, `"isMinimized":null`, 1)+"]")), KindAnswer},
-		{"a comment of a thread that may be hidden", statementsOf(none, thread(connection(1, "", "["+strings.Replace(oneComment, "isMinimized", "x", 1)+"]")), none), KindAnswer},
-		{"T82 a comment that may be edited", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "includesCreatedEdit", "x", 1)+"]")), KindAnswer},
-		{"T82 a review that may be edited", statementsOf(connection(1, "", "["+strings.Replace(oneComment, `"includesCreatedEdit":false`, `"includesCreatedEdit":null`, 1)+"]"), none, none), KindAnswer},
-		{"T82 a comment that may have come by e-mail", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdViaEmail", "x", 1)+"]")), KindAnswer},
-		{"T82 a page that may not be the last", statementsOf(none, none, strings.Replace(connection(1, "", "["+oneComment+"]"), "hasNextPage", "x", 1)), KindAnswer},
-		{"no date", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdAt", "x", 1)+"]")), KindAnswer},
+		{"no pull request", `{"data":{"repository":{"pullRequest":null}}}`, rest.KindNotFound},
+		{"no repository", `{"data":{"repository":null}}`, rest.KindNotFound},
+		{"a connection is missing", statementsOf(none, none, "null"), rest.KindAnswer},
+		{"its nodes are missing", statementsOf(none, `{"totalCount":0,"pageInfo":{"hasNextPage":false}}`, none), rest.KindAnswer},
+		{"its nodes are null", statementsOf(connection(0, "", "null"), none, none), rest.KindAnswer},
+		{"a node is null", statementsOf(connection(1, "", "[null]"), none, none), rest.KindAnswer},
+		{"more are counted", statementsOf(none, none, connection(2, "", "["+oneComment+"]")), rest.KindChanged},
+		{"fewer are counted", statementsOf(none, none, connection(0, "", "["+oneComment+"]")), rest.KindChanged},
+		{"threads are missing", statementsOf(none, connection(1, "", "[]"), none), rest.KindChanged},
+		{"a thread without comments", statementsOf(none, thread("null"), none), rest.KindAnswer},
+		{"a thread's comment is missing", statementsOf(none, thread(connection(2, "", "["+oneComment+"]")), none), rest.KindChanged},
+		{"twice the same", statementsOf(connection(1, "", "["+oneComment+"]"), none, connection(1, "", "["+oneComment+"]")), rest.KindChanged},
+		{"a page without end", statementsOf(none, none, connection(1, "x", "[]")), rest.KindAnswer},
+		{"no number", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, "null", 1)+"]")), rest.KindAnswer},
+		{"no number at all", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "fullDatabaseId", "x", 1)+"]")), rest.KindAnswer},
+		{"a number that is none", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"1"`, `"-1"`, 1)+"]")), rest.KindAnswer},
+		{"a comment that may be hidden", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, `"isMinimized":false`, `"isMinimized":null`, 1)+"]")), rest.KindAnswer},
+		{"a comment of a thread that may be hidden", statementsOf(none, thread(connection(1, "", "["+strings.Replace(oneComment, "isMinimized", "x", 1)+"]")), none), rest.KindAnswer},
+		{"T82 a comment that may be edited", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "includesCreatedEdit", "x", 1)+"]")), rest.KindAnswer},
+		{"T82 a review that may be edited", statementsOf(connection(1, "", "["+strings.Replace(oneComment, `"includesCreatedEdit":false`, `"includesCreatedEdit":null`, 1)+"]"), none, none), rest.KindAnswer},
+		{"T82 a comment that may have come by e-mail", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdViaEmail", "x", 1)+"]")), rest.KindAnswer},
+		{"T82 a page that may not be the last", statementsOf(none, none, strings.Replace(connection(1, "", "["+oneComment+"]"), "hasNextPage", "x", 1)), rest.KindAnswer},
+		{"no date", statementsOf(none, none, connection(1, "", "["+strings.Replace(oneComment, "createdAt", "x", 1)+"]")), rest.KindAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +107,7 @@ func TestT05PushWhileReading(t *testing.T) {
 	}
 	server = newScript(t, page(theCommit, "x"), page(moved, ""), page(theCommit, "x"), page(moved, ""))
 	_, err = newClient(t, server.URL, &pauses{}).PullRequest(context.Background(), 7)
-	checkKind(t, err, KindChanged)
+	checkKind(t, err, rest.KindChanged)
 }
 
 // The newest artifact of exactly the name is read, without the token where the

@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = w.client.Run(ctx, 999999)
-	checkKind(t, err, KindNotFound)
+	checkKind(t, err, rest.KindNotFound)
 }
 
 func TestWorkflowOf(t *testing.T) {
@@ -107,7 +107,7 @@ func TestT22Unzip(t *testing.T) {
 			t.Errorf("%s: %.20q, %v", row.name, got, err)
 		}
 		if err != nil {
-			checkKind(t, err, KindAnswer)
+			checkKind(t, err, rest.KindAnswer)
 		}
 	}
 }
@@ -131,14 +131,14 @@ func TestArtifact(t *testing.T) {
 	}
 	w.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: "large", Bytes: bytes.Repeat([]byte("x"), rest.ZipOverhead+101)})
 	_, err = w.client.Artifact(ctx, run, "large", 100)
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	_, err = w.client.Artifact(ctx, run, "bundle", 5)
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	_, err = w.client.Artifact(ctx, run, "absent", 5)
-	checkKind(t, err, KindNotFound)
+	checkKind(t, err, rest.KindNotFound)
 	w.Artifact(githubtest.NewArtifact{Repository: site, Run: run, Name: "bundle", Expired: true, Files: map[string]string{"bundle.json": "{}"}})
 	_, err = w.client.Artifact(ctx, run, "bundle", 1000)
-	checkKind(t, err, KindNotFound)
+	checkKind(t, err, rest.KindNotFound)
 	for _, r := range w.Requests() {
 		if r.Kind == "download" && r.Status == 400 {
 			t.Error("the token was sent along with a download")

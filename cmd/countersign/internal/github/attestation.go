@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"encoding/json"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"strconv"
 )
 
@@ -13,7 +14,7 @@ func (c *Client) StoreAttestation(ctx context.Context, bundle json.RawMessage) (
 	var made struct{ ID int64 }
 	err = c.post(ctx, &made, map[string]json.RawMessage{"bundle": bundle}, c.Below("attestations")...)
 	if err == nil && made.ID <= 0 {
-		err = unusable("the attestation has no number")
+		err = rest.Unusable("the attestation has no number")
 	}
 	return strconv.FormatInt(made.ID, 10), failed("storing an attestation", err)
 }

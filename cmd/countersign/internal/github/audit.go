@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -34,7 +35,7 @@ const mostEnds = 50
 func (c *Client) Ends(ctx context.Context, numbers []int) (map[int]forge.End, error) {
 	numbers = numbers[:min(len(numbers), mostEnds)]
 	ends, err := c.ends(ctx, numbers)
-	if isKind(err, KindNotFound) && len(numbers) > 1 {
+	if rest.IsKind(err, rest.KindNotFound) && len(numbers) > 1 {
 		ends, err = c.ends(ctx, numbers[:1])
 	}
 	return ends, failed("asking what became of pull requests", err)
@@ -44,7 +45,7 @@ func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 	query := "query($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { databaseId"
 	for _, n := range numbers {
 		if n <= 0 {
-			return nil, unusable("%d is no number of a pull request", n)
+			return nil, rest.Unusable("%d is no number of a pull request", n)
 		}
 		query += fmt.Sprintf(" p%d: pullRequest(number: %[1]d) { number state headRefOid }", n)
 	}
@@ -54,7 +55,7 @@ func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 	}
 	var id int64
 	if json.Unmarshal(got.Repository["databaseId"], &id) != nil || id <= 0 {
-		return nil, unusable("the repository has no number")
+		return nil, rest.Unusable("the repository has no number")
 	}
 	ends := map[int]forge.End{}
 	for _, n := range numbers {
@@ -63,8 +64,8 @@ func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 			State      string
 			HeadRefOid string
 		}
-		if json.Unmarshal(got.Repository[fmt.Sprintf("p%d", n)], &pr) != nil || pr.Number != n || pr.State == "" || checkCommit(pr.HeadRefOid) != nil {
-			return nil, unusable("it is not told what became of pull request %d", n)
+		if json.Unmarshal(got.Repository[fmt.Sprintf("p%d", n)], &pr) != nil || pr.Number != n || pr.State == "" || rest.CheckCommit(pr.HeadRefOid) != nil {
+			return nil, rest.Unusable("it is not told what became of pull request %d", n)
 		}
 		ends[n] = forge.End{Repository: strconv.FormatInt(id, 10), State: strings.ToLower(pr.State), Head: pr.HeadRefOid}
 	}
@@ -112,11 +113,11 @@ func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.R
 	}
 	switch {
 	case got.Protected == nil, *got.Protected && (got.Protection == nil || got.Protection.Enabled == nil):
-		return nil, unusable("the answer does not tell how the branch is protected")
+		return nil, rest.Unusable("the answer does not tell how the branch is protected")
 	case !*got.Protected, !*got.Protection.Enabled:
 		return nil, nil
 	case got.Protection.Required == nil, got.Protection.Required.Contexts == nil && got.Protection.Required.Checks == nil:
-		return nil, unusable("the answer does not tell which checks the branch's protection demands")
+		return nil, rest.Unusable("the answer does not tell which checks the branch's protection demands")
 	case got.Protection.Required.Level == "off":
 		return nil, nil
 	}
@@ -150,7 +151,7 @@ func (c *Client) rulesetChecks(ctx context.Context, branch string) ([]forge.Requ
 				continue
 			}
 			if r.Parameters == nil || r.Parameters.Required == nil {
-				return false, unusable("a rule does not tell which checks it demands")
+				return false, rest.Unusable("a rule does not tell which checks it demands")
 			}
 			for _, check := range r.Parameters.Required {
 				out = append(out, forge.RequiredCheck{Name: check.Context, AppID: *cmp.Or(check.AppID, new(int64))})

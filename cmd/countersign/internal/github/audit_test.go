@@ -16,17 +16,17 @@ func TestT11AccountByNumber(t *testing.T) {
 	for _, row := range []struct {
 		id   string
 		step step
-		kind Kind
+		kind rest.Kind
 	}{
 		{"12", step{body: `{"id":12,"login":"ada","type":"User"}`}, ""},
-		{"12", step{body: `{"id":13,"login":"ada","type":"User"}`}, KindAnswer},
-		{"12", step{body: `{"login":"ada","type":"User"}`}, KindAnswer},
-		{"12", step{body: `{"id":12,"type":"User"}`}, KindAnswer},
-		{"12", step{body: `{}`}, KindAnswer},
-		{"12", step{status: 404, body: `{}`}, KindNotFound},
-		{"12", step{status: 403, body: `{}`}, KindPermission},
-		{"", step{}, KindAnswer}, {"0", step{}, KindAnswer}, {"-1", step{}, KindAnswer}, {"012", step{}, KindAnswer}, {"ada", step{}, KindAnswer},
-		{"../repos/o/n", step{}, KindAnswer}, {"local:ada@example.org", step{}, KindAnswer},
+		{"12", step{body: `{"id":13,"login":"ada","type":"User"}`}, rest.KindAnswer},
+		{"12", step{body: `{"login":"ada","type":"User"}`}, rest.KindAnswer},
+		{"12", step{body: `{"id":12,"type":"User"}`}, rest.KindAnswer},
+		{"12", step{body: `{}`}, rest.KindAnswer},
+		{"12", step{status: 404, body: `{}`}, rest.KindNotFound},
+		{"12", step{status: 403, body: `{}`}, rest.KindPermission},
+		{"", step{}, rest.KindAnswer}, {"0", step{}, rest.KindAnswer}, {"-1", step{}, rest.KindAnswer}, {"012", step{}, rest.KindAnswer}, {"ada", step{}, rest.KindAnswer},
+		{"../repos/o/n", step{}, rest.KindAnswer}, {"local:ada@example.org", step{}, rest.KindAnswer},
 	} {
 		server := newScript(t, row.step)
 		who, err := newClient(t, server.URL, &pauses{}).Account(t.Context(), row.id)
@@ -34,7 +34,7 @@ func TestT11AccountByNumber(t *testing.T) {
 		if (err == nil) != (who.ID == "12" && who.Login == "ada" && who.Kind == "user") {
 			t.Errorf("%s, %+v: %+v, %v", row.id, row.step, who, err)
 		}
-		if row.kind == KindAnswer && row.step.body == "" && server.requests() != 0 {
+		if row.kind == rest.KindAnswer && row.step.body == "" && server.requests() != 0 {
 			t.Errorf("%s was asked for", row.id)
 		}
 	}
@@ -55,7 +55,7 @@ func TestT67RequiredChecks(t *testing.T) {
 		branch, rules step
 		want          string
 		unread        bool
-		kind          Kind
+		kind          rest.Kind
 	}{
 		{"a protection", step{body: protected}, step{body: "[]"}, "gate 15, lint 0", false, ""},
 		{"a ruleset", step{body: open}, step{body: rules}, "gate 16, any 0", false, ""},
@@ -64,7 +64,7 @@ func TestT67RequiredChecks(t *testing.T) {
 		{"no enforcement", step{body: off}, step{body: "[]"}, "", false, ""},
 		{"rulesets are not told", step{body: protected}, no, "gate 15, lint 0", true, ""},
 		{"the protection is not told", no, step{body: rules}, "gate 16, any 0", true, ""},
-		{"nothing is told", no, no, "", false, KindPermission},
+		{"nothing is told", no, no, "", false, rest.KindPermission},
 		{"not whether it is protected", step{body: `{}`}, step{body: "[]"}, "", true, ""},
 		{"not how it is protected", step{body: `{"protected":true}`}, step{body: "[]"}, "", true, ""},
 		{"not whether that is on", step{body: `{"protected":true,"protection":{}}`}, step{body: "[]"}, "", true, ""},
@@ -105,18 +105,18 @@ func TestT82Ends(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		steps []step
-		kind  Kind
+		kind  rest.Kind
 	}{
 		{"whole", []step{answer(`"databaseId":5,` + one + `,` + strings.ReplaceAll(strings.ReplaceAll(one, "p4", "p9"), ":4", ":9"))}, ""},
 		{"the other one is not found", []step{missing, answer(`"databaseId":5,` + one)}, ""},
-		{"none is found", []step{missing}, KindNotFound},
-		{"the other one is missing", []step{answer(`"databaseId":5,` + one)}, KindAnswer},
-		{"no number of the repository", []step{answer(one)}, KindAnswer},
-		{"another number", []step{answer(`"databaseId":5,` + strings.Replace(one, ":4", ":5", 1))}, KindAnswer},
-		{"no state", []step{answer(`"databaseId":5,` + strings.Replace(one, "state", "x", 1))}, KindAnswer},
-		{"no head", []step{answer(`"databaseId":5,` + strings.Replace(one, "headRefOid", "x", 1))}, KindAnswer},
-		{"null", []step{answer(`"databaseId":5,"p4":null`)}, KindAnswer},
-		{"no repository", []step{{body: `{"data":{"repository":null}}`}}, KindAnswer},
+		{"none is found", []step{missing}, rest.KindNotFound},
+		{"the other one is missing", []step{answer(`"databaseId":5,` + one)}, rest.KindAnswer},
+		{"no number of the repository", []step{answer(one)}, rest.KindAnswer},
+		{"another number", []step{answer(`"databaseId":5,` + strings.Replace(one, ":4", ":5", 1))}, rest.KindAnswer},
+		{"no state", []step{answer(`"databaseId":5,` + strings.Replace(one, "state", "x", 1))}, rest.KindAnswer},
+		{"no head", []step{answer(`"databaseId":5,` + strings.Replace(one, "headRefOid", "x", 1))}, rest.KindAnswer},
+		{"null", []step{answer(`"databaseId":5,"p4":null`)}, rest.KindAnswer},
+		{"no repository", []step{{body: `{"data":{"repository":null}}`}}, rest.KindAnswer},
 	} {
 		got, err := newClient(t, newScript(t, row.steps...).URL, &pauses{}).Ends(t.Context(), []int{4, 9})
 		checkKind(t, err, row.kind)

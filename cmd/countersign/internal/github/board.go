@@ -23,7 +23,7 @@ const maxAnnotations = 50
 // them, newest first. A newer one hides none: it may be another's.
 func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.CheckRun, error) {
 	op := "reading the check runs " + ledger.OneLine(name, 60)
-	if err := checkCommit(head); err != nil {
+	if err := rest.CheckCommit(head); err != nil {
 		return nil, failed(op, err)
 	}
 	out := []forge.CheckRun{}
@@ -34,7 +34,7 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.Chec
 	}
 	err := pages(ctx, c, query, func(got github.ListCheckRunsResults) (bool, error) {
 		if got.Total == nil {
-			return false, unusable("the answer does not tell how many check runs there are")
+			return false, rest.Unusable("the answer does not tell how many check runs there are")
 		}
 		total = got.GetTotal()
 		for _, run := range got.CheckRuns {
@@ -43,7 +43,7 @@ func (c *Client) CheckRuns(ctx context.Context, head, name string) ([]forge.Chec
 		return true, nil
 	}, c.Below("commits", head, "check-runs")...)
 	if err == nil && len(out) != total {
-		err = unusable("%d check runs are counted, and %d are there", total, len(out))
+		err = rest.Unusable("%d check runs are counted, and %d are there", total, len(out))
 	}
 	if err != nil {
 		return nil, failed(op, err)
@@ -93,7 +93,7 @@ func (c *Client) PublishCheckOver(ctx context.Context, head string, run forge.Ch
 		}
 		got, err := c.writeCheck(ctx, head, run, known, notes, i == 0)
 		if err == nil && got.GetID() <= 0 {
-			err = unusable("the check run has no number")
+			err = rest.Unusable("the check run has no number")
 		}
 		if err != nil {
 			return forge.CheckRun{}, failed(op, err)
@@ -113,7 +113,7 @@ func (c *Client) writeCheck(
 			Name: run.Name, DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID),
 			Status: optional(run.Status), Conclusion: optional(run.Conclusion), Output: output(run, notes),
 		})
-		if !mayCreate || !isKind(err, KindPermission, KindNotFound) {
+		if !mayCreate || !rest.IsKind(err, rest.KindPermission, rest.KindNotFound) {
 			return got, err
 		}
 	}
@@ -146,7 +146,7 @@ func optional(s string) *string {
 // which opens a thread. The path must be in the diff, the commit its head.
 func (c *Client) CreateReviewComment(ctx context.Context, number int, commit, path, body string) (forge.Posted, error) {
 	op := fmt.Sprintf("asking on pull request %d", number)
-	if err := checkCommit(commit); err != nil {
+	if err := rest.CheckCommit(commit); err != nil {
 		return forge.Posted{}, failed(op, err)
 	}
 	got, _, err := c.api.PullRequests.CreateComment(ctx, c.Owner, c.Name, number, &github.PullRequestComment{
@@ -179,7 +179,7 @@ func (c *Client) ResolveThread(ctx context.Context, number int, comment string) 
 		return found != nil && found.IsResolved, failed(op, err)
 	}
 	_, err = ask[struct{}](ctx, c, mutationResolve, map[string]any{"thread": found.ID})
-	if isKind(err, KindPermission, KindNotFound) {
+	if rest.IsKind(err, rest.KindPermission, rest.KindNotFound) {
 		return false, nil
 	}
 	return err == nil, failed(op, err)

@@ -178,7 +178,7 @@ func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T)
 	}
 	for page := 1; page != 0; {
 		if page > maxPages {
-			return unusable("there are more than %d pages", maxPages)
+			return rest.Unusable("there are more than %d pages", maxPages)
 		}
 		var got T
 		asked.Set("page", strconv.Itoa(page))
@@ -190,7 +190,7 @@ func pages[T any](ctx context.Context, c *Client, query url.Values, take func(T)
 			return err
 		}
 		if resp.NextPage != 0 && resp.NextPage <= page {
-			return unusable("the pages are not in order")
+			return rest.Unusable("the pages are not in order")
 		}
 		page = resp.NextPage
 	}

@@ -29,13 +29,13 @@ func readPulls[T any](ctx context.Context, c *Client, query string, narrowed map
 			PullRequests *page[T] `json:"pullRequests"`
 		} `json:"repository"`
 	}
-	return twice(func() ([]T, error) {
+	return rest.Twice(func() ([]T, error) {
 		return readAll("the pull requests", func(after any) (*page[T], error) {
 			variables := map[string]any{"owner": c.Owner, "name": c.Name, "after": after}
 			maps.Copy(variables, narrowed)
 			got, err := ask[answer](ctx, c, query, variables)
 			if err == nil && got.Repository == nil {
-				err = &Error{Kind: KindNotFound, Message: "there is no such repository"}
+				err = &rest.Error{Kind: rest.KindNotFound, Message: "there is no such repository"}
 			}
 			if err != nil {
 				return nil, err
@@ -61,8 +61,8 @@ func (c *Client) pulls(ctx context.Context, branch string, isOpen bool) ([]forge
 	}
 	var open []forge.Open
 	for _, n := range nodes {
-		if n.Number <= 0 || n.BaseRefName == "" || checkCommit(n.HeadRefOid) != nil {
-			return nil, unusable("a pull request has no number, head or base")
+		if n.Number <= 0 || n.BaseRefName == "" || rest.CheckCommit(n.HeadRefOid) != nil {
+			return nil, rest.Unusable("a pull request has no number, head or base")
 		}
 		pr := forge.Open{Number: n.Number, Base: n.BaseRefName, Head: forge.Head{Branch: n.HeadRefName, Commit: n.HeadRefOid}}
 		if n.HeadRepositoryOwner != nil && n.HeadRepository != nil && n.HeadRepository.DatabaseID > 0 { // else it was deleted
@@ -111,7 +111,7 @@ func (c *Client) Installed(ctx context.Context) ([]Installed, error) {
 		return true, nil
 	}, "installation", "repositories")
 	if err == nil && len(out) != total {
-		err = unusable("%d repositories are counted, and %d are there", total, len(out))
+		err = rest.Unusable("%d repositories are counted, and %d are there", total, len(out))
 	}
 	if err != nil {
 		return nil, failed("listing the repositories of the app's installation", err)
@@ -121,12 +121,12 @@ func (c *Client) Installed(ctx context.Context) ([]Installed, error) {
 
 // StartWorkflow starts a workflow, named by its file, on a branch of any
 // repository that the token reaches. Where there is no such workflow the error
-// is of KindNotFound.
+// is of rest.KindNotFound.
 func (c *Client) StartWorkflow(ctx context.Context, repository, file, branch string) error {
 	op := fmt.Sprintf("starting %s in %+q", file, repository)
 	owner, name, ok := rest.SplitRepository(repository)
 	if !ok {
-		return failed(op, unusable("it is not a repository"))
+		return failed(op, rest.Unusable("it is not a repository"))
 	}
 	return failed(op, c.post(ctx, nil, map[string]string{"ref": branch}, "repos", owner, name, "actions", "workflows", file, "dispatches"))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 )
 
 func TestInstalled(t *testing.T) {
@@ -33,7 +34,7 @@ func TestInstalled(t *testing.T) {
 	if found, err := c.Installed(context.Background()); err == nil {
 		t.Errorf("a page is missing, and %d are taken for all", len(found))
 	}
-	if _, err := w.as(w.Token("ada")).Installed(context.Background()); !isKind(err, KindPermission) {
+	if _, err := w.as(w.Token("ada")).Installed(context.Background()); !rest.IsKind(err, rest.KindPermission) {
 		t.Errorf("a person's token: %v", err)
 	}
 }
@@ -46,14 +47,14 @@ func TestStartWorkflow(t *testing.T) {
 	if err := c.StartWorkflow(ctx, "acme/other", "fleet.yml", "main"); err != nil {
 		t.Error(err)
 	}
-	if err := c.StartWorkflow(ctx, site, "fleet.yml", "main"); !isKind(err, KindNotFound) {
+	if err := c.StartWorkflow(ctx, site, "fleet.yml", "main"); !rest.IsKind(err, rest.KindNotFound) {
 		t.Errorf("without the file: %v", err)
 	}
-	if err := w.client.StartWorkflow(ctx, site, "fleet.yml", "main"); !isKind(err, KindPermission) {
+	if err := w.client.StartWorkflow(ctx, site, "fleet.yml", "main"); !rest.IsKind(err, rest.KindPermission) {
 		t.Errorf("without the right: %v", err)
 	}
 	for _, name := range []string{"", "acme", "acme/../site", "acme/site/x"} {
-		if err := c.StartWorkflow(ctx, name, "fleet.yml", "main"); !errors.As(err, new(*Error)) {
+		if err := c.StartWorkflow(ctx, name, "fleet.yml", "main"); !errors.As(err, new(*rest.Error)) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

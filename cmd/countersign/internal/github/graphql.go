@@ -14,7 +14,7 @@ import (
 // ask sends a GraphQL query or mutation. Any error in the answer is an error, also
 // beside data.
 func ask[T any](ctx context.Context, c *Client, query string, variables map[string]any) (T, error) {
-	ctx = withCall(ctx, rest.Call{Read: strings.HasPrefix(strings.TrimSpace(query), "query"), Judge: judgeGraphQL})
+	ctx = rest.WithCall(ctx, rest.Call{Read: strings.HasPrefix(strings.TrimSpace(query), "query"), Judge: judgeGraphQL})
 	var got struct {
 		Data *T `json:"data"`
 	}
@@ -24,7 +24,7 @@ func ask[T any](ctx context.Context, c *Client, query string, variables map[stri
 		_, err = c.api.Do(ctx, req, &got)
 	}
 	if err == nil && got.Data == nil {
-		err = unusable("the answer has no data")
+		err = rest.Unusable("the answer has no data")
 	}
 	if err != nil {
 		return none, err
@@ -41,26 +41,26 @@ func judgeGraphQL(resp *http.Response, body []byte) *rest.Trouble {
 		} `json:"errors"`
 	}
 	if err := json.Unmarshal(body, &got); err != nil {
-		return &rest.Trouble{Err: Error{Kind: KindAnswer, Message: "the answer is not GraphQL's", Err: err}}
+		return &rest.Trouble{Err: rest.Error{Kind: rest.KindAnswer, Message: "the answer is not GraphQL's", Err: err}}
 	}
 	if len(got.Errors) == 0 {
 		return nil
 	}
 	first := got.Errors[0]
-	t := &rest.Trouble{Err: Error{Kind: KindRefused, Message: cmp.Or(ledger.OneLine(first.Message, 300), "an error without a message")}}
+	t := &rest.Trouble{Err: rest.Error{Kind: rest.KindRefused, Message: cmp.Or(ledger.OneLine(first.Message, 300), "an error without a message")}}
 	switch first.Type {
 	case "RATE_LIMITED", "RATE_LIMIT":
 		t.Limit(resp.Header)
 	case "NOT_FOUND":
-		t.Err.Kind = KindNotFound
+		t.Err.Kind = rest.KindNotFound
 	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
-		t.Err.Kind = KindPermission
+		t.Err.Kind = rest.KindPermission
 	case "SERVICE_UNAVAILABLE", "INTERNAL":
-		t.Err.Kind, t.Transient = KindNetwork, true
+		t.Err.Kind, t.Transient = rest.KindNetwork, true
 	case "":
 		// GitHub's words where a query took too long
 		if strings.HasPrefix(first.Message, "Something went wrong") {
-			t.Err.Kind, t.Transient = KindNetwork, true
+			t.Err.Kind, t.Transient = rest.KindNetwork, true
 		}
 	}
 	return t
@@ -90,20 +90,20 @@ func (l *list[T]) add(p *page[T]) error {
 		return nil
 	}
 	if p == nil || p.Nodes == nil {
-		return unusable("a page is missing")
+		return rest.Unusable("a page is missing")
 	}
 	if p.PageInfo.HasNextPage == nil {
-		return unusable("a page does not say whether it is the last")
+		return rest.Unusable("a page does not say whether it is the last")
 	}
 	for _, n := range p.Nodes {
 		if n == nil {
-			return unusable("an entry of a page cannot be read")
+			return rest.Unusable("an entry of a page cannot be read")
 		}
 		l.nodes = append(l.nodes, *n)
 	}
 	l.total, l.cursor, l.done = p.TotalCount, p.PageInfo.EndCursor, !*p.PageInfo.HasNextPage
 	if !l.done && (len(p.Nodes) == 0 || p.PageInfo.EndCursor == "") {
-		return unusable("a page has no end")
+		return rest.Unusable("a page has no end")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func readAll[T any](what string, next func(after any) (*page[T], error)) ([]T, e
 		}
 	}
 	if !all.whole() {
-		return nil, changed(what)
+		return nil, rest.Changed(what)
 	}
 	return all.nodes, nil
 }

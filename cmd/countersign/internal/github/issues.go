@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/google/go-github/v60/github"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -50,7 +51,7 @@ func (c *Client) issues(ctx context.Context, query url.Values, all bool) ([]forg
 func issue(got *github.Issue) (forge.Issue, error) {
 	state := got.GetState()
 	if got.GetNumber() <= 0 || state != "open" && state != "closed" {
-		return forge.Issue{}, unusable("an issue has no number, or the state %+q", ledger.OneLine(state, 40))
+		return forge.Issue{}, rest.Unusable("an issue has no number, or the state %+q", ledger.OneLine(state, 40))
 	}
 	read := forge.Issue{Number: got.GetNumber(), Title: got.GetTitle(), Body: got.GetBody(), Open: state == "open", URL: got.GetHTMLURL()}
 	if id := got.GetUser().GetID(); id > 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -48,10 +49,10 @@ func TestIssues(t *testing.T) {
 	}
 	w.Heal()
 	reader := w.as(w.ActionsToken(site, "contents:read", "issues:read"))
-	if _, err := reader.CreateIssue(ctx, "title", "body"); !isKind(err, KindPermission) {
+	if _, err := reader.CreateIssue(ctx, "title", "body"); !rest.IsKind(err, rest.KindPermission) {
 		t.Errorf("a token that may not write issues: %v", err)
 	}
-	if err := reader.UpdateIssue(ctx, made); !isKind(err, KindPermission) {
+	if err := reader.UpdateIssue(ctx, made); !rest.IsKind(err, rest.KindPermission) {
 		t.Errorf("a token that may not write issues: %v", err)
 	}
 }

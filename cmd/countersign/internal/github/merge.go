@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -20,8 +21,8 @@ const (
 // create says where the setting is that keeps a workflow from it.
 func (c *Client) create(ctx context.Context, n forge.NewPull) (int, error) {
 	number, err := c.SendNew(ctx, n)
-	var told *Error
-	if errors.As(err, &told) && told.Kind == KindPermission && strings.Contains(told.Message, actionsPulls) {
+	var told *rest.Error
+	if errors.As(err, &told) && told.Kind == rest.KindPermission && strings.Contains(told.Message, actionsPulls) {
 		told.Message = actionsPulls + "; " + actionsSetting
 	}
 	return number, err
@@ -37,14 +38,14 @@ func (c *Client) merge(ctx context.Context, number int, head string, methods []s
 	}
 	body := map[string]string{"sha": head, "merge_method": methods[0]}
 	_, err := c.Send(ctx, http.MethodPut, &got, body, nil, c.Below("pulls", strconv.Itoa(number), "merge")...)
-	var told *Error
+	var told *rest.Error
 	switch refused := errors.As(err, &told); {
 	case refused && told.Status == http.StatusConflict:
-		told.Kind = KindMoved
+		told.Kind = rest.KindMoved
 	case refused && told.Status == http.StatusMethodNotAllowed && len(methods) > 1 && refusesMethod(told.Message):
 		return c.merge(ctx, number, head, methods[1:])
-	case err == nil && (!got.Merged || checkCommit(got.SHA) != nil):
-		err = unusable("it does not tell which commit was merged")
+	case err == nil && (!got.Merged || rest.CheckCommit(got.SHA) != nil):
+		err = rest.Unusable("it does not tell which commit was merged")
 	}
 	return got.SHA, err
 }

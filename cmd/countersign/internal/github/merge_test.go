@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -43,7 +44,7 @@ func TestOpenPullRequest(t *testing.T) {
 		t.Errorf("after it was closed: %d, %v", number, err)
 	}
 	_, err = w.client.OpenPullRequest(ctx, forge.NewPull{Branch: "none", Base: "main", Title: "x"})
-	checkKind(t, err, KindRefused)
+	checkKind(t, err, rest.KindRefused)
 }
 
 // Of what was lost on the way there is never a second one.
@@ -120,17 +121,17 @@ func TestMergeRefused(t *testing.T) {
 	w.Set(site, githubtest.Settings{Checks: map[string][]string{"main": {"countersign"}}})
 	w.ResetRequests()
 	_, err := w.client.Merge(ctx, 1, old)
-	if checkKind(t, err, KindRefused); !errors.Is(err, forge.ErrRefused) || !strings.Contains(err.Error(), `Required status check "countersign" is expected`) || w.Count().Writes != 1 {
+	if checkKind(t, err, rest.KindRefused); !errors.Is(err, forge.ErrRefused) || !strings.Contains(err.Error(), `Required status check "countersign" is expected`) || w.Count().Writes != 1 {
 		t.Errorf("%v, %+v", err, w.Count())
 	}
 	w.Set(site, githubtest.Settings{NoMerge: true, NoSquash: true, NoRebase: true})
 	_, err = w.client.Merge(ctx, 1, old)
-	checkKind(t, err, KindRefused)
+	checkKind(t, err, rest.KindRefused)
 	w.Set(site, githubtest.Settings{})
 	_, err = w.client.Merge(ctx, 1, "fix")
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	_, err = w.as(w.ActionsToken(site, "pull_requests:write")).Merge(ctx, 1, old)
-	checkKind(t, err, KindPermission)
+	checkKind(t, err, rest.KindPermission)
 
 	w.Push(githubtest.NewCommit{Repository: site, Branch: "fix", By: "eve", Files: map[string]string{"greet.go": "package evil\n"}})
 	if _, err = w.client.Merge(ctx, 1, old); !errors.Is(err, forge.ErrMoved) {

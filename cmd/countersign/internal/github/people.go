@@ -49,7 +49,7 @@ func (c *Client) Viewer(ctx context.Context) (ledger.Actor, error) {
 	const op = "asking whose token it is"
 	got, err := ask[struct{ Viewer *account }](ctx, c, queryViewer, nil)
 	if err == nil && (got.Viewer == nil || got.Viewer.Login == "") {
-		err = unusable("the answer names nobody")
+		err = rest.Unusable("the answer names nobody")
 	}
 	if err != nil {
 		return ledger.Actor{}, failed(op, err)
@@ -64,7 +64,7 @@ type number string
 func (n *number) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)
 	if v, err := strconv.ParseUint(text, 10, 64); err != nil || v == 0 {
-		return unusable("%+q is no number of a comment", ledger.OneLine(text, 40))
+		return rest.Unusable("%+q is no number of a comment", ledger.OneLine(text, 40))
 	}
 	*n = number(text)
 	return nil
@@ -80,12 +80,12 @@ func (c *Client) access(ctx context.Context, who ledger.Actor) (approval.Access,
 	}
 	_, err := c.GetBelow(ctx, &got, nil, "collaborators", who.Login, "permission")
 	switch {
-	case isKind(err, KindNotFound):
+	case rest.IsKind(err, rest.KindNotFound):
 		return approval.Access{Permission: rest.PermissionNone}, nil
 	case err != nil:
 		return approval.Access{}, err
 	case got.User == nil || strconv.FormatInt(got.User.ID, 10) != who.ID:
-		return approval.Access{}, unusable("the login belongs to another account now")
+		return approval.Access{}, rest.Unusable("the login belongs to another account now")
 	}
 	permission, err := reduce(got.Permission, got.Role)
 	return approval.Access{Permission: permission, Role: got.Role}, err
@@ -109,7 +109,7 @@ func (c *Client) SigningKeys(ctx context.Context, who ledger.Actor) ([]signed.Re
 		}
 		return true, nil
 	}, "users", who.Login, "ssh_signing_keys")
-	if isKind(err, KindNotFound) { // of an account that is hidden
+	if rest.IsKind(err, rest.KindNotFound) { // of an account that is hidden
 		return nil, nil
 	}
 	return keys, failed(fmt.Sprintf("asking for the signing keys of %s", ledger.OneLine(who.Login, 60)), err)
@@ -129,7 +129,7 @@ func reduce(permission, role string) (string, error) {
 	case rest.PermissionNone:
 		return rest.PermissionNone, nil
 	}
-	return "", unusable("%+q is no permission", ledger.OneLine(permission, 40))
+	return "", rest.Unusable("%+q is no permission", ledger.OneLine(permission, 40))
 }
 
 func (c *Client) member(ctx context.Context, team string, who ledger.Actor) (bool, error) {

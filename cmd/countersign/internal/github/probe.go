@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) Probe(ctx context.Context, ledgerBranch string) (Facts, error) 
 	}
 	c.probeRights(ctx, &f)
 	err = c.probeRules(ctx, &f, ledgerBranch)
-	if isKind(err, KindPermission, KindNotFound) {
+	if rest.IsKind(err, rest.KindPermission, rest.KindNotFound) {
 		f.RulesUnread, err = true, nil
 	}
 	c.probePulls(ctx, &f)
@@ -103,7 +104,7 @@ func (c *Client) ProbeNamed(ctx context.Context, f *Facts, teams, workflows []st
 	}
 	if slices.Contains(workflows, PagesWorkflow) {
 		var got Pages
-		if _, err := c.GetBelow(ctx, &got, nil, "pages"); err == nil || isKind(err, KindNotFound) {
+		if _, err := c.GetBelow(ctx, &got, nil, "pages"); err == nil || rest.IsKind(err, rest.KindNotFound) {
 			f.Pages = &got
 		}
 	}
@@ -155,11 +156,11 @@ func (c *Client) probeRights(ctx context.Context, f *Facts) {
 		"actions: read": runs,
 	} {
 		switch {
-		case err == nil, isKind(err, KindRefused):
+		case err == nil, rest.IsKind(err, rest.KindRefused):
 			f.Rights[right] = true
-		case isKind(err, KindPermission) && strings.Contains(err.Error(), actionsPulls):
+		case rest.IsKind(err, rest.KindPermission) && strings.Contains(err.Error(), actionsPulls):
 			f.Rights[right], f.OpensPulls = true, new(bool) // the setting forbids it, and not the token
-		case isKind(err, KindPermission, KindNotFound, KindAuth):
+		case rest.IsKind(err, rest.KindPermission, rest.KindNotFound, rest.KindAuth):
 			f.Rights[right] = false
 		}
 	}
@@ -188,7 +189,7 @@ func (c *Client) probeRules(ctx context.Context, f *Facts, branch string) error 
 		}
 		var whole struct{ Rules []rule }
 		_, err := c.GetBelow(ctx, &whole, nil, "rulesets", strconv.FormatInt(set.ID, 10))
-		if err != nil && !isKind(err, KindPermission, KindNotFound) {
+		if err != nil && !rest.IsKind(err, rest.KindPermission, rest.KindNotFound) {
 			return err
 		}
 		f.PushRules = append(f.PushRules, Rules{set.Name, types(whole.Rules)})

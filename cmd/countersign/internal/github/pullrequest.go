@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -80,12 +81,12 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 			return none, err
 		}
 		if got.Repository == nil || got.Repository.PullRequest == nil {
-			return none, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
+			return none, &rest.Error{Kind: rest.KindNotFound, Message: "there is no such pull request"}
 		}
 		n := got.Repository.PullRequest
 		in, first = got.Repository.place, cmp.Or(first, n)
 		if n.HeadRefOid != first.HeadRefOid {
-			return none, changed("the commits")
+			return none, rest.Changed("the commits")
 		}
 		if n.Files == nil {
 			files.done = true // a diff that is too large to be shown
@@ -95,7 +96,7 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		}
 		files.done = files.done || len(files.nodes) >= maxPaths
 		if len(commits.nodes) > maxCommits {
-			return none, unusable("there are more than %d commits", maxCommits)
+			return none, rest.Unusable("there are more than %d commits", maxCommits)
 		}
 	}
 	pr, err := c.pullRequestOf(number, &in, first)
@@ -119,13 +120,13 @@ func (c *Client) pullRequestOf(number int, in *place, n *pullNode) (forge.PullRe
 	states := []string{forge.PullRequestOpen, forge.PullRequestClosed, forge.PullRequestMerged}
 	switch {
 	case n.Number != number || !slices.Contains(states, pr.State):
-		return pr, unusable("it is of another pull request, or of no known state")
-	case checkCommit(n.HeadRefOid) != nil || checkCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
-		return pr, unusable("head or base of the pull request is missing")
+		return pr, rest.Unusable("it is of another pull request, or of no known state")
+	case rest.CheckCommit(n.HeadRefOid) != nil || rest.CheckCommit(n.BaseRefOid) != nil || n.HeadRefName == "" || n.BaseRefName == "":
+		return pr, rest.Unusable("head or base of the pull request is missing")
 	}
 	if pr.State == forge.PullRequestMerged {
-		if n.MergedAt == nil || n.MergeCommit != nil && checkCommit(n.MergeCommit.Oid) != nil {
-			return pr, unusable("it was merged, and when or as which commit cannot be read")
+		if n.MergedAt == nil || n.MergeCommit != nil && rest.CheckCommit(n.MergeCommit.Oid) != nil {
+			return pr, rest.Unusable("it was merged, and when or as which commit cannot be read")
 		}
 		if pr.MergedAt = n.MergedAt.UTC().Format(time.RFC3339); n.MergeCommit != nil {
 			pr.MergeCommit = n.MergeCommit.Oid
@@ -153,7 +154,7 @@ func (c *Client) side(at *place, branch, commit string) (forge.Side, error) {
 // API, "Compare two commits"). Two without a common ancestor are not found.
 func (c *Client) MergeBase(ctx context.Context, one, other string) (string, error) {
 	op := fmt.Sprintf("asking for the merge base of %.12s and %.12s", one, other)
-	if err := cmp.Or(checkCommit(one), checkCommit(other)); err != nil {
+	if err := cmp.Or(rest.CheckCommit(one), rest.CheckCommit(other)); err != nil {
 		return "", failed(op, err)
 	}
 	var got struct {
@@ -162,8 +163,8 @@ func (c *Client) MergeBase(ctx context.Context, one, other string) (string, erro
 	}
 	// Every page has the merge base; of the commits between, none is looked at.
 	_, err := c.GetBelow(ctx, &got, url.Values{"per_page": {"1"}}, "compare", one+"..."+other)
-	if err == nil && (got.Base.SHA != one || checkCommit(got.MergeBase.SHA) != nil) {
-		err = unusable("the answer is of other commits, or has no merge base")
+	if err == nil && (got.Base.SHA != one || rest.CheckCommit(got.MergeBase.SHA) != nil) {
+		err = rest.Unusable("the answer is of other commits, or has no merge base")
 	}
 	if err != nil {
 		return "", failed(op, err)
@@ -199,7 +200,7 @@ func committers(commits []commitNode) (accounts []ledger.Actor, strangers bool, 
 	for _, n := range commits {
 		authors := n.Commit.Authors
 		if authors == nil || authors.TotalCount != len(authors.Nodes) {
-			return nil, true, unusable("not all authors of a commit are told")
+			return nil, true, rest.Unusable("not all authors of a commit are told")
 		}
 		for i, by := range slices.Concat([]*gitActor{n.Commit.Author, n.Commit.Committer}, authors.Nodes) {
 			if by == nil || by.User == nil || by.User.DatabaseID <= 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -77,7 +78,7 @@ func TestPullRequestStates(t *testing.T) {
 		w.Heal()
 	}
 	_, err := w.client.PullRequest(context.Background(), 99)
-	checkKind(t, err, KindNotFound)
+	checkKind(t, err, rest.KindNotFound)
 }
 
 func TestPullRequestOfAFork(t *testing.T) {
@@ -226,12 +227,12 @@ func TestFindPullRequests(t *testing.T) {
 	}
 	for _, h := range []forge.Head{{Branch: "fix", Commit: head}, {Owner: "acme", Commit: head}, {Owner: "acme", Branch: "fix", Commit: "main"}} {
 		_, err := find(h)
-		checkKind(t, err, KindAnswer)
+		checkKind(t, err, rest.KindAnswer)
 	}
 
 	sibling := w.PullRequest(githubtest.NewPullRequest{Repository: site, By: "ada", Head: "fix", Base: "release"}).Number
 	_, err := find(forge.Head{Owner: "acme", Branch: "fix", Commit: head})
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 	open, err := w.client.PullRequestsAt(ctx, head) // T16
 	if err != nil || len(open) != 2 || open[0].Number != 1 || open[0].Base != "main" || open[1].Number != sibling || open[1].Base != "release" {
 		t.Errorf("siblings %+v, %v", open, err)
@@ -275,12 +276,12 @@ func TestMergeBase(t *testing.T) {
 		t.Error("a branch is taken for a commit")
 	}
 	_, err = w.client.MergeBase(ctx, main, strings.Repeat("0", 40))
-	checkKind(t, err, KindNotFound)
+	checkKind(t, err, rest.KindNotFound)
 	for _, answer := range []string{
 		"{}", `{"base_commit":{"sha":"` + theCommit + `"}}`, `{"base_commit":{"sha":"` + theCommit + `"},"merge_base_commit":{"sha":"main"}}`,
 		`{"base_commit":{"sha":"` + fix + `"},"merge_base_commit":{"sha":"` + fix + `"}}`,
 	} {
 		_, err := newClient(t, newScript(t, step{body: answer}).URL, &pauses{}).MergeBase(ctx, theCommit, fix)
-		checkKind(t, err, KindAnswer)
+		checkKind(t, err, rest.KindAnswer)
 	}
 }

@@ -28,7 +28,7 @@ func (c *Client) Run(ctx context.Context, id int64) (forge.Run, error) {
 		return forge.Run{}, failed(op, err)
 	}
 	if got.GetID() != id {
-		return forge.Run{}, failed(op, unusable("it is another run"))
+		return forge.Run{}, failed(op, rest.Unusable("it is another run"))
 	}
 	run, err := got.run()
 	return run, failed(op, err)
@@ -40,7 +40,7 @@ func (c *Client) PullRuns(ctx context.Context, commit string, since time.Time) (
 	op := "looking for workflow runs of pull requests"
 	query := url.Values{"event": {"pull_request"}, "status": {"success"}}
 	if commit != "" {
-		if err := checkCommit(commit); err != nil {
+		if err := rest.CheckCommit(commit); err != nil {
 			return nil, failed(op, err)
 		}
 		query.Set("head_sha", commit)
@@ -90,8 +90,8 @@ func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, ke
 }
 
 func (got *workflowRun) run() (forge.Run, error) {
-	if got.GetID() <= 0 || got.Repository == nil || checkCommit(got.GetHeadSHA()) != nil {
-		return forge.Run{}, unusable("the run has no number, repository or head")
+	if got.GetID() <= 0 || got.Repository == nil || rest.CheckCommit(got.GetHeadSHA()) != nil {
+		return forge.Run{}, rest.Unusable("the run has no number, repository or head")
 	}
 	run := forge.Run{
 		ID: got.GetID(), Attempt: got.GetRunAttempt(), Event: got.GetEvent(), Status: got.GetStatus(), Conclusion: got.GetConclusion(),
@@ -136,7 +136,7 @@ func (c *Client) artifacts(ctx context.Context, runID int64, name string) (all [
 
 // download asks where the archive is and reads it there.
 func (c *Client) download(ctx context.Context, id, limit int64) ([]byte, error) {
-	where, _, err := c.api.Actions.DownloadArtifact(withCall(ctx, rest.Call{Read: true, Raw: true}), c.Owner, c.Name, id, 0)
+	where, _, err := c.api.Actions.DownloadArtifact(rest.WithCall(ctx, rest.Call{Read: true, Raw: true}), c.Owner, c.Name, id, 0)
 	if err != nil {
 		return nil, err
 	}

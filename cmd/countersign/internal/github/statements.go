@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,10 +27,10 @@ type thread struct {
 // them, they are missing, but Edited is true.
 //
 // If something changed while it was read, all is read once more; if it changes
-// again, that is an error of KindChanged.
+// again, that is an error of rest.KindChanged.
 func (c *Client) Statements(ctx context.Context, number int) ([]approval.Statement, error) {
 	c.Forget()
-	out, err := twice(func() ([]approval.Statement, error) { return c.statements(ctx, number) })
+	out, err := rest.Twice(func() ([]approval.Statement, error) { return c.statements(ctx, number) })
 	if err != nil {
 		return nil, failed(fmt.Sprintf("reading the statements of pull request %d", number), err)
 	}
@@ -55,13 +56,13 @@ func (c *Client) statements(ctx context.Context, number int) ([]approval.Stateme
 	ids := map[string]bool{}
 	for _, s := range all {
 		if s.ID == "" || s.FullDatabaseID == "" || s.CreatedAt == "" {
-			return nil, unusable("a statement has no number or no date")
+			return nil, rest.Unusable("a statement has no number or no date")
 		}
 		if s.untold() {
-			return nil, unusable("it is not told whether a comment is edited, came by e-mail or is hidden")
+			return nil, rest.Unusable("it is not told whether a comment is edited, came by e-mail or is hidden")
 		}
 		if ids[s.ID] {
-			return nil, changed("the statements")
+			return nil, rest.Changed("the statements")
 		}
 		ids[s.ID] = true
 		if !s.pending() {
@@ -94,7 +95,7 @@ func (c *Client) readSaid(ctx context.Context, number int) ([]said, error) {
 			return nil, err
 		}
 		if got.Repository == nil || got.Repository.PullRequest == nil {
-			return nil, &Error{Kind: KindNotFound, Message: "there is no such pull request"}
+			return nil, &rest.Error{Kind: rest.KindNotFound, Message: "there is no such pull request"}
 		}
 		pr := got.Repository.PullRequest
 		if err := cmp.Or(reviews.add(pr.Reviews), threads.add(pr.Threads), comments.add(pr.Comments)); err != nil {
@@ -102,7 +103,7 @@ func (c *Client) readSaid(ctx context.Context, number int) ([]said, error) {
 		}
 	}
 	if !reviews.whole() || !threads.whole() || !comments.whole() {
-		return nil, changed("the statements")
+		return nil, rest.Changed("the statements")
 	}
 	all := append(ofKind(reviews.nodes, approval.KindReview), ofKind(comments.nodes, approval.KindIssueComment)...)
 	for _, t := range threads.nodes {
@@ -122,8 +123,8 @@ func (c *Client) readThread(ctx context.Context, t thread) ([]said, error) {
 			return t.Comments, nil
 		}
 		got, err := ask[struct{ Node *thread }](ctx, c, queryThread, map[string]any{"id": t.ID, "after": after})
-		if isKind(err, KindNotFound) || err == nil && got.Node == nil {
-			return nil, changed("the threads")
+		if rest.IsKind(err, rest.KindNotFound) || err == nil && got.Node == nil {
+			return nil, rest.Changed("the threads")
 		}
 		if err != nil {
 			return nil, err
@@ -237,7 +238,7 @@ func (c *Client) postedComments(ctx context.Context, number int) (map[string]pos
 	err := pages(ctx, c, nil, func(got []*postedComment) (bool, error) {
 		for _, p := range got {
 			if p == nil || p.ID <= 0 {
-				return false, unusable("a comment has no number")
+				return false, rest.Unusable("a comment has no number")
 			}
 			out[strconv.FormatInt(p.ID, 10)] = *p
 		}
@@ -260,12 +261,12 @@ func addApps(all []approval.Statement, posted map[string]postedComment) error {
 			s.App = p.app()
 			delete(posted, s.ID)
 		case mayDecide(s.Body, s.Earlier):
-			return changed("the comments")
+			return rest.Changed("the comments")
 		}
 	}
 	for _, p := range posted {
 		if mayDecide(p.Body, nil) {
-			return changed("the comments")
+			return rest.Changed("the comments")
 		}
 	}
 	return nil
@@ -343,21 +344,21 @@ func (c *Client) histories(ctx context.Context, all []said) (map[string][]string
 // edits reads one page of the history of each node, in the order of the ids.
 func (c *Client) edits(ctx context.Context, ids []string, after any) ([]*edits, error) {
 	got, err := ask[struct{ Nodes []*edits }](ctx, c, queryHistories, map[string]any{"ids": ids, "after": after})
-	if isKind(err, KindNotFound) {
-		return nil, changed("the statements")
+	if rest.IsKind(err, rest.KindNotFound) {
+		return nil, rest.Changed("the statements")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(got.Nodes) != len(ids) {
-		return nil, unusable("the histories are not those that were asked for")
+		return nil, rest.Unusable("the histories are not those that were asked for")
 	}
 	for i, n := range got.Nodes {
 		if n == nil {
-			return nil, changed("the statements")
+			return nil, rest.Changed("the statements")
 		}
 		if n.ID != ids[i] {
-			return nil, unusable("the histories are not those that were asked for")
+			return nil, rest.Unusable("the histories are not those that were asked for")
 		}
 	}
 	return got.Nodes, nil
@@ -373,7 +374,7 @@ func (c *Client) versions(ctx context.Context, id string, first *edits) ([]strin
 	}
 	for !versions.done {
 		if len(versions.nodes) >= maxEdits {
-			return nil, unusable("a statement was edited more than %d times", maxEdits)
+			return nil, rest.Unusable("a statement was edited more than %d times", maxEdits)
 		}
 		got, err := c.edits(ctx, []string{id}, versions.cursor)
 		if err != nil {
@@ -384,7 +385,7 @@ func (c *Client) versions(ctx context.Context, id string, first *edits) ([]strin
 		}
 	}
 	if !versions.whole() {
-		return nil, changed("the statements")
+		return nil, rest.Changed("the statements")
 	}
 	var texts []string
 	for _, v := range versions.nodes {
@@ -431,8 +432,8 @@ func (c *Client) ReviewComment(ctx context.Context, id int64) (forge.ReviewComme
 		return forge.ReviewComment{}, failed(op, err)
 	}
 	number, err := strconv.Atoi(got.PullURL[strings.LastIndex(got.PullURL, "/")+1:])
-	if err != nil || number < 1 || got.ID != id || got.Path == "" || checkCommit(got.Commit) != nil || got.Created == "" {
-		return forge.ReviewComment{}, failed(op, unusable("it is another comment, or lacks its pull request, path, commit or date"))
+	if err != nil || number < 1 || got.ID != id || got.Path == "" || rest.CheckCommit(got.Commit) != nil || got.Created == "" {
+		return forge.ReviewComment{}, failed(op, rest.Unusable("it is another comment, or lacks its pull request, path, commit or date"))
 	}
 	var by *account
 	if got.User != nil {

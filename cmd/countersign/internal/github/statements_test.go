@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -112,7 +113,7 @@ func TestLongHistory(t *testing.T) {
 		w.Edit(c.ID, "ada", fmt.Sprint("more ", i))
 	}
 	_, err := w.client.Statements(context.Background(), 1)
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 }
 
 // T65: what an app posted for somebody, and what came by e-mail, is marked.
@@ -254,7 +255,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		{"another", comment("/approve"), posted(2, "hello"), true},
 		{"no conversation comment", []approval.Statement{{Kind: approval.KindReview, ID: "1", Body: "/approve"}}, nil, false},
 	} {
-		if err := addApps(row.all, row.posted); isKind(err, KindChanged) != row.changed {
+		if err := addApps(row.all, row.posted); rest.IsKind(err, rest.KindChanged) != row.changed {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}

@@ -73,7 +73,7 @@ func TestT61Faults(t *testing.T) {
 		name  string
 		do    func(*Client) error
 		steps []step
-		kind  Kind // "" for success
+		kind  rest.Kind // "" for success
 		tries int
 		waits string
 	}{
@@ -82,45 +82,45 @@ func TestT61Faults(t *testing.T) {
 		{"write", write, []step{comment}, "", 1, "[]"},
 		{"a 502 once", readREST, []step{page502, branch}, "", 2, "[1]"},
 		{"a 502 thrice", readGraphQL, []step{page502, page502, page502, viewer}, "", 4, "[1 2 4]"},
-		{"a 502 for ever", readREST, []step{page502}, KindNetwork, 5, "[1 2 4 8]"},
+		{"a 502 for ever", readREST, []step{page502}, rest.KindNetwork, 5, "[1 2 4 8]"},
 		{"a cut answer", readREST, []step{{cut: true, body: branch.body}, branch}, "", 2, "[1]"},
 		{"a cut document", readREST, []step{{body: branch.body[:20]}, branch}, "", 2, "[1]"},
-		{"a cut GraphQL document", readGraphQL, []step{{body: viewer.body[:20]}}, KindNetwork, 5, "[1 2 4 8]"},
-		{"an empty answer", readREST, []step{{status: 200}}, KindNetwork, 5, "[1 2 4 8]"},
-		{"null", readREST, []step{{status: 200, body: " null "}}, KindNetwork, 5, "[1 2 4 8]"},
-		{"no content", readREST, []step{{status: 204}}, KindAnswer, 1, "[]"},
-		{"accepted", readREST, []step{{status: 202, body: "{}"}}, KindAnswer, 1, "[]"},
-		{"an answer to something else", readREST, []step{{body: `{"message":"hello"}`}}, KindAnswer, 1, "[]"},
-		{"an answer of another type", readREST, []step{{body: `{"protected":"yes"}`}}, KindAnswer, 1, "[]"},
-		{"data null", readGraphQL, []step{{body: `{"data":null}`}}, KindAnswer, 1, "[]"},
-		{"nobody", readGraphQL, []step{{body: `{"data":{"viewer":null}}`}}, KindAnswer, 1, "[]"},
-		{"an HTML page", readGraphQL, []step{{body: "<html></html>"}}, KindNetwork, 5, "[1 2 4 8]"},
+		{"a cut GraphQL document", readGraphQL, []step{{body: viewer.body[:20]}}, rest.KindNetwork, 5, "[1 2 4 8]"},
+		{"an empty answer", readREST, []step{{status: 200}}, rest.KindNetwork, 5, "[1 2 4 8]"},
+		{"null", readREST, []step{{status: 200, body: " null "}}, rest.KindNetwork, 5, "[1 2 4 8]"},
+		{"no content", readREST, []step{{status: 204}}, rest.KindAnswer, 1, "[]"},
+		{"accepted", readREST, []step{{status: 202, body: "{}"}}, rest.KindAnswer, 1, "[]"},
+		{"an answer to something else", readREST, []step{{body: `{"message":"hello"}`}}, rest.KindAnswer, 1, "[]"},
+		{"an answer of another type", readREST, []step{{body: `{"protected":"yes"}`}}, rest.KindAnswer, 1, "[]"},
+		{"data null", readGraphQL, []step{{body: `{"data":null}`}}, rest.KindAnswer, 1, "[]"},
+		{"nobody", readGraphQL, []step{{body: `{"data":{"viewer":null}}`}}, rest.KindAnswer, 1, "[]"},
+		{"an HTML page", readGraphQL, []step{{body: "<html></html>"}}, rest.KindNetwork, 5, "[1 2 4 8]"},
 
-		{"not valid", readREST, []step{{status: 401, body: `{"message":"Bad credentials"}`}}, KindAuth, 1, "[]"},
-		{"forbidden", readREST, []step{forbidden}, KindPermission, 1, "[]"},
-		{"validation", write, []step{{status: 422, body: `{"message":"Validation Failed"}`}}, KindRefused, 1, "[]"},
-		{"a redirect", readREST, []step{{status: 301, header: "Location: https://elsewhere.test/"}}, KindRefused, 1, "[]"},
+		{"not valid", readREST, []step{{status: 401, body: `{"message":"Bad credentials"}`}}, rest.KindAuth, 1, "[]"},
+		{"forbidden", readREST, []step{forbidden}, rest.KindPermission, 1, "[]"},
+		{"validation", write, []step{{status: 422, body: `{"message":"Validation Failed"}`}}, rest.KindRefused, 1, "[]"},
+		{"a redirect", readREST, []step{{status: 301, header: "Location: https://elsewhere.test/"}}, rest.KindRefused, 1, "[]"},
 		{"a redirect within the API", readREST, []step{{status: 301, header: "Location: /repositories/1/branches/main"}, branch}, "", 2, "[]"},
-		{"GraphQL: not found", readGraphQL, []step{graphqlError("NOT_FOUND", "Could not resolve")}, KindNotFound, 1, "[]"},
-		{"GraphQL: forbidden", readGraphQL, []step{graphqlError("FORBIDDEN", "Resource not accessible by integration")}, KindPermission, 1, "[]"},
-		{"GraphQL: no such field", readGraphQL, []step{graphqlError("", "Field 'x' doesn't exist")}, KindRefused, 1, "[]"},
+		{"GraphQL: not found", readGraphQL, []step{graphqlError("NOT_FOUND", "Could not resolve")}, rest.KindNotFound, 1, "[]"},
+		{"GraphQL: forbidden", readGraphQL, []step{graphqlError("FORBIDDEN", "Resource not accessible by integration")}, rest.KindPermission, 1, "[]"},
+		{"GraphQL: no such field", readGraphQL, []step{graphqlError("", "Field 'x' doesn't exist")}, rest.KindRefused, 1, "[]"},
 		{"GraphQL: took too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query."), viewer}, "", 2, "[1]"},
-		{"GraphQL: takes too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query.")}, KindNetwork, 5, "[1 2 4 8]"},
+		{"GraphQL: takes too long", readGraphQL, []step{graphqlError("", "Something went wrong while executing your query.")}, rest.KindNetwork, 5, "[1 2 4 8]"},
 		{"GraphQL: limit", readGraphQL, []step{graphqlError("RATE_LIMITED", "API rate limit exceeded"), viewer}, "", 2, "[60]"},
 
 		{"secondary limit", readREST, []step{secondary, branch}, "", 2, "[7]"},
 		{"secondary limit without a time", readREST, []step{unnamed, branch}, "", 2, "[60]"},
-		{"secondary limit for ever", readREST, []step{unnamed}, KindRateLimited, 2, "[60]"},
+		{"secondary limit for ever", readREST, []step{unnamed}, rest.KindRateLimited, 2, "[60]"},
 		{"limit for 20 seconds", readGraphQL, []step{exhausted, viewer}, "", 2, "[20]"},
-		{"limit for an hour", readREST, []step{forLong}, KindRateLimited, 1, "[]"},
+		{"limit for an hour", readREST, []step{forLong}, rest.KindRateLimited, 1, "[]"},
 		{"429", readREST, []step{{status: 429, header: "Retry-After: 3"}, branch}, "", 2, "[3]"},
-		{"429 for a year", readREST, []step{{status: 429, header: "Retry-After: 999999999999"}}, KindRateLimited, 2, "[60]"},
+		{"429 for a year", readREST, []step{{status: 429, header: "Retry-After: 999999999999"}}, rest.KindRateLimited, 2, "[60]"},
 		{"the last request of the hour", func(c *Client) error { return errors.Join(readREST(c), readREST(c)) }, []step{lastOne, branch}, "", 2, "[]"},
 
 		{"write: secondary limit", write, []step{secondary, comment}, "", 2, "[7]"},
-		{"write: 502", write, []step{page502, comment}, KindNetwork, 1, "[]"},
-		{"write: cut", write, []step{{status: 201, cut: true, body: comment.body}, comment}, KindNetwork, 1, "[]"},
-		{"write: cut document", write, []step{{status: 201, body: comment.body[:10]}, comment}, KindNetwork, 1, "[]"},
+		{"write: 502", write, []step{page502, comment}, rest.KindNetwork, 1, "[]"},
+		{"write: cut", write, []step{{status: 201, cut: true, body: comment.body}, comment}, rest.KindNetwork, 1, "[]"},
+		{"write: cut document", write, []step{{status: 201, body: comment.body[:10]}, comment}, rest.KindNetwork, 1, "[]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			server := newScript(t, row.steps...)
@@ -142,9 +142,9 @@ func TestT61Faults(t *testing.T) {
 }
 
 // checkKind also sees to it that errors are one line and give nothing away.
-func checkKind(t *testing.T, err error, want Kind) {
+func checkKind(t *testing.T, err error, want rest.Kind) {
 	t.Helper()
-	var e *Error
+	var e *rest.Error
 	switch {
 	case want == "" && err == nil:
 		return
@@ -179,7 +179,7 @@ func TestT61Silence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkKind(t, do(c), KindNetwork)
+		checkKind(t, do(c), rest.KindNetwork)
 		server.Close() // once all have been counted
 		return server.requests(), pauses
 	}
@@ -200,7 +200,7 @@ func TestNobodyListens(t *testing.T) {
 	server := newScript(t, comment)
 	server.Close()
 	waits := pauses{}
-	checkKind(t, write(newClient(t, server.URL, &waits)), KindNetwork)
+	checkKind(t, write(newClient(t, server.URL, &waits)), rest.KindNetwork)
 	if len(waits) != 4 {
 		t.Errorf("%d waits, want 4", len(waits))
 	}
@@ -225,7 +225,7 @@ func TestTokenStaysWithTheAPI(t *testing.T) {
 	defer other.Close()
 	server := newScript(t, step{status: 302, header: "Location: " + other.URL + "/blob?sig=secret"})
 	c := newClient(t, server.URL, &pauses{})
-	checkKind(t, readREST(c), KindRefused)
+	checkKind(t, readREST(c), rest.KindRefused)
 	if len(told) != 0 {
 		t.Error("a redirect to another host was followed")
 	}
@@ -264,9 +264,9 @@ func TestStoppedAtTheStorage(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	server := newScript(t, step{body: `{"protected":true}` + strings.Repeat(" ", 100)})
 	c := newClient(t, server.URL, &pauses{})
-	for limit, kind := range map[int64]Kind{200: "", 118: "", 117: KindAnswer} {
+	for limit, kind := range map[int64]rest.Kind{200: "", 118: "", 117: rest.KindAnswer} {
 		var got struct{}
-		_, err := c.Get(withCall(context.Background(), rest.Call{Read: true, Limit: limit}), &got, nil, "x")
+		_, err := c.Get(rest.WithCall(context.Background(), rest.Call{Read: true, Limit: limit}), &got, nil, "x")
 		checkKind(t, failed("asking", err), kind)
 	}
 }

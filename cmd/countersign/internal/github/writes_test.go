@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -116,7 +117,7 @@ func TestT60CheckOfAnotherApp(t *testing.T) {
 func TestT61CheckRuns(t *testing.T) {
 	server := newScript(t, step{body: `{"total_count":2,"check_runs":[{"id":1,"name":"countersign"}]}`})
 	_, err := newClient(t, server.URL, &pauses{}).CheckRuns(context.Background(), theCommit, "countersign")
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 }
 
 func TestCommentInPlace(t *testing.T) {
@@ -141,7 +142,7 @@ func TestCommentInPlace(t *testing.T) {
 		t.Errorf("comments %+v", all)
 	}
 	_, err = w.client.UpsertComment(ctx, 1, "../7", "x")
-	checkKind(t, err, KindAnswer)
+	checkKind(t, err, rest.KindAnswer)
 }
 
 func TestReviewThread(t *testing.T) {
@@ -175,7 +176,7 @@ func TestReviewThread(t *testing.T) {
 		}
 	}
 	_, err = w.client.CreateReviewComment(ctx, 1, head, "README.md", "not in the diff")
-	checkKind(t, err, KindRefused)
+	checkKind(t, err, rest.KindRefused)
 }
 
 // A write whose answer is lost is not repeated, and one that a limit refused is.
@@ -186,7 +187,7 @@ func TestWritesOnce(t *testing.T) {
 		f.Method = "POST"
 		w.Fail(f)
 		_, err := w.client.UpsertComment(ctx, 1, "", fmt.Sprint("lost ", i))
-		checkKind(t, err, KindNetwork)
+		checkKind(t, err, rest.KindNetwork)
 	}
 	w.Fail(githubtest.Fault{Method: "POST", Kind: githubtest.SecondaryLimit, Seconds: 5})
 	if _, err := w.client.UpsertComment(ctx, 1, "", "waited"); err != nil {
@@ -207,11 +208,11 @@ func TestWritesWithoutPermission(t *testing.T) {
 	weak := w.as(w.ActionsToken(site, "contents:read", "pull_requests:read", "issues:read", "checks:read"))
 	head := w.Pull(site, 1).Head
 	_, err := weak.UpsertComment(ctx, 1, "", "x")
-	checkKind(t, err, KindPermission)
+	checkKind(t, err, rest.KindPermission)
 	_, err = weak.CreateReviewComment(ctx, 1, head, "greet.go", "x")
-	checkKind(t, err, KindPermission)
+	checkKind(t, err, rest.KindPermission)
 	_, err = weak.PublishCheck(ctx, head, checkOf("pending", 0))
-	checkKind(t, err, KindPermission)
+	checkKind(t, err, rest.KindPermission)
 	_, err = w.as("no such token").UpsertComment(ctx, 1, "", "x")
-	checkKind(t, err, KindAuth)
+	checkKind(t, err, rest.KindAuth)
 }

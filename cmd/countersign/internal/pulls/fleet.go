@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -71,9 +72,8 @@ func startFleet(ctx context.Context, client *github.Client, r github.Installed, 
 		return fleetWould, nil
 	}
 	err = client.StartWorkflow(ctx, r.Name, fleetWorkflow, r.Branch)
-	var e *github.Error
 	switch {
-	case errors.As(err, &e) && e.Kind == github.KindNotFound:
+	case rest.IsKind(err, rest.KindNotFound):
 		return fleetWithout, nil
 	case err != nil:
 		return fleetFailed, err
