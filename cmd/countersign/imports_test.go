@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire",
 		"pipeline", "pipeline/artifact", "pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
-		"pipeline/review", "pipeline/risk", "report", "github.com/spf13/cobra",
+		"pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "pipeline/document", "pipeline/effect", "pipeline/packapply", "pipeline/record/canon",

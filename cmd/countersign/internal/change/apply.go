@@ -183,9 +183,10 @@ func validate(ctx context.Context, s *session.Session, args []string) (console.O
 
 // showValidation prints {"ok":…,"violations":[…]} or the same as text.
 func showValidation(c *console.Console, what, note string, v rule.Report, status ledger.Status) error {
-	text := ""
+	text, list := "", []any{}
 	for _, f := range v.Violations {
 		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
+		list = append(list, console.Document{"rule_id": f.RuleID, "path": f.Path, "message": f.Message})
 	}
 	switch {
 	case c.Flags.Quiet:
@@ -198,19 +199,11 @@ func showValidation(c *console.Console, what, note string, v rule.Report, status
 	default:
 		text = what + ": valid" + note + "\n"
 	}
-	if err := c.Result(console.Document{"ok": v.OK, "violations": violations(v)}, text); err != nil || v.OK {
+	if err := c.Result(console.Document{"ok": v.OK, "violations": list}, text); err != nil || v.OK {
 		return err
 	}
 	if errors.As(rule.Error(v.Violations), new(*format.NewerError)) {
 		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}
-}
-
-func violations(v rule.Report) []any {
-	out := []any{}
-	for _, f := range v.Violations {
-		out = append(out, console.Document{"rule_id": f.RuleID, "path": f.Path, "message": f.Message})
-	}
-	return out
 }

@@ -44,8 +44,10 @@ func (r *running) stop() {
 // Ask asks one question.
 func (c *Command) Ask(q Question) (Answer, error) {
 	a, err := c.ask(q)
-	if err != nil {
-		c.kill()
+	if err != nil && c.running != nil {
+		c.running.stop()
+		_ = c.running.Wait()
+		c.running = nil
 	}
 	return a, err
 }
@@ -136,14 +138,6 @@ func (l *lines) Write(p []byte) (int, error) {
 		}
 		l.say(string(line))
 		l.rest = rest
-	}
-}
-
-func (c *Command) kill() {
-	if c.running != nil {
-		c.running.stop()
-		_ = c.running.Wait()
-		c.running = nil
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
@@ -17,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/view"
 )
 
 // DecideHere shows a transaction to the person at the terminal, asks, and records the
@@ -93,7 +93,7 @@ func ask(
 ) (_ *pipeline.Ruling, take []bool, err error) {
 	basis := g.Basis()
 	ruling.Basis = &basis
-	kinds := kindsOf(what.about)
+	kinds := view.Distinct(what.about, func(q approval.Request) string { return q.Kind })
 	if len(kinds) == 0 {
 		return nil, nil, pipeline.Undecided("there is nothing to decide here")
 	}
@@ -199,12 +199,12 @@ func choose(a *session.Session, p report.Prompt, pieces []review.Piece, s report
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
 			last = i + 1
-			take[i] = true
+			take[i], n = true, n+1
 		case "n", "no":
 			last = i + 1
 		case "a", "all":
-			for j := i; j < last; j++ {
-				take[j] = true
+			for ; i < last; i++ {
+				take[i], n = true, n+1
 			}
 		case "d":
 		case "q", "quit":
@@ -213,11 +213,6 @@ func choose(a *session.Session, p report.Prompt, pieces []review.Piece, s report
 			continue
 		}
 		i = last
-	}
-	for _, one := range take {
-		if one {
-			n++
-		}
 	}
 	if n == 0 || n == len(pieces) {
 		return nil, console.Emit(person, a.Redact(report.NoPart(n)))
@@ -244,15 +239,11 @@ func deniesFor(c *console.Console, person io.Writer, ruling pipeline.Ruling) (*p
 			return nil, err
 		}
 	}
-	return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis, Fingerprints: denied(ruling)}, nil
-}
-
-// denied are what a denial names: as given where it was asked for as such, else all of the patch.
-func denied(ruling pipeline.Ruling) []string {
+	var named []string // as given where a denial was asked for as such, else all of the patch
 	if ruling.Decision == ledger.Deny {
-		return ruling.Fingerprints
+		named = ruling.Fingerprints
 	}
-	return nil
+	return &pipeline.Ruling{Decision: ledger.Deny, Reason: ruling.Reason, Kind: ruling.Kind, Basis: ruling.Basis, Fingerprints: named}, nil
 }
 
 // Countable are those on which the person's ruling would count, and why it would not on
@@ -270,17 +261,6 @@ func Countable(ctx context.Context, r *pipeline.Runner, g pipeline.Judgement, ab
 		}
 	}
 	return counts, refused, nil
-}
-
-// kindsOf are the kinds of what is asked about, each once.
-func kindsOf(about []approval.Request) []string {
-	var kinds []string
-	for _, q := range about {
-		if !slices.Contains(kinds, q.Kind) {
-			kinds = append(kinds, q.Kind)
-		}
-	}
-	return kinds
 }
 
 // prompt is what the person is shown of a transaction, without secrets.

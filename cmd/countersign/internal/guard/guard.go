@@ -192,11 +192,7 @@ func judgeAll(ctx context.Context, c *console.Console, dir, head string, updates
 
 // warn tells what a guarded server would say of what is pushed to branches. It refuses nothing.
 func warn(ctx context.Context, c *console.Console) error {
-	lines, err := readPushed(c.Stdin)
-	if err != nil {
-		return err
-	}
-	for _, u := range lines {
+	for _, u := range readPushed(c.Stdin) {
 		if u.Old == "" || u.New == "" || !strings.HasPrefix(u.Ref, "refs/heads/") {
 			continue
 		}

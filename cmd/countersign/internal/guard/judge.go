@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -383,7 +384,7 @@ const maxCommits = 10_000
 // account refuses commits that nothing accounts for. Of many, the first are judged first: with those
 // that may be in a row with them, what comes later changes nothing for them.
 func (p *push) account(ctx context.Context, u update, commits, line []string) (*refusal, error) {
-	var tree fs.FS = nothing{}
+	var tree fs.FS = embed.FS{} // of no ledger
 	if tip := p.now(p.ledger); tip != "" {
 		var err error
 		if tree, err = p.view.Repo.Tree(ctx, tip); err != nil {
@@ -457,11 +458,4 @@ func (p *push) opened(ctx context.Context, tree fs.FS, ref string) (_ proofs.Bra
 	j := *p.judge
 	j.Coming = ref
 	return j, nil
-}
-
-// nothing is the tree of no ledger.
-type nothing struct{}
-
-func (nothing) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }

@@ -41,13 +41,13 @@ func readUpdates(in io.Reader) (all []update, err error) {
 }
 
 // readPushed reads what git gives a pre-push hook: "LOCAL-REF NEW REMOTE-REF OLD" lines.
-func readPushed(in io.Reader) (all []update, err error) {
+func readPushed(in io.Reader) (all []update) {
 	for lines := bufio.NewScanner(in); lines.Scan() && len(all) < maxUpdates; {
 		if fields := strings.Fields(lines.Text()); len(fields) == 4 {
 			all = append(all, newUpdate(fields[2], fields[3], fields[1]))
 		}
 	}
-	return all, nil
+	return all
 }
 
 // newUpdate reads zeros as none.

@@ -42,26 +42,23 @@ func export(ctx context.Context, c *console.Console, args []string, out string, 
 	if err != nil {
 		return console.Outcome{}, err
 	}
-	dir, err := exportedFiles(ctx, s.Runner, snap, id, asPack)
+	var dir map[string][]byte
+	if asPack {
+		dir = map[string][]byte{}
+		dir["patch.json"], err = packFor(ctx, s.Runner, snap, id)
+	} else {
+		dir, err = lookup.Files(snap.Tree, id)
+	}
+	if err == nil {
+		err = c.EmptyDir("--out", out)
+	}
+	if err == nil {
+		err = c.WriteFiles(out, dir)
+	}
 	if err != nil {
 		return console.About(id), err
 	}
-	if err := c.EmptyDir("--out", out); err != nil {
-		return console.About(id), err
-	}
-	if err := c.WriteFiles(out, dir); err != nil {
-		return console.About(id), err
-	}
 	return console.About(id), c.Result(console.Document{"transaction_id": id, "out": out}, report.Clean(out)+"\n")
-}
-
-// exportedFiles are the transaction's directory, or a pack made of its change.
-func exportedFiles(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string, asPack bool) (map[string][]byte, error) {
-	if asPack {
-		line, err := packFor(ctx, r, snap, id)
-		return map[string][]byte{"patch.json": line}, err
-	}
-	return lookup.Files(snap.Tree, id)
 }
 
 // packFor writes a transaction's change as a patch.json that another

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -62,10 +61,15 @@ func Status(ctx context.Context, c *console.Console) error {
 	} {
 		switch ids := at[all.of]; {
 		case len(ids) == 1:
-			next, err := stepsOf(ctx, s, snap, ids[0])
+			g, err := r.History(ctx, snap, ids[0])
+			var rep report.Report
+			if err == nil {
+				rep, err = s.Report(ctx, g)
+			}
 			if err != nil {
 				return err
 			}
+			next := rep.Steps(report.ShortID(ids[0]), s.Again)
 			steps = append(steps, next[:min(1, len(next))]...)
 		case len(ids) > 1:
 			steps = append(steps, report.Step{Type: c.Again(all.command...), For: all.what})
@@ -77,14 +81,4 @@ func Status(ctx context.Context, c *console.Console) error {
 		text = "Nothing waits.\n" + report.StepLines([]report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}})
 	}
 	return s.Long(c.Redact(text))
-}
-
-// stepsOf are the next steps of one transaction.
-func stepsOf(ctx context.Context, s *session.Session, snap writing.Snapshot, id string) ([]report.Step, error) {
-	g, err := s.Runner.History(ctx, snap, id)
-	if err != nil {
-		return nil, err
-	}
-	rep, err := s.Report(ctx, g)
-	return rep.Steps(report.ShortID(id), s.Again), err
 }

@@ -175,22 +175,16 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 			return branch, err
 		}
 	}
-	if err := writeSARIF(s, f.sarif, doc); err != nil {
-		return branch, err
+	if f.sarif != "" { // which code scanning takes
+		if err := s.WriteJSON(f.sarif, SARIF(doc.Result, doc.Branch, doc.Online, s.Flags.LedgerRef, console.Version())); err != nil {
+			return branch, err
+		}
 	}
 	branch.List = doc.Branch
 	if err := c.Result(doc, doc.text(c.Flags.LedgerRef, h.First, signers != nil, s.Style())); err != nil {
 		return branch, err
 	}
 	return branch, doc.err(c.Flags.LedgerRef)
-}
-
-// writeSARIF writes all that an audit found to a file that code scanning takes, if one is named.
-func writeSARIF(s *session.Session, name string, doc audited) error {
-	if name == "" {
-		return nil
-	}
-	return s.WriteJSON(name, SARIF(doc.Result, doc.Branch, doc.Online, s.Flags.LedgerRef, console.Version()))
 }
 
 // WholeClock notes in which order the transactions of the whole ledger were recorded.

@@ -181,12 +181,3 @@ func (r Result) nextMCP() []string {
 	}
 	return steps
 }
-
-// MCPDocument is what init --mcp came to, as data. Diff is what is shown of one.
-func (r Result) MCPDocument(diff string) any {
-	list := make([]any, len(r.Files))
-	for i, f := range r.Files {
-		list[i] = document{"path": f.Path, "state": f.State}
-	}
-	return document{"files": list, "dry_run": r.Way == WouldWrite, "diff": diff, "next": r.nextMCP()}
-}

@@ -32,11 +32,6 @@ type Setup struct {
 	Say                func(format string, args ...any)
 }
 
-// NoTags is the error of a server that did not say what releases there are.
-func NoTags(err error) error {
-	return &fault.Error{Kind: fault.Away, Message: err.Error(), Try: "name the commit yourself: --uses OWNER/countersign@COMMIT, with its 40 digits", Cause: err}
-}
-
 // Plan finds out what the files are to say: as the flags and the person have it, else as
 // the present ones do.
 func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Settings, err error) {
@@ -58,7 +53,10 @@ func (s Setup) Plan(ctx context.Context, tree fs.FS) (files []Planned, _ Setting
 		return nil, s.Settings, err
 	}
 	Replan(files, s.Settings)
-	return files, s.Settings, s.unforced(files)
+	if changed := inStates(files, Differs); changed != "" && !s.Force {
+		err = fault.Refuse("nothing was written: these are not as init writes them: "+changed, "countersign init --force")
+	}
+	return files, s.Settings, err
 }
 
 func (s *Setup) planGitHub(ctx context.Context, tree fs.FS) (files []Planned, err error) {
@@ -116,14 +114,6 @@ func (s Setup) refuseAttest(files []Planned) error {
 		return nil
 	}
 	return fault.Refuse(why, "leave out --attest, and delete .github/workflows/countersign-attest.yml if it is there")
-}
-
-// unforced is an error if files that somebody changed would be written over without --force.
-func (s Setup) unforced(files []Planned) error {
-	if changed := inStates(files, Differs); changed != "" && !s.Force {
-		return fault.Refuse("nothing was written: these are not as init writes them: "+changed, "countersign init --force")
-	}
-	return nil
 }
 
 // release asks the server for the commit of a release, the newest where no tag is given.

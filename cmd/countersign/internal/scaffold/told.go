@@ -323,11 +323,15 @@ func (r Result) Text(columns int, brief bool, s report.Style) string {
 // Document is all of it as data. Diff is what is shown of one.
 func (r Result) Document(diff string) any {
 	list := make([]any, len(r.Files))
+	doc := document{"files": list, "dry_run": r.Way == WouldWrite, "diff": diff, "next": r.Next()}
 	for i, f := range r.Files {
-		list[i] = document{"path": f.Path, "state": f.State, "rights": f.Rights()}
+		one := document{"path": f.Path, "state": f.State}
+		if list[i] = one; !r.MCP {
+			one["rights"] = f.Rights()
+		}
 	}
-	return document{
-		"files": list, "uses": r.Uses, "gate": r.Gate, "dry_run": r.Way == WouldWrite, "diff": diff, "next": r.Next(),
-		"host": r.Forge.Host, "repository": r.Forge.Repository, "pull_request": r.Pull,
+	if !r.MCP {
+		doc["uses"], doc["gate"], doc["host"], doc["repository"], doc["pull_request"] = r.Uses, r.Gate, r.Forge.Host, r.Forge.Repository, r.Pull
 	}
+	return doc
 }

@@ -350,9 +350,6 @@ func initAttest(ctx context.Context, s *session.Session) error {
 func showInit(c *console.Console, r scaffold.Result) error {
 	if c.Flags.JSON {
 		diff := report.Diff([]byte(c.Finder().RedactDiff(r.Diff()).String()), report.Style{})
-		if r.MCP {
-			return c.PrintJSON(r.MCPDocument(diff))
-		}
 		return c.PrintJSON(r.Document(diff))
 	}
 	columns := 0

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
@@ -75,7 +76,7 @@ func tagsOf(ctx context.Context, s *session.Session, repository string) (map[str
 	defer server.Close()
 	tags, err := server.Tags(ctx)
 	if err != nil {
-		return nil, scaffold.NoTags(err)
+		return nil, &fault.Error{Kind: fault.Away, Message: err.Error(), Try: "name the commit yourself: --uses OWNER/countersign@COMMIT, with its 40 digits", Cause: err}
 	}
 	return tags, nil
 }

@@ -60,9 +60,9 @@ func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) er
 	if err != nil {
 		return err
 	}
-	since, err := sinceWhen(c, f.since)
-	if err != nil {
-		return err
+	since, ok := c.ReadWhen(f.since) // the zero time is for everything
+	if !ok && f.since != "" {
+		return &cli.UsageError{Message: fmt.Sprintf("--since %+q is no day and no age", f.since), Hint: "--since 2026-01-31, or --since 90d"}
 	}
 	s, err := session.OpenLocal(c)
 	if err != nil {
@@ -112,13 +112,4 @@ func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) er
 		return err
 	}
 	return unread
-}
-
-// sinceWhen reads a day or an age; the zero time is for everything.
-func sinceWhen(c *console.Console, text string) (time.Time, error) {
-	at, ok := c.ReadWhen(text)
-	if !ok && text != "" {
-		return at, &cli.UsageError{Message: fmt.Sprintf("--since %+q is no day and no age", text), Hint: "--since 2026-01-31, or --since 90d"}
-	}
-	return at, nil
 }

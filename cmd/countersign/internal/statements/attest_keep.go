@@ -58,8 +58,11 @@ func writeAttestations(ctx context.Context, a *session.Session, of attested, sea
 				name = filepath.Join(fmt.Sprintf("%s.%.12s", s.id, s.landed.Commit), file)
 			}
 			whole := filepath.Join(f.out, name)
-			if err := writeAttestation(a.Console, whole, raw); err != nil {
-				return keptAll(ctx, a, files, err)
+			if err = os.MkdirAll(a.Path(filepath.Dir(whole)), 0o777); err == nil {
+				err = atomicfile.Write(a.Path(whole), raw)
+			}
+			if err != nil {
+				return keptAll(ctx, a, files, console.FileError(whole, err))
 			}
 			doc["file"] = whole
 			text += fmt.Sprintf("%s\n", report.Clean(whole))
@@ -109,16 +112,6 @@ func holdsNoSecret(c *console.Console, s attest.Statement) error {
 		err = errors.New("the statement has what looks like a secret in it")
 	}
 	return err
-}
-
-func writeAttestation(c *console.Console, name string, raw []byte) error {
-	if err := os.MkdirAll(c.Path(filepath.Dir(name)), 0o777); err != nil {
-		return console.FileError(filepath.Dir(name), err)
-	}
-	if err := atomicfile.Write(c.Path(name), raw); err != nil {
-		return console.FileError(name, err)
-	}
-	return nil
 }
 
 // keptName is where a signed statement is kept beside the ledger: in a directory named as its

@@ -185,21 +185,13 @@ func (v verifier) verify(ctx context.Context, file string, signed signedStatemen
 		out.checks = append(out.checks, c)
 	}
 	if p, is := signed.Predicate.(*attest.Approval); is {
-		c, err := once(p)
-		if err != nil {
-			return out, err
+		c, _ := good("once", "the approval accounts for this making of the change, the first on its branch")
+		if p.Change.Once != explain.First { // as far as whoever made the statement could tell
+			c, _ = unknown("once", "whether the approval accounts for another commit as well was not known where the statement was made")
 		}
 		out.checks = append(out.checks, c)
 	}
 	return out, nil
-}
-
-// once: whether the approval had been used before, as far as whoever made the statement could tell.
-func once(p *attest.Approval) (attest.Check, error) {
-	if p.Change.Once != explain.First {
-		return unknown("once", "whether the approval accounts for another commit as well was not known where the statement was made")
-	}
-	return good("once", "the approval accounts for this making of the change, the first on its branch")
 }
 
 // A verifier holds a statement whose signature is good to the repository.
@@ -264,10 +256,7 @@ func (v verifier) change(ctx context.Context) (attest.Check, error) {
 }
 
 func (v verifier) approved(ctx context.Context, p *attest.Approval, parent string) (attest.Check, error) {
-	from, err := v.begins(ctx, p, parent)
-	if err != nil {
-		return attest.Check{}, err
-	}
+	from := v.begins(ctx, p, parent)
 	set, err := v.repo.Diff(ctx, from, v.commit)
 	var unfit *patch.Error
 	if err != nil && !errors.As(err, &unfit) {
@@ -293,10 +282,10 @@ func (v verifier) approved(ctx context.Context, p *attest.Approval, parent strin
 
 // begins is the commit from which an approval says that the change is, if that is the commit's
 // first parent or one before a row of commits that ends there; else the first parent.
-func (v verifier) begins(ctx context.Context, p *attest.Approval, parent string) (string, error) {
+func (v verifier) begins(ctx context.Context, p *attest.Approval, parent string) string {
 	for from, n := parent, 0; n < explain.MaxRow; n++ {
 		if from == p.Change.Parent {
-			return from, nil
+			return from
 		}
 		parents, err := v.repo.Parents(ctx, from)
 		if err != nil || len(parents) != 1 {
@@ -304,7 +293,7 @@ func (v verifier) begins(ctx context.Context, p *attest.Approval, parent string)
 		}
 		from = parents[0]
 	}
-	return parent, nil
+	return parent
 }
 
 // record: the ledger makes the same statement of the same commit.
@@ -368,7 +357,11 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitChange, candidates []string, elsewhere string) (attest.Check, error) {
 	why := "no transaction explains the commit"
 	for _, id := range candidates {
-		again, err := w.again(v.stated.PredicateType, id, landed)
+		err := ledger.CheckID(id) // which only the statement may name
+		var again attest.Statement
+		if err == nil {
+			again, err = w.statement(v.stated.PredicateType, id, landed)
+		}
 		if err != nil {
 			why = err.Error()
 			continue
@@ -420,12 +413,4 @@ func (v verifier) isOn(ctx context.Context, ref string) bool {
 		has, err := v.repo.Descends(ctx, tip, v.commit)
 		return err == nil && has
 	})
-}
-
-// again makes the statement of a transaction that only the statement names.
-func (w attester) again(predicateType, id string, of attest.CommitChange) (attest.Statement, error) {
-	if err := ledger.CheckID(id); err != nil {
-		return attest.Statement{}, err
-	}
-	return w.statement(predicateType, id, of)
 }

@@ -101,7 +101,10 @@ func runAction(ctx context.Context, c *console.Console) error {
 	case done.Bundle != "":
 		step.Proposed(done.Bundle)
 		if console.OnGiteaRunner(c.Getenv) { // on GitHub another step of the action does it
-			err = uploadBundle(ctx, c, step, done.Bundle)
+			var raw []byte
+			if raw, err = c.ReadFile(done.Bundle); err == nil { // settle looks for it there
+				err = step.Upload(ctx, pull.BundleName, filepath.Base(done.Bundle), raw)
+			}
 		}
 	case done.Unchanged && step.Input("stage") == "propose":
 		return nil // a bot that found nothing
@@ -117,15 +120,6 @@ func runAction(ctx context.Context, c *console.Console) error {
 		return nil // waiting, and a human's denial, do not fail the step
 	}
 	return &cli.ExitError{Code: code, Err: nil}
-}
-
-// uploadBundle leaves a bundle with the run, where settle looks for it.
-func uploadBundle(ctx context.Context, c *console.Console, step action.Step, file string) error {
-	raw, err := c.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return step.Upload(ctx, pull.BundleName, filepath.Base(file), raw)
 }
 
 // actionSite writes pages of the remote's ledger, without diffs where the input redact says so, or
