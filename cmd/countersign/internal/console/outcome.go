@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -66,7 +65,6 @@ var exitCodes = []struct {
 	{cli.ExitIO, []func(error) bool{ // whatever they wrap
 		is(fault.Away),
 		As[*rest.Error], As[*conversation.ReadingError], As[*gitstore.PushError],
-		As[*sigstore.FailedError],
 	}},
 	{cli.ExitFailed, []func(error) bool{
 		is(fault.Failed),
@@ -76,7 +74,7 @@ var exitCodes = []struct {
 	}},
 	{cli.ExitRefused, []func(error) bool{
 		is(fault.Refused),
-		As[*pull.ClosedError], As[*sigstore.MissingError], As[*attest.UnsettledError],
+		As[*pull.ClosedError], As[*attest.UnsettledError],
 		As[*pipeline.GateOnlyError], As[*pipeline.SupersededError], As[*pipeline.LimitError],
 		As[*pipeline.ChangedError],
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 )
@@ -49,11 +48,11 @@ func keylessSealer(ctx context.Context, a *session.Session, f keylessFlags) (sea
 	if err := isPublic(ctx, a); err != nil {
 		return nil, err
 	}
-	program, err := sigstore.Find(a.Getenv)
+	program, err := findHelper(a.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	config := sigstore.Config{}
+	config := helperConfig{}
 	if config.SigningConfig, err = absolute(a.Console, f.signingConfig); err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func keylessSealer(ctx context.Context, a *session.Session, f keylessFlags) (sea
 }
 
 // signKeyless has a statement signed, and looks whether it is this one that was.
-func signKeyless(ctx context.Context, program sigstore.Program, config sigstore.Config, s attest.Statement) ([]byte, error) {
+func signKeyless(ctx context.Context, program helper, config helperConfig, s attest.Statement) ([]byte, error) {
 	payload, err := s.Bytes()
 	if err != nil {
 		return nil, err

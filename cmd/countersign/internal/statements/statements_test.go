@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 )
@@ -25,8 +24,8 @@ import (
 // killed, is of another release or answers nothing leaves it open.
 func TestT79HelperFails(t *testing.T) {
 	t.Parallel()
-	for code, bad := range map[int]bool{-1: false, sigstore.Refused: true, 2: false, sigstore.Unreachable: false, 127: false} {
-		if err := unverified("bundle.json", &sigstore.FailedError{Code: code}); errors.Is(err, fault.Failed) != bad {
+	for code, bad := range map[helperCode]bool{helperBroken: false, helperMissing: false, helperRefused: true, 2: false, helperUnreachable: false, 127: false} {
+		if err := unverified("bundle.json", failed(code, "no")); errors.Is(err, fault.Failed) != bad {
 			t.Errorf("%d: %v", code, err)
 		}
 	}

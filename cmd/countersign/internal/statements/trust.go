@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -35,12 +34,12 @@ type trust struct {
 	signers *sshsig.Allowed
 	at      time.Time
 	key     []byte // DER; nil for none
-	keyless sigstore.Expected
-	program func() (sigstore.Program, error)
+	keyless expected
+	getenv  func(string) string
 }
 
 func trustOf(c *console.Console, f trustFlags) (trust, error) {
-	t := trust{at: c.Now(), keyless: sigstore.Expected{Identity: f.identity, Issuer: f.issuer}, program: func() (sigstore.Program, error) { return sigstore.Find(c.Getenv) }}
+	t := trust{at: c.Now(), keyless: expected{Identity: f.identity, Issuer: f.issuer}, getenv: c.Getenv}
 	switch {
 	case f.signers == "" && f.key == "" && f.identity == "" && f.issuer == "":
 		return t, &cli.UsageError{Message: "no allowed signers given", Hint: "--allowed-signers FILE lists whose statements you believe"}
@@ -117,7 +116,7 @@ func (t trust) openBundle(ctx context.Context, raw []byte) (signedStatement, err
 	case t.keyless.Identity == "":
 		return signedStatement{}, &cli.UsageError{Message: "it is a bundle that was signed without a key, and nothing says who may sign it", Hint: "--certificate-identity and --certificate-oidc-issuer belong together"}
 	}
-	program, err := t.program()
+	program, err := findHelper(t.getenv)
 	if err != nil {
 		return signedStatement{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -118,8 +117,8 @@ func verifyStatement(ctx context.Context, c *console.Console, f verifyFlags, arg
 // unverified says of a file that its signature does not hold, but where only the command has
 // to be completed, or the program that had to look did not say so.
 func unverified(file string, err error) error {
-	var failed *sigstore.FailedError
-	if console.As[*cli.UsageError](err) || unasked(err) || errors.As(err, &failed) && failed.Code != sigstore.Refused {
+	code, is := errors.AsType[helperCode](err)
+	if console.As[*cli.UsageError](err) || is && code != helperRefused {
 		return err
 	}
 	what := "its signature"
@@ -132,8 +131,7 @@ func unverified(file string, err error) error {
 // unasked reports whether nobody could be asked about a signature, which then is neither good
 // nor bad.
 func unasked(err error) bool {
-	var failed *sigstore.FailedError
-	return console.As[*sigstore.MissingError](err) || errors.As(err, &failed) && failed.Code == sigstore.Unreachable
+	return errors.Is(err, helperMissing) || errors.Is(err, helperUnreachable)
 }
 
 // A verified is what came of the checks of one statement whose signature is good.

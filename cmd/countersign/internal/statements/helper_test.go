@@ -1,4 +1,4 @@
-package sigstore_test
+package statements
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/sigstore"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // fake is a program in place of countersign-sigstore.
-func fake(t *testing.T, script string) sigstore.Program {
+func fake(t *testing.T, script string) helper {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh")
@@ -25,9 +24,9 @@ func fake(t *testing.T, script string) sigstore.Program {
 	if err := exectest.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := sigstore.Find(func(name string) string {
+	p, err := findHelper(func(name string) string {
 		return map[string]string{
-			sigstore.Variable: file, "ACTIONS_ID_TOKEN_REQUEST_URL": "https://token.example.org", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "secret",
+			helperVariable: file, "ACTIONS_ID_TOKEN_REQUEST_URL": "https://token.example.org", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "secret",
 			"HTTPS_PROXY": "http://proxy.example.org", "GITHUB_TOKEN": "another", "LD_PRELOAD": "x.so",
 		}[name]
 	})
@@ -39,7 +38,7 @@ func fake(t *testing.T, script string) sigstore.Program {
 
 var (
 	payload = []byte(`{"_type":"x"}`)
-	wanted  = sigstore.Expected{Identity: "who", Issuer: "https://issuer.example.org", Digest: "sha256:ab"}
+	wanted  = expected{Identity: "who", Issuer: "https://issuer.example.org", Digest: "sha256:ab"}
 )
 
 func says(identity, issuer, payload, time string) string {
@@ -60,7 +59,7 @@ func TestT79Helper(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		script string
-		code   int
+		code   helperCode
 		want   string
 	}{
 		"nothing":          {"true", -1, "its answer is not one"},
@@ -85,8 +84,7 @@ func TestT79Helper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at, err := fake(t, c.script).Verify(t.Context(), []byte("{}"), payload, wanted)
-			var failed *sigstore.FailedError
-			if !errors.As(err, &failed) || failed.Code != c.code || !strings.Contains(err.Error(), c.want) || at != "" || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\n\x1b") {
+			if !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.want) || at != "" || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\n\x1b") {
 				t.Errorf("%q %v", at, err)
 			}
 		})
@@ -97,7 +95,7 @@ func TestT79Helper(t *testing.T) {
 func TestHelperEnvironment(t *testing.T) {
 	t.Parallel()
 	env := `cat >/dev/null; printf '["'; env | cut -d= -f1 | grep -vx -e PWD -e _ -e SHLVL -e OLDPWD | sort | tr '\n' ' '; printf '","'; printf '%s ' "$@"; printf '"]\n'`
-	raw, err := fake(t, env).Sign(t.Context(), payload, sigstore.Config{SigningConfig: "/a b", TrustedRoot: "/c"})
+	raw, err := fake(t, env).Sign(t.Context(), payload, helperConfig{SigningConfig: "/a b", TrustedRoot: "/c"})
 	if want := `["ACTIONS_ID_TOKEN_REQUEST_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL HTTPS_PROXY ","sign --signing-config=/a b --trusted-root=/c "]` + "\n"; err != nil || string(raw) != want {
 		t.Errorf("%v %s", err, raw)
 	}
@@ -105,7 +103,7 @@ func TestHelperEnvironment(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `HTTPS_PROXY `) || strings.Contains(err.Error(), "TOKEN") {
 		t.Errorf("who verifies: %v", err)
 	}
-	if _, err := fake(t, "echo no").Sign(t.Context(), payload, sigstore.Config{}); err == nil {
+	if _, err := fake(t, "echo no").Sign(t.Context(), payload, helperConfig{}); err == nil {
 		t.Error("what is no JSON is a bundle")
 	}
 }
@@ -120,13 +118,12 @@ func TestHelperFind(t *testing.T) {
 	t.Setenv("PATH", dir)
 	t.Chdir(dir)
 	for _, named := range []string{"", "countersign-sigstore", "./countersign-sigstore", filepath.Join(dir, "nowhere"), dir} {
-		_, err := sigstore.Find(func(string) string { return named })
-		var missing *sigstore.MissingError
-		if !errors.As(err, &missing) {
+		_, err := findHelper(func(string) string { return named })
+		if !errors.Is(err, helperMissing) {
 			t.Errorf("%q: %v", named, err)
 		}
 	}
-	found, err := sigstore.Find(func(string) string { return program })
+	found, err := findHelper(func(string) string { return program })
 	if err != nil || found.Path != program {
 		t.Errorf("%v %v", found.Path, err)
 	}
@@ -134,8 +131,7 @@ func TestHelperFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	found.Getenv = func(string) string { return "" }
-	var missing *sigstore.MissingError
-	if _, err := found.Verify(t.Context(), nil, payload, wanted); !errors.As(err, &missing) && !slices.Contains([]string{"windows"}, runtime.GOOS) {
+	if _, err := found.Verify(t.Context(), nil, payload, wanted); !errors.Is(err, helperMissing) && !slices.Contains([]string{"windows"}, runtime.GOOS) {
 		t.Errorf("a file that cannot be run: %v", err)
 	}
 }
