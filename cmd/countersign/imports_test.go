@@ -103,12 +103,12 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/witnesses", "gitstore", "gitstore/verdict",
-		"gitstore/wire", "pipeline/atomicfile", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
-		"pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html",
-		"report/view", "report/workpaper", "github.com/spf13/cobra",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline/atomicfile",
+		"pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page",
+		"pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/view",
+		"report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github",
@@ -158,7 +158,6 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/terminal":       {"golang.org/x/sys", "golang.org/x/term"},
 	"cmd/countersign/internal/verifier":       {"report/html"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
-	"cmd/countersign/internal/witnesses":      {"pipeline/atomicfile", "pipeline/witness", "golang.org/x/sys"},
 	"cmd/countersign/internal/workflow": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/look",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/session", "gitstore", "pipeline",

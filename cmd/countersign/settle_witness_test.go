@@ -14,7 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/witnesses"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -40,7 +40,7 @@ func newNoteParty(t *testing.T, name string, cosigns bool) noteParty {
 func (p noteParty) serve(t *testing.T, log noteParty) string {
 	t.Helper()
 	sign := func(message []byte) ([]byte, error) { return ed25519.Sign(p.private, message), nil }
-	s, err := witnesses.Open(filepath.Join(t.TempDir(), "state.json"), true, p.Key, sign, []witness.Key{log.Key}, time.Now)
+	s, err := proofs.OpenWitness(filepath.Join(t.TempDir(), "state.json"), true, p.Key, sign, []witness.Key{log.Key}, time.Now)
 	check(t, err)
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(func() { server.Close(); check(t, s.Close()) })

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/witnesses"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -129,19 +128,18 @@ func askAgain(ctx context.Context, c *console.Console, f witness.File, r witness
 	if !ok {
 		return []string{"no witness can be asked, as there is no checkpoint of this history"}
 	}
-	client := witnesses.Client{UserAgent: "countersign/" + console.Version(), Timeout: witnesses.Timeout}
-	log := witnesses.Log{Checkpoint: newest.Checkpoint, Note: newest.Raw, Tree: tree}
+	log := WitnessLog{Checkpoint: newest.Checkpoint, Note: newest.Raw, Tree: tree}
 	seen := map[string]int64{}
 	for _, one := range f.Witnesses {
 		seen[one.Name] = newest.Size
 	}
 	var answers []witness.Answer
-	for i, got := range client.Ask(ctx, log, f.Witnesses, seen) {
+	for i, got := range log.Ask(ctx, witnessTimeout, f.Witnesses, seen) {
 		answer := witness.Answer{Name: f.Witnesses[i].Name, At: got.At, Err: got.Err}
 		if off := c.Now().Unix() - got.At; got.Err == nil && (off > mostSkew || off < -mostSkew) {
 			answer.At, answer.Err = 0, fmt.Errorf("its signature is of %s, which is not now", timeOf(got.At))
 		}
-		var ahead *witnesses.AheadError
+		var ahead *AheadError
 		switch {
 		case errors.As(got.Err, &ahead):
 			answer.Size, answer.Err = ahead.Size, nil

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/witnesses"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -251,7 +250,7 @@ func cosignOnce(ctx context.Context, c *console.Console, store checkpointStore, 
 		notes[0] = alone
 	}
 	if !asked {
-		if notes[0], err = askWitnesses(ctx, c, done, log, notes[0], seen); err != nil {
+		if notes[0], err = askWitnesses(ctx, done, log, notes[0], seen); err != nil {
 			return err
 		}
 	}
@@ -267,8 +266,8 @@ func cosignOnce(ctx context.Context, c *console.Console, store checkpointStore, 
 }
 
 // checkpointOf makes the checkpoint of a ledger that ends with a tip.
-func checkpointOf(ctx context.Context, store checkpointStore, tip string, k witness.Key, sign witness.Sign) (witnesses.Log, error) {
-	var log witnesses.Log
+func checkpointOf(ctx context.Context, store checkpointStore, tip string, k witness.Key, sign witness.Sign) (WitnessLog, error) {
+	var log WitnessLog
 	_, tree, err := leavesOf(ctx, store, tip)
 	if err != nil {
 		return log, err
@@ -299,16 +298,15 @@ func leavesOf(ctx context.Context, store interface {
 }
 
 // askWitnesses asks those that have not signed a note, and returns it with the signatures that it got.
-func askWitnesses(ctx context.Context, c *console.Console, done *cosigned, log witnesses.Log, n witness.Note, seen map[string]int64) (witness.Note, error) {
+func askWitnesses(ctx context.Context, done *cosigned, log WitnessLog, n witness.Note, seen map[string]int64) (witness.Note, error) {
 	var missing []witness.Witness
 	for _, w := range done.file.Witnesses {
 		if _, signed := n.Seen[w.Name]; !signed {
 			missing = append(missing, w)
 		}
 	}
-	client := witnesses.Client{UserAgent: "countersign/" + console.Version(), Timeout: witnesses.Timeout}
 	raw := slices.Clone(n.Raw)
-	for i, answer := range client.Ask(ctx, log, missing, seen) {
+	for i, answer := range log.Ask(ctx, witnessTimeout, missing, seen) {
 		delete(done.failed, missing[i].Name)
 		if answer.Err != nil {
 			done.failed[missing[i].Name] = answer.Err

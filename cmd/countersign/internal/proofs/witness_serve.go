@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/witnesses"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -98,9 +97,12 @@ func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 	if err != nil {
 		return &cli.UsageError{Message: fmt.Sprintf("%s: %v", f.logs, err), Hint: "docs/witnesses.md says what the file has"}
 	}
-	s, err := witnesses.Open(c.Path(f.state), f.init, k, sign, logs.Logs, c.Now)
+	s, err := OpenWitness(c.Path(f.state), f.init, k, sign, logs.Logs, c.Now)
 	if err != nil {
-		return stateError(f.state, err)
+		if usage, is := errors.AsType[*cli.UsageError](err); is {
+			return &cli.UsageError{Message: f.state + ": " + usage.Message, Hint: usage.Hint}
+		}
+		return console.FileError(f.state, err)
 	}
 	defer s.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -127,17 +129,4 @@ func witnessServe(ctx context.Context, c *console.Console, f serveFlags) error {
 	case err := <-ended:
 		return &cli.ExitError{Code: cli.ExitIO, Err: err}
 	}
-}
-
-// stateError says what to do where a witness's state does not open.
-func stateError(name string, err error) error {
-	switch {
-	case errors.Is(err, witnesses.ErrNoState):
-		return &cli.UsageError{Message: name + ": there is no state", Hint: "--init makes it, for a witness that has signed nothing yet"}
-	case errors.Is(err, witnesses.ErrHasState):
-		return &cli.UsageError{Message: name + ": there is a state already", Hint: "leave out --init"}
-	case errors.Is(err, witnesses.ErrLocked):
-		return &cli.UsageError{Message: name + ": another process has the state", Hint: "one witness has one process: end the other first"}
-	}
-	return console.FileError(name, err)
 }

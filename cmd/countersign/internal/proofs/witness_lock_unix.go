@@ -1,6 +1,6 @@
 //go:build unix
 
-package witnesses
+package proofs
 
 import (
 	"errors"

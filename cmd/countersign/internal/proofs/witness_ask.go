@@ -1,7 +1,4 @@
-// Package witnesses is the two ends of what a log and its witnesses say to each other over HTTP
-// (c2sp.org/tlog-witness): it asks witnesses to sign a checkpoint, and is a witness that others ask. What is
-// said, and what is signed, is package witness's.
-package witnesses
+package proofs
 
 import (
 	"bytes"
@@ -14,25 +11,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
-// Timeout is how long one witness has for its answer, with all that it takes to reach it.
-const Timeout = 1500 * time.Millisecond
+// witnessTimeout is how long one witness has for its answer, with all that it takes to reach it.
+const witnessTimeout = 1500 * time.Millisecond
 
-// A StatusError is a witness that said no, in HTTP's terms. What it wrote is not repeated.
-type StatusError struct{ Status int }
-
-func (e *StatusError) Error() string {
-	switch e.Status {
+// refusal says why a witness said no, by HTTP's status. What it wrote is not repeated.
+func refusal(status int) error {
+	switch status {
 	case http.StatusNotFound:
-		return "it does not know this ledger (404)"
+		return errors.New("it does not know this ledger (404)")
 	case http.StatusForbidden:
-		return "it does not accept the ledger's key (403)"
+		return errors.New("it does not accept the ledger's key (403)")
 	case http.StatusUnprocessableEntity:
-		return "it has seen another history of this ledger (422)"
+		return errors.New("it has seen another history of this ledger (422)")
 	}
-	return fmt.Sprintf("it answered with the status %d", e.Status)
+	return fmt.Errorf("it answered with the status %d", status)
 }
 
 // An AheadError is a witness that has seen more than it is asked to sign.
@@ -42,28 +38,22 @@ func (e *AheadError) Error() string {
 	return fmt.Sprintf("it has seen %d commits, more than this checkpoint has", e.Size)
 }
 
-// A Log is what witnesses are asked to sign: a checkpoint, as its log signed it, and the tree that it is of.
-type Log struct {
+// A WitnessLog is what witnesses are asked to sign: a checkpoint, as its log signed it, and the tree that it is of.
+type WitnessLog struct {
 	Checkpoint witness.Checkpoint
 	Note       []byte
 	Tree       *witness.Tree
 }
 
-// A Client asks witnesses.
-type Client struct {
-	UserAgent string
-	Timeout   time.Duration
-}
-
-// An Answer is what came of asking one witness.
-type Answer struct {
+// A WitnessAnswer is what came of asking one witness.
+type WitnessAnswer struct {
 	witness.Cosignature
 	Err error
 }
 
-// Ask asks witnesses at once. seen is how large the tree was that each, by its name, is thought to have signed last;
+// Ask asks witnesses at once, each for so long. seen is how large the tree was that each, by its name, is thought to have signed last;
 // one that says otherwise is asked again from there, or has seen more: *AheadError.
-func (c Client) Ask(ctx context.Context, log Log, all []witness.Witness, seen map[string]int64) []Answer {
+func (log WitnessLog) Ask(ctx context.Context, timeout time.Duration, all []witness.Witness, seen map[string]int64) []WitnessAnswer {
 	h := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: witness.MostAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -71,7 +61,7 @@ func (c Client) Ask(ctx context.Context, log Log, all []witness.Witness, seen ma
 		},
 	}
 	defer h.CloseIdleConnections()
-	out := make([]Answer, len(all))
+	out := make([]WitnessAnswer, len(all))
 	var done sync.WaitGroup
 	for i, w := range all {
 		if w.URL == "" {
@@ -79,29 +69,29 @@ func (c Client) Ask(ctx context.Context, log Log, all []witness.Witness, seen ma
 			continue
 		}
 		done.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			out[i].Cosignature, out[i].Err = c.ask(ctx, h, log, w, seen[w.Name])
+			out[i].Cosignature, out[i].Err = log.ask(ctx, h, w, seen[w.Name])
 		})
 	}
 	done.Wait()
 	return out
 }
 
-func (c Client) ask(ctx context.Context, h *http.Client, log Log, w witness.Witness, seen int64) (witness.Cosignature, error) {
-	signed, err := c.add(ctx, h, log, w, seen)
+func (log WitnessLog) ask(ctx context.Context, h *http.Client, w witness.Witness, seen int64) (witness.Cosignature, error) {
+	signed, err := log.add(ctx, h, w, seen)
 	var ahead *AheadError
 	if !errors.As(err, &ahead) || ahead.Size > log.Checkpoint.Size {
 		return signed, err
 	}
-	if signed, err = c.add(ctx, h, log, w, ahead.Size); errors.As(err, &ahead) && ahead.Size <= log.Checkpoint.Size {
+	if signed, err = log.add(ctx, h, w, ahead.Size); errors.As(err, &ahead) && ahead.Size <= log.Checkpoint.Size {
 		err = errors.New("it says first this and then that of what it has seen, or others ask it as well")
 	}
 	return signed, err
 }
 
 // add is one request. Another size than old is an *AheadError.
-func (c Client) add(ctx context.Context, h *http.Client, log Log, w witness.Witness, old int64) (witness.Cosignature, error) {
+func (log WitnessLog) add(ctx context.Context, h *http.Client, w witness.Witness, old int64) (witness.Cosignature, error) {
 	var none witness.Cosignature
 	proof, err := log.Tree.Consistency(old, log.Checkpoint.Size)
 	if err != nil {
@@ -112,7 +102,7 @@ func (c Client) add(ctx context.Context, h *http.Client, log Log, w witness.Witn
 	if err != nil {
 		return none, err
 	}
-	req.Header.Set("User-Agent", c.UserAgent)
+	req.Header.Set("User-Agent", "countersign/"+console.Version())
 	resp, err := h.Do(req)
 	if err != nil {
 		return none, plain(err)
@@ -136,7 +126,7 @@ func (c Client) add(ctx context.Context, h *http.Client, log Log, w witness.Witn
 		}
 		return none, &AheadError{size}
 	}
-	return none, &StatusError{resp.StatusCode}
+	return none, refusal(resp.StatusCode)
 }
 
 // plain leaves the address out of what net/http says.

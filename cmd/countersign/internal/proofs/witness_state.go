@@ -1,4 +1,4 @@
-package witnesses
+package proofs
 
 import (
 	"bytes"
@@ -15,12 +15,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
-// A Server is a witness. Its state is in one file, which one process has.
-type Server struct {
+// A WitnessServer is a witness. Its state is in one file, which one process has.
+type WitnessServer struct {
 	logs []witness.Key
 	sign witness.Sign
 	now  func() time.Time
@@ -32,23 +33,21 @@ type Server struct {
 	broken error // the file is not known to be what state is: nothing is signed any more
 }
 
-// ErrNoState is a state that is not there. Nobody but a person may begin one: a witness that forgot what it
-// signed would sign another history.
-var ErrNoState = errors.New("there is no state")
+// Why a state does not open. Nobody but a person may begin one: a witness that forgot what it signed would
+// sign another history.
+var (
+	ErrNoState  = &cli.UsageError{Message: "there is no state", Hint: "--init makes it, for a witness that has signed nothing yet"}
+	ErrHasState = &cli.UsageError{Message: "there is a state already", Hint: "leave out --init"}
+	ErrLocked   = &cli.UsageError{Message: "another process has the state", Hint: "one witness has one process: end the other first"}
+)
 
-// ErrHasState is a state that is to be begun and is there.
-var ErrHasState = errors.New("there is a state already")
-
-// ErrLocked is a state that another process has.
-var ErrLocked = errors.New("another process has the state")
-
-// Open opens a witness that signs checkpoints of these logs. create makes the state, and else it must be there, and be this key's.
-func Open(file string, create bool, k witness.Key, sign witness.Sign, logs []witness.Key, now func() time.Time) (*Server, error) {
+// OpenWitness opens a witness that signs checkpoints of these logs. create makes the state, and else it must be there, and be this key's.
+func OpenWitness(file string, create bool, k witness.Key, sign witness.Sign, logs []witness.Key, now func() time.Time) (*WitnessServer, error) {
 	// One state has one lock, by whatever links it is named.
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
 	}
-	s := &Server{logs: logs, sign: sign, now: now, file: file}
+	s := &WitnessServer{logs: logs, sign: sign, now: now, file: file}
 	var err error
 	if s.lock, err = lock(file + ".lock"); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func Open(file string, create bool, k witness.Key, sign witness.Sign, logs []wit
 	return s, nil
 }
 
-func (s *Server) open(create bool, k witness.Key) error {
+func (s *WitnessServer) open(create bool, k witness.Key) error {
 	raw, err := os.ReadFile(s.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && create:
@@ -79,17 +78,17 @@ func (s *Server) open(create bool, k witness.Key) error {
 }
 
 // Close gives the state back.
-func (s *Server) Close() error { return s.lock.Close() }
+func (s *WitnessServer) Close() error { return s.lock.Close() }
 
 // Handler answers add-checkpoint, and shows the last checkpoint of a log.
-func (s *Server) Handler() http.Handler {
+func (s *WitnessServer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /"+witness.AddPath, s.add)
 	mux.HandleFunc("GET /{hash}/checkpoint", s.checkpoint)
 	return mux
 }
 
-func (s *Server) add(w http.ResponseWriter, r *http.Request) {
+func (s *WitnessServer) add(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, witness.MostRequest))
 	if err != nil {
 		http.Error(w, "the request is too long, or was cut off", http.StatusBadRequest)
@@ -114,7 +113,7 @@ func (s *Server) add(w http.ResponseWriter, r *http.Request) {
 }
 
 // decide takes one request after the other: what was signed last, and that it is on disk, is one step.
-func (s *Server) decide(body []byte) ([]byte, error) {
+func (s *WitnessServer) decide(body []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken != nil {
@@ -141,7 +140,7 @@ func (s *Server) decide(body []byte) ([]byte, error) {
 	return line, nil
 }
 
-func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+func (s *WitnessServer) checkpoint(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for origin, raw := range s.state.Logs {

@@ -1,4 +1,4 @@
-package witnesses
+package proofs
 
 import (
 	"errors"
