@@ -66,8 +66,8 @@ var mayImport = map[string][]string{
 		"pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
-		"cmd/countersign/internal/cli", "pipeline/document", "pipeline/effect", "pipeline/packapply", "pipeline/record/canon",
-		"pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
+		"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/gitea": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger",

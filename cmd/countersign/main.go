@@ -76,8 +76,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) })
 	root.AddCommand(slices.Concat(
 		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
-		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a),
-		documents.Program{Path: a.Path, Read: a.ReadInput, Name: console.InputName, Print: a.Print, GiveBack: a.GiveBack}.Commands(),
+		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a), documents.Commands(a),
 	)...)
 	root.AddCommand(workflow.Command(a), guard.Command(a))
 	cli.AddHelp(root)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
@@ -30,18 +31,12 @@ const (
 // byte escaped, and as much again for the rest.
 const maxDocument = 2 * 6 * document.MaxPack
 
-// A Program is what the commands use of the one that they are of. Read reads a file up to a
-// limit and a byte, or stdin for "-"; Name is what messages call it; Path is where the command
-// line means a file to be. Print takes secrets out; GiveBack does not.
-type Program struct {
-	Path            func(name string) string
-	Read            func(name string, limit int64) ([]byte, error)
-	Name            func(name string) string
-	Print, GiveBack func(text string) error
-}
+// commands are what each of them uses.
+type commands struct{ *console.Console }
 
 // Commands are those that work on a document.
-func (p Program) Commands() []*cobra.Command {
+func Commands(c *console.Console) []*cobra.Command {
+	p := commands{c}
 	return []*cobra.Command{p.packCommand(), p.patchCommand(), p.resultCommand(), p.proposalCommand(), p.canonCommand()}
 }
 
@@ -51,7 +46,7 @@ type jsonObject = map[string]any
 // oneDocument demands the name of one document.
 var oneDocument = cli.ExactlyOne("no document given", "name a file, or - for stdin")
 
-func (p Program) packCommand() *cobra.Command {
+func (p commands) packCommand() *cobra.Command {
 	var pack, target string
 	var dryRun bool
 	cmd := &cobra.Command{
@@ -89,7 +84,7 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 	return cli.Group("pack", "Apply a pack (patch.json) to a plain directory", "  countersign pack apply --pack ./pack --target ./site --dry-run", cmd)
 }
 
-func (p Program) patchCommand() *cobra.Command {
+func (p commands) patchCommand() *cobra.Command {
 	limit := int64(document.MaxPack)
 	verify := p.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
 		return document.VerifyPack(doc, limit), nil
@@ -98,7 +93,7 @@ func (p Program) patchCommand() *cobra.Command {
 	return cli.Group("patch", "Check a pack's patch.json", verify.Example, verify)
 }
 
-func (p Program) resultCommand() *cobra.Command {
+func (p commands) resultCommand() *cobra.Command {
 	var patch string
 	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
 		of, err := p.other(patch)
@@ -108,7 +103,7 @@ func (p Program) resultCommand() *cobra.Command {
 	return cli.Group("result", "Check an ApplyResult", verify.Example, verify)
 }
 
-func (p Program) proposalCommand() *cobra.Command {
+func (p commands) proposalCommand() *cobra.Command {
 	var bundle string
 	var strict bool
 	verify := p.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
@@ -132,7 +127,7 @@ func (p Program) proposalCommand() *cobra.Command {
 }
 
 // verifyCommand makes "noun verify FILE".
-func (p Program) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
+func (p commands) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE|-",
 		Short: "Print which rules a document breaks, as canonical JSON",
@@ -160,7 +155,7 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 			if r.OK {
 				return nil
 			}
-			return &cli.ExitError{Code: verifyInvalid, Err: fmt.Errorf("%s: %d violations", p.Name(args[0]), len(r.Violations))}
+			return &cli.ExitError{Code: verifyInvalid, Err: fmt.Errorf("%s: %d violations", console.InputName(args[0]), len(r.Violations))}
 		},
 	}
 }
@@ -183,7 +178,7 @@ func reportLine(r rule.Report) ([]byte, error) {
 }
 
 // other reads a second document; without a name there is none, which is nil.
-func (p Program) other(name string) (any, error) {
+func (p commands) other(name string) (any, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -194,7 +189,7 @@ func (p Program) other(name string) (any, error) {
 	return doc, err
 }
 
-func (p Program) canonCommand() *cobra.Command {
+func (p commands) canonCommand() *cobra.Command {
 	var hash bool
 	var prefix string
 	cmd := &cobra.Command{
@@ -220,7 +215,7 @@ Exit codes: 0, 2 the document is not JSON, 3 it cannot be read.`,
 	return cmd
 }
 
-func (p Program) canon(name, prefix string, hash bool) error {
+func (p commands) canon(name, prefix string, hash bool) error {
 	doc, err := p.document(name, cli.ExitIO, canonParse)
 	if err != nil {
 		return err
@@ -247,17 +242,17 @@ func (p Program) canon(name, prefix string, hash bool) error {
 
 // document reads a JSON document from a file, or stdin for "-". The codes are
 // those to end with where it cannot be read, or is not JSON.
-func (p Program) document(name string, unread, unparsed int) (any, error) {
-	raw, err := p.Read(name, maxDocument)
+func (p commands) document(name string, unread, unparsed int) (any, error) {
+	raw, err := p.ReadInput(name, maxDocument)
 	if err == nil && len(raw) > maxDocument {
-		err = fmt.Errorf("%s: longer than %d bytes", p.Name(name), maxDocument)
+		err = fmt.Errorf("%s: longer than %d bytes", console.InputName(name), maxDocument)
 	}
 	if err != nil {
 		return nil, &cli.ExitError{Code: unread, Err: err}
 	}
 	doc, err := canon.Parse(raw)
 	if err != nil {
-		return nil, &cli.ExitError{Code: unparsed, Err: fmt.Errorf("%s: %w", p.Name(name), err)}
+		return nil, &cli.ExitError{Code: unparsed, Err: fmt.Errorf("%s: %w", console.InputName(name), err)}
 	}
 	return doc, nil
 }

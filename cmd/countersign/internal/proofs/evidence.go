@@ -21,7 +21,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -222,59 +221,55 @@ func evidenceHere(ctx context.Context, c *console.Console, f evidenceFlags, p ev
 		}
 		name = filepath.Base(cmp.Or(root, repo.Dir()))
 	}
-	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	clock := explain.NewClock(h)
-	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, c.Line.Show)
-	if err != nil {
-		return nil, nil, err
-	}
-	if found.OK {
-		if err := remember(s, h); err != nil {
-			return nil, nil, err
-		}
-	}
 	policyCommit, err := session.PolicyCommit(ctx, c, repo)
 	if err != nil {
 		return nil, nil, err
 	}
-	part, err := evidenceOf(ctx, s, judgedRepo{h.Tip(), found, clock, name, branch, branch, policyCommit, s.Links(), f.atLeast}, p)
+	part, err := evidenceOf(ctx, s, judgedRepo{name, branch, branch, policyCommit, s.Links(), f.atLeast, c.Line.Show}, p)
 	return s, []evidence.Part{part}, err
 }
 
-// A judgedRepo is a repository whose ledger was audited: where its branch is found, and how
-// that is called; and the commit of the Policy whose rules explain commits.
+// A judgedRepo is a repository: where its branch is found, and how that is called; the commit of
+// the Policy whose rules explain commits; and what is told how far the audit is.
 type judgedRepo struct {
-	tip          string
-	found        audit.Result
-	clock        *explain.Clock // what the audit read through
 	name         string
 	ref, branch  string
 	policyCommit string
 	links        forge.Links
 	atLeast      string
+	show         func(what string, done, total int)
 }
 
-// evidenceOf is the part of one repository. Of a ledger that does not verify it has nothing but that.
+// evidenceOf audits the ledger of one repository, and is its part. Of a ledger that does not verify it has nothing but that.
 func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidence.Period) (evidence.Part, error) {
-	about := evidence.Repository{Name: j.name, Branch: j.branch, LedgerRef: s.Flags.LedgerRef, LedgerCommit: j.tip, Web: j.links.Web}
-	if newer := j.found.Undecidable(); newer != nil {
+	h, err := s.Local.History(ctx, gitstore.HistoryOptions{})
+	if err != nil {
+		return evidence.Part{}, err
+	}
+	clock := explain.NewClock(h) // what the audit reads through
+	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, j.show)
+	if err == nil && found.OK {
+		err = remember(s, h)
+	}
+	if err != nil {
+		return evidence.Part{}, err
+	}
+	about := evidence.Repository{Name: j.name, Branch: j.branch, LedgerRef: s.Flags.LedgerRef, LedgerCommit: h.Tip(), Web: j.links.Web}
+	if newer := found.Undecidable(); newer != nil {
 		return evidence.Failed(about, evidence.Unreadable, newer.Error()), nil
 	}
-	if !j.found.OK {
+	if !found.OK {
 		text := "the ledger is not all here, and so not verified"
-		if len(j.found.Findings) > 0 {
-			first := j.found.Findings[0]
-			text = fmt.Sprintf("the ledger does not verify: %s; the first: %s %.12s %s: %s", report.Counted(j.found.Count, "finding"), first.RuleID, first.Commit, first.Path, first.Message)
+		if len(found.Findings) > 0 {
+			first := found.Findings[0]
+			text = fmt.Sprintf("the ledger does not verify: %s; the first: %s %.12s %s: %s", report.Counted(found.Count, "finding"), first.RuleID, first.Commit, first.Path, first.Message)
 		}
 		return evidence.Failed(about, evidence.Unsound, text), nil
 	}
 	if s.SetGCPercent != nil { // what is known of each change is kept: to look through it as often as in an audit is half of the work
 		s.SetGCPercent(100)
 	}
-	snap, err := s.Local.At(ctx, j.tip)
+	snap, err := s.Local.At(ctx, h.Tip())
 	if err != nil {
 		return evidence.Part{}, err
 	}
@@ -282,7 +277,7 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 		return evidence.Part{}, err
 	}
 	judge := BranchJudge{Options: explain.Options{Ledger: snap.Tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(j.atLeast)}, Repo: s.Repo, policy: j.policyCommit}
-	if judge.Index, err = explain.NewIndex(snap.Tree, j.clock); err != nil {
+	if judge.Index, err = explain.NewIndex(snap.Tree, clock); err != nil {
 		return evidence.Part{}, err
 	}
 	tip, err := s.Repo.BranchTip(ctx, j.ref)

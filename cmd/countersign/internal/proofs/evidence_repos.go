@@ -15,10 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
-	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -181,23 +179,10 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 		return part, err
 	}
 	s := &session.Session{Console: c.app, Repo: repo}
-	local, err := s.OpenLedger()
-	if err != nil {
+	if _, err := s.OpenLedger(); err != nil {
 		return part, err
 	}
-	h, err := local.History(ctx, gitstore.HistoryOptions{})
-	if err != nil {
-		return part, err
-	}
-	clock := explain.NewClock(h)
-	found, err := RunAudit(ctx, s, h, verdict.Options{Over: clock}, func(string, int, int) {})
-	if err == nil && found.OK {
-		err = remember(s, h)
-	}
-	if err != nil {
-		return part, err
-	}
-	return evidenceOf(ctx, s, judgedRepo{h.Tip(), found, clock, l.Name, ref, branch, head, links, c.atLeast}, c.period)
+	return evidenceOf(ctx, s, judgedRepo{l.Name, ref, branch, head, links, c.atLeast, func(string, int, int) {}}, c.period)
 }
 
 // open opens the cache of a repository's branch, which is called by the hash of its name and its
