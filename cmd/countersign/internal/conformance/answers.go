@@ -155,7 +155,7 @@ func jsonID(in struct {
 }
 
 // fs is the tree as the base of a patch, or as a directory of records.
-func (t Tree) fs(below string) (fstest.MapFS, error) {
+func (t Tree) fs() (fstest.MapFS, error) {
 	out := fstest.MapFS{}
 	for name, file := range t {
 		mode, err := strconv.ParseUint(file.Mode, 8, 32)
@@ -172,7 +172,7 @@ func (t Tree) fs(below string) (fstest.MapFS, error) {
 		default:
 			f.Mode |= fs.ModeIrregular
 		}
-		out[below+string(name)] = f
+		out[string(name)] = f
 	}
 	return out, nil
 }
@@ -181,7 +181,7 @@ func patchMake(in struct {
 	Base  Tree `json:"base"`
 	After Tree `json:"after"`
 }) (values, error) {
-	base, err := in.Base.fs("")
+	base, err := in.Base.fs()
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func patchRead(in struct {
 	Patch Bytes `json:"patch"`
 	Base  Tree  `json:"base"`
 }) (values, error) {
-	base, err := in.Base.fs("")
+	base, err := in.Base.fs()
 	if err != nil {
 		return nil, err
 	}
@@ -450,7 +450,7 @@ func transactionCheck(in struct {
 	ID    string `json:"id"`
 	Files Tree   `json:"files"`
 }) (values, error) {
-	dir, err := in.Files.fs("")
+	dir, err := in.Files.fs()
 	if err != nil {
 		return nil, err
 	}
@@ -496,7 +496,7 @@ func verdictDecide(in struct {
 	Drift    json.RawMessage   `json:"drift"`
 	Denials  []json.RawMessage `json:"denials"`
 }) (values, error) {
-	dir, err := in.Files.fs("")
+	dir, err := in.Files.fs()
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.R
 			return r, nil, err
 		}
 	}
-	if j.Default, err = j.main(ctx, from, tip, all); err != nil {
+	if j.Default, err = j.main(ctx, from, all); err != nil {
 		return r, nil, err
 	}
 	r, err = explain.Run(ctx, j.Options, all)
@@ -206,8 +206,8 @@ func without(all []history.BranchCommit, one string) (listed func(commit string)
 	return func(commit string) bool { return !had[commit] }
 }
 
-// main are the commits of the default branch since one, which are known already if a tip has them.
-func (j BranchJudge) main(ctx context.Context, from, tip string, all []history.BranchCommit) ([]string, error) {
+// main are the commits of the default branch since one, which are known already if they are in all.
+func (j BranchJudge) main(ctx context.Context, from string, all []history.BranchCommit) ([]string, error) {
 	if !among(all, j.policy) {
 		var err error
 		if all, err = j.Repo.CommitsBetween(ctx, from, j.policy); err != nil {
@@ -261,7 +261,7 @@ func (j BranchJudge) Commit(ctx context.Context, from, to, branch string) (e exp
 	if from != parent || once == explain.Unknown {
 		all, err := j.Repo.CommitsBetween(ctx, j.Index.First, from)
 		if err == nil {
-			j.Default, err = j.main(ctx, j.Index.First, from, all)
+			j.Default, err = j.main(ctx, j.Index.First, all)
 		}
 		switch {
 		case errors.As(err, new(*gitstore.CutOffError)):
