@@ -40,7 +40,7 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 	tip, err = l.Append(t.Context(), "", entries...)
 	check(t, err)
 	var out bytes.Buffer
-	check(t, l.WriteBundle(t.Context(), tip, &out))
+	check(t, l.WriteBundle(t.Context(), tip, false, &out))
 	h, err := l.History(t.Context(), gitstore.HistoryOptions{})
 	check(t, err)
 	says, err = page.Audit(h, audit.Options{Tip: tip}, nil)

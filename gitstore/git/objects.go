@@ -327,10 +327,15 @@ func (o *Objects) Merge(ctx context.Context, most int) error {
 }
 
 // Pack has git write a pack of all that a commit leads to. It takes over how these are packed here: to ask for
-// each, and to pack it anew, takes ten times as long. What of them is missing is an error, and so is what is damaged as far as
-// git notices. Nothing is left out on the word of what stands beside the packs: bitmaps, or the graph of commits.
-func (o *Objects) Pack(ctx context.Context, commit object.ID, w io.Writer) error {
-	c, done, err := o.command("-c", "core.commitGraph=false", "pack-objects", "--revs", "--stdout", "--delta-base-offset", "--no-use-bitmap-index", "--quiet")
+// each, and to pack it anew, takes ten times as long. What of them is missing is an error, unless lenient leaves out missing files, and
+// so is what is damaged as far as git notices. Nothing is left out on the word of what stands beside the packs: bitmaps, or the graph of
+// commits.
+func (o *Objects) Pack(ctx context.Context, commit object.ID, lenient bool, w io.Writer) error {
+	missing := "--missing=error"
+	if lenient {
+		missing = "--missing=allow-any"
+	}
+	c, done, err := o.command("-c", "core.commitGraph=false", "pack-objects", "--revs", "--stdout", "--delta-base-offset", "--no-use-bitmap-index", "--quiet", missing)
 	if err != nil {
 		return err
 	}

@@ -5,108 +5,47 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"hash"
 	"hash/adler32"
 	"hash/crc32"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
 // encodePack writes the pack. Entries are compressed on all cores; the bytes
 // depend on the objects and their order alone.
 func encodePack(to io.Writer, b *Batch) (entries []packed, sum []byte, err error) {
-	e, err := newEncoder(to, b.Format, len(b.ids))
-	if err != nil {
-		return nil, sum, err
+	all := b.Format.New()
+	both := io.MultiWriter(all, to)
+	if _, err := both.Write(binary.BigEndian.AppendUint32([]byte(packMagic), uint32(len(b.ids)))); err != nil {
+		return nil, nil, err
 	}
-	if entries, err = e.add(b); err != nil {
-		return nil, sum, err
-	}
-	sum, err = e.end()
-	return entries, sum, err
-}
-
-// someVersions is how many objects WriteVersions holds at one time.
-const someVersions = 8192
-
-// WriteVersions writes a pack of objects, each of which must be in the order only once
-// and is asked of get, some at a time: memory does not grow with how many there are.
-func WriteVersions(to io.Writer, f object.Format, order []Version, get func(object.ID) (Object, error)) error {
-	e, err := newEncoder(to, f, len(order))
-	if err != nil {
-		return err
-	}
-	for some := range slices.Chunk(order, someVersions) {
-		b := &Batch{Format: f}
-		for _, v := range some {
-			o, err := get(v.ID)
-			if err != nil {
-				return err
-			}
-			b.add(o, v.ID, v.Base)
-		}
-		if b.Len() < len(some) {
-			return errors.New("an object is to be packed twice")
-		}
-		if _, err := e.add(b); err != nil {
-			return err
-		}
-	}
-	_, err = e.end()
-	return err
-}
-
-// encoder writes a pack of so many objects, one batch after another.
-type encoder struct {
-	to     io.Writer
-	all    hash.Hash
-	offset int64
-}
-
-func newEncoder(to io.Writer, f object.Format, objects int) (*encoder, error) {
-	all := f.New()
-	e := &encoder{io.MultiWriter(all, to), all, packHeaderSize}
-	_, err := e.to.Write(binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(objects)))
-	return e, err
-}
-
-// end writes the checksum.
-func (e *encoder) end() (sum []byte, err error) {
-	sum = e.all.Sum(nil)
-	_, err = e.to.Write(sum)
-	return sum, err
-}
-
-// add writes the objects of a batch.
-func (e *encoder) add(b *Batch) ([]packed, error) {
-	entries := make([]packed, 0, len(b.ids))
+	entries, offset := make([]packed, 0, len(b.ids)), int64(packHeaderSize)
 	var out []byte
 	for _, chunks := range rounds(b.entries) {
 		streams, errs := make([][][]byte, len(chunks)), make([]error, len(chunks))
 		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = b.deflate(chunks[i]) })
 		if err := errors.Join(errs...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, chunk := range streams {
 			out = out[:0]
 			for _, stream := range chunk {
 				start, n := len(out), len(entries)
-				at := e.offset + int64(start)
+				at := offset + int64(start)
 				out = append(entryHeader(out, b.entries[n], at, entries), stream...)
 				entries = append(entries, packed{b.ids[n], crc32.ChecksumIEEE(out[start:]), at})
 			}
-			if _, err := e.to.Write(out); err != nil {
-				return nil, err
+			if _, err := both.Write(out); err != nil {
+				return nil, nil, err
 			}
-			e.offset += int64(len(out))
+			offset += int64(len(out))
 		}
 	}
-	return entries, nil
+	sum = all.Sum(nil)
+	_, err = to.Write(sum)
+	return entries, sum, err
 }
 
 // Objects are compressed in chunks of one core each, the chunks of a round all

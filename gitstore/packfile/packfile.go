@@ -65,10 +65,6 @@ type Object struct {
 	Data []byte
 }
 
-// A Version is an object's place in a pack: after those before it, and maybe as
-// a delta on one of them, of which it is a later version.
-type Version struct{ ID, Base object.ID }
-
 // ID is the object's name, the hash of "<type> <size>\0<content>". Content
 // that was made to share its SHA-1 with another's is an error (ErrDamaged), as
 // in git itself (sha1dc).

@@ -43,7 +43,7 @@ func sound(t *testing.T, lives ...storetest.Life) (*bundle.Bundle, bundle.Ref) {
 		t.Fatal(err)
 	}
 	var raw bytes.Buffer
-	if err := l.WriteBundle(t.Context(), tip, &raw); err != nil {
+	if err := l.WriteBundle(t.Context(), tip, false, &raw); err != nil {
 		t.Fatal(err)
 	}
 	b, err := bundle.Read(bytes.NewReader(raw.Bytes()), int64(len(raw.Bytes())), bundle.Limits{Held: 1 << 28, Made: 1 << 30})

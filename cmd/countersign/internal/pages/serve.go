@@ -223,7 +223,7 @@ func (s *server) bundle(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	if err := s.b.bundle(r.Context(), w); err != nil {
+	if err := s.b.Ledger.WriteBundle(r.Context(), s.b.tip, !s.b.ok(), w); err != nil {
 		panic(http.ErrAbortHandler) // the reader must not take what there is for all of it
 	}
 }

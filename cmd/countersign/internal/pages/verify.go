@@ -53,9 +53,12 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 		return dir.remove(bundleAddress)
 	}
 	b.Progress("the ledger as a bundle", 0, 0)
-	err := dir.stream(bundleAddress, func(w io.Writer) error { return b.bundle(ctx, w) })
-	if err != nil && b.ok() { // the audit did not read it
-		err = dir.stream(bundleAddress, func(w io.Writer) error { return b.Ledger.WriteBundle(ctx, b.tip, w) })
+	write := func(lenient bool) error {
+		return dir.stream(bundleAddress, func(w io.Writer) error { return b.Ledger.WriteBundle(ctx, b.tip, lenient, w) })
+	}
+	err := write(!b.ok())
+	if err != nil && b.ok() { // what is missing, the audit did not read
+		err = write(true)
 	}
 	if err != nil && !b.ok() { // what cannot be read was found
 		b.Say("%s is left out: %v", bundleAddress, err)
@@ -63,12 +66,4 @@ func (b *build) writeBundle(ctx context.Context, dir *dir) error {
 	}
 	b.bundled = err == nil
 	return err
-}
-
-// bundle writes the ledger, in the quick way if all of it was read.
-func (b *build) bundle(ctx context.Context, w io.Writer) error {
-	if b.ok() {
-		return b.Ledger.WriteAuditedBundle(ctx, b.tip, w)
-	}
-	return b.Ledger.WriteBundle(ctx, b.tip, w)
 }
