@@ -151,8 +151,8 @@ func TestFetch(t *testing.T) {
 		},
 		"ssh": func(t *testing.T) *upstream {
 			s, repo := wiretest.NewSSH(t), wiretest.Bare(t, filepath.Join(t.TempDir(), "r"))
-			u := upstreamAt(t, repo, "ssh://git@"+s.Address+repo.Dir)
-			u.ssh = wire.SSH{Command: wiretest.Client, KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}, Batch: true}
+			u := upstreamAt(t, repo, s.URL(repo.Dir))
+			u.ssh = wire.SSH{Program: s.Program, Batch: true}
 			return u
 		},
 	} {

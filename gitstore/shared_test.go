@@ -486,7 +486,7 @@ func TestSharedTransports(t *testing.T) {
 	ssh := wiretest.NewSSH(t)
 	for url, o := range map[string]wire.Options{
 		repo.Dir:          {},
-		ssh.URL(repo.Dir): {SSH: wire.SSH{Command: wiretest.Client, KeyFile: ssh.KeyFile, KnownHosts: []string{ssh.KnownHosts}, Batch: true}},
+		ssh.URL(repo.Dir): {SSH: wire.SSH{Program: ssh.Program, Batch: true}},
 	} {
 		for range 2 {
 			w := newWork(t, nil)

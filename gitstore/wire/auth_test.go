@@ -1,15 +1,20 @@
 package wire_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 const secret = "s3cret-t0ken"
@@ -232,21 +238,109 @@ func TestNoSecretInErrors(t *testing.T) {
 	}
 }
 
-func TestSSHKeys(t *testing.T) {
-	sshd, side := sshSide(t)
+// An sshServer is what OpenSSH's client connects to: it runs git's services on this machine, for one key.
+type sshServer struct{ address, keyFile, knownHosts string }
+
+func newSSHServer(t *testing.T) (s sshServer, key []byte) {
+	t.Helper()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is not installed")
+	}
+	client, key := newKey(t)
+	host, _ := newKey(t)
+	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		if !bytes.Equal(key.Marshal(), client.PublicKey().Marshal()) {
+			return nil, os.ErrPermission
+		}
+		return nil, nil
+	}}
+	config.AddHostKey(host)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
 	dir := t.TempDir()
-	_, key := wiretest.NewKey(t)
+	s = sshServer{l.Addr().String(), filepath.Join(dir, "key"), filepath.Join(dir, "known_hosts")}
+	write(t, s.keyFile, string(key))
+	write(t, s.knownHosts, knownhosts.Line([]string{s.address}, host.PublicKey())+"\n")
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveSSH(conn, config)
+		}
+	}()
+	return s, key
+}
+
+func serveSSH(conn net.Conn, config *ssh.ServerConfig) {
+	defer conn.Close()
+	_, channels, requests, err := ssh.NewServerConn(conn, config)
+	if err != nil {
+		return
+	}
+	go ssh.DiscardRequests(requests)
+	for c := range channels {
+		channel, requests, err := c.Accept()
+		if err != nil {
+			return
+		}
+		for r := range requests {
+			_ = r.Reply(r.Type == "exec", nil)
+			var asked struct{ Command string }
+			if r.Type != "exec" || ssh.Unmarshal(r.Payload, &asked) != nil {
+				continue
+			}
+			cmd := exec.Command("sh", "-c", asked.Command)
+			cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+			in, _ := cmd.StdinPipe()
+			go func() { _, _ = io.Copy(in, channel); _ = in.Close() }()
+			status := byte(0)
+			if cmd.Run() != nil {
+				status = 1
+			}
+			_, _ = channel.SendRequest("exit-status", false, []byte{0, 0, 0, status})
+			_ = channel.Close()
+		}
+	}
+}
+
+// newKey makes a key, and its form for a file.
+func newKey(t *testing.T) (ssh.Signer, []byte) {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err1 := ssh.MarshalPrivateKey(key, "")
+	signer, err2 := ssh.NewSignerFromKey(key)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return signer, pem.EncodeToMemory(block)
+}
+
+// TestSSHKeys: OpenSSH's client takes the key and the hosts that it is given, and what it says of others is understood.
+func TestSSHKeys(t *testing.T) {
+	sshd, rightKey := newSSHServer(t)
+	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
+	url := "ssh://git@" + sshd.address + strings.ReplaceAll(repo.Dir, " ", "%20")
+	dir := t.TempDir()
+	_, key := newKey(t)
 	otherKey, noKey := filepath.Join(dir, "a key of 100%"), filepath.Join(dir, "no key")
 	write(t, otherKey, string(key))
 	write(t, noKey, "no key")
-	otherHost := wiretest.NewSSH(t)
+	otherHost, _ := newSSHServer(t)
 	empty := filepath.Join(dir, "known_hosts")
 	write(t, empty, "")
-	known := []string{sshd.KnownHosts}
-	wrong := strings.Replace(readFile(t, otherHost.KnownHosts), otherHost.Address[strings.Index(otherHost.Address, ":")+1:], sshd.Address[strings.Index(sshd.Address, ":")+1:], 1)
+	known := []string{sshd.knownHosts}
+	wrong := strings.Replace(readFile(t, otherHost.knownHosts), otherHost.address[strings.Index(otherHost.address, ":")+1:], sshd.address[strings.Index(sshd.address, ":")+1:], 1)
 	changed := filepath.Join(dir, "changed hosts")
 	write(t, changed, wrong)
-	right, wrongAgent := startAgent(t, sshd.Key), startAgent(t, key)
+	right, wrongAgent := startAgent(t, rightKey), startAgent(t, key)
 	var auth *wire.AuthError
 	var host *wire.HostKeyError
 	rows := []struct {
@@ -256,22 +350,22 @@ func TestSSHKeys(t *testing.T) {
 		as    any
 		words string
 	}{
-		{"key file", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: known}, "", nil, ""},
-		{"key file, two lists of hosts", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty, sshd.KnownHosts}}, "", nil, ""},
+		{"key file", wire.SSH{KeyFile: sshd.keyFile, KnownHosts: known}, "", nil, ""},
+		{"key file, two lists of hosts", wire.SSH{KeyFile: sshd.keyFile, KnownHosts: []string{empty, sshd.knownHosts}}, "", nil, ""},
 		{"agent", wire.SSH{KnownHosts: known}, right, nil, ""},
 		{"another key, and the agent has the right one", wire.SSH{KeyFile: otherKey, KnownHosts: known}, right, &auth, "Permission denied"},
 		{"another key", wire.SSH{KeyFile: otherKey, KnownHosts: known}, "", &auth, "Permission denied"},
 		{"another agent", wire.SSH{KnownHosts: known}, wrongAgent, &auth, "Permission denied"},
 		{"no key in the file", wire.SSH{KeyFile: noKey, KnownHosts: known}, "", &auth, ""},
-		{"no key file", wire.SSH{KeyFile: sshd.KeyFile + "x", KnownHosts: known}, right, &auth, "no such file"},
-		{"unknown host", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty}}, "", &host, "verification failed"},
-		{"changed host", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{changed}}, "", &host, "verification failed"},
-		{"no known hosts", wire.SSH{KeyFile: sshd.KeyFile, KnownHosts: []string{empty + "x"}}, "", &host, "verification failed"},
+		{"no key file", wire.SSH{KeyFile: sshd.keyFile + "x", KnownHosts: known}, right, &auth, "no such file"},
+		{"unknown host", wire.SSH{KeyFile: sshd.keyFile, KnownHosts: []string{empty}}, "", &host, "verification failed"},
+		{"changed host", wire.SSH{KeyFile: sshd.keyFile, KnownHosts: []string{changed}}, "", &host, "verification failed"},
+		{"no known hosts", wire.SSH{KeyFile: sshd.keyFile, KnownHosts: []string{empty + "x"}}, "", &host, "verification failed"},
 	}
 	for _, row := range rows {
 		t.Setenv("SSH_AUTH_SOCK", row.agent)
-		row.ssh.Command, row.ssh.Batch = wiretest.Client, true
-		_, err := open(t, side.url, wire.Options{SSH: row.ssh}).Tip(t.Context(), ledger)
+		row.ssh.Command, row.ssh.Batch = "ssh -F none", true
+		_, err := open(t, url, wire.Options{SSH: row.ssh}).Tip(t.Context(), ledger)
 		if row.as == nil && err != nil || row.as != nil && (!errors.As(err, row.as) || !strings.Contains(err.Error(), row.words)) {
 			t.Errorf("%s: %v", row.name, err)
 		}
@@ -332,8 +426,8 @@ func TestSSHCommands(t *testing.T) {
 	next, pack := side.repo.Pack(tip, map[string]string{"a": "2"})
 	mustPush(t, s, tip, next, pack)
 	path := " '" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(side.repo.Dir) + "'"
-	want := []string{"git-upload-pack" + path, "git-upload-pack" + path, "git-receive-pack" + path}
-	if got := sshd.Commands(); !slices.Equal(got, want) {
+	want := "git-upload-pack" + path + "\ngit-upload-pack" + path + "\ngit-receive-pack" + path + "\n"
+	if got := sshd.Commands(); got != want {
 		t.Errorf("commands %q, want %q", got, want)
 	}
 }

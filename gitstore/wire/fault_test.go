@@ -285,7 +285,7 @@ func TestT61Reports(t *testing.T) {
 	adv := pkt(object.None.String()+" capabilities^{}\x00report-status side-band-64k agent=x\n") + "0000"
 	try := func(body string) (http, ssh error) {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: body}))
-		sshd.SetAnswer([]byte(adv + body))
+		sshd.SetAnswer(adv + body)
 		return side.open(t).Push(t.Context(), ledger, object.None, next, pack), overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack)
 	}
 	for name, body := range bodies {
@@ -302,7 +302,7 @@ func TestT61Reports(t *testing.T) {
 			t.Errorf("a report of type %s was believed", kind)
 		}
 	}
-	sshd.SetAnswer([]byte(pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000" + good))
+	sshd.SetAnswer(pkt(object.None.String()+" capabilities^{}\x00agent=x\n") + "0000" + good)
 	if err := overSSH.open(t).Push(t.Context(), ledger, object.None, next, pack); err == nil {
 		t.Error("a server without reports was believed")
 	}
@@ -402,7 +402,7 @@ func TestT61Advertisements(t *testing.T) {
 	service := pkt("# service=git-upload-pack\n") + "0000"
 	try := func(header, list string) (http, ssh error) {
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: header + list}))
-		sshd.SetAnswer([]byte(list))
+		sshd.SetAnswer(list)
 		_, http = side.open(t).Tip(t.Context(), ledger)
 		_, ssh = overSSH.open(t).Tip(t.Context(), ledger)
 		return http, ssh
@@ -444,7 +444,7 @@ func TestT61EndlessHead(t *testing.T) {
 		srv.SetFault(nil)
 		mustTip(t, s, ledger, tip)
 		srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: endless}))
-		sshd.SetAnswer([]byte(pkt(h+" HEAD\x00shallow side-band-64k\n") + "0000" + endless))
+		sshd.SetAnswer(pkt(h+" HEAD\x00shallow side-band-64k\n") + "0000" + endless)
 		_, http := s.Fetch(t.Context(), req)
 		_, ssh := overSSH.open(t).Fetch(t.Context(), req)
 		if http == nil || ssh == nil || line[4] != 2 && (!errors.Is(http, wire.ErrTooLarge) || !errors.Is(ssh, wire.ErrTooLarge)) {
@@ -518,15 +518,13 @@ func TestT61Timeouts(t *testing.T) {
 	})
 	t.Run("ssh", func(t *testing.T) {
 		sshd, side := sshSide(t)
-		for _, stall := range []wiretest.Stall{wiretest.StallHandshake, wiretest.StallCommand} {
-			sshd.SetStall(stall)
-			all(t, side)
-		}
+		sshd.Stall()
+		all(t, side)
 	})
 	t.Run("ssh, after it has the pack", func(t *testing.T) {
 		sshd, side := sshSide(t)
 		next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
-		sshd.SetStall(wiretest.StallAnswer)
+		sshd.CutReport(side.repo, "exec sleep 1000")
 		side.o.Timeout = 300 * time.Millisecond
 		late(t, "Push", side.open(t).Push(t.Context(), ledger, object.None, next, pack))
 	})
@@ -571,11 +569,11 @@ func TestT61SSHAnswerLost(t *testing.T) {
 	sshd, side := sshSide(t)
 	next, pack := side.repo.Pack(object.None, map[string]string{"a": "1"})
 	s := side.open(t)
-	sshd.SetStall(wiretest.CutReport)
+	sshd.CutReport(side.repo, "exit 255")
 	err := s.Push(t.Context(), ledger, object.None, next, pack)
 	if err == nil {
 		t.Fatal("success")
 	}
-	sshd.SetStall(wiretest.StallNowhere)
+	sshd.Serve()
 	mustTip(t, s, ledger, next)
 }

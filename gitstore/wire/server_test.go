@@ -55,8 +55,7 @@ func trust(s *wiretest.Server) wire.Options {
 func sshSide(t *testing.T) (*wiretest.SSH, side) {
 	s := wiretest.NewSSH(t)
 	repo := wiretest.Bare(t, filepath.Join(t.TempDir(), "it's r!.git"))
-	url := "ssh://git@" + s.Address + strings.ReplaceAll(repo.Dir, " ", "%20")
-	return s, side{repo, url, wire.Options{SSH: wire.SSH{Command: wiretest.Client, KeyFile: s.KeyFile, KnownHosts: []string{s.KnownHosts}, Batch: true}}}
+	return s, side{repo, s.URL(repo.Dir), wire.Options{SSH: wire.SSH{Program: s.Program, Batch: true}}}
 }
 
 // HEAD is what the default branch is at, and nothing where that has no commit.
@@ -334,7 +333,7 @@ func TestTooManyRefs(t *testing.T) {
 	sshd, ssh := sshSide(t)
 	endless := pkt("1234567890123456789012345678901234567890 refs/heads/a\x00agent=x\n") + uniqueRefs(65<<20)
 	srv.SetFault(fault(wiretest.Fault{Kind: wiretest.BodyBefore, Body: pkt("# service=git-upload-pack\n") + "0000" + endless}))
-	sshd.SetAnswer([]byte(endless))
+	sshd.SetAnswer(endless)
 	for name, s := range map[string]side{"http": http, "ssh": ssh} {
 		if _, err := s.open(t).Tip(t.Context(), ledger); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("%s: %v", name, err)
