@@ -163,7 +163,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/session", "gitstore", "pipeline",
 		"pipeline/explain", "pipeline/forge", "pipeline/pull", "pipeline/record/canon", "pipeline/record/policy", "report", "github.com/spf13/cobra",
 	},
-	"cmd/verify": {"gitstore/bundle", "gitstore/verdict", "gitstore/verdict/cheat", "pipeline/record/audit"},
+	"cmd/verify": {"gitstore/bundle", "gitstore/verdict", "pipeline/record/audit"},
 	"gitstore": {
 		"gitstore/attributes", "gitstore/bundle", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire",
 		"pipeline/code", "pipeline/lookup", "pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon",
@@ -179,11 +179,8 @@ var mayImport = map[string][]string{
 	"gitstore/object":   {"pipeline/record/audit/history"},
 	"gitstore/packfile": {"gitstore/object", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict": {
-		"gitstore/bundle", "gitstore/lineage", "gitstore/object", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/sshsig",
-	},
-	"gitstore/verdict/cheat": {
-		"gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/record/ledger", "pipeline/record/sshsig/signing",
+		"gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/page", "pipeline/record/audit",
+		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
 		"github.com/go-git/go-git/v5",
 	},
 	"gitstore/wire": {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
-	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
@@ -36,8 +35,8 @@ type Message struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
 
-	Changed string      `json:"changed,omitempty"`
-	Ways    []cheat.Way `json:"ways,omitempty"`
+	Changed string        `json:"changed,omitempty"`
+	Ways    []verdict.Way `json:"ways,omitempty"`
 }
 
 // A Worker answers one request after another.
@@ -56,7 +55,7 @@ type audited struct {
 }
 
 // Ready says that the worker can be asked, and what.
-func (w *Worker) Ready() { w.Post(Message{Kind: "ready", Ways: cheat.Ways()}) }
+func (w *Worker) Ready() { w.Post(Message{Kind: "ready", Ways: verdict.Ways}) }
 
 // Do answers a request. It posts one result or one error, whatever the bytes are.
 func (w *Worker) Do(r *Request) {
@@ -111,17 +110,12 @@ func (w *Worker) cheat(how string) (Message, error) {
 		return Message{}, errors.New("there is no ledger to alter: audit one first")
 	}
 	l := w.last
-	altered, err := cheat.Alter(l.bundle, l.ref.ID, how)
-	if err != nil {
-		return Message{}, err
-	}
-	found, err := verdict.OfObjects(altered, bundle.Ref{Name: l.ref.Name, ID: altered.Tip},
-		verdict.Question{Signers: l.signers, Tip: l.ref.ID.String(), Progress: w.progress})
+	found, changed, err := verdict.Cheat(l.bundle, l.ref, how, verdict.Question{Signers: l.signers, Progress: w.progress})
 	if err != nil {
 		return Message{}, err
 	}
 	m, err := result(found)
-	m.Changed = altered.Changed
+	m.Changed = changed
 	return m, err
 }
 

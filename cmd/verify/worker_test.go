@@ -6,14 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/verify"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/verdict/cheat"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -47,6 +48,8 @@ func sound(t *testing.T) (raw []byte, tip string, says audit.Result) {
 	check(t, err)
 	return out.Bytes(), tip, says
 }
+
+type result = audit.Result
 
 func check(t *testing.T, err error) {
 	t.Helper()
@@ -88,19 +91,32 @@ func TestT78Worker(t *testing.T) {
 	if m := w.ask(t, main.Request{Kind: "cheat", How: "patch"}); m.Kind != "error" || !strings.Contains(m.Error, "audit one first") {
 		t.Errorf("a cheat before an audit: %+v", m)
 	}
-	for _, known := range []string{"", tip} {
+	audit := func(known string) {
+		t.Helper()
 		m := w.ask(t, main.Request{Kind: "audit", Bundle: bytes.NewReader(raw), Size: int64(len(raw)), Tip: known})
 		if m.Kind != "result" || string(m.Result) != string(want) || len(w.messages) < 3 {
 			t.Errorf("%d messages, at last %s %s %s", len(w.messages), m.Kind, m.Error, m.Result)
 		}
 	}
-	for _, way := range cheat.Ways() {
+	audit("")
+	audit(tip)
+	var ready []main.Message
+	(&main.Worker{Post: func(m main.Message) { ready = append(ready, m) }}).Ready()
+	for _, way := range ready[0].Ways {
 		m := w.ask(t, main.Request{Kind: "cheat", How: way.How})
-		var r audit.Result
+		var r result
 		if m.Kind != "result" || json.Unmarshal(m.Result, &r) != nil || r.OK || m.Changed == "" {
 			t.Errorf("%s: %s %s %s", way.How, m.Kind, m.Error, m.Result)
 		}
+		byRules := func(f history.Finding) bool { return f.RuleID != "L14" } // that of a known tip
+		if slices.ContainsFunc(r.Findings, byRules) == way.OnlyKnown {
+			t.Errorf("%s: %+v", way.How, r.Findings)
+		}
 	}
+	if m := w.ask(t, main.Request{Kind: "cheat", How: "none"}); m.Kind != "error" {
+		t.Errorf("a way that is none: %+v", m)
+	}
+	audit(tip) // the honest ledger is as it was
 	dir := t.TempDir()
 	for _, args := range []string{"init -q -b main", "-c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x", "tag v1", "bundle create -q code main", "bundle create -q tagged main v1"} {
 		if out, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
