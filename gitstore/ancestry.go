@@ -47,8 +47,7 @@ var missingCommit = lazyregexp.New(`(?:Could not read|Not a valid commit name|ba
 func (r *Repo) history(ctx context.Context, args ...string) (out, cut string, err error) {
 	c := r.command(append([]string{"-c", "core.commitGraph=false"}, args...)...)
 	if _, err := os.Stat(r.ownObjects()); err == nil {
-		own := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.ToSlash(r.ownObjects()))
-		c.Env = append(c.Env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+own+`"`)
+		c.Env = append(c.Env, git.Alternates(r.ownObjects()))
 	}
 	whole := c
 	whole.Env = append(slices.Clip(c.Env), "GIT_SHALLOW_FILE=")

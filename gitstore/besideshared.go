@@ -60,14 +60,10 @@ func (s *Shared) fetchBeside(ctx context.Context, b Beside, theirs object.ID) (h
 	if !ours.IsZero() {
 		req.Haves = []object.ID{ours}
 	}
-	batch, err := fetchBatch(ctx, s.server, req, repo.objects)
-	if err == nil {
-		err = repo.closed(batch, theirs)
+	if held, err = fetchPack(ctx, s.server, req, repo.objects, true); err != nil {
+		err = fmt.Errorf("fetching the %s of the ledger: %w", b.what, err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("fetching the %s of the ledger: %w", b.what, err)
-	}
-	return packfile.Write(repo.objects.Dir, batch)
+	return held, err
 }
 
 // Keep replaces the files that were read, or adds to them, there and, if the clone has the ledger

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
@@ -111,13 +112,17 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip o
 	if err != nil {
 		return err
 	}
-	within, err := r.within(tips, tip)
+	within, err := r.within(ctx, tips, tip)
 	if err == nil && !within {
-		held, err := r.bringPack(ctx, s, tip, tips)
+		held, err := fetchPack(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: tips, Limit: r.fetchLimit()}, r.objects, true)
 		if err != nil {
 			return err
 		}
 		defer held.Release()
+		if _, err := readCommit(r.objects, tip); err != nil { // it is a tag
+			packfile.Remove([]string{string(held)})
+			return err
+		}
 	}
 	if err != nil {
 		return err
@@ -132,80 +137,26 @@ func (r *Repo) fetchLimit() int64 {
 	return r.FetchLimit
 }
 
-// bringPack gets a pack with a commit, and writes it if nothing lacks in it. It
-// is held until a ref keeps the commit.
-func (r *Repo) bringPack(ctx context.Context, s *wire.Server, tip object.ID, haves []object.ID) (held packfile.Held, err error) {
-	batch, err := fetchBatch(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: haves, Limit: r.fetchLimit()}, r.objects)
+// fetchPack gets a pack and adds it to objects. If it has to be whole, nothing of what its first commit leads to may lack.
+func fetchPack(ctx context.Context, s *wire.Server, req wire.FetchRequest, to *git.Objects, whole bool) (held packfile.Held, err error) {
+	pack, err := s.Fetch(ctx, req)
 	if err != nil {
 		return "", err
 	}
-	if err := r.closed(batch, tip); err != nil {
-		return "", fmt.Errorf("fetching %s from %s: %w", tip, s, err)
+	if whole {
+		held, err = to.IndexWhole(ctx, bytes.NewReader(pack), req.Wants[0], req.Haves)
+	} else {
+		held, err = to.Index(ctx, bytes.NewReader(pack))
 	}
-	return packfile.Write(r.objects.Dir, batch)
-}
-
-// fetchBatch gets a pack, whose deltas may be on what is here.
-func fetchBatch(ctx context.Context, s *wire.Server, req wire.FetchRequest, here source) (*packfile.Batch, error) {
-	pack, err := s.Fetch(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	batch, err := packfile.Decode(pack, object.FormatOf(req.Wants[0]), here.View)
 	if err != nil {
 		err = fmt.Errorf("fetching from %s: %w", s, err)
 	}
-	return batch, err
-}
-
-// closed refuses a pack with objects that need others which are neither in it
-// nor here.
-func (r *Repo) closed(batch *packfile.Batch, tip object.ID) error {
-	if _, err := readCommit(overlay{batch, r.objects}, tip); err != nil {
-		return err
-	}
-	for _, id := range batch.IDs() {
-		o, _ := batch.Get(id)
-		needs, err := needed(o, batch.Format)
-		if err != nil {
-			return fmt.Errorf("object %s: %w", id, err)
-		}
-		for _, need := range needs {
-			if !batch.Has(need) && !r.has(need) {
-				return fmt.Errorf("object %s needs %s: %w", id, need, packfile.ErrMissing)
-			}
-		}
-	}
-	return nil
+	return held, err
 }
 
 func (r *Repo) has(id object.ID) bool {
 	_, _, err := r.objects.Size(id)
 	return err == nil
-}
-
-// needed are the objects that one names, but for the commits of submodules.
-func needed(o packfile.Object, f object.Format) (out []object.ID, err error) {
-	switch o.Type {
-	case plumbing.CommitObject:
-		c, err := object.ParseCommit(o.Data)
-		return append(c.Parents, c.Tree), err
-	case plumbing.TreeObject:
-		entries, err := parseTree(o.Data, f)
-		for _, e := range entries {
-			if e.mode != submodule {
-				out = append(out, e.id)
-			}
-		}
-		return out, err
-	case plumbing.TagObject:
-		tagged, _, ok := object.HeaderLine(string(o.Data), "object ")
-		if !ok {
-			err = errors.New("the tag is malformed")
-		}
-		return []object.ID{tagged}, err
-	}
-	return nil, nil
 }
 
 var pullRequest = lazyregexp.New(`^refs/pull/[1-9][0-9]{0,9}/(head|merge)$`)
@@ -266,30 +217,33 @@ func (r *Repo) tips() ([]object.ID, error) {
 	return out, err
 }
 
-// What it takes to call a commit an old one: the clocks of those who commit
-// differ, and a history may be long.
-const (
-	slack     = 7 * 24 * 60 * 60
-	maxWithin = 200_000
-)
-
-// within reports whether a commit is one of tips or before one, as far as commits
-// that are not older tell. If so, git sees to it that all of it is here.
-func (r *Repo) within(tips []object.ID, commit object.ID) (bool, error) {
-	o, err := r.objects.View(commit)
-	if err != nil {
-		return false, missingIsNil(err)
+// within reports whether a commit is one of tips or before one. If so, git sees to it that all of it is here.
+func (r *Repo) within(ctx context.Context, tips []object.ID, commit object.ID) (bool, error) {
+	if !r.has(commit) {
+		return false, nil
 	}
-	since, seen := committedAt(o.Data)-slack, map[object.ID]bool{}
-	return lineage.Walk(objectsOf{r.objects}, tips, commit, seen, func(_ object.ID, raw []byte) bool {
-		return len(seen) < maxWithin && committedAt(raw) >= since
-	})
+	args := []string{"rev-list", "--max-count=1", commit.String(), "--not"}
+	for _, tip := range tips {
+		args = append(args, tip.String())
+	}
+	out, cut, err := r.history(ctx, args...)
+	return err == nil && cut == "" && out == "", cutIsNil(err)
 }
 
 // wholeHistory reports whether a commit and all before it are here.
-func (r *Repo) wholeHistory(commit object.ID) (bool, error) {
-	_, err := lineage.Walk(objectsOf{r.objects}, []object.ID{commit}, object.None, map[object.ID]bool{}, nil)
-	return err == nil, missingIsNil(err)
+func (r *Repo) wholeHistory(ctx context.Context, commit object.ID) (bool, error) {
+	if !r.has(commit) {
+		return false, nil
+	}
+	_, cut, err := r.history(ctx, "rev-list", "--count", commit.String())
+	return err == nil && cut == "", cutIsNil(err)
+}
+
+func cutIsNil(err error) error {
+	if is[*CutOffError](err) {
+		return nil
+	}
+	return err
 }
 
 // absentFiles returns the files of a commit that are not here; a directory that

@@ -62,7 +62,7 @@ func (r *Repo) bringApart(ctx context.Context, s *wire.Server, clone lacking, ti
 		return err
 	}
 	if history {
-		whole, err := r.wholeHistory(tip)
+		whole, err := r.wholeHistory(ctx, tip)
 		if err == nil && !whole {
 			err = r.bringHistory(ctx, s, own, tip)
 		}
@@ -92,7 +92,7 @@ func (r *Repo) bringHistory(ctx context.Context, s *wire.Server, own *git.Object
 	if err := r.bringTo(ctx, s, own, req); err != nil {
 		return err
 	}
-	whole, err := r.wholeHistory(tip)
+	whole, err := r.wholeHistory(ctx, tip)
 	if err == nil && !whole {
 		err = fmt.Errorf("fetching from %s: the history of %s did not come: %w", s, tip, packfile.ErrMissing)
 	}
@@ -164,11 +164,9 @@ func missingIsNil(err error) error {
 
 func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *git.Objects, req wire.FetchRequest) error {
 	req.Limit = r.fetchLimit()
-	batch, err := fetchBatch(ctx, s, req, r.objects)
-	if err != nil {
-		return err
-	}
-	return writeOwn(own, batch)
+	held, err := fetchPack(ctx, s, req, own, false)
+	held.Release() // git deletes nothing there
+	return err
 }
 
 // FetchMergeBase is MergeBase of two commits that Fetch returned, b from this

@@ -195,11 +195,9 @@ func (p *partialCopy) fetchHistory(tip object.ID, ancestors ...object.ID) error 
 }
 
 func (p *partialCopy) fetch(req wire.FetchRequest) error {
-	batch, err := fetchBatch(p.ctx, p.server, req, p.own)
-	if err != nil {
-		return err
-	}
-	return writeOwn(p.own, batch)
+	held, err := fetchPack(p.ctx, p.server, req, p.own, false)
+	held.Release() // git deletes nothing there
+	return err
 }
 
 // writeOwn writes to a directory of ours, where git deletes nothing.

@@ -303,11 +303,7 @@ func (s *Shared) fetchWhole(ctx context.Context, theirs, ours object.ID) (held p
 	if err != nil {
 		return "", err
 	}
-	batch, err := fetchBatch(ctx, s.server, wire.FetchRequest{Wants: []object.ID{theirs}, Haves: have}, repo.objects)
-	if err != nil {
-		return "", err
-	}
-	return packfile.Write(repo.objects.Dir, batch)
+	return fetchPack(ctx, s.server, wire.FetchRequest{Wants: []object.ID{theirs}, Haves: have}, repo.objects, false)
 }
 
 // fetchAll gets a whole ledger, which may be larger than memory: git writes it as it comes.

@@ -75,7 +75,7 @@ func read(from io.Reader, size int64, limits Limits, base func(object.ID) (packf
 		return nil, err
 	}
 	var err error
-	if b.objects, err = packfile.DecodeWithin(h, size-h.size, h.format, limits, base); err != nil {
+	if b.objects, err = packfile.Decode(h, size-h.size, h.format, limits, base); err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	return b, nil

@@ -300,7 +300,40 @@ func (o *Objects) Dirs(ctx context.Context) ([]string, error) {
 
 // Index adds the pack that is read, which may be larger than memory, to the directory.
 func (o *Objects) Index(ctx context.Context, pack io.Reader) (packfile.Held, error) {
-	return o.made(ctx, pack, func(base string) []string { return []string{"index-pack", "--stdin", base + "-.pack"} })
+	return o.made(ctx, pack, nil, indexPack)
+}
+
+// IndexWhole is Index of a pack in which, or here, all is that a commit leads to and commits that are here do not: else it is
+// packfile.ErrMissing, and nothing is added.
+func (o *Objects) IndexWhole(ctx context.Context, pack io.Reader, commit object.ID, here []object.ID) (packfile.Held, error) {
+	return o.made(ctx, pack, func(dir string) error {
+		args := []string{"-c", "core.commitGraph=false", "rev-list", "--objects", "--quiet", commit.String() + "^{commit}", "--not"}
+		for _, id := range here {
+			args = append(args, id.String())
+		}
+		c, done, err := o.command(args...)
+		if err != nil {
+			return err
+		}
+		defer done()
+		c.Env = append(c.Env, "GIT_OBJECT_DIRECTORY="+dir, Alternates(o.Dir, o.More))
+		_, err = c.Output(ctx)
+		if said := (*Error)(nil); errors.As(err, &said) {
+			err = fmt.Errorf("what commit %s leads to: %w: %w", commit, packfile.ErrMissing, said)
+		}
+		return err
+	}, indexPack)
+}
+
+func indexPack(base string) []string { return []string{"index-pack", "--stdin", base + "-.pack"} }
+
+// Alternates is the variable that has git borrow from directories of objects.
+func Alternates(dirs ...string) string {
+	var quoted []string
+	for _, dir := range slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" }) {
+		quoted = append(quoted, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.ToSlash(dir))+`"`)
+	}
+	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, string(filepath.ListSeparator))
 }
 
 // Merge has git make one pack of the small ones if there are more than most packs, and removes those. All that is in
@@ -315,7 +348,7 @@ func (o *Objects) Merge(ctx context.Context, most int) error {
 	for _, path := range small {
 		names.WriteString(filepath.Base(path) + ".pack\n")
 	}
-	held, err := o.made(ctx, strings.NewReader(names.String()), func(base string) []string {
+	held, err := o.made(ctx, strings.NewReader(names.String()), nil, func(base string) []string {
 		return []string{"pack-objects", "--quiet", "--stdin-packs", base}
 	})
 	if err != nil {
@@ -348,23 +381,32 @@ func (o *Objects) Pack(ctx context.Context, commit object.ID, lenient bool, w io
 }
 
 // made adds the pack that git makes where it is told to, and says the name of.
-func (o *Objects) made(ctx context.Context, stdin io.Reader, args func(base string) []string) (packfile.Held, error) {
+func (o *Objects) made(ctx context.Context, stdin io.Reader, check func(dir string) error, args func(base string) []string) (packfile.Held, error) {
 	dir, err := os.MkdirTemp(o.Dir, packfile.TempPrefix)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	base := filepath.Join(dir, "new")
+	base := filepath.Join(dir, "pack", "new")
+	if err := os.Mkdir(filepath.Dir(base), 0o777); err != nil {
+		return "", err
+	}
 	c, done, err := o.command(args(base)...)
 	if err != nil {
 		return "", err
 	}
 	defer done()
 	c.Stdin = stdin
+	c.Env = append(c.Env, fmt.Sprintf("GIT_ALLOC_LIMIT=%d", maxObject)) // a few bytes can claim to be any size
 	if _, err := c.Output(ctx); err != nil {
 		return "", err
 	}
-	packs, err := packfile.Files(dir, "new-", ".pack")
+	if check != nil {
+		if err := check(dir); err != nil {
+			return "", err
+		}
+	}
+	packs, err := packfile.Files(filepath.Dir(base), "new-", ".pack")
 	if err == nil && len(packs) != 1 {
 		err = fmt.Errorf("git made %d packs of one", len(packs))
 	}
@@ -395,8 +437,7 @@ func (o *Objects) command(args ...string) (c Command, done func(), err error) {
 	}
 	c = Command{Dir: o.Dir, Args: args, Env: []string{"GIT_DIR=" + empty, "GIT_OBJECT_DIRECTORY=" + o.Dir}}
 	if _, err := os.Stat(o.More); err == nil {
-		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(o.More) + `"`
-		c.Env = append(c.Env, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted)
+		c.Env = append(c.Env, Alternates(o.More))
 	}
 	return c, done, nil
 }

@@ -3,7 +3,6 @@ package lineage
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -66,20 +65,10 @@ var ErrCutOff = errors.New("the history does not go back that far here")
 // source has them. A history that is cut off is an error, unless ancestor was
 // found before.
 func Descends(s Objects, tip, ancestor object.ID) (bool, error) {
-	found, err := Walk(s, []object.ID{tip}, ancestor, map[object.ID]bool{}, nil)
-	if errors.Is(err, object.ErrMissing) {
-		err = fmt.Errorf("%w: %v", ErrCutOff, err)
-	}
-	return found, err
-}
-
-// Walk looks for a commit among others and all before them, and reports whether it
-// is there. Each that it has to read on the way, it visits; those that were seen it
-// does not read, nor what is before one where visit says no; nil visits all.
-func Walk(s Objects, from []object.ID, to object.ID, seen map[object.ID]bool, visit func(id object.ID, raw []byte) bool) (found bool, err error) {
-	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
+	seen := map[object.ID]bool{}
+	for queue := []object.ID{tip}; len(queue) > 0; queue = queue[1:] {
 		id := queue[0]
-		if !to.IsZero() && id == to {
+		if id == ancestor {
 			return true, nil
 		}
 		if seen[id] {
@@ -87,6 +76,9 @@ func Walk(s Objects, from []object.ID, to object.ID, seen map[object.ID]bool, vi
 		}
 		seen[id] = true
 		raw, err := read(s, plumbing.CommitObject, id)
+		if errors.Is(err, object.ErrMissing) {
+			err = fmt.Errorf("%w: %v", ErrCutOff, err)
+		}
 		if err != nil {
 			return false, err
 		}
@@ -94,9 +86,7 @@ func Walk(s Objects, from []object.ID, to object.ID, seen map[object.ID]bool, vi
 		if err != nil {
 			return false, fmt.Errorf("commit %s: %w", id, err)
 		}
-		if visit == nil || visit(id, raw) {
-			queue = append(queue, c.Parents...)
-		}
+		queue = append(queue, c.Parents...)
 	}
 	return false, nil
 }

@@ -20,7 +20,7 @@ import (
 // for one goroutine.
 type differ struct {
 	*History
-	trees, older map[object.ID]*tree // those read lately
+	trees, older map[object.ID][]byte // those read lately
 	size         int
 
 	out *history.Commit
@@ -40,7 +40,7 @@ const (
 )
 
 func newDiffer(h *History) *differ {
-	return &differ{History: h, trees: map[object.ID]*tree{}}
+	return &differ{History: h, trees: map[object.ID][]byte{}}
 }
 
 // commit reads one commit and everything that is new in it but its files.
@@ -103,27 +103,25 @@ func (d *differ) entered(id object.ID, path string) {
 	}
 }
 
-// tree returns a tree, an empty one for the zero id.
-func (d *differ) tree(id object.ID) (*tree, error) {
+// tree returns the bytes of a tree, none for the zero id.
+func (d *differ) tree(id object.ID) (raw []byte, err error) {
 	if id.IsZero() {
-		return &tree{format: d.format()}, nil
+		return nil, nil
 	}
-	if t, ok := d.trees[id]; ok {
-		return t, nil
+	raw, known := d.trees[id]
+	if known {
+		return raw, nil
 	}
-	t, ok := d.older[id]
-	if !ok {
-		raw, err := read(d.objects, plumbing.TreeObject, id)
-		if err != nil {
+	if raw, known = d.older[id]; !known {
+		if raw, err = read(d.objects, plumbing.TreeObject, id); err != nil {
 			return nil, err
 		}
-		t = &tree{format: d.format(), raw: raw}
 	}
-	if d.size += len(t.raw) + 128; d.size > keptTrees/2 {
-		d.trees, d.older, d.size = map[object.ID]*tree{}, d.trees, len(t.raw)+128
+	if d.size += len(raw) + 128; d.size > keptTrees/2 {
+		d.trees, d.older, d.size = map[object.ID][]byte{}, d.trees, len(raw)+128
 	}
-	d.trees[id] = t
-	return t, nil
+	d.trees[id] = raw
+	return raw, nil
 }
 
 // full reports whether a commit has more than a ledger can, in changes and in what is
@@ -156,7 +154,7 @@ func (d *differ) dirs(dir string, old, new object.ID, depth int) {
 		d.problem("OBJECT", dir, "%v", err)
 		return
 	}
-	if len(after.raw) == 0 && !new.IsZero() {
+	if len(after) == 0 && !new.IsZero() {
 		d.change(dir, history.Entry{}, history.Entry{Mode: history.ModeDir, ID: new})
 	}
 	if err := d.entries(dir, before, after, depth); err != nil {
@@ -164,11 +162,7 @@ func (d *differ) dirs(dir string, old, new object.ID, depth int) {
 	}
 }
 
-func (d *differ) entries(dir string, old, new *tree, depth int) error {
-	before, after := old.raw, new.raw
-	if old.isSound(nil) && new.isSound(old) {
-		before, after = apart(old, new) // the rest is the same, and is sound
-	}
+func (d *differ) entries(dir string, before, after []byte, depth int) error {
 	var last, a, b object.Entry
 	haveA, haveB := false, false
 	for !d.full(dir) {
@@ -236,4 +230,22 @@ func entryOf(e object.Entry) history.Entry {
 	}
 	mode, _ := strconv.ParseUint(string(e.Mode), 8, 32)
 	return history.Entry{Mode: uint32(mode), ID: e.ID()}
+}
+
+var errTree = errors.New("is malformed")
+
+// sound refuses entries that no git writes: out of order, twice, with a name
+// that is none, or a mode that is written otherwise.
+func sound(before, e object.Entry) error {
+	switch n := e.Name; {
+	case n[0] == '.' && (len(n) == 1 || string(n) == ".." || strings.EqualFold(string(n), ".git")), bytes.IndexByte(n, '/') >= 0:
+		return fmt.Errorf("has an entry named %+q", n)
+	case before.Name != nil && object.Compare(before, e) >= 0, bytes.Equal(before.Name, n):
+		return fmt.Errorf("has the entry %+q out of order, or twice", n)
+	}
+	switch string(e.Mode) {
+	case "40000", "100644", "100755", "120000", "160000":
+		return nil
+	}
+	return fmt.Errorf("has an entry %+q with the mode %+q", e.Name, e.Mode)
 }

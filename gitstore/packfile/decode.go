@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
@@ -20,14 +19,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 )
 
-// What a received pack may make of itself. A few bytes can claim to be a
-// gigabyte, and deltas can copy that over and over. Tests set these.
-var (
-	maxHeld int64 = 1 << 30  // bytes in memory at one time
-	maxMade int64 = 16 << 30 // bytes of all objects together
-)
-
-// Limits say how much a pack may make of itself, and who is told how far it is.
+// Limits say how much a received pack may make of itself, and who is told how far it is. A few bytes can claim to be a
+// gigabyte, and deltas can copy that over and over.
 type Limits struct {
 	Held int64 // bytes in memory at one time
 	Made int64 // bytes of all objects together
@@ -39,36 +32,15 @@ type Limits struct {
 // minEntry is the least that an entry takes: a byte, and an empty zlib stream.
 const minEntry = 9
 
-// Decode reads a pack that somebody sent, and which must be whole and sound.
-// What a delta is based on and is not in the pack is asked of base. Every
-// object of the batch has the name that its content has. The batch keeps the
-// bytes of the pack, unless it needed base; they must not be modified.
-func Decode(pack []byte, f object.Format, base func(object.ID) (Object, error)) (*Batch, error) {
-	d := &decoder{format: f, pack: pack, limits: Limits{Held: maxHeld, Made: maxMade}}
-	b, err := d.decode(base)
-	if err == nil {
-		b.pack = d.whole(b)
-	}
-	return b, err
-}
-
-// DecodeWithin is Decode for a pack of size bytes, which is read once, from its beginning.
-// The batch does not keep its bytes. With a nil base, every one must be in the pack.
-func DecodeWithin(pack io.Reader, size int64, f object.Format, limits Limits, base func(object.ID) (Object, error)) (*Batch, error) {
-	d := &decoder{format: f, stream: &stream{from: pack, sum: f.New()}, size: size, limits: limits}
+// Decode reads a pack of size bytes that somebody sent, once, from its beginning. It must be whole and sound.
+// What a delta is based on and is not in the pack is asked of base; with nil, every one must be in the pack. Every
+// object of the batch has the name that its content has.
+func Decode(pack io.Reader, size int64, f object.Format, limits Limits, base func(object.ID) (Object, error)) (b *Batch, err error) {
+	d := &decoder{format: f, from: pack, sum: f.New(), limits: limits}
 	if base == nil {
 		base = func(object.ID) (Object, error) { return Object{}, ErrMissing }
 	}
-	return d.decode(base)
-}
-
-func (d *decoder) decode(base func(object.ID) (Object, error)) (b *Batch, err error) {
-	if d.stream != nil {
-		err = d.scanStream()
-	} else {
-		err = d.scan()
-	}
-	if err == nil {
+	if err = d.scan(size - int64(f.Size())); err == nil {
 		err = d.resolve(base)
 	}
 	if err == nil {
@@ -84,15 +56,13 @@ func (d *decoder) decode(base func(object.ID) (Object, error)) (b *Batch, err er
 // delta from its base, then all into a batch.
 type decoder struct {
 	format  object.Format
-	pack    []byte
+	from    io.Reader
+	at      int64     // how many bytes of it are read
+	sum     hash.Hash // of these
 	limits  Limits
-	sum     []byte
 	entries []received
 	texts
-	stream *stream // in place of pack: it is read once
-	size   int64   // of the stream
-	thin   bool    // base was needed
-	byName bool    // some deltas name their base
+	byName bool // some deltas name their base
 
 	mu      sync.Mutex
 	waiting map[object.ID][]int32 // deltas by the name of their base
@@ -104,7 +74,6 @@ type decoder struct {
 // received is an entry of the pack.
 type received struct {
 	offset int64
-	crc    uint32
 	kind   plumbing.ObjectType // of the object, once it is known
 	id     object.ID
 	extent // of what the entry says: whole, or a delta
@@ -115,55 +84,22 @@ type received struct {
 
 const none = -1
 
-// scan reads every entry of a pack that is in memory.
-func (d *decoder) scan() error {
-	end := int64(len(d.pack) - d.format.Size())
-	if end < packHeaderSize {
-		return errNoPack
-	}
-	sum := d.format.New()
-	_, _ = sum.Write(d.pack[:end])
-	if d.sum = sum.Sum(nil); string(d.pack[:8]) == packMagic && !bytes.Equal(d.sum, d.pack[end:]) {
-		return errChecksum
-	}
-	return d.scanEntries(bytes.NewReader(d.pack), end)
-}
-
 const packMagic = "PACK\x00\x00\x00\x02"
 
-var (
-	errNoPack   = damaged("not a pack of version 2")
-	errChecksum = damaged("its content is not what its checksum says")
-)
+var errNoPack = damaged("not a pack of version 2")
 
-// scanStream reads every entry of a pack, and then its checksum.
-func (d *decoder) scanStream() error {
-	end := d.size - int64(d.format.Size())
+// scan reads the header, every entry up to end, and then the checksum.
+func (d *decoder) scan(end int64) error {
 	if end < packHeaderSize {
 		return errNoPack
 	}
-	if err := d.scanEntries(d.stream, end); err != nil {
-		return err
-	}
-	sum := make([]byte, d.format.Size())
-	if _, err := io.ReadFull(d.stream.from, sum); err != nil {
-		return readError(err)
-	}
-	if d.sum = d.stream.sum.Sum(nil); !bytes.Equal(d.sum, sum) {
-		return errChecksum
-	}
-	return nil
-}
-
-// scanEntries reads the header and what follows it up to the checksum.
-func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	r := getReader()
 	defer func() {
 		r.src = nil // the next reader of this buffer has no use for it
 		r.put()
 	}()
 	var head [packHeaderSize]byte
-	if _, err := io.ReadFull(r.at(src, 0, end), head[:]); err != nil {
+	if _, err := io.ReadFull(r.at(d, 0, end), head[:]); err != nil {
 		return readError(err)
 	}
 	if string(head[:8]) != packMagic {
@@ -186,24 +122,24 @@ func (d *decoder) scanEntries(src io.ReaderAt, end int64) error {
 	if r.offset() != end {
 		return damaged("more than its %d objects", count)
 	}
+	sum := make([]byte, d.format.Size())
+	if _, err := io.ReadFull(d.from, sum); err != nil {
+		return readError(err)
+	}
+	if !bytes.Equal(d.sum.Sum(nil), sum) {
+		return damaged("its content is not what its checksum says")
+	}
 	return nil
 }
 
-// stream is a reader that only goes on, and sums up what it has read.
-type stream struct {
-	from io.Reader
-	at   int64
-	sum  hash.Hash
-}
-
-// ReadAt reads at the place that it is at.
-func (s *stream) ReadAt(p []byte, offset int64) (int, error) {
-	if offset != s.at {
+// ReadAt reads on: nothing is read twice, or left out.
+func (d *decoder) ReadAt(p []byte, offset int64) (int, error) {
+	if offset != d.at {
 		return 0, errors.New("packfile: a stream that is read out of order")
 	}
-	n, err := io.ReadAtLeast(s.from, p, 1)
-	s.at += int64(n)
-	_, _ = s.sum.Write(p[:n])
+	n, err := io.ReadAtLeast(d.from, p, 1)
+	d.at += int64(n)
+	_, _ = d.sum.Write(p[:n])
 	return n, err
 }
 
@@ -245,9 +181,6 @@ func (d *decoder) entry(r *reader, room []byte) error {
 		e.extent = d.copy(data)
 	} else {
 		e.extent = d.keep(data)
-	}
-	if d.pack != nil {
-		e.crc = crc32.ChecksumIEEE(d.pack[at:r.offset()])
 	}
 	d.entries = append(d.entries, e)
 	return err
@@ -302,18 +235,6 @@ func (d *decoder) batch() (*Batch, error) {
 	return b, nil
 }
 
-// whole is the pack as it was received, if that is what a batch would be written as.
-func (d *decoder) whole(b *Batch) *Pack {
-	if len(b.ids) < len(d.entries) || d.thin {
-		return nil
-	}
-	p := &Pack{blocks: blocks{d.pack}, sum: d.sum, entries: make([]packed, len(d.entries))}
-	for i, e := range d.entries {
-		p.entries[i] = packed{e.id, e.crc, e.offset}
-	}
-	return p
-}
-
 // resolve names every object: first those that are whole and all that stands
 // on them, on all cores, then those whose bases are elsewhere.
 func (d *decoder) resolve(base func(object.ID) (Object, error)) error {
@@ -354,7 +275,6 @@ func (d *decoder) resolve(base func(object.ID) (Object, error)) error {
 		if err != nil {
 			return fmt.Errorf("the base of a delta: %w", err)
 		}
-		d.thin = true
 		if err := d.walk(d.named(nil, id, none, o)); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func TestDecodeRoom(t *testing.T) {
 	}
 	pack = sealed(count, pack)
 	for held, fine := range map[int64]bool{levels * long / 2: false, levels * long * 2: true} {
-		_, err := DecodeWithin(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: held, Made: 1 << 40}, nil)
+		_, err := Decode(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: held, Made: 1 << 40}, nil)
 		if (err == nil) != fine || err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes: %v", held, err)
 		}

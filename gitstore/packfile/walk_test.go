@@ -108,14 +108,14 @@ func TestDecodeForest(t *testing.T) {
 		pack := sealed(len(entries), entries...)
 		decode := func(thin bool) (*Batch, error) {
 			if thin {
-				return Decode(pack, object.SHA1, func(id object.ID) (Object, error) {
+				return decodeBytes(pack, func(id object.ID) (Object, error) {
 					if o, ok := lent[id]; ok {
 						return o, nil
 					}
 					return Object{}, ErrMissing
 				})
 			}
-			return DecodeWithin(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: 1 << 30, Made: 1 << 34}, nil)
+			return Decode(bytes.NewReader(pack), int64(len(pack)), object.SHA1, Limits{Held: 1 << 30, Made: 1 << 34}, nil)
 		}
 		for _, from := range []bool{true, false} {
 			if len(given) > 0 && !from {
