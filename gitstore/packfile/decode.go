@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"slices"
@@ -36,7 +35,7 @@ const minEntry = 9
 // What a delta is based on and is not in the pack is asked of base; with nil, every one must be in the pack. Every
 // object of the batch has the name that its content has.
 func Decode(pack io.Reader, size int64, f object.Format, limits Limits, base func(object.ID) (Object, error)) (b *Batch, err error) {
-	d := &decoder{format: f, from: pack, sum: f.New(), limits: limits}
+	d := &decoder{format: f, from: pack, limits: limits}
 	if base == nil {
 		base = func(object.ID) (Object, error) { return Object{}, ErrMissing }
 	}
@@ -57,8 +56,6 @@ func Decode(pack io.Reader, size int64, f object.Format, limits Limits, base fun
 type decoder struct {
 	format  object.Format
 	from    io.Reader
-	at      int64     // how many bytes of it are read
-	sum     hash.Hash // of these
 	limits  Limits
 	entries []received
 	texts
@@ -93,13 +90,10 @@ func (d *decoder) scan(end int64) error {
 	if end < packHeaderSize {
 		return errNoPack
 	}
-	r := getReader()
-	defer func() {
-		r.src = nil // the next reader of this buffer has no use for it
-		r.put()
-	}()
+	sum := d.format.New()
+	r := newReader(io.TeeReader(d.from, sum), end)
 	var head [packHeaderSize]byte
-	if _, err := io.ReadFull(r.at(d, 0, end), head[:]); err != nil {
+	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return readError(err)
 	}
 	if string(head[:8]) != packMagic {
@@ -112,40 +106,29 @@ func (d *decoder) scan(end int64) error {
 	d.entries, d.waiting = make([]received, 0, count), map[object.ID][]int32{}
 	room := make([]byte, small)
 	for range count {
-		if err := d.entry(r, room); err != nil {
+		if err := d.entry(r, end-r.left(), room); err != nil {
 			return fmt.Errorf("entry %d: %w", len(d.entries), err)
 		}
 		if d.limits.Progress != nil {
 			d.limits.Progress("objects read", len(d.entries), int(count))
 		}
 	}
-	if r.offset() != end {
+	if r.left() > 0 {
 		return damaged("more than its %d objects", count)
 	}
-	sum := make([]byte, d.format.Size())
-	if _, err := io.ReadFull(d.from, sum); err != nil {
+	want := make([]byte, d.format.Size())
+	if _, err := io.ReadFull(d.from, want); err != nil {
 		return readError(err)
 	}
-	if !bytes.Equal(d.sum.Sum(nil), sum) {
+	if !bytes.Equal(sum.Sum(nil), want) {
 		return damaged("its content is not what its checksum says")
 	}
 	return nil
 }
 
-// ReadAt reads on: nothing is read twice, or left out.
-func (d *decoder) ReadAt(p []byte, offset int64) (int, error) {
-	if offset != d.at {
-		return 0, errors.New("packfile: a stream that is read out of order")
-	}
-	n, err := io.ReadAtLeast(d.from, p, 1)
-	d.at += int64(n)
-	_, _ = d.sum.Write(p[:n])
-	return n, err
-}
-
-// entry reads the next entry, a small one over room. Its base by offset must be one before it.
-func (d *decoder) entry(r *reader, room []byte) error {
-	at, n := r.offset(), int32(len(d.entries))
+// entry reads the next entry, which begins at an offset, a small one over room. Its base by offset must be one before it.
+func (d *decoder) entry(r *reader, at int64, room []byte) error {
+	n := int32(len(d.entries))
 	kind, size, err := r.typeAndSize()
 	if err != nil {
 		return err

@@ -125,8 +125,8 @@ func (r repo) lacking(b *Batch, want map[object.ID]Object) {
 // backwards puts the entries of a pack, whose deltas are by name, in the other
 // order.
 func backwards(t *testing.T, pack []byte) []byte {
-	d := &decoder{format: object.SHA1, from: bytes.NewReader(pack), sum: sha1.New(), limits: limits}
-	if err := d.scan(int64(len(pack)-sha1.Size)); err != nil || !d.byName {
+	d := &decoder{format: object.SHA1, from: bytes.NewReader(pack), limits: limits}
+	if err := d.scan(int64(len(pack) - sha1.Size)); err != nil || !d.byName {
 		t.Fatal(err)
 	}
 	out := bytes.Clone(pack[:packHeaderSize])

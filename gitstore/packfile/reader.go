@@ -1,11 +1,11 @@
 package packfile
 
 import (
+	"bufio"
 	"compress/flate"
 	"compress/zlib"
 	"errors"
 	"io"
-	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// window is how much of a file is read at once.
+	// window is how much is read at once.
 	window = 16 << 10
 
 	// trust is how many bytes are set aside for an object because its header
@@ -25,77 +25,21 @@ const (
 	maxObject = 1 << 31
 )
 
-// reader reads zlib streams at offsets of a file.
+// reader reads the entries of a pack, one after another.
 type reader struct {
-	src        io.ReaderAt
-	start, end int64 // of what is in buf; where src ends
-	buf        []byte
-	pos        int
-	zlib       io.ReadCloser
-	one        [1]byte
+	*bufio.Reader
+	rest *io.LimitedReader // that it reads from
+	zlib io.ReadCloser
 }
 
-var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, 0, window)} }}
-
-func getReader() *reader { return readers.Get().(*reader) }
-
-// put gives the reader back. It keeps what it has read: the next object is
-// often beside the last.
-func (r *reader) put() { readers.Put(r) }
-
-// at moves to an offset.
-func (r *reader) at(src io.ReaderAt, offset, end int64) *reader {
-	within := offset - r.start
-	if r.src == src && r.end == end && within >= 0 && within <= int64(len(r.buf)) {
-		r.pos = int(within)
-		return r
-	}
-	r.src, r.start, r.end, r.buf, r.pos = src, offset, end, r.buf[:0], 0
-	return r
+// newReader reads up to end.
+func newReader(from io.Reader, end int64) *reader {
+	rest := &io.LimitedReader{R: from, N: end}
+	return &reader{Reader: bufio.NewReaderSize(rest, window), rest: rest}
 }
 
-// offset is where the next byte is read.
-func (r *reader) offset() int64 { return r.start + int64(r.pos) }
-
-func (r *reader) fill() error {
-	r.start += int64(len(r.buf))
-	r.buf, r.pos = r.buf[:0], 0
-	n := min(int64(cap(r.buf)), r.end-r.start)
-	if n <= 0 {
-		return io.ErrUnexpectedEOF
-	}
-	got, err := r.src.ReadAt(r.buf[:n], r.start)
-	r.buf = r.buf[:got]
-	if got > 0 {
-		return nil
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-func (r *reader) ReadByte() (byte, error) {
-	if r.pos == len(r.buf) {
-		if err := r.fill(); err != nil {
-			return 0, err
-		}
-	}
-	b := r.buf[r.pos]
-	r.pos++
-	return b, nil
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	if r.pos == len(r.buf) {
-		if err := r.fill(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, r.buf[r.pos:])
-	r.pos += n
-	return n, nil
-}
+// left is how many bytes are not read yet.
+func (r *reader) left() int64 { return r.rest.N + int64(r.Buffered()) }
 
 // typeAndSize reads the first bytes of a pack entry: one bit that says whether
 // more follow, three of the type, four of the size, then seven a byte.
@@ -137,27 +81,16 @@ func (r *reader) id(f object.Format) (object.ID, error) {
 	return history.NewID(raw[:f.Size()]), readError(err)
 }
 
-// stream begins a zlib stream here.
-func (r *reader) stream() (err error) {
+// inflate reads a zlib stream of exactly size bytes, over room if that is large enough, and lets zlib check its sum.
+func (r *reader) inflate(room []byte, size int64) (_ []byte, err error) {
 	if r.zlib == nil {
 		r.zlib, err = zlib.NewReader(r)
 	} else {
 		err = r.zlib.(zlib.Resetter).Reset(r, nil)
 	}
-	return readError(err)
-}
-
-// inflate reads a zlib stream of exactly size bytes, over room if that is large enough.
-func (r *reader) inflate(room []byte, size int64) ([]byte, error) {
-	if err := r.stream(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, readError(err)
 	}
-	return r.rest(room, size)
-}
-
-// rest reads what is left of the stream, which must be size bytes, and lets
-// zlib check its sum.
-func (r *reader) rest(room []byte, size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, damaged("an object of %d bytes is too large", size)
 	}
@@ -176,7 +109,7 @@ func (r *reader) rest(room []byte, size int64) ([]byte, error) {
 			data = append(data, make([]byte, min(size-int64(n), int64(n)))...)
 		}
 	}
-	if n, err := r.zlib.Read(r.one[:]); n > 0 || err == nil {
+	if n, err := r.zlib.Read(make([]byte, 1)); n > 0 || err == nil {
 		return nil, damaged("an object is longer than its size")
 	} else if err != io.EOF {
 		return nil, readError(err)
