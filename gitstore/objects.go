@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -52,12 +51,10 @@ func (o overlay) Size(id object.ID) (plumbing.ObjectType, int64, error) {
 // again are small and never end. Several goroutines may use it.
 type lister struct {
 	source
-	mu         sync.Mutex
-	young, old map[object.ID]list
-	entries    int // of the young lists
+	recent object.Recent[object.ID, list]
 }
 
-// maxListed is how many entries the young lists have before they are the old ones.
+// maxListed is how many entries the lists have that are kept, and as many again of those before.
 const maxListed = 1 << 16
 
 // A list is a tree that was read. bad says why it is not as git writes it, nil if it is: two
@@ -68,38 +65,16 @@ type list struct {
 }
 
 func (l *lister) list(id object.ID) (list, error) {
-	got, known := l.kept(id)
-	if !known {
-		entries, err := parsedTree(l.source, id)
-		if err != nil {
-			return list{}, err
-		}
-		got = list{entries, checkEntries(entries)}
+	if got, known := l.recent.Get(id); known {
+		return got, nil
 	}
-	l.keep(id, got)
+	entries, err := parsedTree(l.source, id)
+	if err != nil {
+		return list{}, err
+	}
+	got := list{entries, checkEntries(entries)}
+	l.recent.Put(id, got, len(entries)+1, maxListed)
 	return got, nil
-}
-
-func (l *lister) kept(id object.ID) (got list, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if got, known = l.young[id]; !known {
-		got, known = l.old[id]
-	}
-	return got, known
-}
-
-func (l *lister) keep(id object.ID, got list) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, young := l.young[id]; young {
-		return
-	}
-	if l.young == nil || l.entries > maxListed {
-		l.young, l.old, l.entries = map[object.ID]list{}, l.young, 0
-	}
-	l.young[id] = got
-	l.entries += len(got.entries) + 1
 }
 
 // readObject returns the content of an object, which must have this type. It is

@@ -41,8 +41,8 @@ type Objects struct {
 	run    *catFile        // nil: none is running
 	unused runtime.Cleanup // closes run when nobody has the Objects any more
 	closed bool
-	recent recent
-	ended  []chan struct{} // of each process that was started: closed once it is no more
+	recent object.Recent[object.ID, packfile.Object] // small ones: who judges commits asks for the same trees again and again
+	ended  []chan struct{}                           // of each process that was started: closed once it is no more
 }
 
 // maxObject is the size of the largest object that is read, maxSaid that of what git may say
@@ -51,6 +51,13 @@ const (
 	maxObject = 1 << 31
 	maxSaid   = 64 << 10
 	trusted   = 1 << 20
+)
+
+// maxRecent is how many bytes of objects are kept, and as many again of those before; one of more than maxSmall is not.
+const (
+	maxRecent = 4 << 20
+	maxSmall  = 32 << 10
+	overhead  = 100 // of each, about
 )
 
 // errClosed is what is asked after Close, or was not answered before it.
@@ -67,7 +74,7 @@ func (o *Objects) Close() error {
 func (o *Objects) close() []chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.recent.close()
+	o.recent.Close()
 	if o.closed = true; o.run != nil {
 		o.run.end()
 		o.unused.Stop()
@@ -95,7 +102,7 @@ func (o *Objects) retire() {
 // View returns an object. The error is packfile.ErrMissing if it is nowhere, and
 // packfile.ErrDamaged if its content is not what its name says.
 func (o *Objects) View(id object.ID) (packfile.Object, error) {
-	if found, is := o.recent.get(id); is {
+	if found, is := o.recent.Get(id); is {
 		return found, nil
 	}
 	q, err := o.ask("contents", id)
@@ -109,14 +116,16 @@ func (o *Objects) View(id object.ID) (packfile.Object, error) {
 	if err != nil {
 		return packfile.Object{}, err
 	}
-	o.recent.put(id, found)
+	if len(found.Data) <= maxSmall {
+		o.recent.Put(id, found, len(found.Data)+overhead, maxRecent)
+	}
 	return found, nil
 }
 
 // Size returns an object's type and number of bytes, as the repository records them: only
 // View checks the content.
 func (o *Objects) Size(id object.ID) (kind plumbing.ObjectType, size int64, err error) {
-	if found, is := o.recent.get(id); is {
+	if found, is := o.recent.Get(id); is {
 		return found.Type, int64(len(found.Data)), nil
 	}
 	q, err := o.ask("info", id)

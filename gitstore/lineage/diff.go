@@ -20,8 +20,7 @@ import (
 // for one goroutine.
 type differ struct {
 	*History
-	trees, older map[object.ID][]byte // those read lately
-	size         int
+	trees object.Recent[object.ID, []byte] // those read lately
 
 	out *history.Commit
 	cut bool // out has too much, and is not gone on with
@@ -40,7 +39,7 @@ const (
 )
 
 func newDiffer(h *History) *differ {
-	return &differ{History: h, trees: map[object.ID][]byte{}}
+	return &differ{History: h}
 }
 
 // commit reads one commit and everything that is new in it but its files.
@@ -108,19 +107,13 @@ func (d *differ) tree(id object.ID) (raw []byte, err error) {
 	if id.IsZero() {
 		return nil, nil
 	}
-	raw, known := d.trees[id]
-	if known {
-		return raw, nil
-	}
-	if raw, known = d.older[id]; !known {
+	raw, known := d.trees.Get(id)
+	if !known {
 		if raw, err = read(d.objects, plumbing.TreeObject, id); err != nil {
 			return nil, err
 		}
+		d.trees.Put(id, raw, len(raw)+128, keptTrees/2)
 	}
-	if d.size += len(raw) + 128; d.size > keptTrees/2 {
-		d.trees, d.older, d.size = map[object.ID][]byte{}, d.trees, len(raw)+128
-	}
-	d.trees[id] = raw
 	return raw, nil
 }
 

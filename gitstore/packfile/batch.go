@@ -26,9 +26,9 @@ type Batch struct {
 	entries []entry
 	texts
 	at     map[object.ID]int32
-	hints  map[int32]object.ID // bases that are not in this batch: maybe in one that it joins
-	recent recent
-	pack   *Pack // what Encode made of all of these
+	hints  map[int32]object.ID          // bases that are not in this batch: maybe in one that it joins
+	recent object.Recent[int32, []byte] // the latest versions, whole
+	pack   *Pack                        // what Encode made of all of these
 }
 
 // entry is an object as a batch holds it: whole, or as a delta on one before
@@ -154,8 +154,8 @@ func (b *Batch) Join(other *Batch) {
 			continue
 		}
 		e.base, e.extent = base, b.keep(other.of(e.extent))
-		if content, ok := other.recent.get(int32(i)); ok {
-			b.recent.move(base, int32(len(b.ids)), content)
+		if content, ok := other.recent.Get(int32(i)); ok {
+			b.keepWhole(int32(len(b.ids)), base, content)
 		}
 		b.append(id, e)
 	}
@@ -175,7 +175,7 @@ func (b *Batch) add(o Object, id, base object.ID) {
 			break
 		}
 		if delta := makeDelta(b.object(at).Data, o.Data); delta != nil {
-			b.recent.move(at, n, o.Data)
+			b.keepWhole(n, at, o.Data)
 			b.append(id, entry{o.Type, on.depth + 1, at, b.keep(delta)})
 			return
 		}
@@ -201,7 +201,7 @@ func (b *Batch) object(i int32) Object {
 	last, content, known := i, []byte(nil), false
 	var chain []int32 // the outermost first
 	for b.entries[i].depth > 0 {
-		if content, known = b.recent.get(i); known {
+		if content, known = b.recent.Get(i); known {
 			break
 		}
 		chain, i = append(chain, i), b.entries[i].base
@@ -214,51 +214,19 @@ func (b *Batch) object(i int32) Object {
 		if content, err = applyDelta(content, b.of(b.entries[i].extent)); err != nil {
 			panic("packfile: a delta of our own: " + err.Error())
 		}
-		b.recent.move(none, i, content) // who goes back in time wants this one next
+		b.keepWhole(i, none, content) // who goes back in time wants this one next
 	}
 	return Object{b.entries[last].kind, content}
-}
-
-// recent keeps the latest versions whole: the next are made on them. What is not
-// asked for is let go of, half of it at a time.
-type recent struct {
-	mu             sync.Mutex
-	content, older map[int32][]byte
-	size           int // of content
 }
 
 // recentSize is far more than the trees that an append changes, and their
 // siblings.
 const recentSize = 8 << 20
 
-func (r *recent) get(i int32) ([]byte, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	content, ok := r.content[i]
-	if !ok {
-		if content, ok = r.older[i]; ok {
-			r.keep(i, content)
-		}
-	}
-	return content, ok
-}
-
-// move keeps a version in place of the one it is made on, if any.
-func (r *recent) move(old, i int32, content []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.size -= len(r.content[old])
-	delete(r.content, old)
-	delete(r.older, old)
-	r.keep(i, content)
-}
-
-func (r *recent) keep(i int32, content []byte) {
-	r.size += len(content) - len(r.content[i])
-	if r.content == nil || r.size > recentSize/2 {
-		r.content, r.older, r.size = map[int32][]byte{}, r.content, len(content)
-	}
-	r.content[i] = content
+// keepWhole keeps a version whole, in place of the one it is made on, if any: the next are made on it.
+func (b *Batch) keepWhole(i, base int32, content []byte) {
+	b.recent.Drop(base)
+	b.recent.Put(i, content, len(content), recentSize/2)
 }
 
 // A Pack is a batch as the bytes that are written to the disk and sent to
