@@ -92,7 +92,11 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 	case err != nil:
 		return err
 	default:
-		if err := push(ctx, s.server, b.Ref(s.ref), theirs, made, batch, maxPushes, s.pause); err != nil {
+		pack, err := packOf(batch)
+		if err == nil {
+			err = push(ctx, s.server, b.Ref(s.ref), theirs, made, pack, maxPushes, s.pause)
+		}
+		if err != nil {
 			return explained(err)
 		}
 	}

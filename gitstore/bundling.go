@@ -12,5 +12,5 @@ import (
 // error; with lenient, files are left out, and who audits the bundle finds which.
 func (l *Ledger) WriteBundle(ctx context.Context, tip string, lenient bool, w io.Writer) error {
 	ref := bundle.Ref{Name: l.ref.String(), ID: object.ParseID(tip)}
-	return bundle.Write(w, func(w io.Writer) error { return l.repo.objects.Pack(ctx, ref.ID, lenient, w) }, ref)
+	return bundle.Write(w, func(w io.Writer) error { return l.repo.objects.Pack(ctx, w, ref.ID, object.None, lenient) }, ref)
 }

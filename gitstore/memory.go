@@ -297,7 +297,11 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if err != nil {
 		return "", err
 	}
-	if err := s.push(ctx, now, made, batch); err != nil {
+	sent, err := packOf(batch)
+	if err == nil {
+		err = s.push(ctx, now, made, sent)
+	}
+	if err != nil {
 		if errors.Is(err, writing.ErrMoved) {
 			err = &AcceptError{s.seen.name + " has moved meanwhile"}
 		}

@@ -1,13 +1,13 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -84,11 +84,11 @@ func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error 
 	if err := m.CheckRef(ctx, name); err != nil {
 		return err
 	}
-	batch, err := m.Repo.step(m.Repo.id(old), m.Repo.id(next))
+	pack, err := m.Repo.step(ctx, m.Repo.id(old), m.Repo.id(next))
 	if err != nil {
 		return err
 	}
-	err = push(ctx, m.Server, name, m.Repo.id(old), m.Repo.id(next), batch, 2, m.Pause)
+	err = push(ctx, m.Server, name, m.Repo.id(old), m.Repo.id(next), pack, 2, m.Pause)
 	if errors.Is(err, writing.ErrMoved) {
 		err = m.overtaken(ctx, name, m.Repo.id(next))
 	}
@@ -135,9 +135,9 @@ func (m *RemoteRefs) explain(name string, err error) error {
 	return &PushError{name, m.Server.String(), ledger.OneLine(reason, 500), err}
 }
 
-// step is what a commit has that its one parent, which is old unless that is
+// step is a pack of what a commit has that its one parent, which is old unless that is
 // zero, has not.
-func (r *Repo) step(old, next object.ID) (*packfile.Batch, error) {
+func (r *Repo) step(ctx context.Context, old, next object.ID) ([]byte, error) {
 	c, err := readCommit(r.objects, next)
 	if err != nil {
 		return nil, err
@@ -145,6 +145,12 @@ func (r *Repo) step(old, next object.ID) (*packfile.Batch, error) {
 	if len(c.Parents) != 1 || !old.IsZero() && c.Parents[0] != old {
 		return nil, fmt.Errorf("commit %s is not exactly one commit after %s", next, old)
 	}
-	batch := r.batch()
-	return batch, collect(r.objects, batch, []link{{next, c.Parents[0], c.Tree}})
+	return r.pack(ctx, next, c.Parents[0])
+}
+
+// pack is a pack of what a commit leads to and another one does not.
+func (r *Repo) pack(ctx context.Context, commit, without object.ID) ([]byte, error) {
+	var pack bytes.Buffer
+	err := r.objects.Pack(ctx, &pack, commit, without, false)
+	return pack.Bytes(), err
 }

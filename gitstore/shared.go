@@ -330,7 +330,11 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 	if err != nil {
 		return "", err
 	}
-	if err := s.push(ctx, parent, made, batch); err != nil {
+	sent, err := packOf(batch)
+	if err == nil {
+		err = s.push(ctx, parent, made, sent)
+	}
+	if err != nil {
 		return "", err
 	}
 	pack, err := packfile.Write(own.Dir, batch)
@@ -360,27 +364,28 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 }
 
 // push sends the objects; one that somebody else overtook may be done all the same.
-func (s *Shared) push(ctx context.Context, old, next object.ID, batch *packfile.Batch) error {
-	err := push(ctx, s.server, s.ref, old, next, batch, maxPushes, s.pause)
+func (s *Shared) push(ctx context.Context, old, next object.ID, pack []byte) error {
+	err := push(ctx, s.server, s.ref, old, next, pack, maxPushes, s.pause)
 	if errors.Is(err, writing.ErrMoved) {
 		return s.overtaken(ctx, old, next)
 	}
 	return explained(err)
 }
 
+// packOf is a batch as the bytes of a pack.
+func packOf(batch *packfile.Batch) ([]byte, error) {
+	encoded, err := batch.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(encoded.Reader())
+}
+
 // push sends objects and moves a ref. Whatever goes wrong, what the ref says
 // afterwards decides: next, and it is done; old, and the same bytes are sent again;
 // anything else is ErrMoved, though next may be below it. What the server refuses
 // is sent no more than refusals times: another push may have held the ref.
-func push(ctx context.Context, server *wire.Server, ref string, old, next object.ID, batch *packfile.Batch, refusals int, pause func(context.Context, int)) error {
-	encoded, err := batch.Encode()
-	if err != nil {
-		return err
-	}
-	pack, err := io.ReadAll(encoded.Reader())
-	if err != nil {
-		return err
-	}
+func push(ctx context.Context, server *wire.Server, ref string, old, next object.ID, pack []byte, refusals int, pause func(context.Context, int)) error {
 	for attempt := 1; ; attempt++ {
 		pushed := server.Push(ctx, ref, old, next, pack)
 		if pushed == nil {

@@ -93,16 +93,22 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 	switch {
 	case len(mine) == 0:
 		next = theirs
-	case len(fetched) == 0:
-		err = collect(s.local.repo.objects, batch, mine)
-	default:
+	case len(fetched) > 0:
 		next, err = s.replay(&replay{source: s.local.repo.objects, base: base, theirs: theirs, mine: mine, sign: s.local.sign, pages: s.local.pages}, batch, &done, leaveOut)
 	}
 	if err == nil && agree != nil {
 		err = agree(done)
 	}
 	if err == nil && next != theirs {
-		err = s.push(ctx, theirs, next, batch)
+		var pack []byte
+		if next == ours {
+			pack, err = s.local.repo.pack(ctx, ours, base)
+		} else {
+			pack, err = packOf(batch)
+		}
+		if err == nil {
+			err = s.push(ctx, theirs, next, pack)
+		}
 	}
 	if err != nil {
 		if len(fetched) > 0 { // a denial in it counts all the same
@@ -363,40 +369,4 @@ func fork(s source, seen, a, b object.ID) (base object.ID, afterA, afterB []link
 		base, afterA, afterB = afterA[0].id, afterA[1:], afterB[1:]
 	}
 	return base, afterA, afterB, err
-}
-
-// collect puts into a batch what commits have that the one before each has not:
-// the commit, and the trees and files on changed paths.
-func collect(s source, to *packfile.Batch, commits []link) error {
-	add := func(id, base object.ID) error {
-		o, err := s.View(id)
-		if err == nil {
-			_, err = to.AddOn(o, base)
-		}
-		return err
-	}
-	for _, c := range commits {
-		if err := add(c.id, object.None); err != nil {
-			return err
-		}
-		former, err := treeOf(s, c.parent)
-		if err != nil {
-			return err
-		}
-		var changes []treeChange
-		there := map[object.ID]bool{object.None: true}
-		err = diffTrees(s, former, c.tree, func(d treeChange) error {
-			changes, there[d.old.id] = append(changes, d), true
-			return nil
-		})
-		for _, d := range changes {
-			if err == nil && d.new.mode != submodule && !there[d.new.id] {
-				err = add(d.new.id, d.old.id)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -368,11 +368,11 @@ func (o *Objects) Merge(ctx context.Context, most int) error {
 	return nil
 }
 
-// Pack has git write a pack of all that a commit leads to. It takes over how these are packed here: to ask for
-// each, and to pack it anew, takes ten times as long. What of them is missing is an error, unless lenient leaves out missing files, and
-// so is what is damaged as far as git notices. Nothing is left out on the word of what stands beside the packs: bitmaps, or the graph of
-// commits.
-func (o *Objects) Pack(ctx context.Context, commit object.ID, lenient bool, w io.Writer) error {
+// Pack has git write a pack of all that a commit leads to, and another one, if it is not zero, does not. It takes over how these are
+// packed here: to ask for each, and to pack it anew, takes ten times as long. What of them is missing is an error, unless lenient leaves
+// out missing files, and so is what is damaged as far as git notices. Nothing is left out on the word of what stands beside the packs:
+// bitmaps, or the graph of commits.
+func (o *Objects) Pack(ctx context.Context, w io.Writer, commit, without object.ID, lenient bool) error {
 	missing := "--missing=error"
 	if lenient {
 		missing = "--missing=allow-any"
@@ -382,7 +382,11 @@ func (o *Objects) Pack(ctx context.Context, commit object.ID, lenient bool, w io
 		return err
 	}
 	defer done()
-	c.Stdin = strings.NewReader(commit.String() + "\n")
+	revs := commit.String() + "\n"
+	if !without.IsZero() {
+		revs += "^" + without.String() + "\n"
+	}
+	c.Stdin = strings.NewReader(revs)
 	return c.Stream(ctx, func(pack io.Reader) error {
 		_, err := io.Copy(w, pack)
 		return err

@@ -148,20 +148,19 @@ func (s *Server) CanFilter() bool {
 // Tip returns what ref, or HEAD, is at, and the zero hash if a complete list of the
 // server's refs lacks it. Every call asks the server.
 func (s *Server) Tip(ctx context.Context, ref string) (tip object.ID, err error) {
-	doing := fmt.Sprintf("asking for %q", ref)
-	err = s.call(ctx, doing, always, func(ctx context.Context) error {
-		if ref == "HEAD" {
-			adv, err := s.list(ctx)
-			if err == nil {
-				tip = adv.head
-			}
-			return err
+	err = s.call(ctx, fmt.Sprintf("asking for %q", ref), always, func(ctx context.Context) (err error) {
+		if ref != "HEAD" {
+			err = checkRef(ref)
 		}
-		if err := checkRef(ref); err != nil {
+		if err != nil {
 			return err
 		}
 		adv, err := s.list(ctx)
-		if err == nil {
+		switch {
+		case err != nil:
+		case ref == "HEAD":
+			tip = adv.head
+		default:
 			tip = adv.refs[ref]
 		}
 		return err
@@ -169,46 +168,46 @@ func (s *Server) Tip(ctx context.Context, ref string) (tip object.ID, err error)
 	return tip, err
 }
 
-// Branches returns the full names of the server's branches, in order. Every call asks the server.
-func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
-	err = s.call(ctx, "asking for the branches", always, func(ctx context.Context) error {
-		adv, err := s.list(ctx)
-		if err != nil {
-			return err
-		}
-		for ref := range adv.refs {
-			if strings.HasPrefix(ref, "refs/heads/") {
-				branches = append(branches, ref)
-			}
-		}
-		return nil
+// refs is the server's list of refs. Every call asks the server.
+func (s *Server) refs(ctx context.Context, what string) (adv *refList, err error) {
+	err = s.call(ctx, "asking for the "+what, always, func(ctx context.Context) (err error) {
+		adv, err = s.list(ctx)
+		return err
 	})
+	return adv, err
+}
+
+// Branches returns the full names of the server's branches, in order.
+func (s *Server) Branches(ctx context.Context) (branches []string, err error) {
+	adv, err := s.refs(ctx, "branches")
+	if err != nil {
+		return nil, err
+	}
+	for ref := range adv.refs {
+		if strings.HasPrefix(ref, "refs/heads/") {
+			branches = append(branches, ref)
+		}
+	}
 	slices.Sort(branches)
-	return branches, err
+	return branches, nil
 }
 
 // Tags returns the commit, or other object, that each tag of the server names: that
-// which a signed or annotated tag is about. Every call asks the server.
+// which a signed or annotated tag is about.
 func (s *Server) Tags(ctx context.Context) (map[string]string, error) {
+	adv, err := s.refs(ctx, "tags")
+	if err != nil {
+		return nil, err
+	}
 	tags := map[string]string{}
-	err := s.call(ctx, "asking for the tags", always, func(ctx context.Context) error {
-		adv, err := s.list(ctx)
-		if err != nil {
-			return err
-		}
-		for ref, at := range adv.refs {
+	for _, refs := range []map[string]object.ID{adv.refs, adv.peeled} {
+		for ref, at := range refs {
 			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
 				tags[name] = at.String()
 			}
 		}
-		for ref, at := range adv.peeled {
-			if name, is := strings.CutPrefix(ref, "refs/tags/"); is {
-				tags[name] = at.String()
-			}
-		}
-		return nil
-	})
-	return tags, err
+	}
+	return tags, nil
 }
 
 // list reads the server's list of refs.
