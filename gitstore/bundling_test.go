@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // TestWriteBundle: a bundle has all objects of a ledger, whatever the graph of commits beside them says; of a ledger that lacks
@@ -23,7 +23,7 @@ func TestWriteBundle(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		fatal(t, l.WriteBundle(t.Context(), tip, lenient, &out))
-		b, err := bundle.Read(&out, int64(out.Len()), bundle.Limits{Held: 1 << 20, Made: 1 << 24})
+		b, err := packfile.ReadBundle(&out, int64(out.Len()), packfile.Limits{Held: 1 << 20, Made: 1 << 24})
 		fatal(t, err)
 		if ref, err := b.Ref(gitstore.LedgerRef); err != nil || ref.ID.String() != tip {
 			t.Error(ref, err)

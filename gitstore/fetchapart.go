@@ -49,7 +49,7 @@ func (r *Repo) isPartial() (bool, error) {
 		said, err = r.command().Config(context.Background())
 	}
 	return slices.ContainsFunc(said, func(one git.Setting) bool {
-		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && isTrue(one.Value)
+		promisor := strings.HasPrefix(one.Key, "remote.") && strings.HasSuffix(one.Key, ".promisor") && git.IsTrue(one.Value)
 		return promisor || one.Key == "extensions.partialclone" && one.Value != ""
 	}), err
 }

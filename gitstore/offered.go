@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -23,7 +22,7 @@ type Offered struct {
 }
 
 // What a bundle of some megabytes may make of itself.
-var offeredLimits = bundle.Limits{Held: 256 << 20, Made: 512 << 20}
+var offeredLimits = packfile.Limits{Held: 256 << 20, Made: 512 << 20}
 
 // maxOffered is how many commits a bundle may bring.
 const maxOffered = 1000
@@ -61,7 +60,7 @@ func is[E error](err error) bool {
 }
 
 func (r *Repo) readOffered(_ context.Context, raw []byte) (Offered, error) {
-	b, err := bundle.ReadOn(bytes.NewReader(raw), int64(len(raw)), offeredLimits, r.objects.View)
+	b, err := packfile.ReadBundleOn(bytes.NewReader(raw), int64(len(raw)), offeredLimits, r.objects.View)
 	switch {
 	case err != nil:
 		return Offered{}, err

@@ -147,11 +147,3 @@ func isFalse(v string) bool {
 	}
 	return false
 }
-
-func isTrue(v string) bool {
-	switch strings.ToLower(v) {
-	case "true", "yes", "on", "1":
-		return true
-	}
-	return false
-}

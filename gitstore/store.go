@@ -336,13 +336,11 @@ func (r *Repo) stateDir() string { return filepath.Join(r.gitDir, "countersign")
 // lock keeps other processes of this program out until the returned function is
 // called. The operating system ends it with the process, so none is ever left
 // behind.
-func (r *Repo) lock() (unlock func(), err error) { return r.lockFile("lock") }
-
-func (r *Repo) lockFile(name string) (unlock func(), err error) {
+func (r *Repo) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(r.stateDir(), 0o777); err != nil {
 		return nil, fmt.Errorf("locking the ledger: %w", err)
 	}
-	f := flock.New(filepath.Join(r.stateDir(), name), flock.SetFlag(os.O_RDWR|os.O_CREATE), flock.SetPermissions(0o666))
+	f := flock.New(filepath.Join(r.stateDir(), "lock"), flock.SetFlag(os.O_RDWR|os.O_CREATE), flock.SetPermissions(0o666))
 	if err := f.Lock(); err != nil {
 		return nil, fmt.Errorf("locking the ledger: %w", err)
 	}

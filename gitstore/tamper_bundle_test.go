@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -42,13 +41,13 @@ func (f *forge) bundle() ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = bundle.Write(&out, func(w io.Writer) error { _, err := pack.WriteTo(w); return err }, bundle.Ref{Name: LedgerRef, ID: f.tip})
+	err = packfile.WriteBundle(&out, func(w io.Writer) error { _, err := pack.WriteTo(w); return err }, packfile.Ref{Name: LedgerRef, ID: f.tip})
 	return out.Bytes(), err
 }
 
 // asBundle is what the verifier in the browser says of a bundle.
 func (s *soundLedger) asBundle(raw []byte, tip string) (audit.Result, error) {
-	b, err := bundle.Read(bytes.NewReader(raw), int64(len(raw)), bundle.Limits{Held: 1 << 30, Made: 1 << 32})
+	b, err := packfile.ReadBundle(bytes.NewReader(raw), int64(len(raw)), packfile.Limits{Held: 1 << 30, Made: 1 << 32})
 	if err != nil {
 		return audit.Result{}, err
 	}

@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 		"gitstore", "pipeline/attest", "pipeline/lookup", "pipeline/plain", "pipeline/record/ledger", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/conformance": {
-		"gitstore", "gitstore/bundle", "gitstore/lineage", "gitstore/verdict", "pipeline/code", "pipeline/conversation", "pipeline/disposition",
+		"gitstore", "gitstore/lineage", "gitstore/packfile", "gitstore/verdict", "pipeline/code", "pipeline/conversation", "pipeline/disposition",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
 		"pipeline/witness",
@@ -163,15 +163,14 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/session", "gitstore", "pipeline",
 		"pipeline/explain", "pipeline/forge", "pipeline/pull", "pipeline/record/canon", "pipeline/record/policy", "report", "github.com/spf13/cobra",
 	},
-	"cmd/verify": {"gitstore/bundle", "gitstore/verdict", "pipeline/record/audit"},
+	"cmd/verify": {"gitstore/packfile", "gitstore/verdict", "pipeline/record/audit"},
 	"gitstore": {
-		"gitstore/attributes", "gitstore/bundle", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire",
-		"pipeline/code", "pipeline/lookup", "pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
-		"pipeline/writing", "github.com/go-git/go-git/v5", "github.com/gofrs/flock",
+		"gitstore/attributes", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire", "pipeline/code",
+		"pipeline/lookup", "pipeline/parallel", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
+		"github.com/go-git/go-git/v5", "github.com/gofrs/flock",
 	},
 	"gitstore/attributes": {"gitstore/git", "pipeline/record/canon", "pipeline/record/patch"},
-	"gitstore/bundle":     {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
 	"gitstore/git":        {"gitstore/object", "gitstore/packfile", "github.com/go-git/go-git/v5"},
 	"gitstore/lineage": {
 		"gitstore/object", "pipeline/record/audit/history", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
@@ -179,9 +178,8 @@ var mayImport = map[string][]string{
 	"gitstore/object":   {"pipeline/record/audit/history"},
 	"gitstore/packfile": {"gitstore/object", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict": {
-		"gitstore/bundle", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/page", "pipeline/record/audit",
-		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
-		"github.com/go-git/go-git/v5",
+		"gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/record/ledger", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/wire": {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"pipeline": {
@@ -271,7 +269,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/result", "pipeline/record/signed", "pipeline/review", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
-		"gitstore/bundle", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
+		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
 	},
 	"pipeline/record/approval": {

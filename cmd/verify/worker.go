@@ -7,14 +7,14 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 )
 
 // What a bundle may make of itself: 10,000 transactions are 220 MB in memory, and
 // 1.1 GB of objects.
-var limits = bundle.Limits{Held: 1 << 30, Made: 8 << 30}
+var limits = packfile.Limits{Held: 1 << 30, Made: 8 << 30}
 
 // A Request is a message to the worker. The bundle is read once.
 type Request struct {
@@ -49,8 +49,8 @@ type Worker struct {
 
 // audited is the ledger that was audited last, and what its reader knew.
 type audited struct {
-	bundle  *bundle.Bundle
-	ref     bundle.Ref
+	bundle  *packfile.Bundle
+	ref     packfile.Ref
 	signers string
 }
 
@@ -88,7 +88,7 @@ func (w *Worker) audit(r *Request) (Message, error) {
 	}
 	within := limits
 	within.Progress = w.progress
-	b, err := bundle.Read(r.Bundle, r.Size, within)
+	b, err := packfile.ReadBundle(r.Bundle, r.Size, within)
 	if err != nil {
 		return Message{}, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -61,7 +60,7 @@ func (c *cheat) commit(id object.ID) (raw []byte, parsed object.Commit, err erro
 
 // Cheat audits, as somebody who knows its tip, the ledger in a bundle as a way to cheat leaves it, and says what that changed. The bundle
 // stays as it is.
-func Cheat(b *bundle.Bundle, ref bundle.Ref, how string, q Question) (found audit.Result, changed string, err error) {
+func Cheat(b *packfile.Bundle, ref packfile.Ref, how string, q Question) (found audit.Result, changed string, err error) {
 	i := slices.IndexFunc(Ways, func(w Way) bool { return w.How == how })
 	if i < 0 {
 		return found, "", fmt.Errorf("there is no way to cheat named %+q", how)
@@ -69,7 +68,7 @@ func Cheat(b *bundle.Bundle, ref bundle.Ref, how string, q Question) (found audi
 	c := &cheat{Objects: b, made: packfile.Batch{Format: object.FormatOf(ref.ID)}, tip: ref.ID}
 	if changed, err = Ways[i].do(c); err == nil {
 		q.Tip = ref.ID.String()
-		found, err = OfObjects(c, bundle.Ref{Name: ref.Name, ID: c.tip}, q)
+		found, err = OfObjects(c, packfile.Ref{Name: ref.Name, ID: c.tip}, q)
 	}
 	return found, changed, err
 }

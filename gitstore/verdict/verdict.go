@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -86,7 +86,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 
 // OfObjects audits the ledger that ends with a tip, out of any objects. The tip is that
 // of the ref that is named.
-func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Result, error) {
+func OfObjects(objects lineage.Objects, ref packfile.Ref, q Question) (audit.Result, error) {
 	if q.Tip != "" && (!object.IsID(q.Tip) || object.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
 		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all digits of its id", q.Tip)}
 	}
@@ -103,7 +103,7 @@ func OfObjects(objects lineage.Objects, ref bundle.Ref, q Question) (audit.Resul
 }
 
 // OfBundle audits the ledger in a bundle.
-func OfBundle(b *bundle.Bundle, q Question) (audit.Result, error) {
+func OfBundle(b *packfile.Bundle, q Question) (audit.Result, error) {
 	ref, err := LedgerOf(b, q.Ledger)
 	if err != nil {
 		return audit.Result{}, err
@@ -112,9 +112,9 @@ func OfBundle(b *bundle.Bundle, q Question) (audit.Result, error) {
 }
 
 // LedgerOf returns the ref of this name; with "", the only one there is, or of several the one under refs/agent/. A bundle
-// of something else, such as a branch of code, is a *bundle.Error: no rule is about that. What is under refs/agent/
+// of something else, such as a branch of code, is a *packfile.BundleError: no rule is about that. What is under refs/agent/
 // is a ledger whatever it holds, and so is what cannot be read: the audit tells what is wrong with it.
-func LedgerOf(b *bundle.Bundle, name string) (bundle.Ref, error) {
+func LedgerOf(b *packfile.Bundle, name string) (packfile.Ref, error) {
 	ref, err := b.Ref(name)
 	var others []string
 	for _, r := range b.Refs {
@@ -127,7 +127,7 @@ func LedgerOf(b *bundle.Bundle, name string) (bundle.Ref, error) {
 	if n := len(others); n > maxNamed {
 		others = append(others[:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
 	}
-	return bundle.Ref{}, &bundle.Error{Message: fmt.Sprintf("this bundle holds %s and no ledger; nothing was checked", strings.Join(others, ", "))}
+	return packfile.Ref{}, &packfile.BundleError{Message: fmt.Sprintf("this bundle holds %s and no ledger; nothing was checked", strings.Join(others, ", "))}
 }
 
 // maxNamed is how many refs are named of a bundle that has no ledger.

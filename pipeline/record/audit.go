@@ -3,7 +3,7 @@ package record
 import (
 	"io"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 )
 
@@ -39,7 +39,7 @@ type Report struct {
 // Report; an error is of a bundle that cannot be read or holds no ledger, and of a Known that
 // cannot be asked about. It keeps up to 1 GiB in memory, and stops at 8 GiB of objects.
 func Audit(from io.Reader, size int64, k Known) (Report, error) {
-	b, err := bundle.Read(from, size, bundle.Limits{Held: 1 << 30, Made: 8 << 30})
+	b, err := packfile.ReadBundle(from, size, packfile.Limits{Held: 1 << 30, Made: 8 << 30})
 	if err != nil {
 		return Report{}, err
 	}

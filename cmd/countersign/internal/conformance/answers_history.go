@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -20,13 +20,13 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
-var limits = bundle.Limits{Held: 256 << 20, Made: 1 << 30}
+var limits = packfile.Limits{Held: 256 << 20, Made: 1 << 30}
 
 // errBundle refuses a bundle.
 var errBundle = &broken{[]string{"BUNDLE"}}
 
-func readBundle(raw []byte) (*bundle.Bundle, error) {
-	b, err := bundle.Read(bytes.NewReader(raw), int64(len(raw)), limits)
+func readBundle(raw []byte) (*packfile.Bundle, error) {
+	b, err := packfile.ReadBundle(bytes.NewReader(raw), int64(len(raw)), limits)
 	if err != nil {
 		return nil, errBundle
 	}
@@ -98,7 +98,7 @@ func historyAudit(in struct {
 }
 
 // commitsOf are the commits of a history, the oldest first.
-func commitsOf(b *bundle.Bundle, ref bundle.Ref) (*lineage.History, []history.Commit, error) {
+func commitsOf(b *packfile.Bundle, ref packfile.Ref) (*lineage.History, []history.Commit, error) {
 	h := lineage.New(b, lineage.Options{Tip: ref.ID})
 	var all []history.Commit
 	found := make(chan history.Commit)
@@ -129,7 +129,7 @@ func filesAt(commits []history.Commit, fits func(name string) bool) map[string]h
 }
 
 // statesOf are the status of each transaction.
-func statesOf(b *bundle.Bundle, ref bundle.Ref) (values, error) {
+func statesOf(b *packfile.Bundle, ref packfile.Ref) (values, error) {
 	h, commits, err := commitsOf(b, ref)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func statesOf(b *bundle.Bundle, ref bundle.Ref) (values, error) {
 }
 
 // witnessed reports whether the witnesses of a file vouch for the ledger.
-func witnessed(b *bundle.Bundle, ref bundle.Ref, file []byte, quorum int) (bool, error) {
+func witnessed(b *packfile.Bundle, ref packfile.Ref, file []byte, quorum int) (bool, error) {
 	f, err := witness.ParseFile(file)
 	if err != nil {
 		return false, nil

@@ -1,4 +1,4 @@
-package bundle_test
+package packfile_test
 
 import (
 	"bytes"
@@ -14,12 +14,11 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/countersign-dev/countersign/gitstore/bundle"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
-var few = bundle.Limits{Held: 1 << 20, Made: 1 << 22}
+var few = packfile.Limits{Held: 1 << 20, Made: 1 << 22}
 
 // A repo is one that the real git made.
 type repo struct {
@@ -72,8 +71,8 @@ func (r repo) bundle(args ...string) []byte {
 	return raw
 }
 
-func readBytes(raw []byte) (*bundle.Bundle, error) {
-	return bundle.Read(bytes.NewReader(raw), int64(len(raw)), few)
+func readBytes(raw []byte) (*packfile.Bundle, error) {
+	return packfile.ReadBundle(bytes.NewReader(raw), int64(len(raw)), few)
 }
 
 func TestRead(t *testing.T) {
@@ -234,7 +233,7 @@ func holds(t *testing.T, raw []byte) {
 	}
 }
 
-func idsIn(b *bundle.Bundle, commit object.ID) (ids []object.ID) {
+func idsIn(b *packfile.Bundle, commit object.ID) (ids []object.ID) {
 	if kind, raw, err := b.Object(commit); err == nil && kind == plumbing.CommitObject {
 		if c, err := object.ParseCommit(raw); err == nil {
 			return append(c.Parents, c.Tree)
@@ -272,7 +271,7 @@ func TestWrite(t *testing.T) {
 	var out bytes.Buffer
 	tip := object.ParseID(r.git("rev-parse", "main"))
 	pack := func(w io.Writer) error { _, err := batch.WriteTo(w); return err }
-	if err := bundle.Write(&out, pack, bundle.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
+	if err := packfile.WriteBundle(&out, pack, packfile.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
 		t.Fatal(err)
 	}
 	other := repo{t, t.TempDir()}
@@ -287,7 +286,7 @@ func TestWrite(t *testing.T) {
 	if got := other.git("rev-parse", "refs/agent/ledger"); got != tip.String() {
 		t.Error(got)
 	}
-	if err := bundle.Write(&out, pack, bundle.Ref{Name: "a b", ID: tip}); err == nil {
+	if err := packfile.WriteBundle(&out, pack, packfile.Ref{Name: "a b", ID: tip}); err == nil {
 		t.Error("a name with a space was written")
 	}
 }

@@ -1,17 +1,4 @@
-// Package bundle reads and writes a ledger as the bytes of a Git bundle
-// (gitformat-bundle(5)), which anybody can make with "git bundle create":
-//
-//	# v2 git bundle                                        or: # v3 git bundle
-//	                                                       v3: @object-format=sha1, or sha256
-//	-0123456789012345678901234567890123456789 a comment    a commit that is needed and not in it
-//	0123456789012345678901234567890123456789 refs/agent/ledger
-//
-//	PACK…                                                  gitformat-pack(5)
-//
-// A bundle that is read is untrusted: each object gets the name that its content has,
-// whatever is wrong is an error, and what a pack may make of itself is bounded. What
-// the objects say is for the audit to judge.
-package bundle
+package packfile
 
 import (
 	"bufio"
@@ -23,7 +10,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
-	"github.com/countersign-dev/countersign/gitstore/packfile"
 )
 
 // What a header may hold. A ledger needs one ref.
@@ -38,51 +24,60 @@ type Ref struct {
 	ID   object.ID
 }
 
-// An Error says why bytes are not a bundle that can be read.
-type Error struct{ Message string }
+// A BundleError says why bytes are not a bundle that can be read.
+type BundleError struct{ Message string }
 
-func (e *Error) Error() string { return e.Message }
+func (e *BundleError) Error() string { return e.Message }
 
-func refused(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+func refused(format string, args ...any) error { return &BundleError{fmt.Sprintf(format, args...)} }
 
-// A Bundle is refs and all objects that came with them. Needs are the commits that it is
-// made on, which are not in it.
+// A Bundle is refs and all objects that came with them, as they were in the bytes of a Git bundle
+// (gitformat-bundle(5)), which anybody can make with "git bundle create":
+//
+//	# v2 git bundle                                        or: # v3 git bundle
+//	                                                       v3: @object-format=sha1, or sha256
+//	-0123456789012345678901234567890123456789 a comment    a commit that is needed and not in it
+//	0123456789012345678901234567890123456789 refs/agent/ledger
+//
+//	PACK…                                                  gitformat-pack(5)
+//
+// A bundle that is read is untrusted: each object gets the name that its content has,
+// whatever is wrong is an error, and what a pack may make of itself is bounded. What
+// the objects say is for the audit to judge.
+// Needs are the commits that it is made on, which are not in it.
 type Bundle struct {
 	Refs    []Ref
 	Needs   []object.ID
-	objects *packfile.Batch
+	objects *Batch
 }
 
-// Limits bound what a bundle may make of itself in memory, and in work.
-type Limits = packfile.Limits
-
-// Read reads a bundle of a whole history, size bytes, from its beginning. One that needs
+// ReadBundle reads a bundle of a whole history, size bytes, from its beginning. One that needs
 // commits which are not in it, or leaves out files, is refused.
-func Read(from io.Reader, size int64, limits Limits) (*Bundle, error) {
-	return read(from, size, limits, nil)
+func ReadBundle(from io.Reader, size int64, limits Limits) (*Bundle, error) {
+	return readBundle(from, size, limits, nil)
 }
 
-// ReadOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
+// ReadBundleOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
 // it is made on is not in it, but in its Needs; the bases of its deltas are asked of base,
-// whose error for one that is not there matches packfile.ErrMissing.
-func ReadOn(from io.Reader, size int64, limits Limits, base func(object.ID) (packfile.Object, error)) (*Bundle, error) {
-	return read(from, size, limits, base)
+// whose error for one that is not there matches ErrMissing.
+func ReadBundleOn(from io.Reader, size int64, limits Limits, base func(object.ID) (Object, error)) (*Bundle, error) {
+	return readBundle(from, size, limits, base)
 }
 
-func read(from io.Reader, size int64, limits Limits, base func(object.ID) (packfile.Object, error)) (*Bundle, error) {
+func readBundle(from io.Reader, size int64, limits Limits, base func(object.ID) (Object, error)) (*Bundle, error) {
 	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
 	if err := b.header(h, base != nil); err != nil {
 		return nil, err
 	}
 	var err error
-	if b.objects, err = packfile.Decode(h, size-h.size, h.format, limits, base); err != nil {
+	if b.objects, err = Decode(h, size-h.size, h.format, limits, base); err != nil {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	return b, nil
 }
 
 // Objects are those that are in the bundle.
-func (b *Bundle) Objects() *packfile.Batch { return b.objects }
+func (b *Bundle) Objects() *Batch { return b.objects }
 
 // Commits is how many commits are in the bundle.
 func (b *Bundle) Commits() int { return b.objects.Count(plumbing.CommitObject) }
@@ -179,9 +174,9 @@ func (b *Bundle) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 	return o.Type, o.Data, nil
 }
 
-// Write writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and what pack writes, which
+// WriteBundle writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and what pack writes, which
 // is a pack of all that they lead to.
-func Write(w io.Writer, pack func(io.Writer) error, refs ...Ref) error {
+func WriteBundle(w io.Writer, pack func(io.Writer) error, refs ...Ref) error {
 	head, err := headOf(refs...)
 	if err != nil {
 		return err
