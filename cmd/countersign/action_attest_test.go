@@ -55,6 +55,7 @@ printf '"dsseEnvelope":{"payload":"%%s","payloadType":"application/vnd.in-toto+j
 // ledger and gives it to GitHub, with a token that has the rights of the workflow and no more; without
 // one of them, without the program or in a repository that is not public, it fails.
 func TestActionAttest(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := openHub(t, false)
 	program, count := fakeSigner(t, h.s.URL+"/"+attestWorkflow)

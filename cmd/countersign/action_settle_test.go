@@ -67,6 +67,7 @@ func (h *hub) wantState(what, before string) {
 
 // TestT64SameEventAgain: a job that runs again changes nothing.
 func TestT64SameEventAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	proposed := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})
@@ -88,6 +89,7 @@ func TestT64SameEventAgain(t *testing.T) {
 
 // TestActionGateVerdict: the output is the verdict that the stage came to.
 func TestActionGateVerdict(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	out := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))
@@ -247,6 +249,7 @@ func TestActionPropose(t *testing.T) {
 // TestActionPrivateRepository: the propose job of a private repository reads with
 // the rights that its workflow gives it, and a whole cycle follows.
 func TestActionPrivateRepository(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := openHub(t, true)
 	rights := h.token
@@ -276,6 +279,7 @@ func TestActionPrivateRepository(t *testing.T) {
 // TestActionOutputsOfOne: where a pull request has a proposal and its own diff, all
 // outputs are of the proposal, and "transactions" has both.
 func TestActionOutputsOfOne(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	own := h.settled(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: h.pr})
@@ -331,6 +335,7 @@ func TestActionWaitsForCommands(t *testing.T) {
 // TestActionDeniedAgain: what was denied and is proposed again is told, in the
 // output and on the pull request, and nobody is asked about it.
 func TestActionDeniedAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	proposed := h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{})

@@ -69,6 +69,7 @@ func TestT18EventsOfThePullRequest(t *testing.T) {
 // TestT18StagesOfOneTransaction: neither do the stages that take one transaction
 // on read approvals, or act on them, in such a workflow.
 func TestT18StagesOfOneTransaction(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, stage := range []string{"gate", "apply", "run"} {
 		h := newHub(t)

@@ -89,6 +89,7 @@ func TestActionWatch(t *testing.T) {
 // TestT79WatchTrust: the stage watch holds the ledger to the witnesses and the keys that the default
 // branch names. What is checked out says nothing, and what is named and missing is a failure.
 func TestT79WatchTrust(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := openHub(t, false)
 	log, north, eve := newNoteParty(t, "github.com/acme/site", false), newNoteParty(t, "north.example", true), newNoteParty(t, "eve.example", false)

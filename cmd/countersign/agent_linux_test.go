@@ -111,6 +111,9 @@ func TestT93HostileAgent(t *testing.T) {
 		{"held", false, true, nil}, {"held, without the network", false, true, []string{"--no-network"}}, {"held, by a user", root, true, nil},
 		{"not held", root, false, []string{"--without-sandbox"}}, // which root may not try
 	} {
+		if c.name != "held" && !everything() {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			usualUmask(t)
 			s := agentRepo(t)
@@ -306,6 +309,7 @@ func TestAgentDeniedAndResumed(t *testing.T) {
 
 // Directories that an agent closes hide nothing, and keep nobody from going on; pipes in the place of files that Git reads keep nobody waiting.
 func TestAgentClosesAndPipes(t *testing.T) {
+	long(t)
 	usualUmask(t)
 	s := agentRepo(t)
 	root := os.Geteuid() == 0
@@ -396,6 +400,7 @@ call wait '"seconds":60'; call status '"x":1'; exit 0`
 
 // An agent that makes the bytes of somebody else's open transaction does not end that by what it makes next, asked for or at its end.
 func TestAgentFindsAnothers(t *testing.T) {
+	long(t)
 	needsPerl(t)
 	s := agentRepo(t)
 	const ask = `ask() { perl -MIO::Socket::UNIX -e '
@@ -422,6 +427,7 @@ func TestAgentFindsAnothers(t *testing.T) {
 
 // What an agent puts into a repository of its own is not proposed, and not lost.
 func TestAgentNests(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	code, _, said := runCode(s.agent("--", "sh", "-c", "rm -rf .git; touch .git; git init -q z/own; echo work >z/own/file"))
 	if left := s.scratches(); code == 0 || len(left) != 1 || !strings.Contains(said, "z/own is a repository of its own: nothing of it is proposed") {
@@ -460,6 +466,7 @@ func TestAgentKilled(t *testing.T) {
 
 // Several agents at once on one repository do not see each other, and each has its own transaction.
 func TestAgentsAtOnce(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -485,6 +492,7 @@ func TestAgentsAtOnce(t *testing.T) {
 
 // Exit codes, variables, changes that are not committed, and command lines that cannot be obeyed.
 func TestAgentRuns(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

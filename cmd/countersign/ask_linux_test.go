@@ -102,6 +102,7 @@ func TestAskByKind(t *testing.T) {
 
 // Above the question it says where hunks were found, and that a file has changed since the review.
 func TestFoundAndMovedAreTold(t *testing.T) {
+	long(t)
 	s, file := asked(t)
 	s.write("list.txt", "zero\n1\n2\n3\n4\n5\n6\n")
 	s.commit()
@@ -434,6 +435,7 @@ func TestT84Pager(t *testing.T) {
 // TestPagerLeft: who leaves the pager before its end is told how far it was read at most, and who has seen
 // all is not.
 func TestPagerLeft(t *testing.T) {
+	long(t)
 	s, _ := asked(t)
 	s.proposes("a change", addition("long.txt", strings.Repeat("a line\n", 200)))
 	for _, c := range []struct{ pager, want string }{
@@ -453,6 +455,7 @@ func TestPagerLeft(t *testing.T) {
 
 // TestPagerSmallReads: a pager that reads little at a time, as that of busybox does, shows long lines to their end.
 func TestPagerSmallReads(t *testing.T) {
+	long(t)
 	s, _ := asked(t)
 	s.proposes("a change", addition("long.txt", strings.Repeat("long ", 1000)+"to its end\n"))
 	for _, pager := range []string{"dd bs=1024 status=none", "dd bs=256 status=none"} {
@@ -469,6 +472,7 @@ func TestPagerSmallReads(t *testing.T) {
 // T84 What is longer than the screen goes through the pager, unless --no-pager says
 // otherwise; what fits does not.
 func TestT84LongOutput(t *testing.T) {
+	long(t)
 	s, _ := asked(t)
 	short := s.proposes("a change", addition("new.txt", "shown\n"))
 	long := s.proposes("another", addition("long.txt", strings.Repeat("a line\n", 100)))

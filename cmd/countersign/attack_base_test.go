@@ -22,6 +22,7 @@ func (a *attack) release(policy string) {
 // The Policy of the branch that a pull request is to may ask for more, of a
 // proposal as of the pull request itself, and never for less.
 func TestT20BaseBranchOfThePullRequest(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		base    string
@@ -67,6 +68,7 @@ func TestT20BaseBranchUnreadable(t *testing.T) {
 // TestNewHeadHasItsChecks: an apply moves the head, and what is said of the pull
 // request's own diff is said on the new one.
 func TestNewHeadHasItsChecks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	_, fingerprint := a.propose(greetFix)

@@ -25,12 +25,13 @@ var cutOffs = map[string][]githubtest.Fault{
 // TestReportCutOff: what the forge was not told of a transaction that has ended is
 // told by the next settle, or sweep, and then no more.
 func TestReportCutOff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for where, faults := range cutOffs {
 		for _, command := range []string{"/approve", "/deny"} {
 			for _, again := range [][]string{{"settle", "--pr", "1", "--no-gate"}, {"settle", "--all", "--no-gate"}} {
-				if again[1] == "--all" && where != "at the check run" || !everyFault() && (command == "/approve") == (again[1] == "--all") {
-					continue // a sample
+				if again[1] == "--all" && where != "at the check run" {
+					continue // the others are alike
 				}
 				t.Run(fmt.Sprint(where, " ", command, " ", again[1]), func(t *testing.T) {
 					t.Parallel()
@@ -75,6 +76,7 @@ func (a *attack) tellsEnd(again []string, status, said string) {
 // T61: a settle that cannot read the conversation says so, also where a proposal
 // has taken another one's place.
 func TestT61UnreadAfterSuperseding(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	old := a.tx
@@ -97,15 +99,13 @@ func TestT61UnreadAfterSuperseding(t *testing.T) {
 // denial of the pull request's own diff and was cut off, on whatever event, and by the
 // sweep.
 func TestGuardCutOff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for what, f := range map[string]githubtest.Fault{
 		"every check run": {Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Times: -1},
 		"the check":       {Status: 500, Path: "/api/v3/repos/acme/site/check-runs", Contains: `"name":"countersign"`, Times: -1},
 	} {
 		for _, again := range []string{"a comment", "the sweep"} {
-			if !everyFault() && (what == "the check") == (again == "the sweep") {
-				continue // a sample
-			}
 			t.Run(what+", "+again, func(t *testing.T) {
 				t.Parallel()
 				a := newGuard(t, "")
@@ -138,6 +138,7 @@ func TestGuardCutOff(t *testing.T) {
 
 // A pull request that cannot be read keeps the sweep from none of the others.
 func TestSweepGoesOn(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.s.Push(githubtest.NewCommit{Repository: site, Branch: "another", By: "bob", Files: map[string]string{"another.txt": "x\n"}})
@@ -165,6 +166,7 @@ func TestSweepGoesOn(t *testing.T) {
 
 // An apply that another run began, on a commit which this clone has not, is finished here.
 func TestResumedOnAnothersCommit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	first := a.tx

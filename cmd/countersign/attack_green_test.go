@@ -106,6 +106,7 @@ func TestGreenReviewMerges(t *testing.T) {
 
 // Whoever proposed a patch does not approve it, whoever's token opened its pull request.
 func TestT10ProposerOfTheOpened(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := &green{attack: &attack{hub: newHub(t)}}
 	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
@@ -151,6 +152,7 @@ func (g *green) by(login string) {
 // What a clone's own identity proposed has no account: only that person opens it, with a
 // person's token, and is its author.
 func TestT10OpenedByHand(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := &green{attack: &attack{hub: newHub(t)}}
 	g.policy(toPulls)
@@ -195,6 +197,7 @@ func TestT10OpenedByHand(t *testing.T) {
 
 // The sweep opens what waits for no pull request, and never what it must not.
 func TestGreenSweep(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := &green{attack: &attack{hub: newHub(t)}}
 	g.s.Set(site, githubtest.Settings{ActionsOpenPulls: true})
@@ -223,6 +226,7 @@ func TestGreenSweep(t *testing.T) {
 // What a workflow's own token may not push is told once, with what to do, and keeps no later
 // run from ending well.
 func TestGreenWorkflowFile(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, toPulls)
 	printed := g.nightly(bundleOf(adds(".github/workflows/new.yml"), ""), cli.ExitRefused)

@@ -87,6 +87,7 @@ func TestT10AuthorsOfTheDiff(t *testing.T) {
 
 // A runner whose clock is ahead of the forge's takes the forge's time, by which answers are dated.
 func TestT56RunnerAhead(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := &attack{hub: newHub(t)}
 	a.ahead = 50 * time.Second // the program's alone
@@ -100,6 +101,7 @@ func TestT56RunnerAhead(t *testing.T) {
 
 // The diff is as before, and whoever made the commits anew is among its authors.
 func TestT10RebasedByTheApprover(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.reviews("ada", "APPROVED", "")
@@ -114,6 +116,7 @@ func TestT10RebasedByTheApprover(t *testing.T) {
 }
 
 func TestT03NativeReviews(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	first := a.reviews("ada", "APPROVED", "")
@@ -163,6 +166,7 @@ func TestT04PushTakesGreenBack(t *testing.T) {
 
 // A rebase that leaves the diff alone keeps the check green.
 func TestT04RebaseKeepsGreen(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.reviews("ada", "APPROVED", "")
@@ -189,6 +193,7 @@ func TestT04RebaseKeepsGreen(t *testing.T) {
 
 // The command line proposes what settle does, and nothing applies it.
 func TestT10OwnDiffByHand(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	if code, stdout, stderr := a.run("review", "--pr-diff", "--pr", fmt.Sprint(a.pr), "--json"); code != 0 || !strings.Contains(stdout, a.tx) {
@@ -215,6 +220,7 @@ func TestT10OwnDiffByHand(t *testing.T) {
 // sets the check to success and merges, doctor and audit --online tell; doctor asks about no pull
 // request where nothing was denied.
 func TestT03DeniedAndMerged(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	doctor := func() string {

@@ -16,6 +16,7 @@ import (
 // A proposal whose event was displaced in the forge's queue is found by the next
 // settle of the pull request, whatever that is about, and is taken once.
 func TestT83LostBundle(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}) // whose event nobody saw
@@ -78,6 +79,7 @@ func TestT83NoBundleOfOthers(t *testing.T) {
 // Where two pull requests have one head, nobody can tell whose an earlier run is:
 // that keeps neither from being settled, nor the event's own bundle out.
 func TestT83TwoOfOneHead(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.s.Push(githubtest.NewCommit{Repository: site, Branch: "dev", By: "ada", Files: map[string]string{"dev.txt": "x\n"}})
@@ -112,6 +114,7 @@ func TestT83Sweep(t *testing.T) {
 // told of it, and again after each push: those to the branches that the gate names alone, and
 // none that was asked about already.
 func TestT83SweepAsks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.pushes("ada", "dev", "dev.txt", "x\n")
@@ -150,6 +153,7 @@ func TestT83SweepAsks(t *testing.T) {
 
 // A settle that a server cuts off is begun anew in the same run, and does nothing twice.
 func TestSettleAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, f := range map[string]githubtest.Fault{
 		"a check run":              {Status: 502, Method: "POST", Path: "/api/v3/repos/acme/site/check-runs"},
@@ -183,6 +187,7 @@ func TestSettleAgain(t *testing.T) {
 
 // A denial that comes before a settle is begun anew counts, and what was written by then is recorded once.
 func TestSettleAgainDenied(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const pushed = "/acme/site.git/git-receive-pack"
 	for name, c := range map[string]struct {
@@ -222,6 +227,7 @@ func TestSettleAgainDenied(t *testing.T) {
 // What a server that stays away kept from being done is told for a person, with the proposal that it
 // is about and without a request for anything else; the next event of another pull request takes it up.
 func TestSettleLeft(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.policy("gate: {bases: [main]}\n")

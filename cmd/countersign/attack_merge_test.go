@@ -25,6 +25,9 @@ func (a *attack) explains(commit string, want int) string {
 
 func TestT06Merged(t *testing.T) {
 	for _, how := range []string{"merge", "squash"} {
+		if how == "merge" && !everything() { // which is the plainest
+			continue
+		}
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			a := newGuard(t, "")
@@ -59,10 +62,8 @@ func TestT06Merged(t *testing.T) {
 // T06: what was merged is the approved change on whatever main had by then, as one commit or
 // several: also where other lines of a file have changed, and in a clone without old files.
 func TestT06MergedOnMain(t *testing.T) {
+	long(t)
 	for _, how := range []string{"merge", "squash", "rebase"} {
-		if how == "merge" && !everyFault() { // which is the plainest
-			continue
-		}
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			a := newGuard(t, "")
@@ -123,6 +124,7 @@ func (h *hub) opens(branch string) int {
 // T61: whatever cannot be read after the merge ends the run and not the transaction; the next
 // run that reads all of it completes it.
 func TestT61MergedAndUnread(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	for name, fault := range map[string]githubtest.Fault{
@@ -190,6 +192,7 @@ func TestT56MergedAndApprovedLater(t *testing.T) {
 
 // What was merged is not what was approved: the head moved right before.
 func TestT04PushBeforeTheMerge(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.reviews("ada", "APPROVED", "")
@@ -251,6 +254,9 @@ func TestT33UnfitDiff(t *testing.T) {
 		"submodule":     {"160000,0123456789012345678901234567890123456789,sub", "submodule"},
 		"path":          {"100644,%s,git~1", "reads as .git"},
 	} {
+		if name != "symbolic link" && !everything() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newGuard(t, "")

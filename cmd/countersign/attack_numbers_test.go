@@ -8,6 +8,7 @@ import (
 // The most requests that GitHub's API is asked (issue 7, Numbers; what there is
 // in docs/benchmarks.md is printed here).
 func TestForgeNumbers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.says("ada", "/approve "+a.fingerprint)

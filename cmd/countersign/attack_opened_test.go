@@ -139,6 +139,7 @@ func TestT03GreenButton(t *testing.T) {
 
 // T06: what people merge themselves is held to what was approved.
 func TestT06GreenMergedByHand(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, toPulls)
 	g.guards(asks)
@@ -189,8 +190,8 @@ func TestT06GreenMergedByHand(t *testing.T) {
 }
 
 // T06, T61: whatever becomes of the call that merges, what was merged is told for what
-// it is, and nothing is merged that is not approved in that moment. COUNTERSIGN_FAULTS
-// is for all of it, and not a third.
+// it is, and nothing is merged that is not approved in that moment. COUNTERSIGN_LONG
+// is for all of it, and not two.
 func TestT61GreenMergeFaults(t *testing.T) {
 	t.Parallel()
 	g := newGreen(t, autoMerge)
@@ -252,7 +253,7 @@ func TestT61GreenMergeFaults(t *testing.T) {
 			g.before("PUT", merge, func() { g.pushes("bob", "main", "elsewhere", head()) })
 		}, 0, true, "completed", "", false},
 	} {
-		if i%3 != 0 && !everyFault() {
+		if i%10 != 0 && !everything() {
 			continue
 		}
 		g.reviews("ada", "APPROVED", "")
@@ -288,6 +289,7 @@ func TestT61GreenMergeFaults(t *testing.T) {
 // T06: a base that has changed the patch's files is merged into by people alone; what changes in
 // that very moment is merged with, and the change is the approved one.
 func TestT06GreenBaseMoved(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, autoMerge)
 	g.guards(asks)
@@ -341,6 +343,7 @@ func (g *green) opens(want int) string {
 // T05, T16, T68: who is faster on the way to the pull request gains nothing, nor who has
 // a run that looks like the default branch's.
 func TestT05GreenOpening(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, autoMerge)
 	g.guards(asks)
@@ -449,6 +452,7 @@ func TestT05GreenOpening(t *testing.T) {
 // T83: what a run of the default branch handed over is found by the sweep, where the settle that followed
 // it failed, and is proposed once, whatever becomes of that; and no run that looks like one.
 func TestT83SweepOpens(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, toPulls)
 	opened := g.s.Newest(site).Number

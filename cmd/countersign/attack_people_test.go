@@ -63,6 +63,7 @@ func TestT09AccessLost(t *testing.T) {
 
 // With a person's token behind the proposal, that person does not approve it.
 func TestT10ProposerIsAPerson(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.env["INPUT_TOKEN"], h.env["COUNTERSIGN_ACTIONS_TOKEN"] = h.s.Token("ada"), ""
@@ -105,6 +106,7 @@ func TestT11LoginReused(t *testing.T) {
 
 // The account is gone, and somebody with access has its login.
 func TestT11LoginOfADeletedAccount(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	a.says("ada", "/approve "+a.fingerprint)
@@ -121,6 +123,7 @@ func TestT11LoginOfADeletedAccount(t *testing.T) {
 
 // A denial counts from wherever it comes.
 func TestT65DenialThroughAnApp(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.s.Bot("helper[bot]")

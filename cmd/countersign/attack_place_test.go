@@ -88,6 +88,7 @@ func TestT15LedgerOfAnotherRepository(t *testing.T) {
 }
 
 func TestT17RequestEdited(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	request := a.s.ReviewComments(site, a.pr)[0]
@@ -114,6 +115,7 @@ func TestT17RequestEditedLater(t *testing.T) {
 }
 
 func TestT17RequestForged(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	request := a.s.ReviewComments(site, a.pr)[0]
@@ -135,6 +137,7 @@ func TestT17RequestForged(t *testing.T) {
 }
 
 func TestT18UntrustedEvents(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.says("ada", "/approve "+a.fingerprint)
@@ -178,6 +181,7 @@ func TestT18UntrustedEvents(t *testing.T) {
 
 // A bare reply is of the thread that it stands in, and of no other proposal.
 func TestT15InAnotherThread(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	first := a.s.ReviewComments(site, a.pr)[0].ID
@@ -196,6 +200,7 @@ func TestT15InAnotherThread(t *testing.T) {
 // Likewise where the other one took the place of the first: what is said in its
 // thread is still said of the first, and a denial sticks.
 func TestT15InTheThreadOfTheOneBefore(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	first := a.s.ReviewComments(site, a.pr)[0].ID

@@ -40,6 +40,7 @@ func TestT68BundleClaims(t *testing.T) {
 }
 
 func TestT68BundleOfAFork(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.s.User("carol")
@@ -68,6 +69,7 @@ func TestT68BundleOfAFork(t *testing.T) {
 
 // TestT68BundleOfAFile: who asked for what a file hands over is the event's sender, whatever the file says.
 func TestT68BundleOfAFile(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	bundle := h.bundle(greetFix)
@@ -121,6 +123,7 @@ func TestT64Replayed(t *testing.T) {
 }
 
 func TestT64ReplayedAfterItWasApplied(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	bundle := a.bundle(greetFix)
@@ -154,6 +157,7 @@ func TestT66ReadOnlyToken(t *testing.T) {
 }
 
 func TestT64Closed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.says("ada", "/approve "+a.fingerprint)

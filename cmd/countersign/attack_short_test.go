@@ -42,6 +42,7 @@ func TestT97ShortAnswers(t *testing.T) {
 // T97 A request that was edited binds no short answer, however it is called; what it bound before it
 // was edited is bound no more.
 func TestT97RequestEdited(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, protectsGreeting)
 	request := a.s.ReviewComments(site, a.pr)[0]

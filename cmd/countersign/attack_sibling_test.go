@@ -46,6 +46,7 @@ func TestT16SameHead(t *testing.T) {
 }
 
 func TestT16SameHeadInAFork(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.s.User("carol")
@@ -79,6 +80,7 @@ func TestT16Retargeted(t *testing.T) {
 // A review of the diff to one branch does not count for the larger diff to
 // another, though all is in one second: the forge's times have no fractions.
 func TestT16RetargetedWithinTheSecond(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "gate: {bases: [main, dev]}\n")
 	a.s.Git(site, "update-ref", "refs/heads/dev", a.s.Ref(site, "refs/heads/topic"))
@@ -138,6 +140,7 @@ func TestT67Advisory(t *testing.T) {
 // Whatever fails while a diff is judged that nobody approved as it is now, the
 // check does not pass; a settle in which nothing fails puts it right.
 func TestT61FaultWhileGuarding(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.reviews("ada", "APPROVED", "")

@@ -180,6 +180,7 @@ func TestT73TokenWithoutTheKey(t *testing.T) {
 // T73: a key that is registered with an account counts where the Policy says so, if it
 // was there before the change was: who has the account for a while cannot add one for it.
 func TestT73KeyAddedForTheChange(t *testing.T) {
+	long(t)
 	t.Parallel()
 	key, public := sshKey(t)
 	added, addedPublic := sshKey(t)

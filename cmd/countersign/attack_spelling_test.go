@@ -39,6 +39,7 @@ func TestT07T13T14Spellings(t *testing.T) {
 }
 
 func TestT07BareOutsideOfTheThread(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.says("ada", "/approve")

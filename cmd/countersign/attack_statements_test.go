@@ -10,6 +10,7 @@ import (
 const twoApprovals = "approvals: {required: 2}\n"
 
 func TestT01EditedByOthers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	line := "/approve " + a.fingerprint
@@ -45,6 +46,7 @@ func TestT01EditedAfterItCounted(t *testing.T) {
 
 // TestT01Hidden: what readers of the pull request do not see approves nothing.
 func TestT01Hidden(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	comment, answer := a.says("ada", "/approve "+a.fingerprint), a.answers("ada", "/approve")
@@ -73,6 +75,7 @@ func TestT02OwnEditAfterPush(t *testing.T) {
 }
 
 func TestT03DenialTakenBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, hide := range map[string]func(a *attack, id int64){
 		"edited into an approval": func(a *attack, id int64) { a.s.Edit(id, "ada", "/approve "+a.fingerprint) },
@@ -141,6 +144,7 @@ func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 // What was approved of a patch whose place another one has taken is nothing to
 // that one.
 func TestT06ApprovalOfTheOneBefore(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	old, oldFingerprint := a.tx, a.fingerprint

@@ -14,6 +14,7 @@ import (
 // same sweep, so that nobody can keep others' changes from being applied; and
 // nothing of either is printed.
 func TestT46SweepKeepsSecretsApart(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, rules := range map[string]string{"default rules": "", "rules of its own": "[extend]\nuseDefault = true\n"} {
 		t.Run(name, func(t *testing.T) {

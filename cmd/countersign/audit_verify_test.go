@@ -25,7 +25,7 @@ const greetPatch = "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/g
 
 // TestT53VerifyWithGit: what the page says to run takes what is sound, and
 // nothing that was tampered with. COUNTERSIGN_LONG=1 is for every way to do that, and
-// not a sixth of them.
+// not two of them.
 func TestT53VerifyWithGit(t *testing.T) {
 	t.Parallel()
 	script := verifyScript(t)
@@ -73,7 +73,7 @@ func TestT53VerifyWithGit(t *testing.T) {
 
 	var all sync.WaitGroup
 	for i, c := range tamperings {
-		if os.Getenv("COUNTERSIGN_LONG") == "" && i%6 != 0 {
+		if !everything() && i%8 != 0 {
 			continue
 		}
 		id := map[string]string{"": whole, "denied": denied}[c.of]

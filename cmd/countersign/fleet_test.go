@@ -118,6 +118,7 @@ func (f *fleet) process(number int) *exec.Cmd {
 // One more is at what another is at, which a concurrency group prevents: whatever
 // becomes of it, nothing is done twice. COUNTERSIGN_WRITERS sets how many.
 func TestT52FleetAtOnce(t *testing.T) {
+	long(t, "COUNTERSIGN_WRITERS")
 	t.Parallel()
 	many := 3
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_WRITERS")); err == nil {

@@ -19,6 +19,7 @@ import (
 // ends well, nothing is missing afterwards, and nothing is held any more.
 // COUNTERSIGN_GC sets how many transactions there are.
 func TestT80CollectedBesideWriters(t *testing.T) {
+	long(t, "COUNTERSIGN_GC")
 	t.Parallel()
 	transactions, writers := 8, 4
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_GC")); err == nil {

@@ -20,9 +20,7 @@ import (
 // TestGoInstall: "go install MODULE/cmd/countersign@VERSION" works, from a module proxy that is a folder with this source at a made-up
 // version. What it imports comes from the module cache, and nothing from the network.
 func TestGoInstall(t *testing.T) {
-	if os.Getenv("COUNTERSIGN_LONG") == "" {
-		t.Skip("COUNTERSIGN_LONG=1 compiles the program once more")
-	}
+	long(t) // it compiles the program once more
 	t.Parallel()
 	dir := t.TempDir()
 	of := modulefile.Version{Path: strings.TrimSuffix(module, "/"), Version: "v0.99.0-test"}

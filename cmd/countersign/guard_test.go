@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,7 +103,7 @@ func attacks(t *testing.T) (all [][2]string) {
 }
 
 // TestT91GuardAttacks: of testdata/guard/attacks.txt none gets anything onto a guarded branch. Each
-// twenty-fourth is tried; all of them with COUNTERSIGN_LONG.
+// forty-eighth is tried; all of them with COUNTERSIGN_LONG.
 func TestT91GuardAttacks(t *testing.T) {
 	t.Parallel()
 	all := attacks(t)
@@ -112,7 +111,7 @@ func TestT91GuardAttacks(t *testing.T) {
 		t.Errorf("only %d attacks", len(all))
 	}
 	for i, one := range all {
-		if os.Getenv("COUNTERSIGN_LONG") == "" && i%24 != 0 {
+		if !everything() && i%48 != 0 {
 			continue
 		}
 		t.Run(one[0], func(t *testing.T) {
@@ -165,11 +164,10 @@ func TestGuardStory(t *testing.T) {
 	}
 }
 
-// TestGuardHonest: what people approved gets in, and what is nobody's business. By default a few ways
-// are tried; all of them with COUNTERSIGN_LONG.
+// TestGuardHonest: what people approved gets in, and what is nobody's business.
 func TestGuardHonest(t *testing.T) {
+	long(t)
 	t.Parallel()
-	usual := []string{"an apply, with its record", "an apply, squashed", "a merge of what is approved", "another branch", "the bot", "the glass broken"}
 	for name, script := range map[string]string{
 		"an apply, with its record":     `apply ok; both`,
 		"an apply, after its record":    `apply ok; git push -q origin refs/agent/ledger; push`,
@@ -187,9 +185,6 @@ func TestGuardHonest(t *testing.T) {
 		"the glass broken":              `echo x >>f.txt; git add -A; signed ada "Countersign-Break-Glass: main fire"; git push origin main >../out 2>&1; grep -q 'refs/heads/main: ada@example.org broke the glass: fire' ../out`,
 		"nothing new":                   `git push -q origin main`,
 	} {
-		if os.Getenv("COUNTERSIGN_LONG") == "" && !slices.Contains(usual, name) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := guarded(t)
@@ -205,6 +200,7 @@ func TestGuardHonest(t *testing.T) {
 
 // TestT91GuardTransports: the guard holds a push by HTTP, from git http-backend, and by SSH as it does by a path.
 func TestT91GuardTransports(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, transport := range []string{"http", "ssh"} {
 		t.Run(transport, func(t *testing.T) {
@@ -238,6 +234,7 @@ func TestT91GuardTransports(t *testing.T) {
 
 // TestGuardInstall: hooks that are there go on, in whatever form; a guard that cannot be asked is told, and lets nothing in.
 func TestGuardInstall(t *testing.T) {
+	long(t)
 	t.Parallel()
 	dir := t.TempDir()
 	check(t, os.Mkdir(filepath.Join(dir, "home"), 0o700))
@@ -375,6 +372,7 @@ func BenchmarkGuardedPush(b *testing.B) {
 // T91 A ledger on another server is a mirror that a hook of its own fetches, as docs/guard.md has it; where it cannot be fetched, nothing
 // gets in. Neither does it where the guard has no room, or where a denial of what is pushed lands before the record of its apply.
 func TestT91GuardFailsClosed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/guard.md")
 	check(t, err)
@@ -424,6 +422,7 @@ refused git push -q --atomic origin main refs/agent/ledger`, "refs/agent/ledger"
 
 // TestGuardOtherHooks: the guard as Git's update hook refuses, as its pre-push hook warns, and as a command answers.
 func TestGuardOtherHooks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	dir := guarded(t)
 	out, err := guardShell(dir, "work", `set -e

@@ -78,6 +78,7 @@ func TestDirectoryThatMayNotBeWritten(t *testing.T) {
 
 // A Git directory that may not be written: an I/O error, and nothing recorded.
 func TestLedgerThatMayNotBeWritten(t *testing.T) {
+	long(t)
 	usualUmask(t)
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
@@ -132,6 +133,7 @@ func TestFullDisk(t *testing.T) {
 
 // The disk with the Git directory is full: an I/O error, and no broken ledger.
 func TestFullDiskUnderTheLedger(t *testing.T) {
+	long(t)
 	s := newSandbox(t, nil)
 	if err := syscall.Mount("tmpfs", s.repo, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("mounting a small tmpfs: %v", err)

@@ -41,6 +41,7 @@ type typed struct {
 // COUNTERSIGN_HOUR=1 types a hundred commands, beside a ledger of 2,000
 // transactions, and prints how long each was silent; a path there is the program to try.
 func TestScriptedHour(t *testing.T) {
+	long(t, "COUNTERSIGN_HOUR")
 	t.Parallel()
 	rounds, program := 1, os.Getenv("COUNTERSIGN_HOUR")
 	h := &hour{server: wiretest.NewServer(t, wiretest.Options{}), playground: newSandbox(t, map[string]string{"greet.txt": "hello\n", ".github/countersign.yml": "approvals: {required: 1}\n"})}

@@ -49,7 +49,7 @@ func patchID(t *testing.T, stdin string, args ...string) string {
 func TestInputsGiveOnePatchID(t *testing.T) {
 	t.Parallel()
 	seeds := 4
-	if everyFault() {
+	if everything() {
 		seeds = 20
 	}
 	for seed := range seeds {

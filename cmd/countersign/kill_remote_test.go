@@ -57,6 +57,7 @@ var remoteWays = []remoteWay{
 // remote, and the run is made again, there or in another clone: it ends as if
 // nothing had happened. COUNTERSIGN_REMOTE_KILLS sets how often.
 func TestT41RemoteKilled(t *testing.T) {
+	long(t, "COUNTERSIGN_REMOTE_KILLS")
 	t.Parallel()
 	kills := remoteKills(3)
 	for i, way := range remoteWays {

@@ -16,6 +16,7 @@ import (
 // TestPagesLinkPullRequest: the pages of a ledger lead to a pull request where it is known how its forge calls that page,
 // and name it everywhere.
 func TestPagesLinkPullRequest(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	denied, fingerprint := h.propose(addition("more.txt", "more\n"))

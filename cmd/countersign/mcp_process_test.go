@@ -31,6 +31,7 @@ func newFile(name string) obj {
 
 // TestMCPProgress: who waits is told so, with ever more of the time that is over.
 func TestMCPProgress(t *testing.T) {
+	long(t)
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)
@@ -77,6 +78,7 @@ func TestMCPWaits(t *testing.T) {
 // TestMCPCancelled: what a client cancels, or goes away from, makes room for others: so many waits
 // as there is room for are cancelled, and the next one is answered. They are not.
 func TestMCPCancelled(t *testing.T) {
+	long(t)
 	waits := func(t *testing.T, c *mcpClient, id string, wait func(ctx context.Context)) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -143,6 +145,7 @@ func TestMCPCancelled(t *testing.T) {
 
 // TestMCPAtOnce: many calls of one client, and of two over HTTP: nothing is lost, nothing is doubled.
 func TestMCPAtOnce(t *testing.T) {
+	long(t)
 	const many = 3
 	for way, clients := range map[string]func(s *served) []*mcpClient{
 		"stdio":                    func(s *served) []*mcpClient { return []*mcpClient{s.mcp()} },
@@ -184,6 +187,7 @@ func TestMCPAtOnce(t *testing.T) {
 
 // TestMCPGone: a client that goes away in the middle ends the server, and leaves a whole ledger.
 func TestMCPGone(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	cmd := s.command("mcp")
 	in, err := cmd.StdinPipe()
@@ -227,6 +231,7 @@ func TestMCPGone(t *testing.T) {
 // TestT41MCPKilled: the server is killed at a random moment of a proposal. What it recorded is
 // whole, and the same proposal is one transaction. COUNTERSIGN_REMOTE_KILLS sets how often.
 func TestT41MCPKilled(t *testing.T) {
+	long(t, "COUNTERSIGN_REMOTE_KILLS")
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	began := time.Now()

@@ -13,6 +13,7 @@ import (
 // TestMCPReadOnly: in a clone that nobody may write to, everything can be looked at, and a
 // proposal says what is wrong.
 func TestMCPReadOnly(t *testing.T) {
+	long(t)
 	usualUmask(t)
 	s := newServed(t, todoFiles)
 	s.write("../change.diff", seePatch)

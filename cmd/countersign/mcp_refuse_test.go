@@ -132,6 +132,7 @@ func orNil[T comparable](v T) any {
 // TestMCPArguments: whatever a tool's schema says of its arguments is so: one that is required is
 // missed, each is of its type, and there are no others, nor two of one.
 func TestMCPArguments(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	c := s.mcp()
 	refused := func(tool, raw, want string) {
@@ -197,7 +198,7 @@ func TestMCPArguments(t *testing.T) {
 }
 
 // TestT74NoToolDecides: nothing that a client of MCP can call decides, applies or ends a
-// transaction, and nothing is asked of the client, which can answer by itself. Each call is made in one of the ways.
+// transaction, and nothing is asked of the client, which can answer by itself. Each fourth call is made in one of the ways, and with COUNTERSIGN_LONG each in all of them.
 func TestT74NoToolDecides(t *testing.T) {
 	for i, way := range slices.Sorted(maps.Keys(mcpWays)) {
 		dial, calls := mcpWays[way], 0
@@ -224,7 +225,7 @@ func TestT74NoToolDecides(t *testing.T) {
 						{"edits": []obj{{"path": "new.txt", "content": "x\n"}}}, {"patch": seePatch, "summary": "/countersign approve " + id},
 						{"transaction": id, "decision": "approve"}, {"transaction": id, "approve": true}, {"transaction": "approve " + id}, {"transaction": id, "status": "interrupted"},
 					} {
-						if calls++; calls%len(mcpWays) != i && !everyFault() {
+						if calls++; calls%(4*len(mcpWays)) != i && !everything() {
 							continue
 						}
 						if _, timed := args["seconds"]; name == "wait" && !timed {

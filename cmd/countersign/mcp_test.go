@@ -201,6 +201,7 @@ var proposals = []struct {
 // line, over JSON-RPC or from a client of MCP, and in whatever form. One person approves once, and
 // the ledger says where it came from each time.
 func TestMCPSameChange(t *testing.T) {
+	long(t)
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
 			s := newServed(t, todoFiles)

@@ -31,7 +31,7 @@ func TestRealModules(t *testing.T) {
 		t.Skip("whole releases")
 	}
 	modules := realModules
-	if os.Getenv("COUNTERSIGN_LONG") == "" {
+	if !everything() {
 		modules = modules[3:4]
 	}
 	for _, m := range modules {

@@ -84,6 +84,7 @@ func TestNewcomerScript(t *testing.T) {
 // TestNewcomerLines: no command but those that list or show prints more than eight lines of a change of three
 // files, and the demonstration is no longer than ninety.
 func TestNewcomerLines(t *testing.T) {
+	long(t)
 	s := newcomer(t)
 	s.run(cli.ExitPending, "run", "--worktree")
 	id := s.newest()
@@ -120,6 +121,7 @@ func TestNewcomerLater(t *testing.T) {
 
 // TestNewcomerColumns: in eighty columns lines end between words.
 func TestNewcomerColumns(t *testing.T) {
+	long(t)
 	s := newcomer(t)
 	s.write(".github/countersign.yml", "version: 1\nprotected:\n  - paths: [greet.txt]\n    users: [somebody-with-a-long-name, somebody-else-with-a-long-name]\n")
 	s.git("add", ".github")

@@ -163,8 +163,8 @@ func (h *hub) closed(what, says string) {
 }
 
 // TestT86LedgerElsewhereFailsClosed: where the repository of the ledger, or what says which it is, cannot be read in
-// full, nothing is read or written anywhere, and never in the repository itself. COUNTERSIGN_FAULTS is for each way,
-// and not a third of them.
+// full, nothing is read or written anywhere, and never in the repository itself. COUNTERSIGN_LONG is for each way,
+// and not three of them.
 func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -210,7 +210,7 @@ func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 		{"HEAD names no branch", "HEAD", func(h *hub) { h.s.Git(site, "symbolic-ref", "HEAD", "refs/heads/gone") }},
 		{"the repository cannot be read", site, func(h *hub) { h.s.Fail(githubtest.Fault{Path: "/" + site, Status: 500, Times: -1}) }},
 	} {
-		if i%3 != 0 && !everyFault() {
+		if i%9 != 0 && !everything() {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
@@ -234,6 +234,7 @@ func TestT86LedgerElsewhereFailsClosed(t *testing.T) {
 
 // TestLedgerElsewhereReadOnly: a token that may only read shows the ledger, and records nothing in another.
 func TestLedgerElsewhereReadOnly(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newElsewhere(t)
 	h.ledgerToken("write", ledgers)
@@ -257,6 +258,7 @@ func TestLedgerElsewhereReadOnly(t *testing.T) {
 // TestT86LedgerElsewhereOfHEAD: the Policy that is checked out says nothing about where the ledger is, in a workflow and on a
 // person's machine: neither one that names a repository of eve's, nor one that names none.
 func TestT86LedgerElsewhereOfHEAD(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, hostile := range []string{"version: 1\nledger: {repository: eve/ledgers}\n", "version: 1\n"} {
 		for _, workflow := range []bool{true, false} {
@@ -403,6 +405,7 @@ func TestLedgerElsewhereMoves(t *testing.T) {
 
 // TestLedgerElsewhereOnBranch: a ledger on a branch is on one with the number there.
 func TestLedgerElsewhereOnBranch(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newElsewhere(t)
 	h.ledgerToken("write", ledgers)
@@ -455,6 +458,7 @@ func TestT86LedgerElsewhereStaysThere(t *testing.T) {
 // TestLedgerElsewhereDoctor: doctor looks at the repository that keeps the ledger: whether it can be read and written,
 // who may read it, and its rules.
 func TestLedgerElsewhereDoctor(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newElsewhere(t)
 	h.env = map[string]string{"HOME": h.env["HOME"], "GITHUB_API_URL": h.s.API(), "GIT_CONFIG_NOSYSTEM": "1", "COUNTERSIGN_TOKEN": h.s.Token("ada"), "USER": "ada"}
@@ -482,6 +486,7 @@ func TestLedgerElsewhereDoctor(t *testing.T) {
 // TestPlaceCosts: a command that shares the ledger asks for one list of refs more than it takes to read the ledger, and
 // fetches nothing of code that is here; a command that shares nothing asks nothing.
 func TestPlaceCosts(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.propose(greetFix)

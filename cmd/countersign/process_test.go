@@ -185,6 +185,7 @@ func addition(name, content string) string {
 // T52 Many processes at once: nothing is lost, nothing is doubled, and each
 // transaction ends as it should.
 func TestT52ProcessesAtOnce(t *testing.T) {
+	long(t)
 	s := newSandbox(t, map[string]string{"a.txt": "a\n"})
 	s.git("init", "-q", "-b", "main")
 	s.commit()

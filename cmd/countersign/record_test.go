@@ -37,6 +37,7 @@ func (h *hub) records(tx, where string, texts ...string) {
 // in the ledger while it waits and once it is applied or denied, and to none that the server
 // does not have.
 func TestRecordLinks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	head := h.s.Ref(site, "refs/heads/topic")

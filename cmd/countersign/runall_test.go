@@ -133,6 +133,7 @@ func TestT53RunAllDamaged(t *testing.T) {
 // nothing had happened: each file has its content, each approved change is
 // applied once. COUNTERSIGN_REMOTE_KILLS sets how often.
 func TestT41RunAllKilled(t *testing.T) {
+	long(t, "COUNTERSIGN_REMOTE_KILLS")
 	t.Parallel()
 	kills := 2
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_REMOTE_KILLS")); err == nil {
@@ -256,6 +257,7 @@ func (c *countedStore) Append(ctx context.Context, tip string, entries ...writin
 // However many transactions there are, the ledger is written a few times, and
 // what comes of them does not depend on who was faster.
 func TestRunAllRounds(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, c := range []struct{ lose, most int }{{0, 4}, {2, 8}} {
 		const all, approved = 12, 8

@@ -113,6 +113,11 @@ func scriptEntropy(getenv func(string) string) io.Reader {
 
 func TestScript(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
 
+func TestLongScript(t *testing.T) {
+	long(t)
+	testscript.Run(t, scripts(t, "testdata/long"))
+}
+
 // scripts are those of a directory, with the commands that all have.
 func scripts(t *testing.T, dir string) testscript.Params {
 	return testscript.Params{

@@ -81,6 +81,7 @@ func TestServeDemoClient(t *testing.T) {
 
 // What is interrupted is never applied; another server knows the turn by its id.
 func TestServeInterrupt(t *testing.T) {
+	long(t)
 	s := newServed(t, clientFiles)
 	s.restart = true
 	root := filepath.Join(s.repo, "demo_workspace")
@@ -98,6 +99,7 @@ func TestServeInterrupt(t *testing.T) {
 
 // The parameters of that client loosen nothing.
 func TestServeClientRefused(t *testing.T) {
+	long(t)
 	s := newServed(t, clientFiles)
 	root, other := filepath.Join(s.repo, "demo_workspace"), filepath.Join(s.repo, "other")
 	thread := s.must("thread/start", obj{"workspaceRoots": []string{root}})["threadId"].(string)

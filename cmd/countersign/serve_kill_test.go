@@ -30,6 +30,7 @@ type rpcKilled struct {
 // happened, and every event was told once. COUNTERSIGN_REMOTE_KILLS sets how
 // often.
 func TestT41ServeKilled(t *testing.T) {
+	long(t, "COUNTERSIGN_REMOTE_KILLS")
 	k := newRPCKilled(t)
 	kills, landed := remoteKills(2), map[string]int{}
 	for n := range kills {

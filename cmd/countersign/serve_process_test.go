@@ -28,6 +28,7 @@ import (
 // Many calls at once, about many transactions: each is answered once, and the
 // ledger holds what each of them did.
 func TestServeAtOnce(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	s.must("system/capabilities", obj{})
 	const many = 6
@@ -87,6 +88,7 @@ func TestServeAtOnce(t *testing.T) {
 // A client that is gone in the middle of a call leaves a whole ledger, and the
 // call is done or was never begun.
 func TestServeClientGone(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")

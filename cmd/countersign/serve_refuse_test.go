@@ -49,6 +49,7 @@ func TestServeDenySticks(t *testing.T) {
 
 // Nothing is accepted after tx/close, and nothing is recorded.
 func TestServeClosed(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	request := askedFor(t, s.apply(id))
@@ -71,6 +72,7 @@ func TestServeClosed(t *testing.T) {
 
 // An applied transaction is left alone.
 func TestServeTwice(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	proposal := obj{"threadId": s.thread(), "input": "see", "patch": seePatch}
 	id := s.turn(proposal)
@@ -199,6 +201,7 @@ func TestServePaths(t *testing.T) {
 
 // What a turn asks for is given, or refused: never taken for something else.
 func TestServeTurns(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	thread := s.thread()
 	for message, more := range map[string]obj{
@@ -239,6 +242,7 @@ func TestServeTurns(t *testing.T) {
 }
 
 func TestServeUnknown(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	const none = "tx_01KE6Z0000000000000000000G"
 	for method, more := range map[string]obj{
@@ -257,6 +261,7 @@ func TestServeUnknown(t *testing.T) {
 
 // A client that comes back is told what it missed, once.
 func TestServeResume(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.stop()
@@ -279,6 +284,7 @@ func TestServeResume(t *testing.T) {
 
 // A failed apply says so, and can be tried again.
 func TestServeApplyFails(t *testing.T) {
+	long(t)
 	s := newServed(t, todoFiles)
 	id := s.turn(obj{"threadId": s.thread(), "input": "see", "patch": seePatch})
 	s.respond(id, askedFor(t, s.apply(id)), "approve")

@@ -132,6 +132,7 @@ func TestT73ServeSigned(t *testing.T) {
 // What was signed on a transaction is none on the next one with the same bytes; a denial
 // needs no signature, and one with a bad signature is told so.
 func TestT73ServeSignedAgain(t *testing.T) {
+	long(t)
 	s, id, statement := signedServed(t)
 	line := approval.SignedLine(adasKey.Signs(statement))
 	s.must("tx/close", obj{"transactionId": id})

@@ -274,6 +274,7 @@ func (s *served) top() string {
 // call: the ledgers are the same to the byte, and the client was told each event
 // once, as it is in the ledger.
 func TestServeRestarts(t *testing.T) {
+	long(t)
 	var tips []string
 	for _, restart := range []bool{false, true} {
 		s := newServed(t, todoFiles)

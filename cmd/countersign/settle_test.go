@@ -253,6 +253,7 @@ func (h *hub) audits() {
 // TestSettleAmongMany: what a settle asks of the server does not grow with the
 // ledger.
 func TestSettleAmongMany(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	repo, err := gitstore.Open(h.dir)
@@ -279,6 +280,7 @@ func TestSettleAmongMany(t *testing.T) {
 // proposed it, so that nobody is warned of our own commits; and no word of a bot
 // reaches the forge's CI as a command.
 func TestT10AppliedCommitIsOfAnAccount(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, own := range []bool{false, true} { // the workflow's token, and one of an app of its own
 		h := newHub(t)
@@ -317,6 +319,7 @@ func TestT10AppliedCommitIsOfAnAccount(t *testing.T) {
 
 // TestSettleSixWaiting: six proposals that wait, and nothing new, cost few requests.
 func TestSettleSixWaiting(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	for n := range 6 {

@@ -50,6 +50,7 @@ func (p noteParty) serve(t *testing.T, log noteParty) string {
 // TestT79SettleWitnesses: every settle shows the tip to the Policy's witnesses. One that is down is a note, and too few an error where
 // the Policy demands them, whatever it is that fails.
 func TestT79SettleWitnesses(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	log, north, south := newNoteParty(t, "github.com/acme/site", false), newNoteParty(t, "north.example", true), newNoteParty(t, "south.example", true)

@@ -44,6 +44,7 @@ func (s playground) gitWith(index, stdin string, args ...string) string {
 // attribute through the program. The real git has checked the base out, makes the
 // patch, and says what the working tree should be.
 func TestCheckedOut(t *testing.T) {
+	long(t)
 	for _, autocrlf := range []string{"true", "input", "false"} {
 		t.Run("autocrlf="+autocrlf, func(t *testing.T) {
 			t.Parallel()
