@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
@@ -187,67 +186,6 @@ func TestT62DenialBeyondTheFirstPage(t *testing.T) {
 	a.says("ada", "/approve "+a.fingerprint)
 	where[0]()
 	a.isDenied()
-}
-
-// However much there is to tell, what matters comes first, and nothing is too
-// long for GitHub.
-func TestT63LongReport(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.closes()
-	var diff strings.Builder
-	for i := range 100 {
-		name := fmt.Sprintf("%s/%03d.txt", strings.Repeat("long", 30), i)
-		fmt.Fprintf(&diff, "diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n", name, name, name, strings.Repeat("```", 300))
-	}
-	a.tx, a.fingerprint = a.propose(diff.String())
-	for range 60 {
-		a.says("eve", "/approve "+a.fingerprint)
-	}
-	a.says("ada", "/approve "+strings.Repeat("x", 60000))
-	out := a.settle(cli.ExitPending, "--no-gate")
-	a.tells(out, "has read permission, write needed")
-	a.says("bob", "/deny "+a.fingerprint+" "+strings.Repeat("because ", 8000))
-	a.settle(cli.ExitDenied, "--no-gate")
-	check := a.check("countersign/"+strings.TrimPrefix(a.fingerprint, "patchset:")[:12], a.tip).Summary
-	for name, text := range map[string]string{"comment": a.comment(), "check": check, "request": a.s.ReviewComments(site, a.pr)[1].Body} {
-		if len(text) == 0 || len(text) > 65535 {
-			t.Errorf("the %s has %d bytes", name, len(text))
-		}
-		if at := strings.Index(text, "Denied"); name != "request" && (at < 0 || at > 200) {
-			t.Errorf("the %s does not begin with the denial: %.300s", name, text)
-		}
-	}
-	a.untouched()
-}
-
-// Two jobs at once, each in its own clone: one applies, and the record holds.
-func TestT52SettlesAtOnce(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve "+a.fingerprint)
-	var jobs []*hub
-	for range 2 {
-		job := *a.hub
-		job.clone()
-		jobs = append(jobs, &job)
-	}
-	var group sync.WaitGroup
-	for _, job := range jobs {
-		group.Go(func() { job.run("settle", "--pr", "1", "--no-gate") })
-	}
-	group.Wait()
-	if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
-		t.Errorf("%s commits", commits)
-	}
-	a.settle(0, "--no-gate")
-	if got := a.status(a.tx); got != "completed" || a.s.File(site, "topic", "greet.txt") != "one\nhello, world\nthree\n" {
-		t.Errorf("%s is %s", a.tx, got)
-	}
-	a.comment()
-	a.audits()
 }
 
 // Every read by Git fails once, and the first push: the settle goes on as if none had. One

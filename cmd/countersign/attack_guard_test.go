@@ -99,52 +99,6 @@ func TestT56RunnerAhead(t *testing.T) {
 	a.audits()
 }
 
-// The diff is as before, and whoever made the commits anew is among its authors.
-func TestT10RebasedByTheApprover(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	a.pushes("ada", "topic", "feature.txt", "other\n")
-	a.guards(asks)
-	a.later()
-	a.pushes("ada", "topic", "feature.txt", "feature\n") // back again
-	a.guards(asks, "is from before this was proposed")
-	a.reviews("ada", "APPROVED", "")
-	a.guards(asks, "its author is the proposer")
-}
-
-func TestT03NativeReviews(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newGuard(t, "")
-	first := a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	changes := a.reviews("ada", "CHANGES_REQUESTED", "wait")
-	a.guards(asks, "taken back by a later review")
-	a.s.Dismiss(changes) // by somebody with write access
-	a.guards(asks, "taken back by a later review")
-	again := a.reviews("ada", "APPROVED", "")
-	a.guards(passes)
-	a.s.Dismiss(again)
-	a.guards(asks, "was dismissed")
-	a.s.Dismiss(first)
-	a.guards(asks, "was dismissed")
-	a.says("ada", "/approve "+a.fingerprint)
-	a.guards(passes)
-	a.says("ada", "/deny "+a.fingerprint+" no")
-	a.guards(broken)
-	a.guards(broken) // and it stays denied
-	if out := a.guards(broken); len(out.Notes) == 0 && len(out.Transactions) == 0 {
-		t.Error("nothing says that it was denied")
-	}
-	if got := a.check("countersign", a.s.Pull(site, a.pr).Head).Summary; !strings.Contains(got, "denied") {
-		t.Errorf("the check does not say that it was denied:\n%s", got)
-	}
-	a.audits()
-}
-
 func TestT04PushTakesGreenBack(t *testing.T) {
 	t.Parallel()
 	a := newGuard(t, "")

@@ -104,23 +104,6 @@ func TestT11LoginReused(t *testing.T) {
 	a.audits()
 }
 
-// The account is gone, and somebody with access has its login.
-func TestT11LoginOfADeletedAccount(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, twoApprovals)
-	a.says("ada", "/approve "+a.fingerprint)
-	a.waits()
-	a.s.DeleteAccount("ada")
-	a.person("ada", "admin")
-	a.says("bob", "/approve "+a.fingerprint)
-	code, stdout, stderr := a.run("settle", "--pr", "1", "--no-gate", "--json")
-	a.untouched()
-	if code == 0 || a.status(a.tx) != "awaiting_approval" {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-}
-
 // A denial counts from wherever it comes.
 func TestT65DenialThroughAnApp(t *testing.T) {
 	long(t)

@@ -87,21 +87,6 @@ func TestT15LedgerOfAnotherRepository(t *testing.T) {
 	}
 }
 
-func TestT17RequestEdited(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	request := a.s.ReviewComments(site, a.pr)[0]
-	a.s.Edit(request.ID, "bob", strings.ReplaceAll(request.Body, "hello, world", "hello"))
-	a.answers("ada", "/approve")
-	a.waits("the request it answers was changed after it was posted")
-	a.s.Edit(request.ID, "bob", request.Body)
-	a.waits("the request it answers was changed after it was posted")
-	a.s.EraseHistory(request.ID)
-	a.waits("the request it answers was changed after it was posted")
-	a.approves("ada") // the whole line needs no thread
-}
-
 // Edited after the bare approval was recorded, and before what it allows is done.
 func TestT17RequestEditedLater(t *testing.T) {
 	t.Parallel()
@@ -177,24 +162,6 @@ func TestT18UntrustedEvents(t *testing.T) {
 		t.Errorf("without an event: %s", stderr)
 	}
 	a.untouched()
-}
-
-// A bare reply is of the thread that it stands in, and of no other proposal.
-func TestT15InAnotherThread(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	first := a.s.ReviewComments(site, a.pr)[0].ID
-	tx := a.tx
-	a.tx, a.fingerprint = a.propose("diff --git a/other.txt b/other.txt\n--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-other\n+another\n")
-	a.answersTo(first, "ada", "/deny")
-	a.settle(cli.ExitDenied, "--no-gate")
-	a.untouched()
-	if a.status(tx) != "denied" || a.status(a.tx) != "awaiting_approval" {
-		t.Errorf("the one is %s, the other %s", a.status(tx), a.status(a.tx))
-	}
-	a.answersTo(first, "ada", "/approve")
-	a.waits("is not in the thread of the request")
 }
 
 // Likewise where the other one took the place of the first: what is said in its

@@ -122,22 +122,6 @@ func TestT64Replayed(t *testing.T) {
 	a.untouched()
 }
 
-func TestT64ReplayedAfterItWasApplied(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	bundle := a.bundle(greetFix)
-	a.approves("ada")
-	tip, ledger := a.s.Ref(site, "refs/heads/topic"), a.s.Ref(site, "refs/agent/ledger")
-	for _, args := range [][]string{{"settle", "--pr", "1"}, {"settle", "--pr", "1", "--bundle", bundle}, {"settle", "--all"}, {"apply", a.tx}, {"run", a.tx}} {
-		a.run(args...)
-	}
-	if a.s.Ref(site, "refs/heads/topic") != tip || a.s.Ref(site, "refs/agent/ledger") != ledger {
-		t.Error("something was done once more")
-	}
-	a.audits()
-}
-
 // What a propose job holds is enough for nothing.
 func TestT66ReadOnlyToken(t *testing.T) {
 	t.Parallel()
@@ -154,21 +138,4 @@ func TestT66ReadOnlyToken(t *testing.T) {
 	if a.s.Ref(site, "refs/agent/ledger") != ledger || len(a.s.Comments(site, a.pr)) != said {
 		t.Error("something was written")
 	}
-}
-
-func TestT64Closed(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve "+a.fingerprint)
-	a.s.ClosePull(site, a.pr)
-	for range 2 { // closed, and open again: it has ended
-		a.settle(0, "--no-gate")
-		a.untouched()
-		if got := a.status(a.tx); got != "interrupted" || !strings.Contains(a.comment(), "pull request 1 is closed") {
-			t.Errorf("%s is %s:\n%s", a.tx, got, a.comment())
-		}
-		a.s.ReopenPull(site, a.pr)
-	}
-	a.audits()
 }

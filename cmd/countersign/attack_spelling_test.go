@@ -3,8 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
 const (
@@ -36,20 +34,6 @@ func TestT07T13T14Spellings(t *testing.T) {
 	}
 	a.waits(inexact, below)
 	a.approves("ada")
-}
-
-func TestT07BareOutsideOfTheThread(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	a.says("ada", "/approve")
-	a.reviews("ada", "APPROVED", "/approve")
-	a.s.ReviewComment(githubtest.NewComment{Repository: site, Number: a.pr, By: "ada", Body: "/approve", Path: "feature.txt", Line: 1})
-	a.waits(unbound)
-	a.reviews("ada", "APPROVED", "")
-	a.waits("a green review does not name the patch")
-	a.answers("ada", "/approve") // and there it does
-	a.settle(0, "--no-gate")
 }
 
 // What does not print is shown where people decide, in no line as itself.

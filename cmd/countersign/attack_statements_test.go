@@ -9,27 +9,6 @@ import (
 
 const twoApprovals = "approvals: {required: 2}\n"
 
-func TestT01EditedByOthers(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	line := "/approve " + a.fingerprint
-	a.s.Edit(a.says("ada", "looks good to me"), "bob", line)
-	there := a.says("ada", line)
-	a.s.Edit(there, "bob", line+"\nnow")
-	a.s.Edit(there, "bob", line) // as it was first
-	erased := a.says("ada", "hm")
-	a.s.Edit(erased, "bob", line)
-	a.s.EraseHistory(erased)
-	a.s.Edit(a.answers("ada", "what is this?"), "bob", "/approve")
-	a.s.Edit(a.reviews("ada", "COMMENTED", "later"), "bob", line)
-	out := a.waits("edited after posting")
-	if n := len(out.Transactions[0].Verdict.Decisions); n != 5 {
-		t.Errorf("%d decisions are told, want 5", n)
-	}
-	a.approves("ada")
-}
-
 func TestT01EditedAfterItCounted(t *testing.T) {
 	t.Parallel()
 	a := newAttack(t, twoApprovals)
@@ -137,32 +116,6 @@ func TestT06ApprovalOfAnotherPatch(t *testing.T) {
 	a.settle(0, "--no-gate")
 	if got := a.s.File(site, "topic", "other.txt"); got != "another\n" || a.status(other) != "completed" {
 		t.Errorf("other.txt is %q, the other %s", got, a.status(other))
-	}
-	a.audits()
-}
-
-// What was approved of a patch whose place another one has taken is nothing to
-// that one.
-func TestT06ApprovalOfTheOneBefore(t *testing.T) {
-	long(t)
-	t.Parallel()
-	a := newAttack(t, "")
-	old, oldFingerprint := a.tx, a.fingerprint
-	a.says("ada", "/approve "+oldFingerprint)
-	a.proposes("goodbye") // before anybody has looked
-	a.says("bob", "/approve "+oldFingerprint)
-	a.answersTo(a.s.ReviewComments(site, a.pr)[0].ID, "bob", "/approve")
-	a.waits("names another patch", "is not in the thread of the request")
-	a.run("apply", old)
-	a.run("run", old)
-	a.untouched()
-	if got := a.status(old); got != "superseded" {
-		t.Errorf("the one before is %s", got)
-	}
-	a.says("bob", "/approve "+a.fingerprint)
-	a.settle(0, "--no-gate")
-	if got := a.s.File(site, "topic", "greet.txt"); got != "one\ngoodbye\nthree\n" {
-		t.Errorf("greet.txt is %q", got)
 	}
 	a.audits()
 }
