@@ -63,8 +63,8 @@ func TestDiffIsGitDiff(t *testing.T) {
 	}
 	repo := w.open()
 	for i, a := range commits {
-		for _, b := range commits {
-			if a == b {
+		for j, b := range commits {
+			if a == b || (i+j)%3 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
 				continue
 			}
 			options := [][]string{{"--no-renames"}, {"-M10%"}, {"-C", "--find-copies-harder", "-U0"}, {"-B", "-M", "--full-index"}}[i%4]

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/countersign-dev/countersign/gitstore"
@@ -28,7 +29,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(appendTo); dir != "" {
-		exit(appendLines(dir, os.Args[1], 10))
+		exit(appendLines(dir, os.Args[1], 5))
 	}
 	if dir := os.Getenv(appendOne); dir != "" {
 		exit(appendEntry(dir, os.Args[1]))
@@ -38,7 +39,13 @@ func TestMain(m *testing.M) {
 	}
 	remove := storetest.FilesInMemory(os.Getenv, os.Setenv)
 	debug.SetGCPercent(400)
+	dir, err := os.MkdirTemp("", "countersign-made-")
+	if err != nil {
+		exit(err)
+	}
+	made.parent = dir
 	code := m.Run()
+	os.RemoveAll(dir)
 	remove()
 	os.Exit(code)
 }
@@ -91,8 +98,42 @@ type work struct {
 	dir string
 }
 
+// made are the directories of repositories that newWork copies, by what is in them. Its parent is removed in the end.
+var made = struct {
+	sync.Mutex
+	parent string
+	of     map[string]string
+}{of: map[string]string{}}
+
 // newWork makes a repository with one commit that holds files.
 func newWork(t *testing.T, files map[string]string) work {
+	t.Helper()
+	key := fmt.Sprint(os.Getenv("GIT_DEFAULT_HASH"), files)
+	made.Lock()
+	from := made.of[key]
+	made.Unlock()
+	if from == "" {
+		w := commitWork(t, files)
+		made.Lock()
+		defer made.Unlock()
+		from = filepath.Join(made.parent, fmt.Sprint(len(made.of)))
+		if err := os.CopyFS(from, os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+		made.of[key] = from
+		return w
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(from))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return work{t, dir}
+}
+
+func commitWork(t *testing.T, files map[string]string) work {
 	t.Helper()
 	w := initWork(t)
 	for name, data := range files {
@@ -113,7 +154,7 @@ func initWork(t *testing.T, options ...string) work {
 		t.Fatal(err)
 	}
 	w := work{t, dir}
-	w.git(append([]string{"init", "--quiet", "--initial-branch=main"}, options...)...)
+	w.git(append([]string{"init", "--quiet", "--template=", "--initial-branch=main"}, options...)...)
 	return w
 }
 

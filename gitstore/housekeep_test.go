@@ -44,7 +44,7 @@ func TestT58Packs(t *testing.T) {
 // when it is done. Meanwhile that pack is let go, and merged with others: what is in both is not lost.
 func TestT80MergedBesideRepack(t *testing.T) {
 	files, bytes := map[string]string{"a": "1\n"}, rand.NewChaCha8([32]byte{})
-	for i := range 2000 { // more than is appended below
+	for i := range 500 { // more than is appended below
 		random := make([]byte, 1000)
 		_, _ = bytes.Read(random)
 		files[fmt.Sprint("file", i)] = string(random)

@@ -57,7 +57,7 @@ func randomHistory(t *testing.T, seed uint64, n int) (work, []string) {
 // TestMergeBaseIsGits compares with git over random histories.
 func TestMergeBaseIsGits(t *testing.T) {
 	several, none := 0, 0
-	for seed := range uint64(6) {
+	for seed := range uint64(3) {
 		w, ids := randomHistory(t, seed, 45)
 		repo, rnd := w.open(), rand.New(rand.NewPCG(seed, 2))
 		for range 40 {
@@ -88,7 +88,7 @@ func TestMergeBaseIsGits(t *testing.T) {
 // or none.
 func TestMergeBaseIsNeverWrong(t *testing.T) {
 	right, cut := 0, 0
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		w, ids := randomHistory(t, seed, 30)
 		w.loosen()
 		rnd := rand.New(rand.NewPCG(seed, 3))

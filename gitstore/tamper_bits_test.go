@@ -25,7 +25,7 @@ func TestT55BitFlips(t *testing.T) {
 	if err != nil || len(packs) == 0 {
 		t.Fatal(packs, err)
 	}
-	flips := 20
+	flips := 8
 	if os.Getenv("COUNTERSIGN_TAMPER") != "" {
 		flips = 400
 	}

@@ -124,7 +124,7 @@ func FuzzForeign(f *testing.F) {
 func TestT14Together(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	plain := shapes(t, filled("plain"))
-	for range 150 {
+	for range 50 {
 		text := ""
 		for range 2 + random.IntN(4) {
 			text += hostile[random.IntN(len(hostile))]

@@ -93,7 +93,7 @@ func huge(text string) report.Report {
 // T63 However long a report is, it keeps to the limits, says what is missing,
 // and begins with the verdict.
 func TestT63Huge(t *testing.T) {
-	for _, text := range []string{"x", "é", "🌈", "\U000e0041", "`|\\", "@#:"} {
+	for _, text := range []string{"x", "🌈", "`|\\@#:"} {
 		r := huge(text)
 		waiting := huge(text)
 		waiting.State, waiting.ApplyResult, waiting.Validation = plain.CheckFailed, nil, nil

@@ -38,7 +38,7 @@ func blobs(n int) []Object {
 
 // TestWrite: git finds at once what is written, and nothing to complain of.
 func TestWrite(t *testing.T) {
-	for _, n := range []int{1, 20, 255, 256, 257, 3000} {
+	for _, n := range []int{1, 255, 256, 257, 800} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			r := newRepo(t)
 			var b Batch
@@ -105,7 +105,7 @@ func TestSamePack(t *testing.T) {
 	for i, cores := range []int{1, 2, 8} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 		var b Batch
-		for _, o := range append(blobs(2000), blobs(2000)...) {
+		for _, o := range append(blobs(500), blobs(500)...) {
 			if _, err := b.Add(o); err != nil {
 				t.Fatal(err)
 			}

@@ -602,9 +602,9 @@ func (p slip) String() string { return p.before.String() + " -> " + p.after.Stri
 // TestSlowJudge: the judge and the slow one agree on small histories full of coincidences, and
 // what the judge gives to commits makes them.
 func TestSlowJudge(t *testing.T) {
-	n := uint64(160)
+	n := uint64(80)
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		n = 8000
+		n = 2000
 	}
 	const parts = 8
 	for part := range uint64(parts) {

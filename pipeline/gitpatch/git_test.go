@@ -232,9 +232,9 @@ func change(rnd *rand.Rand, base map[string]*patch.File) map[string]*patch.File 
 // One change has one patch_id, however the real git writes it, and the real git
 // applies the canonical bytes to the same tree. COUNTERSIGN_LONG is for ten times as many.
 func TestOneChangeOneID(t *testing.T) {
-	rounds := 5
+	rounds := 2
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		rounds = 50
+		rounds = 20
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { oneChange(t, rand.New(rand.NewPCG(1, uint64(seed)))) })

@@ -23,7 +23,7 @@ import (
 // directory, COUNTERSIGN_COMMITS says how many commits of each (300).
 func TestHistory(t *testing.T) {
 	if out, err := exec.Command("git", "rev-parse", "--absolute-git-dir").Output(); err == nil {
-		t.Run("self", func(t *testing.T) { checkHistory(t, strings.TrimSpace(string(out)), 30) })
+		t.Run("self", func(t *testing.T) { checkHistory(t, strings.TrimSpace(string(out)), 10) })
 	}
 	corpus := os.Getenv("COUNTERSIGN_CORPUS")
 	if corpus == "" {

@@ -30,9 +30,9 @@ func resolved(t testing.TB, raw []byte, base memFS) (patch.Patchset, time.Durati
 }
 
 func TestHundredThousandFiles(t *testing.T) {
-	n := 100_000
-	if testing.Short() {
-		n = 1_000
+	n := 10_000
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		n = 100_000
 	}
 	files := map[string]*patch.File{}
 	var raw bytes.Buffer
@@ -48,9 +48,9 @@ func TestHundredThousandFiles(t *testing.T) {
 	t.Logf("%d files, %d MB: %v", n, raw.Len()>>20, took)
 }
 
-// big is a size in MiB: small here, large with COUNTERSIGN_BIG=1.
+// big is a size in MiB: small here, large with COUNTERSIGN_LONG=1.
 func big(small, large int) int {
-	if os.Getenv("COUNTERSIGN_BIG") != "" {
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		return large << 20
 	}
 	return small << 20
@@ -144,13 +144,13 @@ func edits(raw []byte, name string, text [][]byte, n int) []byte {
 	return raw
 }
 
-// TestPeakMemory needs COUNTERSIGN_BIG=1 and Linux: a 100 MB patch with its
+// TestPeakMemory needs COUNTERSIGN_LONG=1 and Linux: a 100 MB patch with its
 // canonical bytes takes at most 6 times its size, beside the base files that it
 // touches: these are there twice, in the test's own file system and as the
 // Patchset's before bytes.
 func TestPeakMemory(t *testing.T) {
-	if os.Getenv("COUNTERSIGN_BIG") == "" {
-		t.Skip("COUNTERSIGN_BIG is not set")
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		t.Skip("COUNTERSIGN_LONG is not set")
 	}
 	for _, o := range ordinary {
 		t.Run(o.name, func(t *testing.T) {

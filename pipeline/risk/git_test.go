@@ -48,7 +48,7 @@ func TestT75Git(t *testing.T) {
 		return strings.TrimSpace(git("", "write-tree"))
 	}
 	rng := rand.New(rand.NewPCG(16, 1))
-	for n := range 60 {
+	for n := range 25 {
 		before, after := randomFiles(rng), randomFiles(rng)
 		for name, f := range before { // most stay as they are
 			if _, both := after[name]; both && rng.IntN(2) == 0 {

@@ -148,7 +148,7 @@ func TestList(t *testing.T) {
 	id := strings.Repeat("a", 64)
 	for _, path := range []string{"f", strings.Repeat("long/", 2000)} {
 		var all []risk.Risk
-		for n := range 100_000 {
+		for n := range 30_000 {
 			all = append(all, risk.Risk{Kind: risk.Build, Path: fmt.Sprintf("%s%06d", path, n)})
 		}
 		all = append(all, risk.Risk{Kind: risk.Executable, Path: "z"})

@@ -53,7 +53,7 @@ func TestT42Bounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("much work, on one goroutine")
 	}
-	const n = 1 << 16
+	const n = 1 << 15
 	f := secret.Default()
 	double := hostile(2 * n)
 	for name, text := range hostile(n) {

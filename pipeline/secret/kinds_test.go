@@ -166,7 +166,10 @@ var onlyNamed = map[string]bool{
 // T46: 200 keys of each kind, each in every context. A key counts as found if
 // neither its beginning nor its end is left. docs/security.md has the figures.
 func TestT46Kinds(t *testing.T) {
-	const keys = 200
+	keys, long := 20, os.Getenv("COUNTERSIGN_LONG") != ""
+	if long {
+		keys = 200
+	}
 	docs, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +202,7 @@ func TestT46Kinds(t *testing.T) {
 		for c, n := range found {
 			row += fmt.Sprintf(" %d |", n)
 			password := strings.HasPrefix(kind.name, "password")
-			if n < keys && !(contexts[c].name == "alone" && (onlyNamed[kind.name] || password)) && !(password && n > 190) {
+			if n < keys && !(contexts[c].name == "alone" && (onlyNamed[kind.name] || password)) && !(password && n > keys*9/10) {
 				t.Errorf("%s, %s: %d of %d are found", kind.name, contexts[c].name, n, keys)
 			}
 		}
@@ -213,12 +216,12 @@ func TestT46Kinds(t *testing.T) {
 				named, row = append(named, quoted), ""
 			}
 		}
-		if !strings.Contains(string(docs), row+"\n") {
+		if long && !strings.Contains(string(docs), row+"\n") {
 			t.Errorf("docs/security.md does not have the row\n%s", row)
 		}
 	}
 	for _, kinds := range [][]string{everywhere, named} {
-		if list := " " + strings.Join(kinds, ", ") + "."; !strings.Contains(strings.Join(strings.Fields(string(docs)), " "), list) {
+		if list := " " + strings.Join(kinds, ", ") + "."; long && !strings.Contains(strings.Join(strings.Fields(string(docs)), " "), list) {
 			t.Errorf("docs/security.md does not have the list\n%s", list)
 		}
 	}

@@ -77,7 +77,7 @@ func TestT42SameWhenAwake(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(51, 52))
 	entries := awake.rules().entries
-	for range 60 {
+	for range 15 {
 		var b strings.Builder
 		for range 20 {
 			e := entries[r.IntN(len(entries))]

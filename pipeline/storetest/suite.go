@@ -217,7 +217,7 @@ func anyShape(t *testing.T, l Ledger) {
 }
 
 func concurrent(t *testing.T, l Ledger) {
-	const writers, each = 4, 6
+	const writers, each = 4, 3
 	var want []string
 	var done sync.WaitGroup
 	for w := range writers {

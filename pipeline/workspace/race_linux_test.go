@@ -21,7 +21,7 @@ import (
 // each file is old or new, and when they have gone the apply can be finished.
 // COUNTERSIGN_RACES sets how many applies are raced; each sees many exchanges.
 func TestT31Race(t *testing.T) {
-	rounds := 25
+	rounds := 8
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_RACES")); err == nil {
 		rounds = n
 	}

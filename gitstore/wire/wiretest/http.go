@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -200,6 +201,16 @@ func All() []Fault {
 		{Kind: BodyBefore, Body: "nonsense"}, {Kind: BodyAfter, Body: "nonsense"}, {Kind: BodyBefore, Body: "0000"}, {Kind: BodyAfter, Body: "0000"},
 		{Kind: BodyBefore, Body: "0011\x03out of disk0000"},
 	}
+}
+
+// Some are the first of each kind of All, and all of them with COUNTERSIGN_LONG.
+func Some() []Fault {
+	seen := map[Kind]bool{}
+	return slices.DeleteFunc(All(), func(f Fault) bool {
+		again := seen[f.Kind]
+		seen[f.Kind] = true
+		return again && os.Getenv("COUNTERSIGN_LONG") == ""
+	})
 }
 
 // String names the fault.

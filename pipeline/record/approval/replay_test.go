@@ -200,7 +200,7 @@ func driftingPolicy(r *rand.Rand) policy.Policy {
 func TestReplay(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 90))
 	seen := map[string]int{}
-	for n := range 700 {
+	for n := range 500 {
 		h := anyPast(t, r)
 		again, err := replay.By(new(approval.Policies), h.dir, h.log, nil, h.policy)
 		if err != nil {

@@ -49,7 +49,7 @@ func bothWays(t *testing.T, dir fstest.MapFS) (found []rule.Violation, proven bo
 // TestProvenMutants damages good directories in ways that ReadLog sees, and,
 // numbering, chaining and folding again, in ways that it may not.
 func TestProvenMutants(t *testing.T) {
-	const each = 400
+	const each = 150
 	proven, rules := 0, map[string]bool{}
 	for name, good := range map[string]directory{"record": newDirectory(t), "reviewed": lived(t, false), "finished": lived(t, true)} {
 		r := rand.New(rand.NewPCG(1, uint64(len(name))))

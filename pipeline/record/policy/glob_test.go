@@ -93,7 +93,7 @@ func TestGlobAsGit(t *testing.T) {
 	}
 	stdin := strings.Join(paths, "\x00") + "\x00"
 	agreed, matched := 0, 0
-	for range 400 {
+	for range 150 {
 		glob := randomGlob(r)
 		g, err := policy.ParseGlob(glob)
 		if err != nil {
@@ -113,7 +113,7 @@ func TestGlobAsGit(t *testing.T) {
 			}
 		}
 	}
-	if agreed < 300 || matched < 2000 {
+	if agreed < 110 || matched < 700 {
 		t.Errorf("only %d globs, %d matches", agreed, matched)
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // TestEveryBit: no bit of git's signed commit can be another, no byte can be
-// left out and none added. COUNTERSIGN_LONG=1 is for all bits of a byte, and not one of them.
+// left out and none added. COUNTERSIGN_LONG=1 is for all bits of a byte, and not one of them, and for each byte with each
+// kind of key.
 func TestEveryBit(t *testing.T) {
 	for _, f := range fixtures(t) {
 		t.Run(f.name, func(t *testing.T) {
@@ -28,7 +29,11 @@ func TestEveryBit(t *testing.T) {
 				t.Fatal(err, check(payload, signature))
 			}
 			fast := os.Getenv("COUNTERSIGN_LONG") != "" && (f.name == "ed25519" || f.name == "rsa-2048")
+			few := os.Getenv("COUNTERSIGN_LONG") == "" && f.name != "ed25519"
 			for i := range len(commit) {
+				if few && i%5 > 0 {
+					continue
+				}
 				for bit := range 8 {
 					if fast || bit == i%8 {
 						changed := []byte(commit)
