@@ -16,19 +16,22 @@ import (
 	"github.com/countersign-dev/countersign/report/browsertest"
 )
 
-// TestT78BrowserTamperers: on ledgers tampered with in all the ways of gitstore's tests, the page says
-// what the audit of the repository says, with a tip that is known and without.
+// TestT78BrowserTamperers: on ledgers tampered with in each eighth of the ways of gitstore's tests, the page says
+// what the audit of the repository says, with a tip that is known and without. TestT78Wasm has its program meet all.
 func TestT78BrowserTamperers(t *testing.T) {
 	x := newBench(t)
 	dir := t.TempDir()
-	_, err := command("../../../..", []string{"COUNTERSIGN_BUNDLES=" + dir}, "go", "test", "-count=1", "-run", "^TestT78SameVerdict$", "./gitstore")
+	_, err := command("../../../..", []string{"COUNTERSIGN_TAMPER=", "COUNTERSIGN_BUNDLES=" + dir}, "go", "test", "-count=1", "-run", "^TestT78SameVerdict$", "./gitstore")
 	check(t, err)
 	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if check(t, err); len(all) < 80 {
 		t.Fatalf("%d verdicts were kept", len(all))
 	}
 	p := x.b.Open(t, browsertest.File(t, x.page), browsertest.Look{})
-	for _, name := range all {
+	for i, name := range all {
+		if i%8 > 0 {
+			continue
+		}
 		raw, err := os.ReadFile(name)
 		check(t, err)
 		var c struct {
