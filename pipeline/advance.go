@@ -132,11 +132,11 @@ func (r *Runner) Continue(ctx context.Context, o Outcome, to Ahead) (Outcome, er
 }
 
 // stopped is Ending, and of an approved diff of a pull request itself, which has
-// nothing that could be applied, a *GateOnlyError.
+// nothing that could be applied, ErrGateOnly.
 func (o Outcome) stopped(until Stage) error {
 	err, tx := o.Ending(), o.Transaction()
 	if err == nil && until >= StageApply && tx.GateOnly() {
-		return &GateOnlyError{tx.TransactionID, tx.PullRequest()}
+		return gateOnly(tx)
 	}
 	return err
 }
@@ -149,7 +149,7 @@ func (r *Runner) applyTo(ctx context.Context, o *Outcome, options ApplyOptions) 
 		o.Learnt = applied.Learnt
 	}
 	if err == nil && applied.Result.Outcome != result.Success {
-		err = &UnappliedError{applied.Result}
+		err = Unapplied(applied.Result)
 	}
 	if err != nil { // and on record, perhaps
 		applied.Ledger = writing.Snapshot{}
@@ -196,12 +196,6 @@ func (g Judgement) Ending() error {
 	}
 	return cmp.Or(ended(g.Transaction()), err)
 }
-
-// An UnappliedError is an apply that was begun and did not succeed.
-type UnappliedError struct{ Result result.Result }
-
-func (e *UnappliedError) Error() string { return "apply: " + e.Result.Error }
-func (*UnappliedError) Hint() string    { return "countersign run TX" }
 
 // unproven is an error that says of a transaction what does not validate.
 func unproven(v Validation) error {

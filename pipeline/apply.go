@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -123,26 +122,13 @@ func (r *Runner) again(ctx context.Context, g Judgement, o ApplyOptions, from *c
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
-		return g, false, &GateOnlyError{tx.TransactionID, tx.PullRequest()}
+		return g, false, gateOnly(tx)
 	case tx.PullRequest() == 0 || tx.Closed || o.DryRun:
 		return g, false, nil
 	}
 	g, err = r.GateFrom(ctx, tx.TransactionID, from)
 	return g, true, err
 }
-
-// A GateOnlyError says that there is nothing to apply: the change is a pull
-// request's own diff.
-type GateOnlyError struct {
-	ID          string
-	PullRequest int
-}
-
-func (e *GateOnlyError) Error() string {
-	return fmt.Sprintf("%s is the diff of pull request %d itself: it is merged, not applied", e.ID, e.PullRequest)
-}
-
-func (*GateOnlyError) Hint() string { return "merge the pull request once its check has passed" }
 
 // already returns the outcome of a transaction that was applied before.
 func already(snap writing.Snapshot, log *ledger.Log) (ApplyOutcome, error) {

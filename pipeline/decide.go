@@ -82,7 +82,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Judgemen
 			return Nothing(g, err)
 		}
 		if ruling.Basis != nil && *ruling.Basis != g.Basis() {
-			return Nothing(g, &ChangedError{id})
+			return Nothing(g, Changed(id))
 		}
 		about, err := r.toDecide(g, ruling)
 		if len(about) == 0 || err != nil {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -105,20 +107,34 @@ func Undecided(why string) error { return fault.Refuse(why, "") }
 
 // Errors that say always the same.
 var (
-	ErrNobody        = fault.Refuse("Git does not know who decides: it has no e-mail address here (user.email)", "git config user.email YOU@EXAMPLE.ORG")
-	ErrNoWorktree    = fault.Refuse("the repository is bare: it has no working tree", "countersign run TX --to branch")
+	ErrNobody     = fault.Refuse("Git does not know who decides: it has no e-mail address here (user.email)", "git config user.email YOU@EXAMPLE.ORG")
+	ErrNoWorktree = fault.Refuse("the repository is bare: it has no working tree", "countersign run TX --to branch")
+	// ErrGateOnly is wrapped where there is nothing to apply: the change is a pull request's own diff.
+	ErrGateOnly = errors.New("it is merged, not applied")
+	// ErrUnapplied is wrapped where an apply was begun and did not succeed.
+	ErrUnapplied = errors.New("not applied")
+	// ErrChanged is wrapped by a decision on something else than what was shown: the Policy, or the
+	// approvals that it asks for, are others by now. Nothing was recorded.
+	ErrChanged       = errors.New("changed")
 	ErrPolicyChanged = fault.Refuse("the Policy changed while the checks ran", "run it again: the new Policy applies")
 )
 
-// A ChangedError is a decision on something else than what was shown: the Policy,
-// or the approvals that it asks for, are others by now. Nothing was recorded.
-type ChangedError struct{ ID string }
-
-func (e *ChangedError) Error() string {
-	return "what " + e.ID + " asks for has changed since it was shown: nothing was recorded"
+// gateOnly says that a pull request's own diff is not applied.
+func gateOnly(tx ledger.Transaction) error {
+	text := fmt.Sprintf("%s is the diff of pull request %d itself: %v", tx.TransactionID, tx.PullRequest(), ErrGateOnly)
+	return &fault.Error{Kind: fault.Refused, Message: text, Try: "merge the pull request once its check has passed", Cause: ErrGateOnly}
 }
 
-func (e *ChangedError) Hint() string { return "countersign gate " + e.ID }
+// Unapplied says why an apply did not succeed.
+func Unapplied(r result.Result) error {
+	return &fault.Error{Kind: fault.Failed, Message: "apply: " + r.Error, Try: "countersign run TX", Cause: ErrUnapplied}
+}
+
+// Changed says that a transaction asks for something else than was shown.
+func Changed(id string) error {
+	text := "what " + id + " asks for has changed since it was shown: nothing was recorded"
+	return &fault.Error{Kind: fault.Refused, Message: text, Try: "countersign gate " + id, Cause: ErrChanged}
+}
 
 // A ChecksError says which required checks the built tree failed.
 type ChecksError struct {

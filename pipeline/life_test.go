@@ -303,7 +303,6 @@ func TestDecideOnWhatWasShown(t *testing.T) {
 	}
 	before := shown()
 	tip := w.ledger().Tip
-	var changed *pipeline.ChangedError
 	for name, change := range map[string]func(*policy.Policy){
 		"more approvals":    func(p *policy.Policy) { p.Approvals.Required = 2 },
 		"another protected": func(p *policy.Policy) { p.Protected = []policy.Rule{{Paths: []string{"greet.txt"}, Required: 1}} },
@@ -311,14 +310,14 @@ func TestDecideOnWhatWasShown(t *testing.T) {
 	} {
 		was := w.policy
 		change(&w.policy)
-		if err := approve(before); !errors.As(err, &changed) {
+		if err := approve(before); !errors.Is(err, pipeline.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.policy = was
 	}
 	other := *before
 	other.PatchID = strings.Repeat("0", 64)
-	if err := approve(&other); !errors.As(err, &changed) {
+	if err := approve(&other); !errors.Is(err, pipeline.ErrChanged) {
 		t.Errorf("another patch: %v", err)
 	}
 	r.Decider = ledger.Actor{}

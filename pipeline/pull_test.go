@@ -570,12 +570,11 @@ func TestGateOnly(t *testing.T) {
 	h.want(done.ID, approval.Pending, "proposer") // the author, T10
 	h.greens(adaThere)
 	g := h.want(done.ID, approval.Approved, "")
-	var never *pipeline.GateOnlyError
-	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.As(err, &never) {
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); !errors.Is(err, pipeline.ErrGateOnly) {
 		t.Errorf("%v", err)
 	}
 	for until, want := range map[pipeline.Stage]bool{pipeline.StageGate: true, pipeline.StageApply: false, pipeline.StageValidate: false} {
-		if out, err := h.runner().Advance(t.Context(), done.ID, pipeline.Ahead{Until: until}); (err == nil) != want || !want && !errors.As(err, &never) || out.Applied != nil {
+		if out, err := h.runner().Advance(t.Context(), done.ID, pipeline.Ahead{Until: until}); (err == nil) != want || !want && !errors.Is(err, pipeline.ErrGateOnly) || out.Applied != nil {
 			t.Errorf("until %d: %v", until, err)
 		}
 	}

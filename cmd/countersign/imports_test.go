@@ -239,7 +239,7 @@ var mayImport = map[string][]string{
 		"github.com/bluekeyes/go-gitdiff",
 	},
 	"pipeline/input": {
-		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
+		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
 		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
 	},
@@ -307,7 +307,7 @@ var mayImport = map[string][]string{
 	"pipeline/record/sshsig":         {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
 	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
 	"pipeline/record/visible":        {},
-	"pipeline/redact":                {"pipeline/record/patch", "filippo.io/age"},
+	"pipeline/redact":                {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
 	"pipeline/replay": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",

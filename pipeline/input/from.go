@@ -2,11 +2,13 @@ package input
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input/edits"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -34,18 +36,15 @@ func IsFormat(name string) bool {
 // tryFrom helps where no format is known.
 const tryFrom = "say what it is with --from: docs/agents.md lists the formats"
 
-// A FormatError is the name of a format that there is not.
-type FormatError struct{ Name string }
-
-func (e *FormatError) Error() string { return fmt.Sprintf("no format is called %+q", e.Name) }
-func (*FormatError) Hint() string    { return "--from is one of: " + strings.Join(Formats, ", ") }
+// ErrFormat is wrapped where there is no format of a name.
+var ErrFormat = errors.New("no format is called")
 
 // From reads a change in one of the formats, and returns which one it was: of FormatAuto
 // the one that the text has. root is the directory that absolute paths of edits are below;
 // together says that several diffs are one change.
 func From(format string, raw []byte, root string, together bool, summary string) (Change, error) {
 	if !slices.Contains(Formats, format) {
-		return Change{}, &FormatError{format}
+		return Change{}, &fault.Error{Kind: fault.Refused, Message: fmt.Sprintf("%v %+q", ErrFormat, format), Try: "--from is one of: " + strings.Join(Formats, ", "), Cause: ErrFormat}
 	}
 	if format == FormatGHAW {
 		return Change{}, &patch.Error{Message: "gh-aw leaves a directory, and this is a file"}

@@ -101,29 +101,16 @@ func Diff(raw []byte, summary string) (Change, error) {
 	return Change{Kind: KindPatch, Summary: summary, Raw: raw, Resolve: diff.Resolve, Expands: func(base fs.FS) int64 { return gitpatch.Expands(base, diff) }}, nil
 }
 
-// An InvalidError is a document that breaks the rules of its format.
-type InvalidError struct {
-	What       string // "patch.json" or "proposal"
-	Violations []rule.Violation
-}
-
-func (e *InvalidError) Error() string {
-	v := e.Violations[0]
-	msg := fmt.Sprintf("%s: %s", v.RuleID, v.Message)
-	if v.Path != "" {
-		msg = fmt.Sprintf("%s at %s: %s", v.RuleID, v.Path, v.Message)
+// invalid says that a document, "patch.json" or "the proposal", breaks rules of its format.
+func invalid(what, try string, broken []rule.Violation) error {
+	v, text := broken[0], what+" is not valid: "
+	if n := len(broken); n > 1 {
+		text = fmt.Sprintf("%s has %d violations, the first is ", what, n)
 	}
-	if n := len(e.Violations); n > 1 {
-		return fmt.Sprintf("%s has %d violations, the first is %s", e.What, n, msg)
+	if text += v.RuleID; v.Path != "" {
+		text += " at " + v.Path
 	}
-	return e.What + " is not valid: " + msg
-}
-
-func (e *InvalidError) Hint() string {
-	if e.What == "patch.json" {
-		return "countersign patch verify FILE"
-	}
-	return "countersign proposal verify FILE"
+	return &patch.Error{Message: text + ": " + v.Message, Try: try}
 }
 
 // Pack reads a patch.json. Unlike pack apply it checks expected_hash.
@@ -133,7 +120,7 @@ func Pack(raw []byte, summary string) (Change, error) {
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
 	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
-		return Change{}, &InvalidError{"patch.json", found}
+		return Change{}, invalid("patch.json", "countersign patch verify FILE", found)
 	}
 	p, err := document.DecodePack(doc)
 	if err != nil {
@@ -161,7 +148,7 @@ func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, 
 		return Change{}, &patch.Error{Message: err.Error()}
 	}
 	if found := document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: bundle != nil, Commands: commandNames(p)}); len(found) > 0 {
-		return Change{}, &InvalidError{"the proposal", found}
+		return Change{}, invalid("the proposal", "countersign proposal verify FILE", found)
 	}
 	asked, err := document.DecodeProposal(doc)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -58,7 +59,8 @@ func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRe
 		return pull, err
 	}
 	if pull.State != forge.PullRequestOpen {
-		return pull, &ClosedError{number, pull.State}
+		text := fmt.Sprintf("pull request %d is %s", number, pull.State)
+		return pull, &fault.Error{Kind: fault.Refused, Message: text, Try: "reopen the pull request, or propose the change without --pr", Cause: errClosed}
 	}
 	head, err := r.Code.Head(ctx, number)
 	if err == nil && head != pull.Head.Commit {
@@ -67,19 +69,8 @@ func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRe
 	return pull, err
 }
 
-// A ClosedError says that a pull request takes no change any more.
-type ClosedError struct {
-	PullRequest int
-	State       string
-}
-
-func (e *ClosedError) Error() string {
-	return fmt.Sprintf("pull request %d is %s", e.PullRequest, e.State)
-}
-
-func (*ClosedError) Hint() string {
-	return "reopen the pull request, or propose the change without --pr"
-}
+// errClosed is that a pull request takes no change any more.
+var errClosed = errors.New("the pull request is closed")
 
 // mostRebased is how many commits of the base branch are compared, as a row, with what was
 // approved: a forge can rebase a pull request.

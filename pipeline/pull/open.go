@@ -201,7 +201,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 			continue
 		}
 		in, err := OwnDiff(ctx, s.Runner, tx.PullRequest(), "")
-		if errors.As(err, new(*ClosedError)) {
+		if errors.Is(err, errClosed) {
 			continue
 		}
 		if err != nil {

@@ -9,30 +9,11 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
-// A SealKind is why something could not be sealed or opened.
-type SealKind int
-
-// The kinds of SealError.
-const (
-	BadRecipient SealKind = iota + 1 // is not a key that can be sealed to
-	BadIdentity                      // is not the text of an age identity file
-	WrongKey                         // no identity given is one that it was sealed to
-	Damaged                          // was changed, cut short or added to, or was never sealed
-	TooLarge                         // holds more than the caller's limit
-)
-
-// A SealError says in plain words why something could not be sealed or opened.
-type SealError struct {
-	Kind    SealKind
-	Message string
-}
-
-func (e *SealError) Error() string { return e.Message }
-func (*SealError) Hint() string {
-	return "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"
-}
+const tryIdentity = "set COUNTERSIGN_AGE_IDENTITY to the age identity, AGE-SECRET-KEY-1…"
 
 // Seal returns data so that each of the recipients, and nobody else, can Unseal
 // it. Sealing twice gives different bytes.
@@ -44,13 +25,13 @@ func (*SealError) Hint() string {
 // returns with the one that it expects.
 func Seal(data []byte, recipients []string) ([]byte, error) {
 	if len(recipients) == 0 {
-		return nil, &SealError{BadRecipient, "sealing: there is no recipient"}
+		return nil, fault.Refuse("sealing: there is no recipient", tryIdentity)
 	}
 	to := make([]age.Recipient, len(recipients))
 	for i, s := range recipients {
 		r, why := parseRecipient(s)
 		if why != "" {
-			return nil, &SealError{BadRecipient, fmt.Sprintf("sealing: recipient %d %s", i+1, why)}
+			return nil, fault.Refuse(fmt.Sprintf("sealing: recipient %d %s", i+1, why), tryIdentity)
 		}
 		to[i] = r
 	}
@@ -70,7 +51,7 @@ func Seal(data []byte, recipients []string) ([]byte, error) {
 
 // Unseal returns what was sealed, which may be up to limit bytes. identities is
 // the text of an age identity file: a secret key on a line, which begins with
-// AGE-SECRET-KEY-1, empty lines, and comments after #. The error is an *Error.
+// AGE-SECRET-KEY-1, empty lines, and comments after #.
 func Unseal(sealed []byte, identities string, limit int64) ([]byte, error) {
 	keys, err := parseIdentities(identities)
 	if err != nil {
@@ -79,17 +60,17 @@ func Unseal(sealed []byte, identities string, limit int64) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(sealed), keys...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, &SealError{WrongKey, "opening what was sealed: it was not sealed to any of the identities given"}
+		return nil, fault.Refuse("opening what was sealed: it was not sealed to any of the identities given", tryIdentity)
 	}
 	var data []byte
 	if err == nil {
 		data, err = io.ReadAll(io.LimitReader(r, min(limit, math.MaxInt64-1)+1))
 	}
 	if err != nil {
-		return nil, &SealError{Damaged, "opening what was sealed: it is damaged: changed, cut short, added to, or not sealed by age at all"}
+		return nil, fault.Refuse("opening what was sealed: it is damaged: changed, cut short, added to, or not sealed by age at all", tryIdentity)
 	}
 	if int64(len(data)) > limit {
-		return nil, &SealError{TooLarge, fmt.Sprintf("opening what was sealed: it holds more than %d bytes", limit)}
+		return nil, fault.Refuse(fmt.Sprintf("opening what was sealed: it holds more than %d bytes", limit), tryIdentity)
 	}
 	return data, nil
 }
@@ -97,10 +78,10 @@ func Unseal(sealed []byte, identities string, limit int64) ([]byte, error) {
 // CheckRecipient reports whether Seal accepts a recipient: an X25519 public key as
 // age-keygen prints it, age1 and 58 characters. Refused are post-quantum keys,
 // which age does not mix with others, SSH keys, which need one more library, and
-// plugins, which are other programs. The error is an *Error.
+// plugins, which are other programs.
 func CheckRecipient(s string) error {
 	if _, why := parseRecipient(s); why != "" {
-		return &SealError{BadRecipient, "the recipient " + why}
+		return fault.Refuse("the recipient "+why, tryIdentity)
 	}
 	return nil
 }
@@ -141,12 +122,12 @@ func parseIdentities(text string) ([]age.Identity, error) {
 		}
 		id, err := age.ParseX25519Identity(line)
 		if err != nil {
-			return nil, &SealError{BadIdentity, fmt.Sprintf("reading the identities: line %d is not an age identity (AGE-SECRET-KEY-1…)", n)}
+			return nil, fault.Refuse(fmt.Sprintf("reading the identities: line %d is not an age identity (AGE-SECRET-KEY-1…)", n), tryIdentity)
 		}
 		out = append(out, id)
 	}
 	if len(out) == 0 {
-		return nil, &SealError{BadIdentity, "reading the identities: there is none"}
+		return nil, fault.Refuse("reading the identities: there is none", tryIdentity)
 	}
 	return out, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 const (
@@ -33,7 +35,7 @@ func TestSealOpen(t *testing.T) {
 			}
 		}
 		_, err := Unseal(sealed, secret("three"), int64(size))
-		checkError(t, err, WrongKey, "not sealed to any")
+		checkError(t, err, "not sealed to any")
 	}
 	if bytes.Equal(mustSeal(t, nil, to), mustSeal(t, nil, to)) {
 		t.Error("sealing twice gives the same bytes")
@@ -42,9 +44,9 @@ func TestSealOpen(t *testing.T) {
 
 func TestSealToNobody(t *testing.T) {
 	_, err := Seal([]byte("x"), nil)
-	checkError(t, err, BadRecipient, "no recipient")
+	checkError(t, err, "no recipient")
 	_, err = Seal([]byte("x"), []string{recipient(t, "one"), secret("one")})
-	checkError(t, err, BadRecipient, "recipient 2 is a secret key")
+	checkError(t, err, "recipient 2 is a secret key")
 }
 
 // TestGolden opens what the age command, version 1.3.2, has sealed to two keys.
@@ -71,7 +73,7 @@ func TestOpenLimit(t *testing.T) {
 	}
 	for _, limit := range []int64{int64(len(data)) - 1, chunk, 1, 0, -1, math.MinInt64} {
 		got, err := Unseal(sealed, secret("one"), limit)
-		checkError(t, err, TooLarge, fmt.Sprintf("more than %d bytes", limit))
+		checkError(t, err, fmt.Sprintf("more than %d bytes", limit))
 		if got != nil {
 			t.Errorf("limit %d: %d bytes beside the error", limit, len(got))
 		}
@@ -83,28 +85,27 @@ func TestOpenIdentities(t *testing.T) {
 	one, two := secret("one"), secret("two")
 	for _, c := range []struct {
 		name, text string
-		kind       SealKind
 		want       string
 	}{
-		{"a key alone", one, 0, ""},
-		{"as age-keygen writes it", "# created: today\n# public key: age1…\n" + one + "\n", 0, ""},
-		{"lines of Windows", "# x\r\n" + one + "\r\n", 0, ""},
-		{"indented, empty lines", "\n\n  " + one + "  \n\n", 0, ""},
-		{"the second of two", two + "\n" + one + "\n", 0, ""},
-		{"another", two, WrongKey, "not sealed to any"},
-		{"empty", "", BadIdentity, "there is none"},
-		{"comments only", "# " + one + "\n", BadIdentity, "there is none"},
-		{"cut short", one[:len(one)-1], BadIdentity, "line 1 "},
-		{"a letter changed", "# x\n" + strings.Replace(one, one[30:31], "!", 1), BadIdentity, "line 2 "},
-		{"two on a line", one + " " + one, BadIdentity, "line 1 "},
-		{"a good one, then a bad one", one + "\n\nhunter2\n", BadIdentity, "line 3 "},
-		{"a recipient", recipient(t, "one"), BadIdentity, "line 1 "},
-		{"a plugin's", "AGE-PLUGIN-YUBIKEY-1QQQQ", BadIdentity, "line 1 "},
-		{"an SSH key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", BadIdentity, "line 1 "},
+		{"a key alone", one, ""},
+		{"as age-keygen writes it", "# created: today\n# public key: age1…\n" + one + "\n", ""},
+		{"lines of Windows", "# x\r\n" + one + "\r\n", ""},
+		{"indented, empty lines", "\n\n  " + one + "  \n\n", ""},
+		{"the second of two", two + "\n" + one + "\n", ""},
+		{"another", two, "not sealed to any"},
+		{"empty", "", "there is none"},
+		{"comments only", "# " + one + "\n", "there is none"},
+		{"cut short", one[:len(one)-1], "line 1 "},
+		{"a letter changed", "# x\n" + strings.Replace(one, one[30:31], "!", 1), "line 2 "},
+		{"two on a line", one + " " + one, "line 1 "},
+		{"a good one, then a bad one", one + "\n\nhunter2\n", "line 3 "},
+		{"a recipient", recipient(t, "one"), "line 1 "},
+		{"a plugin's", "AGE-PLUGIN-YUBIKEY-1QQQQ", "line 1 "},
+		{"an SSH key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", "line 1 "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Unseal(sealed, c.text, 1000)
-			checkError(t, err, c.kind, c.want)
+			checkError(t, err, c.want)
 			if err == nil && string(got) != golden {
 				t.Errorf("opens %q", got)
 			}
@@ -148,8 +149,8 @@ func TestTampered(t *testing.T) {
 	refused := func(what string, changed []byte) {
 		t.Helper()
 		got, err := Unseal(changed, secret("one"), 1<<20)
-		var e *SealError
-		if got != nil || !errors.As(err, &e) || e.Kind != Damaged && e.Kind != WrongKey {
+		var e *fault.Error
+		if got != nil || !errors.As(err, &e) {
 			t.Fatalf("%s: %d bytes, error %v", what, len(got), err)
 		}
 		if strings.Contains(err.Error(), "0123") {
@@ -182,7 +183,7 @@ func TestExactChunk(t *testing.T) {
 	sealed := mustSeal(t, make([]byte, chunk), []string{recipient(t, "one")})
 	for _, changed := range [][]byte{append(slices.Clone(sealed), 0), sealed[:len(sealed)-1], append(slices.Clone(sealed), make([]byte, 16)...)} {
 		_, err := Unseal(changed, secret("one"), chunk)
-		checkError(t, err, Damaged, "damaged")
+		checkError(t, err, "damaged")
 	}
 }
 
@@ -202,7 +203,7 @@ func TestPassphrase(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Unseal(b.Bytes(), secret("one"), 10)
-	checkError(t, err, WrongKey, "not sealed to any")
+	checkError(t, err, "not sealed to any")
 }
 
 func FuzzOpen(f *testing.F) {
@@ -216,7 +217,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("age-encryption.org/v1\n-> X25519 \n\n--- \n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := Unseal(raw, identities, 1000)
-		var e *SealError
+		var e *fault.Error
 		switch {
 		case err != nil && (got != nil || !errors.As(err, &e)):
 			t.Fatalf("%d bytes, error %v", len(got), err)

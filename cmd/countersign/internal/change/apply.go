@@ -88,7 +88,7 @@ func apply(ctx context.Context, s *session.Session, args []string, o pipeline.Ap
 	case out.Already:
 		s.Say("nothing was written: %s is applied already", id)
 	case out.Result.Outcome != result.Success:
-		return done, &pipeline.UnappliedError{Result: out.Result}
+		return done, pipeline.Unapplied(out.Result)
 	}
 	return done, nil
 }

@@ -152,7 +152,7 @@ func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.Appl
 	if out.Applied != nil {
 		session.SayResumed(s.Console, out.Transaction().TransactionID, *out.Applied)
 	}
-	if opens && console.As[*pipeline.GateOnlyError](stop) { // approved, and merged by settle or a person
+	if opens && errors.Is(stop, pipeline.ErrGateOnly) { // approved, and merged by settle or a person
 		stop = nil
 	}
 	rep, err := s.ReportRun(ctx, out)

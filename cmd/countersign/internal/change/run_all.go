@@ -155,7 +155,7 @@ func (all *advancing) row(ctx context.Context, known redact.Finder, tx ledger.Tr
 	if p := tx.Pointers.Proposal; p != nil {
 		row.PullRequest = p.PullRequest
 	}
-	if errors.As(err, new(*pipeline.GateOnlyError)) {
+	if errors.Is(err, pipeline.ErrGateOnly) {
 		err = nil // it is merged, not applied
 	}
 	if out.Log() != nil {

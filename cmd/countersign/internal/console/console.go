@@ -267,7 +267,7 @@ func (c *Console) errorText(err error, waits bool) string {
 	switch {
 	case waits:
 		return "countersign: " + title + "\n"
-	case As[*pipeline.UnappliedError](err) && c.done.Report != nil:
+	case errors.Is(err, pipeline.ErrUnapplied) && c.done.Report != nil:
 		return ""
 	case errors.As(err, &dirty):
 		return report.InTheWay(dirty.Files, dirty.New)

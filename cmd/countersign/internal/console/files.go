@@ -190,7 +190,7 @@ func InFile(name string, err error) error {
 	if holds {
 		several.File = name
 	}
-	of := holds || As[*gitstore.BundleError](err) || As[*pipeline.LimitError](err) || As[*input.InvalidError](err) || As[*patch.Error](err)
+	of := holds || As[*gitstore.BundleError](err) || As[*pipeline.LimitError](err) || As[*patch.Error](err)
 	if name == "" || !of {
 		return err
 	}

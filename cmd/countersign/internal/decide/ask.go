@@ -69,7 +69,7 @@ func DecideHere(ctx context.Context, s *session.Session, find func() (string, er
 		}
 		if now, err := find(); err == nil && now == id {
 			g, err = r.Decide(ctx, id, *answer)
-			if !errors.As(err, new(*pipeline.ChangedError)) {
+			if !errors.Is(err, pipeline.ErrChanged) {
 				return g, true, err
 			}
 		}

@@ -146,7 +146,7 @@ func signFor(ctx context.Context, c *console.Console, number int, args []string,
 		return done, err
 	}
 	if now, err := find(); err != nil || now != id {
-		return done, cmp.Or(err, error(&pipeline.ChangedError{ID: id}))
+		return done, cmp.Or(err, pipeline.Changed(id))
 	}
 	url := ""
 	if post {

@@ -129,7 +129,7 @@ func about(err error, doc map[string]any) {
 		}
 	}
 	switch {
-	case errors.As(err, new(*ArgumentError)), errors.As(err, new(*input.FormatError)):
+	case errors.As(err, new(*ArgumentError)), errors.Is(err, input.ErrFormat):
 		put("arguments", "", 0)
 	case errors.As(err, &limit):
 		put("limits."+limit.What, "", 0)
