@@ -285,7 +285,7 @@ type Strict struct {
 }
 
 // VerifyStrict is VerifyProposal, every missing field of PROPOSAL_INTERNAL_SPEC 3.3 and
-// 3.4, and the rules ID1 to ID6, listed in the package comment. A field that
+// 3.4, and the rules ID1 to ID6, listed at [Proposal]. A field that
 // breaks a rule of VerifyProposal by its shape is not reported again.
 func VerifyStrict(doc any, s Strict) []rule.Violation {
 	v := verifier{}

@@ -15,8 +15,8 @@ var (
 	actionID   = lazyregexp.New(`^act_[a-f0-9]{16}$`)
 )
 
-// VerifyProposal checks a parsed document against SCHEMA and PR1 to PR12, listed in the
-// package comment. It returns the violations in the order of a rule.Report, none
+// VerifyProposal checks a parsed document against SCHEMA and PR1 to PR12, listed at
+// [Proposal]. It returns the violations in the order of a rule.Report, none
 // for a sound document.
 func VerifyProposal(doc any) []rule.Violation {
 	v := verifier{}
