@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -29,7 +29,7 @@ func (r *Runner) drift(ctx context.Context, tx ledger.Transaction, from, to stri
 	case from == "" || to == "":
 		return approval.UnknownDrift(from, to, "there is no commit to compare with")
 	case from == to:
-		return artifact.Drift(from, to, 0, nil, p.TargetFiles)
+		return forge.DriftBetween(from, to, 0, nil, p.TargetFiles)
 	}
 	commits, changed, err := 0, []string(nil), error(nil)
 	if p.PullRequest > 0 && r.Code != nil {
@@ -40,7 +40,7 @@ func (r *Runner) drift(ctx context.Context, tx ledger.Transaction, from, to stri
 	if err != nil {
 		return approval.UnknownDrift(from, to, r.Secrets.Text(err.Error()))
 	}
-	return artifact.Drift(from, to, commits, changed, p.TargetFiles)
+	return forge.DriftBetween(from, to, commits, changed, p.TargetFiles)
 }
 
 // base is the commit that the change would go onto as far as a stage sees it: one
@@ -74,7 +74,7 @@ func (g *Judgement) driftAsItWas(event int) error {
 	if g.rules.Policy.Approvals.Drift == nil {
 		return nil
 	}
-	doc, err := artifact.ReadDrift(g.Ledger.Tree, g.log, event)
+	doc, err := forge.ReadDrift(g.Ledger.Tree, g.log, event)
 	if err != nil {
 		return fmt.Errorf("what its verdict was: %w", err)
 	}

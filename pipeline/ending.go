@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -84,7 +83,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		s := r.Stage(g.log)
 		pull := g.Pull()
 		if pull.State == forge.PullRequestMerged {
-			merge, err := artifact.Merge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
+			merge, err := forge.MergedAs(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
 			if err != nil {
 				return Nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
 			}
@@ -145,7 +144,7 @@ func (g Judgement) whenItPassed(ctx context.Context) (*Judgement, error) {
 	if g.Transaction().Status != ledger.Proposed || len(g.log.Artifacts(approval.KindStanding)) == 0 {
 		return nil, nil
 	}
-	standing, err := artifact.ReadStanding(g.Ledger.Tree, g.log)
+	standing, err := forge.ReadStanding(g.Ledger.Tree, g.log)
 	if err != nil || standing.HeadCommit != g.head {
 		return nil, err
 	}

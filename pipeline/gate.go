@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -324,7 +323,7 @@ func (g Judgement) openRequest(s *writing.Stage, about approval.Request) string 
 // How far the base had moved is recorded too, where the Policy bounds that.
 func (g Judgement) onRecord(ctx context.Context, s *writing.Stage) approval.Verdict {
 	if g.rules.Policy.Approvals.Drift != nil {
-		s.Artifact(approval.KindDrift, artifact.DriftDoc(s.Log, g.driftsTo, g.drift))
+		s.Artifact(approval.KindDrift, forge.DriftDoc(s.Log, g.driftsTo, g.drift))
 	}
 	if g.talk == nil {
 		return g.verdict(ctx, g.at)
@@ -343,7 +342,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (
 		if err != nil || log.Transaction().Closed {
 			return Nothing(none{}, err)
 		}
-		known, err := artifact.ReadPosted(snap.Tree, log)
+		known, err := forge.ReadPosted(snap.Tree, log)
 		if err != nil {
 			return Nothing(none{}, err)
 		}
@@ -357,7 +356,7 @@ func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (
 			return Nothing(none{}, nil)
 		}
 		s := r.Stage(log)
-		s.Artifact(artifact.KindPosted, artifact.Posted(fresh))
+		s.Artifact(forge.KindPosted, forge.NewPostedDoc(fresh))
 		return Recording(none{}, s, writing.Title{Stage: "gate", Outcome: string(approval.Pending), Subject: fmt.Sprintf("asked on pull request %d", log.Transaction().PullRequest())})
 	})
 	return after, err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -233,7 +232,7 @@ func (g *Judgement) asItWas(snap writing.Snapshot, event int, policy ledger.Poli
 		return err
 	}
 	if tx := g.Transaction(); tx.PullRequest() > 0 {
-		if g.standing, err = artifact.ReadStanding(snap.Tree, g.log); err != nil {
+		if g.standing, err = forge.ReadStanding(snap.Tree, g.log); err != nil {
 			return err
 		}
 		policy = g.standing.Policy

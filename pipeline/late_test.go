@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -115,7 +114,7 @@ func TestDenialOfSuperseded(t *testing.T) {
 			h.w.sound(old.ID, ledger.Superseded)
 			h.w.sound(denied[0], ledger.Denied)
 			h.heldTo(denied[0])
-			if posted, err := artifact.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []forge.Posted{asked}) {
+			if posted, err := forge.ReadPosted(h.w.ledger().Tree, h.log(denied[0])); err != nil || !slices.Equal(posted, []forge.Posted{asked}) {
 				t.Errorf("asked with %v (%v), want %v", posted, err, asked)
 			}
 			if p := h.log(denied[0]).Transaction().Pointers.Proposal; p.Supersedes != nil || p.PatchID != old.PatchID {

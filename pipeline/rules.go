@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -87,7 +87,7 @@ func (r Rules) ref() ledger.PolicyRef {
 
 // Note keeps the Policy as an artifact.
 func (r Rules) Note(s *writing.Stage) {
-	s.Artifact(approval.KindPolicy, artifact.Policy(r.Policy, r.Commit, r.Found))
+	s.Artifact(approval.KindPolicy, forge.PolicyDoc(r.Policy, r.Commit, r.Found))
 }
 
 // recorded reads the Policy that an apply went by from the transaction itself.

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -121,7 +121,7 @@ func (r *Runner) prove(s *writing.Stage, g Judgement, signature signed.Signature
 // artifacts are what the ledger keeps of a signature: statement, signature and the
 // line of the key.
 func (p *proven) artifacts() [3]any {
-	return [3]any{p.signature.Statement, artifact.Signature(p.signature), artifact.Key(p.proof.Line)}
+	return [3]any{p.signature.Statement, forge.SignatureDoc(p.signature), forge.KeyDoc(p.proof.Line)}
 }
 
 // store records a signature, and returns what a decision says of it. Nil is none.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -204,7 +204,7 @@ func TestT73Pull(t *testing.T) {
 		return approval.SignedLine(key.Signs(s))
 	}
 	block := func(x world, key signedtest.Signer) string {
-		return strings.ReplaceAll(artifact.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
+		return strings.ReplaceAll(forge.SignedBlock(key.Signs(x.w.statement(x.tx, x.fingerprint))), "\n", "\r\n")
 	}
 	post := func(key signedtest.Signer, change func(*signed.Statement)) func(world) {
 		return func(x world) { x.says(adaThere, sign(x, key, change)) }
@@ -738,9 +738,9 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 			case was.Kind == approval.KindDecision && f.signature.Armored != "":
 				paths[was.Path] = put(was.Kind, f.signature.Statement, &now)
 			case was.Kind == approval.KindSignature && f.signature.Armored != "":
-				paths[was.Path] = put(was.Kind, artifact.Signature(f.signature), &now)
+				paths[was.Path] = put(was.Kind, forge.SignatureDoc(f.signature), &now)
 			case was.Kind == approval.KindKey && f.line != "":
-				paths[was.Path] = put(was.Kind, artifact.Key(f.line), &now)
+				paths[was.Path] = put(was.Kind, forge.KeyDoc(f.line), &now)
 			case was.Kind == approval.KindPolicy && f.policy != nil:
 				var doc approval.PolicyDoc
 				if err := canon.Unmarshal(raw, &doc); err != nil {
@@ -751,7 +751,7 @@ func (f forged) record(t *testing.T, log *ledger.Log, dir fs.FS) (fstest.MapFS, 
 					t.Fatal(err)
 				}
 				f.policy(&changed)
-				put(was.Kind, artifact.Policy(changed, doc.Commit, doc.Found), &now)
+				put(was.Kind, forge.PolicyDoc(changed, doc.Commit, doc.Found), &now)
 			case was.Kind == approval.KindStatement && f.policy != nil:
 				var doc approval.StatementDoc
 				if err := canon.Unmarshal(raw, &doc); err != nil {

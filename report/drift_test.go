@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/report"
 )
 
 func TestDrift(t *testing.T) {
-	many := artifact.Drift("a", "b", 1, strings.Fields("1 2 3 4 5 6 7 x/8"), []string{"own"})
-	beside := artifact.Drift("a", "b", 3, []string{"x\u202ey", "z/1"}, []string{"own"})
-	elsewhere := artifact.Drift("a", "b", 2, []string{"z/1"}, []string{"own"})
-	none := artifact.Drift("a", "b", 2, nil, []string{"own"})
-	same := artifact.Drift("a", "a", 0, nil, []string{"own"})
+	many := forge.DriftBetween("a", "b", 1, strings.Fields("1 2 3 4 5 6 7 x/8"), []string{"own"})
+	beside := forge.DriftBetween("a", "b", 3, []string{"x\u202ey", "z/1"}, []string{"own"})
+	elsewhere := forge.DriftBetween("a", "b", 2, []string{"z/1"}, []string{"own"})
+	none := forge.DriftBetween("a", "b", 2, nil, []string{"own"})
+	same := forge.DriftBetween("a", "a", 0, nil, []string{"own"})
 	unknown := approval.UnknownDrift("a", "b", "the history is \x1bnot here")
 	for want, d := range map[string]*approval.Drift{
 		"": nil,

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -122,7 +122,7 @@ func drifted() report.Report {
 	r := proposal()
 	r.Verdict = verdict(approval.Pending, "0 of 1 approvals", 0, judged(ada, ledger.Approve, approval.KindIssueComment,
 		"2 other files in the same directory changed since it was made (go.mod, go.sum), and the Policy asks again then; look at it as it is now and approve again", false))
-	drift := artifact.Drift(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
+	drift := forge.DriftBetween(strings.Repeat("1", 40), strings.Repeat("c", 40), 12, []string{"go.mod", "go.sum", "deep/x.go"}, []string{"main.go"})
 	r.Verdict.Drift = &drift
 	return r
 }

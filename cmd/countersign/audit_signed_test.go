@@ -22,7 +22,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -157,7 +157,7 @@ func TestT73VerifySignedWithGit(t *testing.T) {
 		}
 	}
 	line := func(text string) func([]byte) []byte {
-		return func([]byte) []byte { return mustLine(t, artifact.Key(text)) }
+		return func([]byte) []byte { return mustLine(t, forge.KeyDoc(text)) }
 	}
 	var all sync.WaitGroup
 	const notGood, notThis = "a signature is not good", "is not on this decision"
@@ -173,7 +173,7 @@ func TestT73VerifySignedWithGit(t *testing.T) {
 		{name: "the decision", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.Decision = ledger.Deny }), want: notThis},
 		{name: "the patch", kind: approval.KindDecision, change: again(func(s *signed.Statement) { s.Fingerprints = []string{"patchset:" + canon.Hex(nil)} }), want: notThis},
 		{name: "the signature", kind: approval.KindSignature, change: func([]byte) []byte {
-			return mustLine(t, artifact.Signature(signed.Signature{Armored: other.signs([]byte("x"))}))
+			return mustLine(t, forge.SignatureDoc(signed.Signature{Armored: other.signs([]byte("x"))}))
 		}, want: notGood},
 		{name: "the key", kind: approval.KindKey, change: line("ada@example.org " + other.public()), want: notGood},
 		{name: "the name of the key", kind: approval.KindKey, change: line("eve@example.org " + key.public()), want: notGood},

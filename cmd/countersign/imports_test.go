@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/wire",
-		"pipeline", "pipeline/artifact", "pipeline/conversation", "pipeline/disposition", "pipeline/lookup", "pipeline/plain",
+		"pipeline", "pipeline/conversation", "pipeline/disposition", "pipeline/forge", "pipeline/lookup", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
 		"pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
@@ -85,9 +85,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/artifact", "pipeline/document", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/audit", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing", "report", "report/html",
-		"github.com/spf13/cobra",
+		"pipeline", "pipeline/document", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/disposition", "pipeline/effect", "pipeline/input", "pipeline/lookup",
@@ -183,18 +182,14 @@ var mayImport = map[string][]string{
 	},
 	"gitstore/wire": {"gitstore/object", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"pipeline": {
-		"pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/disposition", "pipeline/effect", "pipeline/fault",
-		"pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed",
-		"pipeline/record/sshsig", "pipeline/redact", "pipeline/writing",
-	},
-	"pipeline/artifact": {
-		"pipeline/forge", "pipeline/record/approval", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy",
-		"pipeline/record/signed",
+		"pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/disposition", "pipeline/effect", "pipeline/fault", "pipeline/forge",
+		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/atomicfile": {},
 	"pipeline/attest": {
-		"pipeline/artifact", "pipeline/explain", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
 		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/record/sshsig", "pipeline/replay",
 	},
@@ -204,9 +199,8 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/code": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
 	"pipeline/conversation": {
-		"pipeline/artifact", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed",
-		"pipeline/writing",
+		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
 	},
 	"pipeline/disposition": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/rule",
@@ -233,7 +227,10 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/fault":   {},
 	"pipeline/foreign": {"pipeline/disposition", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule"},
-	"pipeline/forge":   {"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
+	"pipeline/forge": {
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy",
+		"pipeline/record/signed",
+	},
 	"pipeline/gitpatch": {
 		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/patch/linediff",
 		"github.com/bluekeyes/go-gitdiff",
@@ -246,8 +243,7 @@ var mayImport = map[string][]string{
 	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/online": {
-		"pipeline/artifact", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/ledger",
+		"pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
 	},
 	"pipeline/packapply": {
 		"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
@@ -263,10 +259,10 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",
 	},
 	"pipeline/pull": {
-		"pipeline", "pipeline/artifact", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain",
-		"pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/result", "pipeline/record/signed", "pipeline/review", "pipeline/writing", "report", "report/view",
+		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/fault",
+		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
+		"pipeline/record/signed", "pipeline/review", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
 		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
@@ -345,10 +341,10 @@ var mayImport = map[string][]string{
 		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/html": {
-		"pipeline/artifact", "pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
-		"pipeline/replay", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
+		"pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
+		"pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/site": {
 		"pipeline/escape", "pipeline/forge", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",

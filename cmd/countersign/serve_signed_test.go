@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -75,7 +75,7 @@ func TestT73ServeSigned(t *testing.T) {
 		"a space":             {obj{"signature": " "}, "params.signature is not what"},
 		"a part of it":        {obj{"signature": line(adasKey, nil)[:200]}, "params.signature is not what"},
 		"with LF":             {obj{"signature": line(adasKey, nil) + "\n"}, "more than the one line"},
-		"as a block":          {obj{"signature": artifact.SignedBlock(adasKey.Signs(good))}, "more than the one line"},
+		"as a block":          {obj{"signature": forge.SignedBlock(adasKey.Signs(good))}, "more than the one line"},
 		"the word alone":      {obj{"signature": adasKey.Signs(good).String()}, "params.signature is not what"},
 		"not the line":        {obj{"signature": strings.Replace(line(adasKey, nil), "/approve ", "/approve secret:"+plain+" ", 1)}, "does not say what was signed"},
 		"other words":         {obj{"signature": line(adasKey, nil), "reason": "something else"}, "not the reason that was signed"},

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -278,7 +278,7 @@ func read(r Record) (settled, error) {
 		return settled{}, &ledger.CorruptError{ID: r.ID, Err: err}
 	}
 	if s.proposed.PullRequest > 0 {
-		if s.standing, err = artifact.ReadStanding(r.Tree, log); err != nil {
+		if s.standing, err = forge.ReadStanding(r.Tree, log); err != nil {
 			return settled{}, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -151,19 +150,19 @@ func (c *Conversation) Ask(ctx context.Context, about approval.Case, commit stri
 // Standing is what was read at a time, as the record keeps it: what became of the
 // recorded approvals, and what the forge answered about people.
 func (c *Conversation) Standing(at time.Time, by ledger.PolicyRef, log *ledger.Log) approval.Standing {
-	doc := artifact.Standing(at, c.pull.Number, c.pull.Head.Commit)
+	doc := forge.StandingAt(at, c.pull.Number, c.pull.Head.Commit)
 	doc.Policy = by
 	for _, d := range approvals(log) {
-		doc.Decisions = append(doc.Decisions, artifact.Stood(d, c.Stands(d), c.Known(d.Source.Author)))
+		doc.Decisions = append(doc.Decisions, forge.Stood(d, c.Stands(d), c.Known(d.Source.Author)))
 	}
 	for q, yes := range c.members {
 		if yes {
-			artifact.AddID(doc.Teams, q.of, q.id)
+			forge.AddID(doc.Teams, q.of, q.id)
 		}
 	}
 	for q, yes := range c.owners {
 		if yes {
-			artifact.AddID(doc.Owners, q.of, q.id)
+			forge.AddID(doc.Owners, q.of, q.id)
 		}
 	}
 	return doc

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -94,7 +93,7 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 	}
 	c := &Conversation{reading: x}
 	c.Statements, c.PatchID, c.GateOnly = x.statements, tx.PatchID(), tx.GateOnly()
-	if c.Posted, err = artifact.ReadPosted(tree, log); err != nil {
+	if c.Posted, err = forge.ReadPosted(tree, log); err != nil {
 		return nil, err
 	}
 	if c.GateOnly {

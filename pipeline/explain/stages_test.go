@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
@@ -201,7 +200,7 @@ func (w *stages) opens(author ledger.Actor, base, head string, into string) *pul
 // or that it does not tell.
 func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Time) error {
 	w.runner(bea)
-	m, err := artifact.Merge(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, commit, at.UTC().Format(time.RFC3339))
+	m, err := forge.MergedAs(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, commit, at.UTC().Format(time.RFC3339))
 	if err != nil {
 		return err
 	}

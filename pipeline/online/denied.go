@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -81,7 +80,7 @@ func proposedHeads(tree fs.FS, p ledger.Proposal) (map[string]bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			standing, err := artifact.ReadStanding(tree, log)
+			standing, err := forge.ReadStanding(tree, log)
 			if err != nil {
 				return nil, err
 			}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -97,7 +96,7 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if tx.GateOnly() {
 		r.guarded = cmp.Or(r.guarded, tx.TransactionID)
 	}
-	posted, err := artifact.ReadPosted(tree, log)
+	posted, err := forge.ReadPosted(tree, log)
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (r *recorded) transaction(tree fs.FS, log *ledger.Log) error {
 	if tx.Status != ledger.Completed {
 		return nil
 	}
-	standing, err := artifact.ReadStanding(tree, log)
+	standing, err := forge.ReadStanding(tree, log)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -67,7 +67,7 @@ func proposeAgain(r *pipeline.Runner, dir fs.FS, from *ledger.Log) (*writing.Sta
 	}
 	s.Proposed(tx.PatchID(), tx.PullRequest())
 	for _, a := range ledger.Of[*ledger.ArtifactStored](from) {
-		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, artifact.KindPosted}, a.Kind) {
+		if !slices.Contains([]string{"proposal", "checks", ledger.KindRisks, forge.KindPosted}, a.Kind) {
 			continue
 		}
 		raw, err := fs.ReadFile(dir, path.Clean(a.Path))

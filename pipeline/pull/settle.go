@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -323,7 +322,7 @@ func (s *settlement) posted(id string) ([]forge.Posted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return artifact.ReadPosted(s.ledger.Tree, log)
+	return forge.ReadPosted(s.ledger.Tree, log)
 }
 
 // policyFile is where people can read the Policy that the change was reviewed
@@ -345,7 +344,7 @@ func (s *settlement) policyFile(ctx context.Context, g pipeline.Judgement) repor
 // the pull request's diff. Where that has none of the patch's files, any does; the
 // one comment on the pull request always works.
 func (s *settlement) request(ctx context.Context, g pipeline.Judgement, rep *report.Report) error {
-	posted, err := artifact.ReadPosted(g.Ledger.Tree, g.Log())
+	posted, err := forge.ReadPosted(g.Ledger.Tree, g.Log())
 	if err != nil || len(posted) > 0 {
 		return err
 	}

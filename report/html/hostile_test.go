@@ -13,7 +13,6 @@ import (
 
 	parser "golang.org/x/net/html"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -185,7 +184,7 @@ func (f *forger) others(t testing.TB) {
 	t.Helper()
 	ran := f.artifact(t, "command", map[string]any{"execution": map[string]any{"stdout": "X", "stderr": "X", "error": "X"}})
 	f.artifact(t, "validation", map[string]any{"checks": []any{map[string]any{"id": "X", "type": "X", "target": "X", "message": "X"}}})
-	f.artifact(t, artifact.KindPosted, map[string]any{"comments": []any{map[string]any{"url": "https://github.com/acme/app/pull/1#" + f.text}}})
+	f.artifact(t, forge.KindPosted, map[string]any{"comments": []any{map[string]any{"url": "https://github.com/acme/app/pull/1#" + f.text}}})
 	f.append(t, &ledger.CommandItem{TransactionID: f.id, TurnID: f.turn, Item: ledger.Command{
 		ID: writing.NextItem(f.log), Type: ledger.CommandExecution, Status: ledger.ItemCompleted, Command: f.text, CWD: f.text, AggregatedOutput: f.text,
 		Metadata: ledger.CommandMetadata{Tree: f.text, When: f.text, Artifact: ledger.ArtifactRef{Path: ran, ArtifactID: strings.TrimSuffix(strings.TrimPrefix(ran, "artifacts/"), ".json")}},

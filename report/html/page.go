@@ -9,7 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -107,7 +106,7 @@ func (s *sheet) fill(name string, data any) *Body {
 		"statement":  func(path string) *approval.StatementDoc { return aside[approval.StatementDoc](s.T, path) },
 		"findingsOf": func(path string) *ledger.Findings { return aside[ledger.Findings](s.T, path) },
 		"merge":      func(path string) *approval.Merge { return cmp.Or(aside[approval.Merge](s.T, path), &approval.Merge{}) },
-		"posted":     func(path string) *artifact.PostedDoc { return aside[artifact.PostedDoc](s.T, path) },
+		"posted":     func(path string) *forge.PostedDoc { return aside[forge.PostedDoc](s.T, path) },
 		"commands":   s.commands, "printed": s.printed, "validations": s.validations,
 		"policyParts": s.policyParts, "protected": s.protected, "trace": func() []*ledger.TraceItem { return all[*ledger.TraceItem](s.T) }, "checks": s.checks,
 	})

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -315,7 +315,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 			if list, err := risk.Read(raw); err == nil {
 				t.Risks = &list
 			}
-		case approval.KindStatement, "command", "validation", ledger.KindFindings, artifact.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
+		case approval.KindStatement, "command", "validation", ledger.KindFindings, forge.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -215,8 +215,8 @@ func FuzzParseCommand(f *testing.F) {
 	}
 	f.Add(approval.SignedLine(signedBy("approve", "read it", own)))
 	f.Add(approval.SignedLine(signedBy("deny", "", own, "protected:"+own)))
-	f.Add(artifact.SignedBlock(signedBy("approve", "read it", own)))
-	f.Add(strings.ReplaceAll(artifact.SignedBlock(signedBy("deny", "", own, "protected:"+own)), "\n", "\r\n"))
+	f.Add(forge.SignedBlock(signedBy("approve", "read it", own)))
+	f.Add(strings.ReplaceAll(forge.SignedBlock(signedBy("deny", "", own, "protected:"+own)), "\n", "\r\n"))
 	f.Fuzz(func(t *testing.T, body string) {
 		c, ok := approval.ParseCommand(body)
 		if !ok {
@@ -229,7 +229,7 @@ func FuzzParseCommand(f *testing.F) {
 		line = strings.TrimSuffix(line, "\r")
 		if c.Signed {
 			s, _, err := approval.ParseSigned(body)
-			if err != nil || approval.SignedLine(s) != line && artifact.SignedBlock(s) != strings.TrimSuffix(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {
+			if err != nil || approval.SignedLine(s) != line && forge.SignedBlock(s) != strings.TrimSuffix(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {
 				t.Fatalf("%q is %+v, %v", body, c, err)
 			}
 			return

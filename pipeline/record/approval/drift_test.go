@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -18,11 +18,11 @@ import (
 func moved(from string) approval.Drift {
 	switch from {
 	case "head":
-		return artifact.Drift(from, "new", 12, []string{"a/x", "b/x"}, []string{"a/y"})
+		return forge.DriftBetween(from, "new", 12, []string{"a/x", "b/x"}, []string{"a/y"})
 	case "far":
-		return artifact.Drift(from, "new", 11, []string{"b/x"}, []string{"a/y"})
+		return forge.DriftBetween(from, "new", 11, []string{"b/x"}, []string{"a/y"})
 	case "new":
-		return artifact.Drift(from, "new", 0, nil, nil)
+		return forge.DriftBetween(from, "new", 0, nil, nil)
 	}
 	return approval.UnknownDrift(from, "new", "it is not here")
 }
@@ -106,7 +106,7 @@ func TestDriftRedone(t *testing.T) {
 	bound := policy.Default()
 	bound.Approvals.Drift = &policy.Drift{Commits: &few, SameDirectory: policy.Ask}
 	from, to, reviewed := strings.Repeat("1", 40), strings.Repeat("2", 40), strings.Repeat("3", 40)
-	near := approval.DriftDoc{Schema: "countersign/drift/1", To: to, Since: []approval.Drift{artifact.Drift(from, to, 12, []string{"x/y"}, []string{"a/b"})}}
+	near := approval.DriftDoc{Schema: "countersign/drift/1", To: to, Since: []approval.Drift{forge.DriftBetween(from, to, 12, []string{"x/y"}, []string{"a/b"})}}
 	for _, c := range []struct {
 		name   string
 		policy policy.Policy
@@ -142,7 +142,7 @@ func TestDriftRedone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			by := artifact.Policy(c.policy, strings.Repeat("a", 40), true)
+			by := forge.PolicyDoc(c.policy, strings.Repeat("a", 40), true)
 			start := &ledger.ApplyStart{
 				TransactionID: log.Transaction().TransactionID, ApplyID: "apply_1", PatchIDs: []string{thePatch}, BaseCommit: to,
 				Policy:    ledger.PolicyRef{Commit: by.Commit, SHA256: by.SHA256},

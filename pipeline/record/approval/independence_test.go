@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -70,7 +70,7 @@ func TestT79Independence(t *testing.T) {
 		return func(t *testing.T) *pull {
 			x := newPull(t, policy, ledger.Proposal{})
 			x.decide("fileChange", spoken(t, who+" local")[0])
-			x.artifact(approval.KindStanding, artifact.Standing(x.now, 12, "head"))
+			x.artifact(approval.KindStanding, forge.StandingAt(x.now, 12, "head"))
 			return x.done()
 		}
 	}

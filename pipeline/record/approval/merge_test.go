@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -13,7 +13,7 @@ import (
 // rule L25 is the same.
 func TestReadMerge(t *testing.T) {
 	here := ledger.Repository{ID: "100", Name: "acme/site"}
-	whole, err := artifact.Merge(here, 12, "main", strings.Repeat("1", 40), strings.Repeat("2", 40), "2026-01-02T03:04:05Z")
+	whole, err := forge.MergedAs(here, 12, "main", strings.Repeat("1", 40), strings.Repeat("2", 40), "2026-01-02T03:04:05Z")
 	if err != nil {
 		t.Fatal(err)
 	}

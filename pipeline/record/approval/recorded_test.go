@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -54,7 +54,7 @@ func TestRedo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := record(t, agent, spoken(t, c.said))
-			doc := artifact.Policy(c.policy, strings.Repeat("a", 40), true)
+			doc := forge.PolicyDoc(c.policy, strings.Repeat("a", 40), true)
 			start := &ledger.ApplyStart{
 				TransactionID: log.Transaction().TransactionID, ApplyID: "apply_1", PatchIDs: []string{thePatch},
 				Policy:    ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256},

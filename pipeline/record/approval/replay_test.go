@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -90,7 +90,7 @@ func (h *past) artifact(kind string, doc any) string {
 // record writes what a gate would have written, and an apply where that is approved.
 func (h *past) record() {
 	h.dir, h.log = fstest.MapFS{}, &ledger.Log{}
-	doc := artifact.Policy(h.policy, strings.Repeat("a", 40), true)
+	doc := forge.PolicyDoc(h.policy, strings.Repeat("a", 40), true)
 	ref := ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256}
 	h.add(
 		&ledger.Meta{TransactionID: pastID, Proposer: agent, PolicyCommit: doc.Commit, BaseCommit: "base"},
@@ -129,25 +129,25 @@ func (h *past) record() {
 		}
 	}
 	c := h.truth(h.policy, h.counted)
-	asked := artifact.Standing(noon, h.pull, "head")
+	asked := forge.StandingAt(noon, h.pull, "head")
 	asked.Policy = ref
 	for _, d := range h.counted {
 		if d.Decision == ledger.Approve && d.Source.Evidence != "" {
-			asked.Decisions = append(asked.Decisions, artifact.Stood(d, map[bool]string{true: "its comment is gone"}[h.gone[d.Source.ID]], approval.Access{Permission: d.Source.Permission}))
+			asked.Decisions = append(asked.Decisions, forge.Stood(d, map[bool]string{true: "its comment is gone"}[h.gone[d.Source.ID]], approval.Access{Permission: d.Source.Permission}))
 		}
 	}
 	teams, owners := c.Teams, c.Owners
 	c.Teams = func(team string, who ledger.Actor) (bool, error) {
 		in, err := teams(team, who)
 		if in {
-			artifact.AddID(asked.Teams, team, who.ID)
+			forge.AddID(asked.Teams, team, who.ID)
 		}
 		return in, err
 	}
 	c.Owners = func(path string, who ledger.Actor) (bool, error) {
 		owns, err := owners(path, who)
 		if owns {
-			artifact.AddID(asked.Owners, path, who.ID)
+			forge.AddID(asked.Owners, path, who.ID)
 		}
 		return owns, err
 	}
@@ -161,7 +161,7 @@ func (h *past) record() {
 			h.artifact(approval.KindStanding, asked)
 		}
 		if h.policy.Approvals.Drift != nil {
-			h.artifact(approval.KindDrift, artifact.DriftDoc(h.log, "base", func(from string) approval.Drift {
+			h.artifact(approval.KindDrift, forge.DriftDoc(h.log, "base", func(from string) approval.Drift {
 				return approval.Drift{From: from, To: "base", Commits: h.moved, Names: []string{}}
 			}))
 		}

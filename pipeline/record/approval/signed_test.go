@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -95,13 +95,13 @@ func TestT07SignedBlock(t *testing.T) {
 	both, glass := signedBy(ledger.Approve, "", own, "protected:"+own), signedBy(signed.BreakGlass, "down", own)
 	crlf := func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 	for body, want := range map[string]signed.Signature{
-		artifact.SignedBlock(approve):              approve,
-		artifact.SignedBlock(approve) + "\n":       approve,
-		crlf(artifact.SignedBlock(approve)):        approve,
-		crlf(artifact.SignedBlock(approve) + "\n"): approve,
-		artifact.SignedBlock(deny):                 deny,
-		crlf(artifact.SignedBlock(both)):           both,
-		artifact.SignedBlock(glass):                glass,
+		forge.SignedBlock(approve):              approve,
+		forge.SignedBlock(approve) + "\n":       approve,
+		crlf(forge.SignedBlock(approve)):        approve,
+		crlf(forge.SignedBlock(approve) + "\n"): approve,
+		forge.SignedBlock(deny):                 deny,
+		crlf(forge.SignedBlock(both)):           both,
+		forge.SignedBlock(glass):                glass,
 	} {
 		_, asLine, err := approval.ParseSigned(approval.SignedLine(want))
 		if err != nil {
@@ -116,10 +116,10 @@ func TestT07SignedBlock(t *testing.T) {
 		}
 	}
 
-	good := artifact.SignedBlock(approve)
+	good := forge.SignedBlock(approve)
 	line, block, _ := strings.Cut(good, "\n")
-	_, denied, _ := strings.Cut(artifact.SignedBlock(deny), "\n")
-	_, broken, _ := strings.Cut(artifact.SignedBlock(glass), "\n")
+	_, denied, _ := strings.Cut(forge.SignedBlock(deny), "\n")
+	_, broken, _ := strings.Cut(forge.SignedBlock(glass), "\n")
 	statement, denial := string(approve.Statement.Bytes()), string(deny.Statement.Bytes())
 	for name, body := range map[string]string{
 		"two fences":                    good + "\n" + block,
@@ -140,7 +140,7 @@ func TestT07SignedBlock(t *testing.T) {
 		"no fingerprint":                "/approve\n" + block,
 		"another kind":                  strings.Replace(good, "/approve ", "/approve secret:", 1),
 		"a kind more":                   strings.Replace(good, "/approve ", "/approve protected:"+own+" ", 1),
-		"a fence of more kinds":         line + "\n" + strings.SplitN(artifact.SignedBlock(both), "\n", 2)[1],
+		"a fence of more kinds":         line + "\n" + strings.SplitN(forge.SignedBlock(both), "\n", 2)[1],
 		"a statement of another":        strings.Replace(good, statement, denial, 1),
 		"two statements":                strings.Replace(good, statement, statement+statement, 1),
 		"no statement":                  strings.Replace(good, statement, "", 1),
@@ -211,7 +211,7 @@ func TestT07SignedBlock(t *testing.T) {
 		}
 	}
 	// A denial with a block that is none is a denial all the same.
-	for _, body := range []string{artifact.SignedBlock(deny) + "\n\n", "/deny " + own + "\n" + block, "/deny " + own + "\n```countersign-decision"} {
+	for _, body := range []string{forge.SignedBlock(deny) + "\n\n", "/deny " + own + "\n" + block, "/deny " + own + "\n```countersign-decision"} {
 		if said := talk(comment(body)).Said(); len(said) != 1 || said[0].Void != "" || said[0].Command.Verb != "deny" || said[0].Command.Signed {
 			t.Errorf("%.90q says %+v", body, said)
 		}

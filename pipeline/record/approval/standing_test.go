@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -35,7 +35,7 @@ func newPull(t *testing.T, file string, proposed ledger.Proposal) *pull {
 	}
 	proposed.PatchID, proposed.PullRequest = thePatch, cmp.Or(proposed.PullRequest, 12)
 	x := &pull{t: t, log: &ledger.Log{}, dir: fstest.MapFS{}, now: noon}
-	doc := artifact.Policy(p, strings.Repeat("a", 40), true)
+	doc := forge.PolicyDoc(p, strings.Repeat("a", 40), true)
 	x.ref = ledger.PolicyRef{Commit: doc.Commit, SHA256: doc.SHA256}
 	x.event(&ledger.Meta{TransactionID: pullTx, Proposer: agent})
 	x.event(&ledger.TurnStart{TransactionID: pullTx, TurnID: "turn_1"})
@@ -87,10 +87,10 @@ func (x *pull) decide(kind string, d ledger.ApprovalDecision) {
 // stand is what is found when the forge is asked again: the talk of now, and
 // the same permission for all.
 func (x *pull) stand(now conversation.Transcript, permission string) approval.Standing {
-	s := artifact.Standing(x.now, 12, "head")
+	s := forge.StandingAt(x.now, 12, "head")
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](x.log) {
 		if d.Decision == ledger.Approve {
-			s.Decisions = append(s.Decisions, artifact.Stood(*d, now.Stands(*d), approval.Access{Permission: permission, Role: permission}))
+			s.Decisions = append(s.Decisions, forge.Stood(*d, now.Stands(*d), approval.Access{Permission: permission, Role: permission}))
 		}
 	}
 	return s
@@ -180,11 +180,11 @@ func TestStandingPeople(t *testing.T) {
 		edit         func(*approval.Standing)
 		want         string
 	}{
-		{name: "a member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/sec", "1") }},
-		{name: "of another team", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/all", "1") }, want: "L17"},
-		{name: "another member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { artifact.AddID(s.Teams, "acme/sec", "2") }, want: "L17"},
-		{name: "an owner", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { artifact.AddID(s.Owners, "x", "1") }},
-		{name: "of another path", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { artifact.AddID(s.Owners, "y", "1") }, want: "L17"},
+		{name: "a member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { forge.AddID(s.Teams, "acme/sec", "1") }},
+		{name: "of another team", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { forge.AddID(s.Teams, "acme/all", "1") }, want: "L17"},
+		{name: "another member", policy: "protected: [{paths: [x], teams: [acme/sec]}]", edit: func(s *approval.Standing) { forge.AddID(s.Teams, "acme/sec", "2") }, want: "L17"},
+		{name: "an owner", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { forge.AddID(s.Owners, "x", "1") }},
+		{name: "of another path", policy: "protected: [{paths: [x], owners: true}]", edit: func(s *approval.Standing) { forge.AddID(s.Owners, "y", "1") }, want: "L17"},
 		{name: "nobody is listed", policy: "protected: [{paths: [x], owners: true}]", want: "L17"},
 		{name: "a committer", policy: "protected: [{paths: [x]}]", proposed: ledger.Proposal{Authors: []ledger.Actor{people["ada"]}}, want: "L17"},
 	} {
@@ -208,7 +208,7 @@ func TestStandingLocal(t *testing.T) {
 		x := newPull(t, file, ledger.Proposal{})
 		d := spoken(t, "ada local")[0]
 		x.decide("fileChange", d)
-		x.artifact(approval.KindStanding, artifact.Standing(x.now, 12, "head"))
+		x.artifact(approval.KindStanding, forge.StandingAt(x.now, 12, "head"))
 		x.begin()
 		x.want(want)
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -247,7 +247,7 @@ func (g *generator) postedLife(base *record) {
 			d["command"].(m)["signed"] = true
 		})
 		d, at := r.find("approval/decision", 0)
-		decision, armor, line := r.artifact("decision", string(s.Bytes())), r.artifact("signature", artifact.Signature(signature)), r.artifact("key", artifact.Key("ada,github:ada "+by.Public))
+		decision, armor, line := r.artifact("decision", string(s.Bytes())), r.artifact("signature", forge.SignatureDoc(signature)), r.artifact("key", forge.KeyDoc("ada,github:ada "+by.Public))
 		d["source"].(m)["body_sha256"] = canon.Sum([]byte(text2))
 		d["source"].(m)["signature"] = m{"key": line["payload"].(m)["path"], "key_fingerprint": by.Fingerprint(), "principal": "ada", "signature": armor["payload"].(m)["path"], "statement": decision["payload"].(m)["path"]}
 		r.insert(at, decision, armor, line)
@@ -256,14 +256,14 @@ func (g *generator) postedLife(base *record) {
 	posted := func(text func(signed.Signature) string, change func(s *signed.Statement), by signedtest.Signer) *record {
 		return postedOn(base.clone(), text, change, by)
 	}
-	block := posted(artifact.SignedBlock, nil, key)
+	block := posted(forge.SignedBlock, nil, key)
 	c := g.life("S-10 S-11 S-27 S-30 D-26", "an approval that is signed in a block", block, nil)
 	line := posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") }, nil, key)
 	as := func(other *record) func(*record) { return func(r *record) { *r = *other.clone() } }
 	c.good("S-10", "an approval that is signed on one line", as(line))
 	c.good("S-10", "an approval that is signed on one line, and CR LF", as(posted(func(s signed.Signature) string { return strings.TrimSuffix(approval.SignedLine(s), "\n") + "\r\n" }, nil, key)))
 	c.good("S-11", "an approval that is signed in a block, in lines with CR LF", as(posted(func(s signed.Signature) string {
-		return strings.ReplaceAll(strings.TrimSuffix(artifact.SignedBlock(s), "\n"), "\n", "\r\n")
+		return strings.ReplaceAll(strings.TrimSuffix(forge.SignedBlock(s), "\n"), "\n", "\r\n")
 	}, nil, key)))
 	for _, bad := range []struct {
 		note string
@@ -273,7 +273,7 @@ func (g *generator) postedLife(base *record) {
 		{"text before a block", func(t string) string { return "hello\n" + t }},
 		{"a block with some CR LF", func(t string) string { return strings.Replace(t, "\n", "\r\n", 1) }},
 	} {
-		c.bad("S-11 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(artifact.SignedBlock(s)) }, nil, key)))
+		c.bad("S-11 D-25", "signed: "+bad.note, "L18 L21", as(posted(func(s signed.Signature) string { return bad.text(forge.SignedBlock(s)) }, nil, key)))
 	}
 	for _, bad := range []struct {
 		note string
@@ -294,7 +294,7 @@ func (g *generator) postedLife(base *record) {
 		delete(p["source"].(m), "signature")
 	})
 	c.bad("S-30", "the comment has another signature than is recorded", "L21", func(r *record) {
-		text := posted(artifact.SignedBlock, nil, other)
+		text := posted(forge.SignedBlock, nil, other)
 		var doc m
 		if err := json.Unmarshal([]byte(text.files[text.path("statement")]), &doc); err != nil {
 			r.t.Fatal(err)
@@ -313,7 +313,7 @@ func (g *generator) postedLife(base *record) {
 		_, at := r.find("approval/request", 0)
 		r.insert(at, elsewhere(m{"proposer": zoe, "requested_by": []any{bob}}))
 		r.events = append(r.events, elsewhere(m{"proposer": ledger.Actor{Kind: "user", ID: "98", Login: "yan"}}))
-		return postedOn(r, artifact.SignedBlock, change, key)
+		return postedOn(r, forge.SignedBlock, change, key)
 	}
 	c.good("S-30 E-41", "signed for all who proposed it and asked for it", as(several(func(s *signed.Statement) {
 		s.Proposers, s.RequestedBy = append(s.Proposers, zoe), []ledger.Requester{bob}
@@ -333,7 +333,7 @@ func (g *generator) postedLife(base *record) {
 		{"another Policy", func(s *signed.Statement) { s.Policy.SHA256 = "sha256:" + strings.Repeat("0", 64) }}, {"a Policy of a commit that asked nobody", func(s *signed.Statement) { s.Policy.Commit = strings.Repeat("9", 40) }},
 		{"a time before the transaction", func(s *signed.Statement) { s.DecidedAt = "2026-01-04T23:54:59Z" }}, {"a time that is to come", func(s *signed.Statement) { s.DecidedAt = "2026-01-05T00:05:10Z" }},
 	} {
-		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(artifact.SignedBlock, bad.change, key)))
+		c.bad("S-30 S-28", "signed for "+bad.note, "L21", as(posted(forge.SignedBlock, bad.change, key)))
 	}
 }
 

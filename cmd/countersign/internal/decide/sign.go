@@ -22,7 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -303,7 +303,7 @@ func comment(sign func() (*signed.Signature, error), block bool, redact func(str
 		}
 		text := approval.SignedLine(*s)
 		if block {
-			text = artifact.SignedBlock(*s)
+			text = forge.SignedBlock(*s)
 		}
 		if redact(text) == text {
 			return s, text, nil

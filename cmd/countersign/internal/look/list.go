@@ -22,7 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
-	"github.com/countersign-dev/countersign/pipeline/artifact"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -219,7 +218,7 @@ func browse(s *session.Session, snap writing.Snapshot, id string) error {
 	if err != nil {
 		return err
 	}
-	posted, err := artifact.ReadPosted(snap.Tree, log)
+	posted, err := forge.ReadPosted(snap.Tree, log)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package artifact makes, for the stages, the artifacts that package approval judges a record
-// by, and reads the last of them back.
-package artifact
+package forge
 
 import (
 	"errors"
@@ -10,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -18,18 +15,18 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
-// Policy is the artifact of a Policy.
-func Policy(p policy.Policy, commit string, found bool) approval.PolicyDoc {
+// PolicyDoc is the artifact of a Policy.
+func PolicyDoc(p policy.Policy, commit string, found bool) approval.PolicyDoc {
 	return approval.PolicyDoc{Schema: approval.Schema(approval.KindPolicy), Commit: commit, Found: found, SHA256: p.Sum(), Policy: string(p.JSON())}
 }
 
-// Signature is the artifact of a signature that was found good.
-func Signature(s signed.Signature) approval.SignatureDoc {
+// SignatureDoc is the artifact of a signature that was found good.
+func SignatureDoc(s signed.Signature) approval.SignatureDoc {
 	return approval.SignatureDoc{Schema: approval.Schema(approval.KindSignature), Armored: s.Armored}
 }
 
-// Key is the artifact of the line that lists a key.
-func Key(line string) approval.KeyDoc {
+// KeyDoc is the artifact of the line that lists a key.
+func KeyDoc(line string) approval.KeyDoc {
 	return approval.KeyDoc{Schema: approval.Schema(approval.KindKey), Line: line}
 }
 
@@ -39,18 +36,18 @@ func SignedBlock(s signed.Signature) string {
 	return approval.CommandOf(s.Statement) + "\n" + s.Block()
 }
 
-// Merge is that of a pull request. A forge that does not tell the commit or the time yet
+// MergedAs is that of a pull request. A forge that does not tell the commit or the time yet
 // is an error.
-func Merge(in ledger.Repository, number int, base, head, commit, at string) (approval.Merge, error) {
+func MergedAs(in ledger.Repository, number int, base, head, commit, at string) (approval.Merge, error) {
 	m := approval.Merge{
 		Schema: approval.Schema(approval.KindMerge), Repository: in, PullRequest: number, Base: base, HeadCommit: head, MergeCommit: commit, MergedAt: at,
 	}
 	return m, m.Check()
 }
 
-// Standing is one of a pull request, read at a time when head was the
+// StandingAt is one of a pull request, read at a time when head was the
 // commit of its head.
-func Standing(readAt time.Time, pullRequest int, head string) approval.Standing {
+func StandingAt(readAt time.Time, pullRequest int, head string) approval.Standing {
 	return approval.Standing{
 		Schema: approval.Schema(approval.KindStanding), ReadAt: ledger.FormatTime(readAt), PullRequest: pullRequest, HeadCommit: head,
 		Decisions: []approval.StandingApproval{}, Teams: map[string][]string{}, Owners: map[string][]string{},
@@ -95,19 +92,19 @@ const postedSchema = "countersign/posted/1"
 
 // A PostedDoc is that artifact.
 type PostedDoc struct {
-	Schema   string         `json:"schema"`
-	Comments []forge.Posted `json:"comments"`
+	Schema   string   `json:"schema"`
+	Comments []Posted `json:"comments"`
 }
 
-// Posted is the artifact of comments.
-func Posted(comments []forge.Posted) PostedDoc {
+// NewPostedDoc is the artifact of comments.
+func NewPostedDoc(comments []Posted) PostedDoc {
 	return PostedDoc{postedSchema, comments}
 }
 
 // ReadPosted reads the comments that were made for a transaction, in the order in which
 // they were.
-func ReadPosted(tree fs.FS, log *ledger.Log) ([]forge.Posted, error) {
-	var out []forge.Posted
+func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
+	var out []Posted
 	tx := log.Transaction().TransactionID
 	for _, a := range log.Artifacts(KindPosted) {
 		var doc PostedDoc
@@ -129,9 +126,9 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]forge.Posted, error) {
 // maxDriftNames is how many files a Drift names.
 const maxDriftNames = 5
 
-// Drift is that of a change of touched files; changed are the files that
+// DriftBetween is that of a change of touched files; changed are the files that
 // differ.
-func Drift(from, to string, commits int, changed, touched []string) approval.Drift {
+func DriftBetween(from, to string, commits int, changed, touched []string) approval.Drift {
 	d := approval.Drift{From: from, To: to, Commits: commits, Files: len(changed), Names: []string{}}
 	dirs := map[string]bool{}
 	for _, name := range touched {

@@ -1,4 +1,4 @@
-package artifact_test
+package forge_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/artifact"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -32,7 +32,7 @@ func TestDrift(t *testing.T) {
 		{"only the first are named", "a/7 a/6 a/5 a/4 a/3 a/2 a/1", "a/y", 7, "a/1 a/2 a/3 a/4 a/5"},
 	} {
 		want := approval.Drift{From: "f", To: "t", Commits: 3, Files: len(strings.Fields(c.changed)), Beside: c.beside, Names: strings.Fields(c.names)}
-		if got := artifact.Drift("f", "t", 3, strings.Fields(c.changed), strings.Fields(c.touched)); !reflect.DeepEqual(got, want) {
+		if got := forge.DriftBetween("f", "t", 3, strings.Fields(c.changed), strings.Fields(c.touched)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, want)
 		}
 	}
@@ -40,12 +40,12 @@ func TestDrift(t *testing.T) {
 
 // TestStanding: what is written reads as it was.
 func TestStanding(t *testing.T) {
-	s := artifact.Standing(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), 12, "head")
+	s := forge.StandingAt(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), 12, "head")
 	for _, id := range []string{"10", "2", "10", ""} {
-		artifact.AddID(s.Teams, "acme/sec", id)
+		forge.AddID(s.Teams, "acme/sec", id)
 	}
-	artifact.AddID(s.Owners, "x", "2")
-	s.Decisions = append(s.Decisions, artifact.Stood(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"}))
+	forge.AddID(s.Owners, "x", "2")
+	s.Decisions = append(s.Decisions, forge.Stood(ledger.ApprovalDecision{ApprovalRequestID: "req_1"}, "its comment is gone", approval.Access{Permission: "write", Role: "maintainer"}))
 	got, err := canon.Line(s)
 	want := `{"decisions":[{"approval_request_id":"req_1","permission":"write","reason":"its comment is gone","role":"maintainer","stands":false}],` +
 		`"head_commit":"head","owners":{"x":["2"]},"policy":{"commit":"","sha256":""},"pull_request":12,"read_at":"2026-01-05T12:00:00.000Z","schema":"countersign/standing/1","teams":{"acme/sec":["10","2"]}}` + "\n"
