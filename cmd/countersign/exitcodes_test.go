@@ -21,7 +21,7 @@ import (
 // proposed, have their exit code whatever else went wrong; the hint is that of the
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
-	queue, forge, push := &pull.QueueError{PullRequest: 1, PatchID: "aa"}, &rest.Error{Kind: rest.KindAuth}, &gitstore.PushError{}
+	queue, forge, push := pull.ErrQueue, &rest.Error{Kind: rest.KindAuth}, &gitstore.PushError{}
 	authHint, pushHint := console.HintOf(forge), console.HintOf(push)
 	for _, c := range []struct {
 		err  error

@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
-// A Checked sample, or a packet alone, is what was looked at, and what came of it. Within has the directories of the packets
+// A CheckedPacket is what was looked at of a sample, or of a packet alone, and what came of it. Within has the directories of the packets
 // that are there, by their names: "." for a packet alone; none if its files are not those that are listed.
 type CheckedPacket struct {
 	Manifest

@@ -55,7 +55,7 @@ var exitCodes = []struct {
 	code int
 	of   []func(error) bool
 }{
-	{cli.ExitFailed, []func(error) bool{As[*pull.QueueError]}},  // whatever else went wrong
+	{cli.ExitFailed, []func(error) bool{is(pull.ErrQueue)}},     // whatever else went wrong
 	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}}, // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
 	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
