@@ -112,7 +112,7 @@ func (g Judgement) Result() (*result.Result, string, error) {
 func (g Judgement) Diff() ([]byte, error) { return lookup.StoredPatch(g.Ledger.Tree, g.Transaction()) }
 
 // Patchset returns the patch that a transaction proposes on the commit that it was reviewed
-// on. One that the ledger has only without secrets may be a *reviewed.RedactedError.
+// on. One that the ledger has only without secrets may be a *RedactedError.
 func (g Judgement) Patchset(ctx context.Context) (patch.Patchset, error) {
 	tx := g.Transaction()
 	set, err := g.patch.On(ctx, g.Ledger.Tree, tx, tx.Pointers.Proposal.BaseCommit)

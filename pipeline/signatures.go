@@ -63,7 +63,7 @@ func (g Judgement) dir() fs.FS {
 
 // CheckBytes is an error unless what the ledger shows of the patch is all of it, or the
 // very bytes are at hand and are what was shown: a text without secrets is held to
-// nothing but its own record. *reviewed.RedactedError says that they are not at hand.
+// nothing but its own record. *RedactedError says that they are not at hand.
 func (g Judgement) CheckBytes(ctx context.Context) error {
 	tx := g.Transaction()
 	if tx.Pointers.Proposal.PatchRedactedSHA256 == "" {

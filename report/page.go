@@ -107,7 +107,7 @@ func (l list) missing(n int) string {
 }
 
 // Foreign text stands in Markdown in one of three ways: prose, code and fenced
-// (package markdown).
+// (package escape).
 var (
 	prose, words, code, name = escape.Prose, escape.Words, escape.Code, escape.Name
 	fenced, link             = escape.Fenced, escape.Link

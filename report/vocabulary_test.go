@@ -36,7 +36,7 @@ func holdVocabulary(t *testing.T, name, text string) {
 	}
 }
 
-// TestVocabulary: where a transaction stands is told in the words of package state alone.
+// TestVocabulary: where a transaction stands is told in the words of package plain alone.
 func TestVocabulary(t *testing.T) {
 	for _, status := range ledger.Statuses {
 		for _, verdict := range []approval.State{approval.Pending, approval.Approved, approval.Denied} {

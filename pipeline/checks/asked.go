@@ -23,7 +23,7 @@ type Asked struct {
 	Tests      []Test   `json:"acceptance_tests"`
 }
 
-// Types of actions and tests, as a Proposal has them (package proposal).
+// Types of actions and tests, as a Proposal has them (package document).
 const (
 	executeCommand = "execute_command"
 	hashMatch      = "hash_match"

@@ -313,7 +313,7 @@ func (h *hunk) restore(lines [][]byte) bool {
 	return true
 }
 
-// A Reader puts diffs on trees, as package reviewed asks.
+// A Reader puts diffs on trees, as pipeline.Diffs asks.
 type Reader struct{}
 
 // Given puts a diff on a tree; hunks may have moved (see Diff.Moved).

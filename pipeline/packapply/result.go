@@ -55,7 +55,7 @@ type view struct {
 	violations []problem          // likewise
 }
 
-// An operation is one of operation_results, found at a JSON path. fields still
+// A resultOperation is one of operation_results, found at a JSON path. fields still
 // holds the hashes, which AS7 judges.
 type resultOperation struct {
 	at       string
@@ -281,7 +281,7 @@ func (c *checker) order(v view) {
 // missing from the result.
 func (c *checker) writeSet(v view, patch any) {
 	asked, done := map[string]bool{}, map[string]bool{}
-	m, _ := patch.(map[string]any) // what pack.Verify would report of it is left out
+	m, _ := patch.(map[string]any) // what document.VerifyPack would report of it is left out
 	list, _ := m["operations"].([]any)
 	for _, v := range list {
 		o, _ := v.(map[string]any)

@@ -66,7 +66,7 @@ func StateOf[S, V ~string](status S, verdict V, gateOnly, failed bool) State {
 	return Waits
 }
 
-// A Log is a ledger.Log.
+// A StateLog is a ledger.Log.
 type StateLog interface {
 	Stands() (status string, gateOnly, failed bool)
 }

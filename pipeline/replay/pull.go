@@ -26,7 +26,7 @@ type Pull struct {
 	Access     map[string]approval.Access
 }
 
-// A Diff is what a pull request changed, by the commits that Git has: from where its head
+// A PullDiff is what a pull request changed, by the commits that Git has: from where its head
 // left the base to its head. Same has the commits of reviews that changed the same;
 // Unread those that are not here.
 type PullDiff struct {

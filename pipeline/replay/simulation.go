@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// A Result is what a Policy would have made of what came after a time. Counts has every
+// A Simulation is what a Policy would have made of what came after a time. Counts has every
 // difference. Cases are in the Order of their differences, the newest first.
 type Simulation struct {
 	LedgerCommit string             `json:"ledger_commit"` // "" where there is no ledger

@@ -330,7 +330,7 @@ func lastFailed(payloads []Payload, status Status) bool {
 	return false
 }
 
-// Stands is what says where the transaction stands (package state).
+// Stands is what says where the transaction stands (package plain).
 func (l *Log) Stands() (status string, gateOnly, failed bool) {
 	return string(l.tx.Status), l.tx.GateOnly(), l.LastFailed()
 }

@@ -1,5 +1,5 @@
 // Package result is the ApplyResult as a record has it: what became of each
-// operation of a patch (APPLY_SPEC 1.0.0). Package applyresult makes it.
+// operation of a patch (APPLY_SPEC 1.0.0). Package effect makes it.
 //
 // It is stored as one line of canonical JSON (RFC 8785) and an LF:
 //
