@@ -12,8 +12,8 @@ import (
 // The packages' recorded answers, through the command.
 func TestVerifyVectors(t *testing.T) {
 	for noun, file := range map[string]string{
-		"patch": "pack/testdata/patch.json", "result": "applyverify/testdata/apply_result.json",
-		"proposal": "proposal/testdata/vectors.json",
+		"patch": "document/testdata/patch.json", "result": "packapply/testdata/apply_result.json",
+		"proposal": "document/testdata/vectors.json",
 	} {
 		raw, err := os.ReadFile("../../pipeline/" + file)
 		packCheck(t, err)
