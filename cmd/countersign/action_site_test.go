@@ -13,6 +13,7 @@ import (
 // can only read; without diffs where not everybody may read the repository, or where
 // the input says so. A ledger that does not verify has its pages too, and fails.
 func TestActionSite(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, private := range []bool{false, true} {
 		h := openHub(t, private)

@@ -16,6 +16,7 @@ import (
 // that reads the code and writes issues. It is opened, added to and closed, and says that an
 // audit failed; what a commit's author wrote is text there (T14, T71).
 func TestActionWatch(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := openHub(t, false)
 	push := func(message, file string) {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,76 +9,65 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 )
 
-// faults are the ways in which a request goes wrong, and at which requests of a
-// settle that applies by default; with COUNTERSIGN_FAULTS it is at each.
+// faults are the ways in which a request goes wrong, and at which request of a
+// settle that applies. The suite of all forges has one that is killed after each.
 var faults = map[string]struct {
 	fault githubtest.Fault
-	at    []int
+	at    int
 }{
-	"403":                 {githubtest.Fault{Status: 403}, []int{12}},
-	"404":                 {githubtest.Fault{Status: 404}, []int{13}},
-	"429":                 {githubtest.Fault{Kind: githubtest.SecondaryLimit, Status: 429, Times: 4}, []int{8}},
-	"500":                 {githubtest.Fault{Status: 500}, nil},
-	"500, for long":       {githubtest.Fault{Status: 500, Times: -1}, nil},
-	"500 after it did it": {githubtest.Fault{Status: 500, After: true}, []int{22}},
-	"cut":                 {githubtest.Fault{Kind: githubtest.Cut}, nil},
-	"cut after it did it": {githubtest.Fault{Kind: githubtest.Cut, After: true}, []int{30}},
-	"truncated":           {githubtest.Fault{Kind: githubtest.Truncate}, nil},
-	"half":                {githubtest.Fault{Kind: githubtest.Half}, nil},
-	"nothing":             {githubtest.Fault{Kind: githubtest.Body, Text: "{}"}, []int{5}},
-	"html":                {githubtest.Fault{Kind: githubtest.Body, Text: "<html>"}, nil},
-	"a page is empty":     {githubtest.Fault{Kind: githubtest.EmptyPage}, nil},
+	"403":                 {githubtest.Fault{Status: 403}, 12},
+	"404":                 {githubtest.Fault{Status: 404}, 13},
+	"429":                 {githubtest.Fault{Kind: githubtest.SecondaryLimit, Status: 429, Times: 4}, 8},
+	"500":                 {githubtest.Fault{Status: 500}, 6},
+	"500, for long":       {githubtest.Fault{Status: 500, Times: -1}, 4},
+	"500 after it did it": {githubtest.Fault{Status: 500, After: true}, 22},
+	"cut":                 {githubtest.Fault{Kind: githubtest.Cut}, 9},
+	"cut after it did it": {githubtest.Fault{Kind: githubtest.Cut, After: true}, 30},
+	"truncated":           {githubtest.Fault{Kind: githubtest.Truncate}, 7},
+	"half":                {githubtest.Fault{Kind: githubtest.Half}, 10},
+	"nothing":             {githubtest.Fault{Kind: githubtest.Body, Text: "{}"}, 5},
+	"html":                {githubtest.Fault{Kind: githubtest.Body, Text: "<html>"}, 3},
+	"a page is empty":     {githubtest.Fault{Kind: githubtest.EmptyPage}, 25},
 }
 
 // Whatever request fails: nothing but the approved bytes gets to the branch, no
 // check passes that should not, and the next settle puts everything right.
 func TestT61FaultWhileApplying(t *testing.T) {
 	t.Parallel()
-	var shared *attack // by default: to make one takes longer than a settle
-	if !everyFault() {
-		shared = newAttack(t, "")
-	}
+	a := newAttack(t, "")
 	for name, f := range faults {
-		if shared != nil && !everything() && name != "429" && name != "500 after it did it" {
+		if !everything() && name != "429" && name != "500 after it did it" {
 			continue
 		}
-		if shared != nil {
-			shared.applies(name, f.fault, slices.Values(f.at))
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			newAttack(t, "").applies(name, f.fault, sweep(80))
-		})
-	}
-}
-
-// applies has a fault at each of some requests of a settle.
-func (a *attack) applies(name string, fault githubtest.Fault, at iter.Seq[int]) {
-	a.Helper()
-	for n := range at {
-		a.closes()
-		text := fmt.Sprintf("hello, %s %d", name, n)
-		a.proposes(text)
-		a.says("ada", "/approve "+a.fingerprint)
-		fault.Skip = n - 1
-		if !a.fails(fault) {
-			break
-		}
-		a.sane(fmt.Sprintf("%s at request %d", name, n))
-		a.settle(0, "--no-gate")
-		if got := a.s.File(site, "topic", "greet.txt"); a.status(a.tx) != "completed" || got != "one\n"+text+"\nthree\n" {
-			a.Fatalf("%s at request %d: %s, greet.txt is %q", name, n, a.status(a.tx), got)
-		}
-		if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
-			a.Errorf("%s at request %d: %s commits", name, n, commits)
-		}
+		a.applies(name, f.fault, f.at)
 	}
 	a.audits()
 }
 
-// fails settles with a fault, and reports whether it came to that.
-func (a *attack) fails(f githubtest.Fault) bool {
+// applies has a fault at a request of a settle.
+func (a *attack) applies(name string, fault githubtest.Fault, n int) {
+	a.Helper()
+	a.closes()
+	text := fmt.Sprintf("hello, %s %d", name, n)
+	a.proposes(text)
+	a.says("ada", "/approve "+a.fingerprint)
+	fault.Skip = n - 1
+	a.fails(fault)
+	if made := len(a.s.Requests()); made < n {
+		a.Errorf("%s at request %d: there are only %d", name, n, made)
+	}
+	a.sane(fmt.Sprintf("%s at request %d", name, n))
+	a.settle(0, "--no-gate")
+	if got := a.s.File(site, "topic", "greet.txt"); a.status(a.tx) != "completed" || got != "one\n"+text+"\nthree\n" {
+		a.Fatalf("%s at request %d: %s, greet.txt is %q", name, n, a.status(a.tx), got)
+	}
+	if commits := a.s.Git(site, "rev-list", "--count", a.tip+"..refs/heads/topic"); commits != "1" {
+		a.Errorf("%s at request %d: %s commits", name, n, commits)
+	}
+}
+
+// fails settles with a fault.
+func (a *attack) fails(f githubtest.Fault) {
 	a.Helper()
 	a.s.ResetRequests()
 	a.s.Fail(f)
@@ -89,7 +76,6 @@ func (a *attack) fails(f githubtest.Fault) bool {
 	if code != 0 && stderr == "" {
 		a.Errorf("exit code %d, and nothing is told: %s", code, stdout)
 	}
-	return len(a.s.Requests()) > f.Skip
 }
 
 // sane fails the test if more was done than was approved, or told than was done.
@@ -120,7 +106,7 @@ func TestT61FaultWhileReadingADenial(t *testing.T) {
 	line := 0
 	for where, say := range deny {
 		for name, f := range unread {
-			if f.by != where && !everyFault() {
+			if f.by != where && !everything() {
 				continue
 			}
 			line++

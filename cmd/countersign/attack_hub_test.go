@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -274,20 +272,6 @@ func (h *hub) bundle(diff string) string {
 		h.Fatalf("exit code %d: %s", code, stderr)
 	}
 	return file
-}
-
-// everyFault reports whether everything is to fail in turn, which takes minutes.
-func everyFault() bool { return os.Getenv("COUNTERSIGN_FAULTS") != "" }
-
-// sweep is 1 to n where every fault is asked for, else those that are named.
-func sweep(n int, named ...int) iter.Seq[int] {
-	if !everyFault() {
-		return slices.Values(named)
-	}
-	return func(yield func(int) bool) {
-		for i := 1; i <= n && yield(i); i++ {
-		}
-	}
 }
 
 // asked reports whether an address was asked since the requests were forgotten.

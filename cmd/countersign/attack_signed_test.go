@@ -56,6 +56,7 @@ func (a *attack) signed(code int, args ...string) string {
 // T73: an agent that has a person's token, and so is that person to GitHub, gets nothing
 // applied where the Policy demands signatures: it has not the key.
 func TestT73TokenWithoutTheKey(t *testing.T) {
+	long(t)
 	t.Parallel()
 	key, public := sshKey(t)
 	stolen, _ := sshKey(t)

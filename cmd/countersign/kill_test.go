@@ -36,10 +36,7 @@ type killed struct {
 // COUNTERSIGN_KILLS sets how often.
 func TestT41Killed(t *testing.T) {
 	t.Parallel()
-	kills := 2
-	if raceEnabled {
-		kills = 2
-	}
+	kills := 1
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_KILLS")); err == nil {
 		kills = n
 	}
