@@ -27,7 +27,7 @@ var faults = map[string]struct {
 	"half":                {githubtest.Fault{Kind: githubtest.Half}, 10},
 	"nothing":             {githubtest.Fault{Kind: githubtest.Body, Text: "{}"}, 5},
 	"html":                {githubtest.Fault{Kind: githubtest.Body, Text: "<html>"}, 3},
-	"a page is empty":     {githubtest.Fault{Kind: githubtest.EmptyPage}, 25},
+	"a page is empty":     {githubtest.Fault{Kind: githubtest.EmptyPage}, 11},
 }
 
 // Whatever request fails: nothing but the approved bytes gets to the branch, no

@@ -99,6 +99,9 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 			return none, rest.Unusable("there are more than %d commits", maxCommits)
 		}
 	}
+	if !commits.whole() && len(commits.nodes) < shownCommits { // who wrote one that is missing might approve it
+		return none, rest.Unusable("there are %d commits, and %d of them are listed", commits.total, len(commits.nodes))
+	}
 	pr, err := c.pullRequestOf(number, &in, first)
 	if err != nil {
 		return pr, err
