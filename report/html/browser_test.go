@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/state"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report/browsertest"
 	"github.com/countersign-dev/countersign/report/html"
@@ -30,7 +30,7 @@ func TestBrowserLives(t *testing.T) {
 		Root: "../../", Nav: []html.Link{{Address: "index.html", Text: "Overview"}}, Links: forge.Links{Web: "https://github.com/acme/app"}, LedgerRef: "refs/agent/ledger",
 		Person: func(a ledger.Actor) string { return "person/" + a.Kind + "/index.html" }, Path: func(string) string { return "path/index.html" },
 	}
-	seen := map[state.State]bool{}
+	seen := map[plain.State]bool{}
 	all := lives(t, append(storetest.Mixed(9), storetest.Signed)...)
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		tx := all[id]
