@@ -49,7 +49,7 @@ func verifyBundle(raw []byte, want expected, i instance) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b packfile.Bundle
+	var b bundle.Bundle
 	if err := b.UnmarshalJSON(raw); err != nil {
 		return nil, refused(err)
 	}
