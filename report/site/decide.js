@@ -59,7 +59,7 @@
     raw.set(s, 64 - s.length);
     const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
     for (const key of keys) {
-      const blob = bytesOf(key.key), at = point(blob);
+      const blob = bytesOf(key), at = point(blob);
       if (at && await crypto.subtle.verify(algorithm, await crypto.subtle.importKey("raw", at, algorithm, false, ["verify"]), raw, signed)) return blob;
     }
     throw new Error("The list of keys has no such passkey. Make one below, and add its line.");

@@ -32,6 +32,7 @@ type Line struct {
 	Principals    []string  // patterns
 	Namespaces    []string  // patterns; nil: any
 	After, Before time.Time // a zero time bounds nothing
+	Type, Key     string    // of the key, and its bytes in base64
 	Fingerprint   string    // of the key
 }
 
@@ -121,7 +122,7 @@ func (l *Line) parse() error {
 	encoded, _ := cutField(rest)
 	key, err := parsePublicKey(kind, encoded)
 	if err == nil {
-		l.Fingerprint = ssh.FingerprintSHA256(key)
+		l.Type, l.Key, l.Fingerprint = kind, encoded, ssh.FingerprintSHA256(key)
 	}
 	return err
 }

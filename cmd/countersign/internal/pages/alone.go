@@ -31,15 +31,24 @@ func Alone(tree fs.FS, id string, o html.Options, masks func(diff []byte) bool) 
 // written is the page of a transaction that was read, which is compared with the one whose place it took. Its diff is left out
 // where something in it looks like a secret, and masked is true.
 func written(t html.Transaction, o html.Options, masks func(diff []byte) bool, read func(id string) (html.Transaction, error)) (page []byte, masked bool) {
-	masked = !o.Redact && masks(t.Patch)
-	if n := len(t.Supersedes); n > 0 {
-		if earlier, err := read(t.Supersedes[n-1]); err == nil {
-			o.Earlier = &earlier
-			masked = masked || !o.Redact && masks(earlier.Patch) // the page has what the two differ in
-		}
+	if o.Redact {
+		masks = func([]byte) bool { return false }
 	}
+	o.Earlier, masked = compared(t, masks, read)
 	if o.Redact = o.Redact || masked; o.Redact {
 		o.Decide = ""
 	}
 	return t.Page(o), masked
+}
+
+// compared is the transaction whose place one took, nil for none, and whether something in the diff of either looks like a secret:
+// the page has what the two differ in.
+func compared(t html.Transaction, masks func(diff []byte) bool, read func(id string) (html.Transaction, error)) (earlier *html.Transaction, masked bool) {
+	masked = masks(t.Patch)
+	if n := len(t.Supersedes); n > 0 {
+		if before, err := read(t.Supersedes[n-1]); err == nil {
+			earlier, masked = &before, masked || masks(before.Patch)
+		}
+	}
+	return earlier, masked
 }

@@ -3,7 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"io/fs"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -20,12 +20,17 @@ type Passkeys struct {
 	List   sshsig.Allowed
 }
 
-// ofPasskey finds the key in a line of the list.
-var ofPasskey = regexp.MustCompile(`^([A-Za-z0-9._@,:-]+) .*\bsk-ecdsa-sha2-nistp256@openssh\.com ([A-Za-z0-9+/]+=*)`)
+// ofPasskeys is the type of their keys.
+const ofPasskeys = "sk-ecdsa-sha2-nistp256@openssh.com"
 
-// decides reports whether somebody may approve a transaction with a passkey on its page: it waits, and the page shows all of it.
+// decides reports whether somebody may approve a transaction with a passkey on its page: it waits, the page shows all of it, and
+// it is of the repository whose Policy and pull requests these are, as a ledger may be that of several.
 func (b *build) decides(s html.Summary) bool {
-	return b.Passkeys.Origin != "" && s.Waits && s.Sound() && s.PullRequest > 0 && s.Repository != nil && b.Links.Pull(s.PullRequest) != "" && !b.redact
+	if b.Passkeys.Origin == "" || !s.Waits || !s.Sound() || s.PullRequest == 0 || s.Repository == nil || b.redact {
+		return false
+	}
+	isOurs := strings.HasSuffix("/"+strings.ToLower(b.name()), "/"+strings.ToLower(s.Repository.Name))
+	return isOurs && b.Links.Pull(s.PullRequest) != ""
 }
 
 // writeDecide writes the page on which passkeys approve, and what it needs to know.
@@ -34,10 +39,10 @@ func (b *build) writeDecide(dir *dir) error {
 		return nil
 	}
 	files := site.Decide(b.name(), b.nav())
-	keys := []document{}
+	keys := []string{}
 	for _, line := range b.Passkeys.List.Lines() {
-		if found := ofPasskey.FindStringSubmatch(line.Text); found != nil {
-			keys = append(keys, document{"who": found[1], "key": found[2]})
+		if line.Type == ofPasskeys {
+			keys = append(keys, line.Key)
 		}
 	}
 	add := func(name string, doc any) error {
@@ -71,8 +76,11 @@ func (b *build) asks(id string) (document, error) {
 		return nil, err
 	}
 	t, err := b.read(id)
-	if err != nil || len(t.Patch) == 0 || t.Proposal.PatchRedactedSHA256 != "" || b.masks(t.Patch) {
+	if err != nil || len(t.Patch) == 0 || t.Proposal.PatchRedactedSHA256 != "" {
 		return nil, err
+	}
+	if _, masked := compared(t, b.masks, b.read); masked {
+		return nil, nil
 	}
 	dir, err := fs.Sub(tree, ledger.Dir(id))
 	if err != nil {
@@ -87,6 +95,9 @@ func (b *build) asks(id string) (document, error) {
 		return nil, nil
 	}
 	request := ledger.Last[*ledger.ApprovalRequest](log)
+	if request == nil { // it was reviewed, and nobody is asked yet
+		return nil, nil
+	}
 	about, err := approval.Subject(log, approval.ReadParty(dir, log), ledger.ApprovalDecision{Policy: request.Policy})
 	if err != nil {
 		return nil, nil
