@@ -132,6 +132,16 @@ func TestT94Passkeys(t *testing.T) {
 		})
 	}
 
+	for _, flags := range []byte{signedtest.Touched, signedtest.Touched | signedtest.Verified} {
+		plain := passkey()
+		plain.Plain, plain.Flags = true, flags
+		verifyWithKeygen(t, plain.Signer(), good(plain)) // which knows of no site
+		refuse("asked by no browser", verify(good(plain), plain, nil, "ada"))
+		refuse("asked by no browser, where none is taken", verify(good(plain), plain, func(k *signed.Keys) { k.Passkeys = "" }, "ada"))
+		k := keys(t, "ada "+plain.Signer().Public)
+		_, _, err := k.Allowed.Verify("git", []byte("a commit"), plain.Signer().Sign("git", []byte("a commit")), decidedAt)
+		refuse("a commit, asked by no browser", err)
+	}
 	mine, other := passkey(), passkey()
 	other.Seed = 9
 	refuse("somebody else's passkey", verify(good(other), mine, nil, "ada"))

@@ -162,7 +162,7 @@ func (k Keys) Take(proof sshsig.Proof) error {
 		return fmt.Errorf("%s is a passkey, and the Policy takes none (approvals.passkeys)", proof.Fingerprint)
 	case proof.Origin != "" && (proof.Origin != k.Passkeys || proof.Host != host):
 		return fmt.Errorf("the passkey %s of %q was asked on %q, and the Policy takes those that %s asks (approvals.passkeys)", proof.Fingerprint, proof.Host, proof.Origin, k.Passkeys)
-	case k.Hardware && !proof.Hardware, k.PIN && !proof.Hardware && proof.Origin == "":
+	case k.Hardware && !proof.Hardware:
 		return fmt.Errorf("%s is not a security key, which the Policy asks for (approvals.hardware)", proof.Fingerprint)
 	case k.PIN && !proof.Verified:
 		return fmt.Errorf("the security key %s did not verify the person, which the Policy asks for (approvals.pin)", proof.Fingerprint)

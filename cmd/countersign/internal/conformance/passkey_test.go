@@ -67,6 +67,8 @@ func passkeyDecisions(g *generator) {
 		g.bad("decision", requires, twin+", "+note, twin, in)
 	}
 	bad("S-29", "copied where hardware is asked", ask(key(flags(1|4|8)), m{"hardware": true}))
+	plain := signedtest.SecurityKey("sk-ecdsa", 1|4|8)
+	g.good("decision", "S-29", "decision: a security key that can be copied, where a PIN is asked", ask(plain, m{"pin": true}), nil)
 	bad("S-34", "where none is taken", ask(key(nil), m{"passkeys": ""}))
 	bad("S-34", "asked by another page", ask(key(func(p *signedtest.Passkey) { p.Origin = "https://evil.example.org" }), nil))
 	bad("S-34", "asked at another port", ask(key(func(p *signedtest.Passkey) { p.Origin += ":8443" }), nil))
@@ -91,6 +93,7 @@ func passkeyDecisions(g *generator) {
 		}
 	}), nil))
 	bad("S-33", "by another host than it says", ask(key(func(p *signedtest.Passkey) { p.Asked = "github.io" }), nil))
+	bad("S-33", "asked by a program that is no browser", ask(key(func(p *signedtest.Passkey) { p.Plain = true }), nil))
 	bad("S-22", "of the key's own type", ask(key(func(p *signedtest.Passkey) { p.Format = "sk-ecdsa-sha2-nistp256@openssh.com" }), nil))
 	bad("S-33", "for a commit", merge(ask(key(nil), nil), m{"signature": Bytes(key(nil).Sign("git", s.Bytes()))}).(m))
 	g.in("sshsig")

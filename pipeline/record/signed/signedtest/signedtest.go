@@ -120,6 +120,7 @@ type Passkey struct {
 	Extensions string
 	Format     string // of the signature; "" for the right one
 	Words      func(challenge, origin string) string
+	Plain      bool                       // asked as a security key is, by a program that is no browser
 	Over       func(signed []byte) []byte // changes what is signed
 	More       string                     // behind the signature
 }
@@ -136,10 +137,16 @@ func (p Passkey) Signer() Signer {
 	return Signer{"passkey", ssh.KeyAlgoSKECDSA256 + " " + base64.StdEncoding.EncodeToString(public), func(namespace string, message []byte) string {
 		return Envelope(public, namespace, func(toSign []byte) []byte {
 			words := p.Words(base64.RawURLEncoding.EncodeToString(toSign), p.Origin)
+			if p.Plain {
+				words = string(toSign)
+			}
 			text := sha256.Sum256([]byte(words))
 			over := slices.Concat(app[:], []byte{p.Flags, 0, 0, 0, 9}, []byte(p.Extensions), text[:])
 			if p.Over != nil {
 				over = p.Over(over)
+			}
+			if p.Plain {
+				return ssh.Marshal(ssh.Signature{Format: ssh.KeyAlgoSKECDSA256, Blob: sign(over), Rest: []byte{p.Flags, 0, 0, 0, 9}})
 			}
 			return append(ssh.Marshal(struct {
 				Format, Blob      string
