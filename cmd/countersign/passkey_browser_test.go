@@ -99,6 +99,9 @@ func TestT94BrowserPhone(t *testing.T) {
 	}
 	t.Logf("from the page to the comment: %v", time.Since(began).Round(time.Millisecond))
 
+	phone.Eval("document.getElementById('page').src = '../index.html'", nil)
+	phone.Wait("document.getElementById('approve').hidden", 10*time.Second) // what is shown is something else
+
 	// Whoever posts it has to be ada, and it is this change's alone.
 	a.says("bob", line)
 	a.waits("lists the key for ada")

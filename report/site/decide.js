@@ -21,6 +21,7 @@
     return join(uint32(bytes.length), bytes);
   };
   const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
+  const base64url = (bytes) => base64(bytes).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
   const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
   // canonical is canonical JSON (RFC 8785) of what has no numbers but whole ones.
@@ -74,13 +75,16 @@
     const asked = join(utf8("SSHSIG"), string(namespace), string(""), string("sha512"), string(sum));
     const { response } = await navigator.credentials.get({ publicKey: { challenge: asked, rpId: host, userVerification: "required" } });
     const told = new Uint8Array(response.authenticatorData), words = new Uint8Array(response.clientDataJSON);
-    if (told.length !== 37) throw new Error("This passkey says more than it was asked, so its signature would not count.");
+    const begin = `{"type":"webauthn.get","challenge":"${base64url(asked)}","origin":"${location.origin}"`, text = new TextDecoder().decode(words);
+    const plain = text.startsWith(begin) && /^(,"crossOrigin":false(,.*)?)?}$/s.test(text.slice(begin.length));
+    if (told.length !== 37 || !plain) throw new Error("This browser or passkey signs in a form that does not count. Try another one.");
     const pair = numbers(new Uint8Array(response.signature));
     const blob = await signer(keys, join(told, new Uint8Array(await crypto.subtle.digest("SHA-256", words))), pair);
     const made = join(string("webauthn-" + keyType), string(join(...pair.map(mpint))), told.subarray(32), string(location.origin), string(words), string(""));
     const envelope = join(utf8("SSHSIG"), uint32(1), string(blob), string(namespace), string(""), string("sha512"), string(made));
-    const text = base64(utf8(canonical({ signature: base64(envelope), statement })));
-    return ["/approve", ...statement.fingerprints, "sig:" + text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")].join(" ");
+    const signed = base64url(utf8(canonical({ signature: base64(envelope), statement })));
+    if (signed.length > 16384) throw new Error("So many people proposed this that no comment can name them. Use “countersign sign”.");
+    return ["/approve", ...statement.fingerprints, "sig:" + signed].join(" ");
   };
 
   // make has a passkey made, and returns the line of the list for somebody.
@@ -131,8 +135,15 @@
     if (!/^tx_[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id)) throw new Error("That is no transaction.");
     const change = await fetched(id);
     $("bytes").textContent = change.patch;
-    $("page").addEventListener("load", () => { $("page").style.height = $("page").contentDocument.documentElement.scrollHeight + 32 + "px"; });
-    $("page").src = "../tx/" + id + ".html";
+    const address = new URL("../tx/" + id + ".html", location.href), plain = (at) => at.pathname.replace(/\.html$/, "");
+    $("page").addEventListener("load", () => {
+      const shown = $("page").contentDocument;
+      const other = !shown || plain(shown.location) !== plain(address); // a link was followed
+      $("approve").hidden = other;
+      say(other ? "That is another page than what you would approve. Load this one again." : "");
+      if (!other) $("page").style.height = shown.documentElement.scrollHeight + 32 + "px";
+    });
+    $("page").src = address.href;
     $("pull").href = change.pull;
     for (const fingerprint of change.statement.fingerprints) {
       const what = { secret: "what looks like a secret", protected: "the change of protected paths" }[fingerprint.split(":")[0]] || "the change";
