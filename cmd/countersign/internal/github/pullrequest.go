@@ -100,7 +100,7 @@ func (c *Client) pullRequest(ctx context.Context, number int) (forge.PullRequest
 		}
 	}
 	if !commits.whole() && len(commits.nodes) < shownCommits { // who wrote one that is missing might approve it
-		return none, rest.Unusable("there are %d commits, and %d of them are listed", commits.total, len(commits.nodes))
+		return none, rest.Changed("the commits")
 	}
 	pr, err := c.pullRequestOf(number, &in, first)
 	if err != nil {

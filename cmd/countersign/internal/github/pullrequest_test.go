@@ -175,6 +175,20 @@ func TestTooManyCommits(t *testing.T) {
 	}
 }
 
+// A list with a commit missing is asked for once more, as it may be of a push that GitHub has not counted yet, and is no answer then.
+func TestMissingCommits(t *testing.T) {
+	one := `{"commit":{"author":{"user":{"databaseId":1,"login":"ada"}},"committer":{"user":{"databaseId":1,"login":"ada"}},"authors":{"totalCount":1,"nodes":[{"user":{"databaseId":1,"login":"ada"}}]}}}`
+	few, whole := pullPage(theCommit, connection(2, "", "["+one+"]")), pullPage(theCommit, connection(2, "", "["+one+","+one+"]"))
+	server := newScript(t, few, whole, branch)
+	if pr, err := newClient(t, server.URL, &pauses{}).PullRequest(context.Background(), 7); err != nil || pr.Strangers || len(pr.Committers) != 1 {
+		t.Errorf("%+v %v", pr, err)
+	}
+	server = newScript(t, few, few)
+	if pr, err := newClient(t, server.URL, &pauses{}).PullRequest(context.Background(), 7); !rest.IsKind(err, rest.KindChanged) {
+		t.Errorf("%+v %v", pr, err)
+	}
+}
+
 // T61: as for statements.
 func TestT61PullRequest(t *testing.T) {
 	w := newWorld(t)
