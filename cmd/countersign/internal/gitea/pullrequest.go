@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -212,8 +213,8 @@ func (c *Client) commits(ctx context.Context, pr forge.PullRequest) ([]commit, e
 		if err != nil || len(all) == 0 || all[0].SHA == pr.Head.Commit {
 			return all, err
 		}
-		if pr.State == forge.PullRequestOpen {
-			return nil, rest.Changed("the commits")
+		if pr.State == forge.PullRequestOpen { // where it is busy, it counts a push a while later
+			return nil, cmp.Or(c.wait(ctx, 2*time.Second), rest.Changed("the commits"))
 		}
 		return all, rest.CheckCommit(all[0].SHA)
 	}
