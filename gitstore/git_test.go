@@ -116,6 +116,9 @@ func newWork(t *testing.T, files map[string]string) work {
 		w := commitWork(t, files)
 		made.Lock()
 		defer made.Unlock()
+		if made.of[key] != "" { // another test made it meanwhile
+			return w
+		}
 		from = filepath.Join(made.parent, fmt.Sprint(len(made.of)))
 		if err := os.CopyFS(from, os.DirFS(w.dir)); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -235,10 +236,18 @@ func TestRemoteRefused(t *testing.T) {
 	}
 }
 
+// faults are one of each kind, and all with COUNTERSIGN_LONG.
+func faults() []wiretest.Fault {
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		return wiretest.All()
+	}
+	return wiretest.Some()
+}
+
 // TestT61RemoteFaults: whatever happens to one push, the branch is where
 // MoveRef says that it is.
 func TestT61RemoteFaults(t *testing.T) {
-	for _, fault := range wiretest.Some() {
+	for _, fault := range faults() {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			u, server := newUpstream(t, wiretest.Options{})

@@ -203,13 +203,13 @@ func All() []Fault {
 	}
 }
 
-// Some are the first of each kind of All, and all of them with COUNTERSIGN_LONG.
+// Some are the first of each kind of All.
 func Some() []Fault {
 	seen := map[Kind]bool{}
 	return slices.DeleteFunc(All(), func(f Fault) bool {
 		again := seen[f.Kind]
 		seen[f.Kind] = true
-		return again && os.Getenv("COUNTERSIGN_LONG") == ""
+		return again
 	})
 }
 
