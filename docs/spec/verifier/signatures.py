@@ -87,8 +87,7 @@ class Key:
             need(flags & 5 == 5 and not flags & ~29 and not more and namespace == NAMESPACE, "S-33: flags, or use")
             need(origin and b"\\" not in origin and re.fullmatch(rb'(,"crossOrigin":false(,.*)?)?}', end, re.S), "S-33: words")
             self.origin, rest, types = origin.decode(), rest[:5], (kind,)
-        alone = self.type == "sk-ecdsa-sha2-nistp256@openssh.com" and not self.host.startswith(b"ssh:")
-        need(self.origin or not alone, "S-33: a passkey that no browser asked")
+        need(self.origin or not self.security or self.host.startswith(b"ssh:"), "S-33: a passkey that no browser asked")
         need(flags & 1 and kind in types and len(rest) == 5 * self.security, "S-22, S-23: signature type, or not touched")
         if self.plain == "ssh-rsa":
             need(len(sig) == (self.n.bit_length() + 7) // 8, "S-22: RSA signature")

@@ -132,15 +132,18 @@ func TestT94Passkeys(t *testing.T) {
 		})
 	}
 
-	for _, flags := range []byte{signedtest.Touched, signedtest.Touched | signedtest.Verified} {
-		plain := passkey()
-		plain.Plain, plain.Flags = true, flags
-		verifyWithKeygen(t, plain.Signer(), good(plain)) // which knows of no site
-		refuse("asked by no browser", verify(good(plain), plain, nil, "ada"))
-		refuse("asked by no browser, where none is taken", verify(good(plain), plain, func(k *signed.Keys) { k.Passkeys = "" }, "ada"))
-		k := keys(t, "ada "+plain.Signer().Public)
-		_, _, err := k.Allowed.Verify("git", []byte("a commit"), plain.Signer().Sign("git", []byte("a commit")), decidedAt)
-		refuse("a commit, asked by no browser", err)
+	for _, name := range []string{"sk-ecdsa", "sk-ed25519"} {
+		for _, flags := range []byte{signedtest.Touched, signedtest.Touched | signedtest.Verified} {
+			plain := signedtest.SecurityKeyFor(siteHost, name, flags)
+			verifyWithKeygen(t, plain, plain.Signs(statement())) // which knows of no site
+			k := keys(t, "ada "+plain.Public)
+			for _, k.Passkeys = range []string{"", site} {
+				_, err := signed.Verify(plain.Signs(statement()), subject(), k, comment("ada"), decidedAt)
+				refuse(name+", asked by no browser", err)
+			}
+			_, _, err := k.Allowed.Verify("git", []byte("a commit"), plain.Sign("git", []byte("a commit")), decidedAt)
+			refuse(name+", of a commit, asked by no browser", err)
+		}
 	}
 	mine, other := passkey(), passkey()
 	other.Seed = 9

@@ -58,6 +58,11 @@ func fromBrowser(data []byte, sig ssh.Signature) (words []byte, made ssh.Signatu
 
 // relyingParty is the application of a security key's public key: of a passkey the host of the pages that may ask it.
 func relyingParty(key ssh.PublicKey) string {
+	if key.Type() == ssh.KeyAlgoSKED25519 {
+		var fields struct{ Type, Key, Application string }
+		_ = ssh.Unmarshal(key.Marshal(), &fields)
+		return fields.Application
+	}
 	var fields struct{ Type, Curve, Point, Application string }
 	_ = ssh.Unmarshal(key.Marshal(), &fields)
 	return fields.Application

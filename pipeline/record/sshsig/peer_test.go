@@ -52,7 +52,7 @@ func signedByPeers(t testing.TB) []signedByPeer {
 	for _, flags := range []byte{0, userPresent, userPresent | flagVerified, 0xff} {
 		all = append(all, signedByDevice(t, ssh.KeyAlgoSKED25519, "ssh:", flags), signedByDevice(t, ssh.KeyAlgoSKECDSA256, "ssh:", flags))
 	}
-	return append(all, signedByDevice(t, ssh.KeyAlgoSKED25519, "", userPresent), signedByDevice(t, ssh.KeyAlgoSKECDSA256, "ssh:other", userPresent))
+	return append(all, signedByDevice(t, ssh.KeyAlgoSKED25519, "ssh:a", userPresent), signedByDevice(t, ssh.KeyAlgoSKECDSA256, "ssh:other", userPresent))
 }
 
 // signedByDevice signs as a security key does (OpenSSH's PROTOCOL.u2f).

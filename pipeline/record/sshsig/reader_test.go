@@ -146,6 +146,9 @@ func (k *publicKey) verify(data []byte, sig rawSignature) error {
 			return malformed("its numbers are not in their shortest form")
 		}
 	}
+	if k.hardware() && !strings.HasPrefix(k.application, "ssh:") {
+		return fmt.Errorf("%w: a website's", ErrUnsupported)
+	}
 	if k.hardware() {
 		application, message := sha256.Sum256([]byte(k.application)), sha256.Sum256(data)
 		data = bytes.Join([][]byte{application[:], sig.counter, message[:]}, nil)

@@ -152,7 +152,7 @@ func verify(key ssh.PublicKey, data, signature []byte) (flags byte, origin strin
 		if data, sig, origin, err = fromBrowser(data, sig); err != nil {
 			return 0, "", err
 		}
-	} else if key.Type() == ssh.KeyAlgoSKECDSA256 && !strings.HasPrefix(relyingParty(key), "ssh:") { // OpenSSH makes none of a website
+	} else if isHardware(key) && !strings.HasPrefix(relyingParty(key), "ssh:") { // OpenSSH makes none of a website
 		return 0, "", fmt.Errorf("%w: no browser asked the passkey", ErrUnsupported)
 	}
 	n, counter, numbers := rsaModulus(key), 0, struct{ R, S *big.Int }{}

@@ -93,7 +93,8 @@ func passkeyDecisions(g *generator) {
 		}
 	}), nil))
 	bad("S-33", "by another host than it says", ask(key(func(p *signedtest.Passkey) { p.Asked = "github.io" }), nil))
-	bad("S-33", "asked by a program that is no browser", ask(key(func(p *signedtest.Passkey) { p.Plain = true }), nil))
+	bad("S-33", "asked by a program that is no browser", ask(signedtest.SecurityKeyFor("acme.github.io", "sk-ecdsa", 5), nil))
+	bad("S-33", "of Ed25519, asked by a program that is no browser", ask(signedtest.SecurityKeyFor("acme.github.io", "sk-ed25519", 5), nil))
 	bad("S-22", "of the key's own type", ask(key(func(p *signedtest.Passkey) { p.Format = "sk-ecdsa-sha2-nistp256@openssh.com" }), nil))
 	bad("S-33", "for a commit", merge(ask(key(nil), nil), m{"signature": Bytes(key(nil).Sign("git", s.Bytes()))}).(m))
 	g.in("sshsig")

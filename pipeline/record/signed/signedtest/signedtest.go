@@ -67,19 +67,22 @@ const (
 
 // SecurityKey signs as a FIDO key does (OpenSSH's PROTOCOL.u2f), with these flags. A
 // name that begins with sk-ecdsa is one of ECDSA, any other one of Ed25519.
-func SecurityKey(name string, flags byte) Signer {
-	app := sha256.Sum256([]byte("ssh:"))
+func SecurityKey(name string, flags byte) Signer { return SecurityKeyFor("ssh:", name, flags) }
+
+// SecurityKeyFor is SecurityKey with another application: OpenSSH's begin with "ssh:".
+func SecurityKeyFor(application, name string, flags byte) Signer {
+	app := sha256.Sum256([]byte(application))
 	over := func(toSign []byte) []byte {
 		text := sha256.Sum256(toSign)
 		return slices.Concat(app[:], []byte{flags, 0, 0, 0, 9}, text[:])
 	}
 	kind := ssh.KeyAlgoSKED25519
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	public := ssh.Marshal(struct{ Type, Key, Application string }{kind, string(private.Public().(ed25519.PublicKey)), "ssh:"})
+	public := ssh.Marshal(struct{ Type, Key, Application string }{kind, string(private.Public().(ed25519.PublicKey)), application})
 	sign := func(b []byte) []byte { return ed25519.Sign(private, b) }
 	if strings.HasPrefix(name, "sk-ecdsa") {
 		kind = ssh.KeyAlgoSKECDSA256
-		public, sign = ecdsaKey(7, "ssh:")
+		public, sign = ecdsaKey(7, application)
 	}
 	return Signer{name, kind + " " + base64.StdEncoding.EncodeToString(public), func(namespace string, message []byte) string {
 		return Envelope(public, namespace, func(toSign []byte) []byte {
@@ -120,7 +123,6 @@ type Passkey struct {
 	Extensions string
 	Format     string // of the signature; "" for the right one
 	Words      func(challenge, origin string) string
-	Plain      bool                       // asked as a security key is, by a program that is no browser
 	Over       func(signed []byte) []byte // changes what is signed
 	More       string                     // behind the signature
 }
@@ -137,16 +139,10 @@ func (p Passkey) Signer() Signer {
 	return Signer{"passkey", ssh.KeyAlgoSKECDSA256 + " " + base64.StdEncoding.EncodeToString(public), func(namespace string, message []byte) string {
 		return Envelope(public, namespace, func(toSign []byte) []byte {
 			words := p.Words(base64.RawURLEncoding.EncodeToString(toSign), p.Origin)
-			if p.Plain {
-				words = string(toSign)
-			}
 			text := sha256.Sum256([]byte(words))
 			over := slices.Concat(app[:], []byte{p.Flags, 0, 0, 0, 9}, []byte(p.Extensions), text[:])
 			if p.Over != nil {
 				over = p.Over(over)
-			}
-			if p.Plain {
-				return ssh.Marshal(ssh.Signature{Format: ssh.KeyAlgoSKECDSA256, Blob: sign(over), Rest: []byte{p.Flags, 0, 0, 0, 9}})
 			}
 			return append(ssh.Marshal(struct {
 				Format, Blob      string
