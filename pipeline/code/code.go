@@ -1,5 +1,5 @@
 // Package code is the repository that changes are made to, as far as the stages
-// need it: package gitstore keeps it in Git, and knows nothing of the stages.
+// need it: package gitstore keeps it in Git, and knows nothing of the stages; and what puts a patch on one of its trees.
 package code
 
 import (

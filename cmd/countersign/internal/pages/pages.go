@@ -68,7 +68,8 @@ func (p Program) siteCommand() *cobra.Command {
 		Long: `site audits the ledger and writes HTML pages of it into a directory: an overview of what
 waits, was applied, denied and superseded; a page for each transaction, patch, commit, pull
 request, person and file; and a search. The pages need no server and run no script but those of
-the search and the verifier. The ledger itself is beside them, as verify/ledger.bundle.
+the search, the verifier and, where the Policy has approvals.passkeys, of decide/, on which a
+passkey approves. The ledger itself is beside them, as verify/ledger.bundle.
 
 A ledger that does not verify has its pages as well, with the findings on top, and nothing on
 them counts as approved. The exit code is 1 then, and 7 where pages in a sound ledger differ from
