@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
@@ -221,7 +221,7 @@ var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git
 // rev-list since..commit" does: none that is since or an ancestor of it. The first is the
 // commit itself, if it is one of them. A since that is not here leaves out nothing. A history that is cut off before it is a
 // *CutOffError.
-func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]history.BranchCommit, error) {
+func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]code.BranchCommit, error) {
 	commits := []string{r.name(commit)}
 	if from := r.id(since); r.has(from) {
 		commits = append(commits, "^"+from.String())
@@ -234,8 +234,8 @@ func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]hist
 }
 
 // Commits reads what CommitsBetween returns of commits.
-func (r *Repo) Commits(ids []string) ([]history.BranchCommit, error) {
-	out := make([]history.BranchCommit, len(ids))
+func (r *Repo) Commits(ids []string) ([]code.BranchCommit, error) {
+	out := make([]code.BranchCommit, len(ids))
 	return out, parallel.Try(askers, len(ids), func(i int) error {
 		raw, err := readObject(r.objects, plumbing.CommitObject, r.id(ids[i]))
 		if err != nil {
@@ -246,7 +246,7 @@ func (r *Repo) Commits(ids []string) ([]history.BranchCommit, error) {
 			return fmt.Errorf("commit %s: %w", ids[i], err)
 		}
 		_, message, _ := strings.Cut(string(raw), "\n\n")
-		out[i] = history.BranchCommit{ID: ids[i], Message: message, When: committedAt(raw)}
+		out[i] = code.BranchCommit{ID: ids[i], Message: message, When: committedAt(raw)}
 		for _, parent := range c.Parents {
 			out[i].Parents = append(out[i].Parents, parent.String())
 		}
@@ -259,7 +259,7 @@ const askers = 16
 
 // ReadAhead reads what the last of some commits change, as far as that is kept: who asks for one after another waits less
 // then. What cannot be read is told then.
-func (r *Repo) ReadAhead(ctx context.Context, commits []history.BranchCommit) {
+func (r *Repo) ReadAhead(ctx context.Context, commits []code.BranchCommit) {
 	_ = parallel.Try(askers, min(len(commits), 2000), func(i int) error {
 		if c := commits[len(commits)-1-i]; len(c.Parents) > 0 {
 			_, _ = r.Paths(ctx, c.Parents[0], c.ID)

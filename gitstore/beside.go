@@ -46,7 +46,7 @@ var Checkpoints = Beside{
 var Attestations = Beside{
 	suffix: "-attestations", what: "attestations", grows: true, depth: 6,
 	known: func(name string) bool {
-		id, ok := ledger.TransactionOf(name)
+		id, _, ok := ledger.Within(name)
 		return ok && path.Dir(name) == ledger.Dir(id) && attestationName().MatchString(path.Base(name))
 	},
 	entries: 1_000_000, files: 256, size: MaxAttestation, fetch: 512 << 20,

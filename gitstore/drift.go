@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 )
 
 // Drift returns how many commits only one of two commits leads to, as "git
@@ -24,7 +24,7 @@ func (r *Repo) Drift(ctx context.Context, a, b string) (commits int, files []str
 		return 0, nil, fmt.Errorf("comparing %s with %s: %w", a, b, err)
 	}
 	if err = r.hold(ctx, from+"..."+to); err == nil {
-		var differ []history.PathChange
+		var differ []code.PathChange
 		if differ, err = r.Paths(ctx, from, to); len(differ) > maxDiffPaths {
 			err = fmt.Errorf("more than %d files differ", maxDiffPaths)
 		}

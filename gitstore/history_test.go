@@ -313,7 +313,7 @@ func TestDamagedTable(t *testing.T) {
 	}
 	var table string
 	for name := range entries[n].Files {
-		if id, ok := ledger.TransactionOf(name); ok {
+		if id, _, ok := ledger.Within(name); ok {
 			table = path.Dir(path.Dir(path.Dir(ledger.Dir(id)))) + "/README.md"
 		}
 	}

@@ -145,7 +145,7 @@ func (s ourStep) denies() bool {
 }
 
 func subject(place string) string {
-	if id, ok := ledger.TransactionOf(place); ok {
+	if id, _, ok := ledger.Within(place); ok {
 		return id
 	}
 	return "the ledger's own events"
@@ -214,7 +214,7 @@ func (r *replay) same(a, b treeEntry) (bool, error) {
 // the two contradict. overruled says that ours is left out: an approval of what the
 // remote has denied, or an apply of what it has applied.
 func (r *replay) join(steps []ourStep, place string) (out map[int]map[string][]byte, overruled bool, err error) {
-	id, ok := ledger.TransactionOf(place)
+	id, _, ok := ledger.Within(place)
 	if !ok {
 		return nil, false, nil
 	}
@@ -358,7 +358,7 @@ func (r *replay) step(c link, former object.ID) (ourStep, error) {
 		if !d.new.mode.IsFile() {
 			return nil
 		}
-		if id, ok := ledger.TransactionOf(d.path); ok {
+		if id, _, ok := ledger.Within(d.path); ok {
 			s.place = ledger.Dir(id)
 		} else if d.path != ledger.LedgerEventsFile {
 			there, err := entryAt(r.source, r.now, d.path)

@@ -204,7 +204,7 @@ func holds(part string) func(string) bool {
 // idOf is the transaction of a step.
 func (t *tamper) idOf(i int) string {
 	for name := range t.steps[i].files {
-		if id, ok := ledger.TransactionOf(name); ok {
+		if id, _, ok := ledger.Within(name); ok {
 			return id
 		}
 	}

@@ -834,6 +834,6 @@ func written(name string) bool {
 func denials(name string) bool { return ledger.IsDenial(name) }
 
 func isTable(name string) bool {
-	_, ofTransaction := ledger.TransactionOf(name)
+	_, _, ofTransaction := ledger.Within(name)
 	return ledger.IsPage(name) && !ofTransaction && name != ledger.ReadmeFile
 }

@@ -125,7 +125,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 		for name, data := range files {
 			st.files[name] = file{data: data}
 			tree[name] = &fstest.MapFile{Data: data}
-			if id, ok := ledger.TransactionOf(name); ok && (len(s.of[id]) == 0 || s.of[id][len(s.of[id])-1] != i) {
+			if id, _, ok := ledger.Within(name); ok && (len(s.of[id]) == 0 || s.of[id][len(s.of[id])-1] != i) {
 				s.of[id] = append(s.of[id], i)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -267,7 +267,7 @@ func diff(s *lister, from, to object.ID) (patch.Patchset, error) {
 	if err != nil {
 		return patch.Patchset{}, err
 	}
-	return patch.Between(base, d.after)
+	return patch.NewTree(base).Between(d.after)
 }
 
 // FirstParent returns the commit that another was made on; of a merge, the one
@@ -419,7 +419,7 @@ func (r *Repo) Blob(_ context.Context, id string) ([]byte, error) {
 // Paths tells in which paths the files of two commits differ, in byte order, without reading any
 // content. A directory that is not as git writes it, and one without files, is told as
 // a path of its own with its mode: no patch is that.
-func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, error) {
+func (r *Repo) Paths(_ context.Context, from, to string) ([]code.PathChange, error) {
 	old, err := readCommit(r.objects, r.id(from))
 	if err != nil {
 		return nil, err
@@ -428,9 +428,9 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 	if err != nil {
 		return nil, err
 	}
-	out := []history.PathChange{}
+	out := []code.PathChange{}
 	err = diffTrees(r.trees, old.Tree, next.Tree, func(c treeChange) error {
-		var one history.PathChange
+		var one code.PathChange
 		for _, side := range []struct {
 			treeEntry
 			toMode *uint32
@@ -450,12 +450,12 @@ func (r *Repo) Paths(_ context.Context, from, to string) ([]history.PathChange, 
 			}
 			*side.toMode, *side.toID = cmp.Or(uint32(side.mode), uint32(filemode.Submodule)), side.id.String() // as git takes a mode of 0
 		}
-		if one != (history.PathChange{}) {
+		if one != (code.PathChange{}) {
 			one.Path = c.path
 			out = append(out, one)
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b history.PathChange) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b code.PathChange) int { return strings.Compare(a.Path, b.Path) })
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/result"
@@ -179,7 +180,7 @@ func (r *Runner) reread(ctx context.Context, o *Outcome, after writing.Snapshot)
 			return err
 		}
 	}
-	log, err := ledger.Read(after.Tree, id)
+	log, err := lookup.Read(after.Tree, id)
 	if err == nil {
 		o.Ledger, o.log = after, log
 	}

@@ -331,7 +331,7 @@ func entered(t *testing.T, in ledger.Status, n int, edit func(*ledger.Provenance
 	doc.Schema, doc.BaseSHA256, doc.AfterSHA256 = ledger.AgainSchema, nil, nil
 	edit(&doc)
 	snap := w.ledger()
-	log, err := ledger.Read(snap.Tree, tx)
+	log, err := lookup.Read(snap.Tree, tx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -68,7 +69,7 @@ func (r *Runner) Apply(ctx context.Context, g Judgement, o ApplyOptions) (ApplyO
 		}
 		log, judged := g.log, now && attempt == 1 && snap.Tip == g.Ledger.Tip && r.Now().Sub(g.at) <= longWait
 		if !judged {
-			if log, err = ledger.Read(snap.Tree, id); err != nil {
+			if log, err = lookup.Read(snap.Tree, id); err != nil {
 				return ApplyOutcome{Learnt: r.Known()}, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -187,7 +188,7 @@ func lost(v approval.Verdict) string {
 // Supersede ends an open transaction whose place another one has taken, unless its apply was begun.
 func (r *Runner) Supersede(ctx context.Context, id, by, why string) error {
 	_, _, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed || log.Applying() || log.Transaction().Status == ledger.Applied {
 			return Nothing(none{}, err)
 		}

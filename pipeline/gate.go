@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -81,7 +82,7 @@ func (r *Runner) recordVerdict(ctx context.Context, s *writing.Stage, g Judgemen
 				}
 			}
 		}
-		for _, missing := range v.Missing() {
+		for _, missing := range plain.Missing(v) {
 			if open[missing.Fingerprint]--; open[missing.Fingerprint] < 0 {
 				g.ask(s, missing)
 			}
@@ -338,7 +339,7 @@ func (g Judgement) onRecord(ctx context.Context, s *writing.Stage) approval.Verd
 // Note records the comments that were made for a transaction.
 func (r *Runner) Note(ctx context.Context, id string, comments []forge.Posted) (writing.Snapshot, error) {
 	_, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil || log.Transaction().Closed {
 			return Nothing(none{}, err)
 		}

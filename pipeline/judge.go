@@ -146,7 +146,7 @@ func (g Judgement) Commands() ([]string, error) {
 func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *conversation.Reader) (Judgement, error) {
 	log, found, err := approval.CheckRecord(snap.Tree, id)
 	if err == nil && len(found) > 0 {
-		_, err = ledger.Read(snap.Tree, id) // what keeps it from being read is an error
+		_, err = lookup.Read(snap.Tree, id) // what keeps it from being read is an error
 	}
 	if err != nil {
 		return Judgement{}, err

@@ -155,7 +155,7 @@ func (h *hub) Diff(ctx context.Context, from, to string) (patch.Patchset, error)
 			}
 		}
 	}
-	return patch.Between(old, after)
+	return patch.NewTree(old).Between(after)
 }
 
 func (h *hub) Drift(ctx context.Context, _ int, a, head string) (int, []string, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -95,7 +96,7 @@ func (r *Runner) starting(ctx context.Context, g Judgement, to effect.Effect, p 
 // was made: ErrMoved says to look again.
 func (r *Runner) baseChanged(ctx context.Context, g Judgement, why *SupersededError) error {
 	_, _, err := Update(ctx, r, Paths(why.ID), func(snap writing.Snapshot) (Try[none], error) {
-		log, err := ledger.Read(snap.Tree, why.ID)
+		log, err := lookup.Read(snap.Tree, why.ID)
 		if err != nil {
 			return Nothing(none{}, err)
 		}
@@ -128,7 +129,7 @@ type applyDoc struct {
 // up the same one has told its end: what that means is for the caller to see.
 func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (writing.Snapshot, error) {
 	_, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
 			return Nothing(none{}, err)
 		}

@@ -134,7 +134,7 @@ func (r *Runner) OneLine(text string, limit int) string {
 // Which transaction that is, its hash says; the patch goes on the commit it was
 // reviewed on.
 func (r *Runner) Give(ctx context.Context, snap writing.Snapshot, id string, raw []byte) (*Runner, error) {
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	if err != nil {
 		return r, err
 	}

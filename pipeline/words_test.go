@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -109,7 +110,7 @@ func TestT48OwnWordsAreNoSecrets(t *testing.T) {
 			if _, found, err := approval.CheckRecord(tree, tx); err != nil || len(found) > 0 {
 				t.Errorf("%v %v", found, err)
 			}
-			log, err := ledger.Read(tree, tx)
+			log, err := lookup.Read(tree, tx)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -321,7 +322,7 @@ func (w *world) sound(tx string, want ledger.Status) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	log, err := ledger.Read(snap.Tree, tx)
+	log, err := lookup.Read(snap.Tree, tx)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -357,7 +358,7 @@ func (w *world) ledger() writing.Snapshot {
 	return snap
 }
 
-func (w *world) log(tx string) (*ledger.Log, error) { return ledger.Read(w.ledger().Tree, tx) }
+func (w *world) log(tx string) (*ledger.Log, error) { return lookup.Read(w.ledger().Tree, tx) }
 
 func (w *world) directory(tx string) (fs.FS, error) { return fs.Sub(w.ledger().Tree, ledger.Dir(tx)) }
 

@@ -11,18 +11,24 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
-// Audit is what an audit of the ledger on ref found, findings first. first says
-// that nothing was known of this ledger before, signatures that they were
-// verified.
-func Audit(r audit.Result, ref string, first, signatures bool, s Style) string {
+// An Audited is what an audit of the ledger on Ref found. First says that nothing was known of this ledger before,
+// Signatures that they were verified.
+type Audited struct {
+	audit.Result
+	Witnessed         *witness.Witnessed // nil unless it was asked for
+	Ref               string
+	First, Signatures bool
+}
+
+// Audit is an audit in words, findings first.
+func Audit(a Audited, s Style) string {
 	return s.fill("audit", struct {
-		audit.Result
-		Ref        string
-		Signatures bool
-		Unproven   bool // whether nothing but the ledger itself vouches for it
-	}{r, ref, signatures, r.OK && !signatures && first && r.Witnessed == nil})
+		Audited
+		Unproven bool // whether nothing but the ledger itself vouches for it
+	}{a, a.OK && !a.Signatures && a.First && a.Witnessed == nil})
 }
 
 // Branch is what accounts for the commits of a branch: those that nothing does first.

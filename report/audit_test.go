@@ -23,7 +23,7 @@ func TestAuditOfSignedDecisions(t *testing.T) {
 			"  1 whose Policy commit is not in this repository: it cannot be said here whose keys these were\n",
 	} {
 		r := audit.Result{OK: true, Complete: true, Tip: strings.Repeat("a", 40), Decisions: d}
-		_, got, _ := strings.Cut(report.Audit(r, "refs/agent/ledger", false, false, report.Style{}), "signed: none of them\n")
+		_, got, _ := strings.Cut(report.Audit(report.Audited{Result: r, Ref: "refs/agent/ledger"}, report.Style{}), "signed: none of them\n")
 		if got != want {
 			t.Errorf("%+v:\n%s\nwant\n%s", d, got, want)
 		}

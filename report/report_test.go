@@ -186,7 +186,7 @@ func TestT21Markdown(t *testing.T) {
 func TestRenamed(t *testing.T) {
 	const ten = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 	diff := func(name, text string) []byte {
-		p, err := patch.Between(fstest.MapFS{"old": {Data: []byte(ten)}}, map[string]*patch.File{"old": nil, name: {Mode: patch.Regular, Data: []byte(text)}})
+		p, err := patch.NewTree(fstest.MapFS{"old": {Data: []byte(ten)}}).Between(map[string]*patch.File{"old": nil, name: {Mode: patch.Regular, Data: []byte(text)}})
 		if err != nil {
 			t.Fatal(err)
 		}

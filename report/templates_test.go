@@ -6,7 +6,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report/template/templatetest"
@@ -18,7 +17,7 @@ var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
 // TestTemplatesFit fills in the templates that no other test here does.
 func TestTemplatesFit(t *testing.T) {
 	for name, text := range map[string]string{
-		"audit": Audit(audit.Result{}, "", false, false, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
+		"audit": Audit(Audited{}, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
 		"online": Online(online.Result{}, Style{}), "simulation": Simulation(replay.Simulation{}, Style{}), "checks": Checks("", nil),
 		"asks": Asks(plain.Explanation{Commands: []string{"make"}}),
 	} {

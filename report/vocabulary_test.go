@@ -103,7 +103,7 @@ func TestVocabularyOfLives(t *testing.T) {
 	var all []html.Summary
 	seen := map[ledger.Status]bool{}
 	for _, id := range ids {
-		log, err := ledger.Read(tree, id)
+		log, err := lookup.Read(tree, id)
 		check(t, err)
 		page, err := new(html.Reader).Read(tree, id)
 		check(t, err)

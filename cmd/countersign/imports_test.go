@@ -44,9 +44,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/conformance": {
 		"gitstore", "gitstore/lineage", "gitstore/packfile", "gitstore/verdict", "pipeline/code", "pipeline/conversation", "pipeline/disposition",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
-		"pipeline/witness",
+		"pipeline/document", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/record/sshsig", "pipeline/witness",
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/completion",
@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/guard": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/proofs", "cmd/countersign/internal/session",
-		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch/casefold",
+		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch",
 		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/look": {
@@ -102,8 +102,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline/atomicfile",
-		"pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page",
-		"pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
+		"pipeline/code", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online",
+		"pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/view",
 		"report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/session", "pipeline/atomicfile",
-		"pipeline/forge", "pipeline/pull", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report",
+		"pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report",
 		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rest": {
@@ -213,19 +213,20 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
 	"pipeline/evidence": {
-		"pipeline/attest", "pipeline/disposition", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
-		"pipeline/replay",
+		"pipeline/attest", "pipeline/code", "pipeline/disposition", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
 	},
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/conversation", "pipeline/disposition", "pipeline/escape", "pipeline/forge", "pipeline/lookup",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/patch/regular", "pipeline/record/policy", "pipeline/record/rule",
-		"pipeline/record/signed", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
+		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
+		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
 	},
-	"pipeline/fault":   {},
-	"pipeline/foreign": {"pipeline/disposition", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule"},
+	"pipeline/fault": {},
+	"pipeline/foreign": {
+		"pipeline/disposition", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule",
+	},
 	"pipeline/forge": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/signed",
@@ -283,16 +284,11 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/result",
 		"pipeline/record/rule", "pipeline/record/visible",
 	},
-	"pipeline/record/patch": {
-		"pipeline/record/canon", "pipeline/record/patch/casefold", "pipeline/record/patch/linediff", "pipeline/record/patch/regular",
-		"golang.org/x/text",
-	},
-	"pipeline/record/patch/casefold": {"golang.org/x/text"},
+	"pipeline/record/patch":          {"pipeline/record/canon", "pipeline/record/patch/linediff", "golang.org/x/text"},
 	"pipeline/record/patch/linediff": {},
-	"pipeline/record/patch/regular":  {},
 	"pipeline/record/policy": {
-		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch/casefold",
-		"pipeline/record/patch/regular", "pipeline/record/visible", "github.com/goccy/go-yaml",
+		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible",
+		"github.com/goccy/go-yaml",
 	},
 	"pipeline/record/result": {"pipeline/record/canon", "pipeline/record/rule"},
 	"pipeline/record/rule":   {"pipeline/record/canon", "pipeline/record/format"},
@@ -315,8 +311,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/risk": {
 		"pipeline/escape", "pipeline/gitpatch", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/casefold", "pipeline/record/policy", "pipeline/redact",
-		"golang.org/x/text",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "golang.org/x/text",
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
 	"pipeline/secret": {
@@ -337,7 +332,7 @@ var mayImport = map[string][]string{
 		"pipeline/attest", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
+		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/html": {
 		"pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
@@ -358,7 +353,7 @@ var mayImport = map[string][]string{
 }
 
 // onlyForTests are packages that nothing but tests may import.
-var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "pipeline/secret/secrettest", "gitstore/wire/wiretest", "report/browsertest", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
+var onlyForTests = []string{"pipeline/exectest", "pipeline/storetest", "pipeline/record/signed/signedtest", "cmd/countersign/internal/github/githubtest", "gitstore/wire/wiretest", "report/browsertest", "report/template/templatetest", "cmd/countersign/internal/forgetest", "cmd/countersign/internal/forgetest/gitea"}
 
 func TestImportMap(t *testing.T) {
 	doors := map[string][]string{}

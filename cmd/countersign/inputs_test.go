@@ -156,7 +156,7 @@ func proposalOf(t *testing.T, before, after map[string]string) []byte {
 		if op.Content != nil {
 			a["content"] = *op.Content
 		}
-		id, err := canon.DeriveID("act", a)
+		id, err := document.DeriveID("act", a)
 		check(t, err)
 		maps.Copy(a, map[string]any{"id": id, "required": true, "description": "d", "order": 0.0})
 		if op.Content != nil {
@@ -171,7 +171,7 @@ func proposalOf(t *testing.T, before, after map[string]string) []byte {
 		"schema_version": "1.0.0", "source_bundle_id": "bun_0123456789abcdef", "source_bundle_hash": canon.Sum(nil),
 		"actions": actions, "acceptance_tests": []any{}, "summary": "s", "requires_approval": false, "confidence": 80.0,
 	}
-	id, err := canon.DeriveID("prop", doc)
+	id, err := document.DeriveID("prop", doc)
 	check(t, err)
 	doc["id"] = id
 	line, err := canon.Line(doc)

@@ -30,6 +30,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
@@ -193,10 +194,10 @@ func deriveIDs(ts *testscript.TestScript, neg bool, args []string) {
 		if c, ok := action["content"]; ok {
 			content["content"] = c
 		}
-		action["id"], err = canon.DeriveID("act", content)
+		action["id"], err = document.DeriveID("act", content)
 		ts.Check(err)
 	}
-	p["id"], err = canon.DeriveID("prop", p)
+	p["id"], err = document.DeriveID("prop", p)
 	ts.Check(err)
 	line, err := canon.Line(p)
 	ts.Check(err)

@@ -76,7 +76,7 @@ func Cheat(b *packfile.Bundle, ref packfile.Ref, how string, q Question) (found 
 // patch changes the latest patch that was recorded, and makes the commits from there on again.
 func (c *cheat) patch() (string, error) {
 	isPatch := func(one history.Change) bool {
-		_, of := ledger.TransactionOf(one.Path)
+		_, _, of := ledger.Within(one.Path)
 		return of && strings.Contains(one.Path, "/patches/") && strings.HasSuffix(one.Path, ".diff")
 	}
 	var commits []object.ID

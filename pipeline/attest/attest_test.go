@@ -80,7 +80,7 @@ func record(files fstest.MapFS, id string) attest.Record {
 // landed is a commit that is exactly what a transaction proposes.
 func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 	t.Helper()
-	tx, err := ledger.State(files, id)
+	tx, err := lookup.State(files, id)
 	if err != nil {
 		t.Fatal(err)
 	}

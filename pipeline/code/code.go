@@ -45,6 +45,22 @@ type Run struct {
 	Blobs          []string
 }
 
+// A BranchCommit is a commit of the code. When is what its committer says, in seconds
+// since 1970.
+type BranchCommit struct {
+	ID, Message string
+	Parents     []string
+	When        int64
+}
+
+// A PathChange is a path whose entry differs between two trees of the code. Old and New are
+// the modes of Git's entries, 0 for none, OldID and NewID their objects, "" for none.
+type PathChange struct {
+	Path         string
+	Old, New     uint32
+	OldID, NewID string
+}
+
 // An IndexState says which files differ from the commit in the index, and which
 // are not checked out at all (git-sparse-checkout).
 type IndexState struct{ Staged, Sparse []string }

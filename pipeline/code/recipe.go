@@ -66,7 +66,7 @@ func RemoveLines(base fs.FS, needle string, files []string) (patch.Patchset, err
 		}
 		after[name] = &patch.File{Mode: f.Mode, Data: without(f.Data, needle)}
 	}
-	return patch.Between(base, after)
+	return patch.NewTree(base).Between(after)
 }
 
 func without(data []byte, needle string) []byte {

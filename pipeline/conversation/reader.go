@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -162,7 +163,7 @@ func OpenedFor(ctx context.Context, store writing.Store, pull forge.PullRequest)
 	if _, err := fs.Stat(snap.Tree, ledger.Dir(id)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	log, err := ledger.Read(snap.Tree, id) // half of a record is an error, and not none
+	log, err := lookup.Read(snap.Tree, id) // half of a record is an error, and not none
 	if err != nil {
 		return nil, err
 	}

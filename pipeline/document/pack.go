@@ -170,7 +170,7 @@ func (o Operation) CheckHash() error {
 	got := canon.Sum([]byte(*o.Content))
 	if !prefixed {
 		var err error
-		if got, err = canon.Hash(*o.Content); err != nil {
+		if got, err = Hash(*o.Content); err != nil {
 			return fmt.Errorf("%s: hashing content: %w", o.Path, err)
 		}
 	}

@@ -89,7 +89,7 @@ func TestDecodePackErrors(t *testing.T) {
 
 func TestCheckHash(t *testing.T) {
 	content := "é\n"
-	bare, err := canon.Hash(content)
+	bare, err := document.Hash(content)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,10 +146,29 @@ type Test struct {
 	Required bool
 }
 
+// Hash is canonicalHash: the bare hex SHA-256 of v's canonical JSON and one LF.
+func Hash(v any) (string, error) {
+	b, err := canon.Line(v)
+	if err != nil {
+		return "", err
+	}
+	return canon.Hex(b), nil
+}
+
+// DeriveID is deriveId (PROPOSAL_INTERNAL_SPEC 4.3): prefix, "_" and the first
+// 16 hex of Hash.
+func DeriveID(prefix string, v any) (string, error) {
+	h, err := Hash(v)
+	if err != nil {
+		return "", err
+	}
+	return prefix + "_" + h[:16], nil
+}
+
 // HashProposal is the proposal_hash of a parsed document: "sha256:" and its
 // canonicalHash. It fails on what is not a parsed document.
 func HashProposal(doc any) (string, error) {
-	h, err := canon.Hash(doc)
+	h, err := Hash(doc)
 	if err != nil {
 		return "", err
 	}
@@ -360,7 +379,7 @@ func (v *verifier) strictAction(a fields, names map[string]bool) {
 		v.Add("ID2", a.id(), "content is not valid UTF-8 or contains null bytes")
 	}
 	if hash, ok := a["expected_hash"].(string); ok && isText {
-		bare, err := canon.Hash(content)
+		bare, err := Hash(content)
 		if hash != canon.Sum([]byte(content)) && (err != nil || hash != bare) {
 			v.Add("ID3", a.id(), "expected_hash does not match content: %s", hash)
 		}
@@ -375,7 +394,7 @@ func (v *verifier) strictAction(a fields, names map[string]bool) {
 
 // derived checks an id against the one that the content gives.
 func (v *verifier) derived(what, path, id, prefix string, content fields) {
-	want, err := canon.DeriveID(prefix, map[string]any(content))
+	want, err := DeriveID(prefix, map[string]any(content))
 	if err != nil {
 		v.Add("ID1", path, "%s ID cannot be derived: %v", what, err)
 	} else if id != want {

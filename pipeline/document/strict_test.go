@@ -32,7 +32,7 @@ func seal(t testing.TB, doc map[string]any) map[string]any {
 
 func derive(t testing.TB, prefix string, v any) string {
 	t.Helper()
-	id, err := canon.DeriveID(prefix, v)
+	id, err := document.DeriveID(prefix, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func canonical(t testing.TB, v any) []byte {
 // hashOf is the bare canonicalHash.
 func hashOf(t testing.TB, v any) string {
 	t.Helper()
-	h, err := canon.Hash(v)
+	h, err := document.Hash(v)
 	if err != nil {
 		t.Fatal(err)
 	}

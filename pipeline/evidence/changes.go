@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -26,7 +26,7 @@ type Source struct {
 	Ledger     fs.FS
 	Index      *explain.Index
 	Judged     explain.Result
-	Commits    []history.BranchCommit
+	Commits    []code.BranchCommit
 	Now        time.Time
 	Policy     policy.Policy // of the default branch, as it is now, by which exceptions are due for review
 	Keys       signed.Keys   // and its list
@@ -50,7 +50,7 @@ func (s Source) Changes(p Period) (Part, error) {
 	}
 	s.Repository.LedgerBegan = ledger.FormatTime(s.Index.Began)
 	part.Repository.LedgerBegan = s.Repository.LedgerBegan
-	t := &table{Source: s, spans: map[string]explain.Span{}, commits: map[string]history.BranchCommit{}, policies: new(approval.Policies)}
+	t := &table{Source: s, spans: map[string]explain.Span{}, commits: map[string]code.BranchCommit{}, policies: new(approval.Policies)}
 	var err error
 	if t.disposed, err = s.dispositions(); err != nil {
 		return part, err
@@ -79,7 +79,7 @@ func (s Source) Changes(p Period) (Part, error) {
 type table struct {
 	Source
 	spans    map[string]explain.Span // of the chain
-	commits  map[string]history.BranchCommit
+	commits  map[string]code.BranchCommit
 	policies *approval.Policies
 	disposed map[string][]said // by what they are about
 }

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -25,18 +26,18 @@ import (
 
 var now = time.Date(2026, 2, 10, 0, 0, 0, 0, time.UTC)
 
-// code is a repository: what the commits change that transactions made, by commit. Others
+// repository is one: what the commits change that transactions made, by commit. Others
 // make a file.
-type code map[string]patch.Patchset
+type repository map[string]patch.Patchset
 
-func (c code) Diff(_ context.Context, _, to string) (patch.Patchset, error) {
+func (c repository) Diff(_ context.Context, _, to string) (patch.Patchset, error) {
 	if set, changes := c[to]; changes {
 		return set, nil
 	}
-	return patch.Between(fstest.MapFS{}, map[string]*patch.File{"other": {Mode: patch.Regular, Data: []byte("other\n")}})
+	return patch.NewTree(fstest.MapFS{}).Between(map[string]*patch.File{"other": {Mode: patch.Regular, Data: []byte("other\n")}})
 }
 
-func (c code) Paths(ctx context.Context, from, to string) (out []explain.PathChange, err error) {
+func (c repository) Paths(ctx context.Context, from, to string) (out []explain.PathChange, err error) {
 	set, err := c.Diff(ctx, from, to)
 	for _, f := range set.Files() {
 		one := explain.PathChange{Path: f.Path, New: uint32(f.After.Mode), NewID: f.After.BlobID()}
@@ -47,22 +48,22 @@ func (c code) Paths(ctx context.Context, from, to string) (out []explain.PathCha
 	}
 	return out, err
 }
-func (code) Blob(context.Context, string) ([]byte, error)                 { return nil, fs.ErrNotExist }
-func (code) Descends(context.Context, string, string) (bool, error)       { return false, nil }
-func (code) Tree(context.Context, string) (fs.FS, error)                  { return fstest.MapFS{}, nil }
-func (code) MergeBases(context.Context, string, string) ([]string, error) { return nil, nil }
-func (code) RawCommit(context.Context, string) ([]byte, error)            { return nil, nil }
+func (repository) Blob(context.Context, string) ([]byte, error)                 { return nil, fs.ErrNotExist }
+func (repository) Descends(context.Context, string, string) (bool, error)       { return false, nil }
+func (repository) Tree(context.Context, string) (fs.FS, error)                  { return fstest.MapFS{}, nil }
+func (repository) MergeBases(context.Context, string, string) ([]string, error) { return nil, nil }
+func (repository) RawCommit(context.Context, string) ([]byte, error)            { return nil, nil }
 
 // codeOf is the repository of a ledger.
-func codeOf(t testing.TB, files fs.FS) code {
+func codeOf(t testing.TB, files fs.FS) repository {
 	t.Helper()
-	c := code{}
+	c := repository{}
 	ids, err := lookup.IDs(files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		log, err := ledger.Read(files, id)
+		log, err := lookup.Read(files, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func codeOf(t testing.TB, files fs.FS) code {
 			t.Fatal(err)
 		}
 		base := fstest.MapFS{path: &fstest.MapFile{Data: fmt.Appendf(nil, "one\nhello %d\nthree\n", n), Mode: 0o644}}
-		set, err := patch.Between(base, map[string]*patch.File{path: {Mode: patch.Regular, Data: fmt.Appendf(nil, "one\nhello, world %d\nthree\n", n)}})
+		set, err := patch.NewTree(base).Between(map[string]*patch.File{path: {Mode: patch.Regular, Data: fmt.Appendf(nil, "one\nhello, world %d\nthree\n", n)}})
 		if err != nil || set.ID() != log.Transaction().PatchID() {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -109,7 +110,7 @@ func ledgerOf(t testing.TB, lives ...storetest.Life) (fstest.MapFS, []string) {
 
 func applied(t testing.TB, files fs.FS, id string) string {
 	t.Helper()
-	log, err := ledger.Read(files, id)
+	log, err := lookup.Read(files, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +135,10 @@ func source(t testing.TB, files fs.FS, made ...string) evidence.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []history.BranchCommit
+	var all []code.BranchCommit
 	parent := strings.Repeat("0", 40)
 	for _, id := range append(made, strings.Repeat("e", 40)) {
-		all = append([]history.BranchCommit{{ID: id, Parents: []string{parent}, Message: "=cmd|' /C calc'!A0\n", When: 978307200}}, all...)
+		all = append([]code.BranchCommit{{ID: id, Parents: []string{parent}, Message: "=cmd|' /C calc'!A0\n", When: 978307200}}, all...)
 		parent = id
 	}
 	o := explain.Options{Ledger: files, Index: x, Code: codeOf(t, files), Default: []string{strings.Repeat("0", 40)}, Now: now}
@@ -267,7 +268,7 @@ func TestT56Backdated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := ledger.Read(files, ids[1])
+	first, err := lookup.Read(files, ids[1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -165,7 +166,7 @@ func (t *table) part(row *Row, d said) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		log, err := ledger.Read(t.Ledger, r.TransactionID)
+		log, err := lookup.Read(t.Ledger, r.TransactionID)
 		if err != nil {
 			return "", err
 		}

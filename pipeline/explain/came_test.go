@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 )
 
 func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
@@ -12,7 +12,7 @@ func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) 
 // T56 When a commit came is told by the ledger, and a record that contradicts itself hides
 // no commit from every period.
 func TestT56Came(t *testing.T) {
-	chain := []history.BranchCommit{{ID: "a", When: 1}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
+	chain := []code.BranchCommit{{ID: "a", When: 1}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
 	now := day(20)
 	for name, c := range map[string]struct {
 		named, begun map[string]time.Time

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -243,7 +244,7 @@ func (j *judge) tell() error {
 			if !claim.lastEvent.After(named) && (entry.merged.IsZero() || !claim.lastSaid.After(entry.merged)) {
 				continue
 			}
-			log, err := ledger.Read(j.Ledger, claim.TransactionID)
+			log, err := lookup.Read(j.Ledger, claim.TransactionID)
 			if err != nil {
 				return err
 			}
@@ -273,7 +274,7 @@ type Span struct{ After, By time.Time }
 // before the apply began that made it, or an earlier one. Where a record contradicts that, nothing
 // is known of the beginning: each commit has a time at which it may have come, so that none is
 // left out of all periods.
-func (x *Index) Came(chain []history.BranchCommit, now time.Time) []Span {
+func (x *Index) Came(chain []code.BranchCommit, now time.Time) []Span {
 	out := make([]Span, len(chain))
 	by, after := now, time.Time{}
 	for i := len(chain) - 1; i >= 0; i-- {

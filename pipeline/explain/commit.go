@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -122,6 +122,6 @@ func (j *judge) others(ctx context.Context, out *Explanation) error {
 
 // Between are commits for the judge: those of a branch up to one, and another that changes
 // all that differs between the two at once.
-func Between(branch []history.BranchCommit, from, to string) []history.BranchCommit {
-	return append([]history.BranchCommit{{ID: to, Parents: []string{from}}}, slices.DeleteFunc(slices.Clone(branch), func(c history.BranchCommit) bool { return c.ID == to })...)
+func Between(branch []code.BranchCommit, from, to string) []code.BranchCommit {
+	return append([]code.BranchCommit{{ID: to, Parents: []string{from}}}, slices.DeleteFunc(slices.Clone(branch), func(c code.BranchCommit) bool { return c.ID == to })...)
 }

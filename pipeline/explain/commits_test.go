@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
@@ -356,7 +356,7 @@ func TestAbsent(t *testing.T) {
 			if index, err := indexOf(r.ledger); err == nil {
 				o := r.options()
 				o.Index = index
-				got, err := explain.Run(t.Context(), o, r.log[slices.IndexFunc(r.log, func(b history.BranchCommit) bool { return b.ID == c.tip }):][:1])
+				got, err := explain.Run(t.Context(), o, r.log[slices.IndexFunc(r.log, func(b code.BranchCommit) bool { return b.ID == c.tip }):][:1])
 				if err == nil && len(got.Explained) > 0 {
 					t.Errorf("%s: without %s: %+v", what, name, got.Explained)
 				}

@@ -32,7 +32,7 @@ func between(t testing.TB, from, to files) patch.Patchset {
 		}
 		after[path] = f
 	}
-	set, err := patch.Between(from.fs(), after)
+	set, err := patch.NewTree(from.fs()).Between(after)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -38,7 +38,7 @@ type Code interface {
 
 // A PathChange is a path whose entry differs between two trees. Old and New are the modes
 // of Git's entries, 0 for none.
-type PathChange = history.PathChange
+type PathChange = code.PathChange
 
 // By is what accounts for a commit.
 type By string
@@ -157,7 +157,7 @@ type Options struct {
 // A Result is what accounts for each commit of a branch. Chain are those that the branch
 // itself was at, oldest first.
 type Result struct {
-	Chain       []history.BranchCommit
+	Chain       []code.BranchCommit
 	Explained   map[string]Explained
 	Unexplained map[string]Unexplained
 	brought     map[string]string // by commit: the one of the chain that brought it
@@ -166,7 +166,7 @@ type Result struct {
 }
 
 // Run judges commits: those of a branch that one commit does not have, the tip first.
-func Run(ctx context.Context, o Options, commits []history.BranchCommit) (Result, error) {
+func Run(ctx context.Context, o Options, commits []code.BranchCommit) (Result, error) {
 	j, err := newJudge(ctx, o, commits)
 	if err != nil || len(commits) == 0 {
 		return j.Result, err
@@ -231,7 +231,7 @@ func (r Result) List(name, since string, listed func(commit string) bool) Branch
 }
 
 // chain are the commits by first parents up to a tip, oldest first, that no line has yet.
-func (j *judge) chain(tip string) (out []history.BranchCommit) {
+func (j *judge) chain(tip string) (out []code.BranchCommit) {
 	for id := tip; ; {
 		c, here := j.commits[id]
 		if !here || j.taken[id] {
@@ -249,7 +249,7 @@ func (j *judge) chain(tip string) (out []history.BranchCommit) {
 }
 
 // side are the commits that a merge brings, which no line has yet.
-func (j *judge) side(c history.BranchCommit) (out []history.BranchCommit) {
+func (j *judge) side(c code.BranchCommit) (out []code.BranchCommit) {
 	if len(c.Parents) < 2 {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -72,7 +72,7 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
 	x := newIndex()
 	for i, id := range order {
-		log, err := ledger.Read(tree, id)
+		log, err := lookup.Read(tree, id)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +196,7 @@ func (x *Index) name(commit string, at time.Time) {
 // Before returns how many commits of a chain, oldest first, were there before a time:
 // those up to the last that the ledger named by then. What commits say of their own
 // times counts for nothing.
-func (x *Index) Before(chain []history.BranchCommit, at time.Time) int {
+func (x *Index) Before(chain []code.BranchCommit, at time.Time) int {
 	for i := len(chain); i > 0; i-- {
 		if named, is := x.named[chain[i-1].ID]; is && named.Before(at) {
 			return i

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -20,7 +20,7 @@ import (
 type judge struct {
 	Options
 	Result
-	commits  map[string]history.BranchCommit
+	commits  map[string]code.BranchCommit
 	taken    map[string]bool // commits that belong to a line already
 	trust                    // what is believed of the Policy where it is now
 	policies approval.Policies
@@ -41,14 +41,14 @@ type judge struct {
 
 // A line is commits one after the other, oldest first, and a place in it.
 type line struct {
-	chain []history.BranchCommit
+	chain []code.BranchCommit
 	at    int
 }
 
-func newJudge(ctx context.Context, o Options, commits []history.BranchCommit) (*judge, error) {
+func newJudge(ctx context.Context, o Options, commits []code.BranchCommit) (*judge, error) {
 	j := &judge{
 		Options: o, Result: Result{Explained: map[string]Explained{}, Unexplained: map[string]Unexplained{}, brought: map[string]string{}},
-		commits: map[string]history.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
+		commits: map[string]code.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
 		subjects: map[string]*subject{}, rows: map[string][]*way{}, noRow: map[string]refusal{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
 	}
 	for _, c := range commits {
@@ -126,7 +126,7 @@ func (j *judge) line(ctx context.Context, tip string, own bool) error {
 }
 
 // single judges a commit that has at most one parent.
-func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
+func (j *judge) single(ctx context.Context, c code.BranchCommit) error {
 	if len(c.Parents) == 0 {
 		j.refuse(c, refusal{code: NothingKnown, why: "has no parent: no patch is all that a repository began with"})
 		return nil
@@ -159,7 +159,7 @@ func (j *judge) single(ctx context.Context, c history.BranchCommit) error {
 // free is the way in which a rule accounts for a commit without any transaction, nil for
 // none, and then why no bot's rule does, if one might have. None is about what a commit changes in
 // another than its one parent.
-func (j *judge) free(ctx context.Context, c history.BranchCommit, ch change) (*way, string, error) {
+func (j *judge) free(ctx context.Context, c code.BranchCommit, ch change) (*way, string, error) {
 	t, empty := j.trusted(), len(ch.entries) == 0
 	if t.unknown != "" || empty && bool(t.policy.Explained.RefuseEmpty) || !empty && len(t.policy.Explained.Bots) == 0 {
 		return nil, "", nil
@@ -244,7 +244,7 @@ func (j *judge) accept(w *way) {
 	}
 }
 
-func (j *judge) refuse(c history.BranchCommit, no refusal) {
+func (j *judge) refuse(c code.BranchCommit, no refusal) {
 	delete(j.Explained, c.ID)
 	j.Unexplained[c.ID] = Unexplained{
 		Commit: c.ID, Subject: subjectOf(c), Code: no.code, Reason: no.why, Transactions: append([]string{}, no.ids...), MorePaths: max(0, len(no.paths)-maxPaths),
@@ -268,13 +268,13 @@ func (r *refusal) graver(code Reason, why string, ids ...string) {
 	}
 }
 
-func subjectOf(c history.BranchCommit) string {
+func subjectOf(c code.BranchCommit) string {
 	first, _, _ := strings.Cut(c.Message, "\n")
 	return ledger.OneLine(first, 120)
 }
 
 // pretends says which transaction a commit's message names that did not make it.
-func (j *judge) pretends(c history.BranchCommit) string {
+func (j *judge) pretends(c code.BranchCommit) string {
 	id := ""
 	for line := range strings.Lines(c.Message) {
 		if value, ok := strings.CutPrefix(line, "Countersign-Transaction: "); ok {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -33,7 +34,7 @@ func TestT03DeniedElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := ledger.State(tree, ids[0])
+	state, err := lookup.State(tree, ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +77,8 @@ func judged(t *testing.T, tree fstest.MapFS, commits [][]string) explain.Result 
 		t.Fatal(err)
 	}
 	base := files{path(0): before(0)}
-	code := changing{between(t, base, files{path(0): after(0)}), base.fs()}
-	got, err := explain.Run(t.Context(), explain.Options{Ledger: tree, Index: index, Code: code, Default: []string{"base"}}, []history.BranchCommit{{ID: "made", Parents: []string{"base"}}})
+	changed := changing{between(t, base, files{path(0): after(0)}), base.fs()}
+	got, err := explain.Run(t.Context(), explain.Options{Ledger: tree, Index: index, Code: changed, Default: []string{"base"}}, []code.BranchCommit{{ID: "made", Parents: []string{"base"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

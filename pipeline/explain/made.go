@@ -106,7 +106,7 @@ func (j *judge) patch(ctx context.Context, e *entry) (patch.Patchset, string, er
 }
 
 func (j *judge) makeAgain(ctx context.Context, e *entry) (set patch.Patchset, why string, err error) {
-	tx, err := ledger.State(j.Ledger, e.id)
+	tx, err := lookup.State(j.Ledger, e.id)
 	if err != nil {
 		return set, "", err
 	}
@@ -178,7 +178,7 @@ func (j *judge) blobs(e *entry) ([]PathChange, error) {
 	if e.read {
 		return e.blobs, nil
 	}
-	tx, err := ledger.State(j.Ledger, e.id)
+	tx, err := lookup.State(j.Ledger, e.id)
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
 // merged judges a merge and what it brings.
-func (j *judge) merged(ctx context.Context, c history.BranchCommit) error {
+func (j *judge) merged(ctx context.Context, c code.BranchCommit) error {
 	side := j.side(c)
 	s, err := j.subject(ctx, c.Parents[0], c.ID, append(ids(side), c.ID), c.ID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *judge) merged(ctx context.Context, c history.BranchCommit) error {
 	return nil
 }
 
-func ids(commits []history.BranchCommit) (out []string) {
+func ids(commits []code.BranchCommit) (out []string) {
 	for _, c := range commits {
 		out = append(out, c.ID)
 	}
@@ -61,7 +61,7 @@ func ids(commits []history.BranchCommit) (out []string) {
 }
 
 // take notes that commits were judged as a part of something.
-func (j *judge) take(side []history.BranchCommit) {
+func (j *judge) take(side []code.BranchCommit) {
 	for _, c := range side {
 		j.taken[c.ID] = true
 	}
@@ -69,7 +69,7 @@ func (j *judge) take(side []history.BranchCommit) {
 
 // brings judges what a merge brings: as the one change that it is beside where it began,
 // or commit by commit. It says what nothing accounts for, "" for nothing.
-func (j *judge) brings(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (string, error) {
+func (j *judge) brings(ctx context.Context, c code.BranchCommit, side []code.BranchCommit) (string, error) {
 	if len(c.Parents) == 2 && len(side) > 1 {
 		bases, err := j.Code.MergeBases(ctx, c.Parents[0], c.Parents[1])
 		if err != nil {
@@ -112,7 +112,7 @@ func (j *judge) brings(ctx context.Context, c history.BranchCommit, side []histo
 
 // remerge makes a merge again, and says in what it is not exactly that. Nothing that a
 // person resolved by hand is. Files that one side alone changed are compared by their ids.
-func (j *judge) remerge(ctx context.Context, c history.BranchCommit) (why string, lines []Lines, err error) {
+func (j *judge) remerge(ctx context.Context, c code.BranchCommit) (why string, lines []Lines, err error) {
 	if len(c.Parents) > 2 {
 		return fmt.Sprintf("is a merge of %d histories, which is not made again here", len(c.Parents)), nil, nil
 	}
@@ -198,7 +198,7 @@ func (j *judge) remergeFile(ctx context.Context, path, base, ours, theirs, merge
 
 // older says which commit a merge brings that was not judged, as it is from before the ledger
 // began, "" for none. The first parent does not have it: it was on another branch then.
-func (j *judge) older(ctx context.Context, c history.BranchCommit, side []history.BranchCommit) (string, error) {
+func (j *judge) older(ctx context.Context, c code.BranchCommit, side []code.BranchCommit) (string, error) {
 	ends := slices.Clone(c.Parents[1:])
 	for _, s := range side {
 		ends = append(ends, s.Parents...)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
@@ -78,7 +78,7 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := ledger.Read(tree, ids[0])
+	log, err := lookup.Read(tree, ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,15 +88,15 @@ func TestT79CommitThatARecordNames(t *testing.T) {
 	more := map[string]*patch.File{"dir/file0.txt": approved["dir/file0.txt"], "evil": {Mode: patch.Regular, Data: []byte("evil\n")}}
 	for name, c := range map[string]struct {
 		after map[string]*patch.File
-		list  []history.BranchCommit
+		list  []code.BranchCommit
 		want  int
 	}{
-		"the change":    {approved, []history.BranchCommit{{ID: made, Parents: []string{"base"}}}, 1},
-		"and more":      {more, []history.BranchCommit{{ID: made, Parents: []string{"base"}}}, 0},
-		"a merge of it": {more, []history.BranchCommit{{ID: made, Parents: []string{"base", "side"}}, {ID: "side", Parents: []string{"base"}}}, 0},
-		"without any":   {approved, []history.BranchCommit{{ID: made}}, 0},
+		"the change":    {approved, []code.BranchCommit{{ID: made, Parents: []string{"base"}}}, 1},
+		"and more":      {more, []code.BranchCommit{{ID: made, Parents: []string{"base"}}}, 0},
+		"a merge of it": {more, []code.BranchCommit{{ID: made, Parents: []string{"base", "side"}}, {ID: "side", Parents: []string{"base"}}}, 0},
+		"without any":   {approved, []code.BranchCommit{{ID: made}}, 0},
 	} {
-		set, err := patch.Between(base, c.after)
+		set, err := patch.NewTree(base).Between(c.after)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func patchOf(from, to files) (patch.Patchset, error) {
 	for path, text := range to {
 		after[path] = file(text)
 	}
-	return patch.Between(from.fs(), after)
+	return patch.NewTree(from.fs()).Between(after)
 }
 
 // TestPlaced: a change of two lines of a, and a file that is made, on a base that has moved or

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/regular"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -64,7 +64,7 @@ func Beyond(p policy.Policy, bot policy.VersionBot, files []string) (file, why s
 // by which a server gates pull requests: the one for Gitea or Forgejo, or the one for GitHub
 // of init --gate. A workflow to which a link leads, or that cannot be read, is an error.
 func GatesPullRequests(tree fs.FS) (bool, error) {
-	files := regular.New(tree)
+	files := patch.NewTree(tree)
 	for _, folder := range []string{".gitea/", ".forgejo/", ".github/"} {
 		name := folder + "workflows/countersign.yml"
 		file, err := files.Stat(name)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -16,7 +16,7 @@ import (
 // one accounts for nothing before only if nothing changed its files since it was proposed: what a record names is up to
 // whoever wrote it. since are the commits that old has and another has not. It reads no other transaction, however many there
 // are. Where it reports false, Run has to be asked, with all of them. Index and Default of the options do not count.
-func Quick(ctx context.Context, o Options, old string, commits []history.BranchCommit, since func(base string) ([]history.BranchCommit, error)) (bool, error) {
+func Quick(ctx context.Context, o Options, old string, commits []code.BranchCommit, since func(base string) ([]code.BranchCommit, error)) (bool, error) {
 	x := newIndex()
 	x.part = true
 	o.Index, o.Default = x, []string{old}
@@ -46,7 +46,7 @@ func Quick(ctx context.Context, o Options, old string, commits []history.BranchC
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		log, err := ledger.Read(o.Ledger, id)
+		log, err := lookup.Read(o.Ledger, id)
 		if err != nil {
 			return false, err
 		}
@@ -87,7 +87,7 @@ func (r Result) Denied(commit string) (string, error) {
 
 // fresh reports whether no commit that old has, and the commit that a transaction was proposed on has not, changes one of its
 // files. Of more than a few it does not find out.
-func (j *judge) fresh(ctx context.Context, e *entry, old string, since func(base string) ([]history.BranchCommit, error)) (bool, error) {
+func (j *judge) fresh(ctx context.Context, e *entry, old string, since func(base string) ([]code.BranchCommit, error)) (bool, error) {
 	if e.base == old {
 		return true, nil
 	}

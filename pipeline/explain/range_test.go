@@ -3,8 +3,8 @@ package explain_test
 import (
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 )
 
@@ -39,7 +39,7 @@ func TestT79RuleForARange(t *testing.T) {
 		tip := c.make(r, root)
 		o := r.options()
 		o.Default = []string{root}
-		got, err := explain.Run(t.Context(), o, explain.Between([]history.BranchCommit{}, root, tip))
+		got, err := explain.Run(t.Context(), o, explain.Between([]code.BranchCommit{}, root, tip))
 		r.check(err)
 		if _, is := got.Explained[tip]; is != c.want {
 			t.Errorf("%s: %+v %+v", name, got.Explained[tip], got.Unexplained[tip])

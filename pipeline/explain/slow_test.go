@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // A second judge, slow and simple: of small histories it tries all ways of giving
@@ -626,7 +626,7 @@ func (s *small) compared() (problem string) {
 	want := s.explained()
 	index, err := indexOf(s.ledger)
 	s.check(err)
-	var list []history.BranchCommit
+	var list []code.BranchCommit
 	for _, c := range slices.Backward(s.log) {
 		if len(c.Parents) > 0 {
 			list = append(list, c)

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -204,7 +205,7 @@ func (w *stages) merged(id string, pull *pullRequest, commit string, at time.Tim
 	if err != nil {
 		return err
 	}
-	log, err := ledger.Read(w.ledger, id)
+	log, err := lookup.Read(w.ledger, id)
 	if err != nil {
 		return err
 	}

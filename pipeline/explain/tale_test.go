@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -636,7 +636,7 @@ func (w *tale) check(b *branch) (wrong []string) {
 // run judges a branch up to a commit.
 func (w *tale) run(b *branch, tip string) (explain.Result, error) {
 	all := w.ancestors(tip)
-	var list []history.BranchCommit
+	var list []code.BranchCommit
 	for _, c := range slices.Backward(w.log) {
 		if all[c.ID] && len(c.Parents) > 0 {
 			list = append(list, c)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -100,7 +100,7 @@ type trust struct {
 }
 
 // begin notes what was believed before the first commit of a branch.
-func (j *judge) begin(ctx context.Context, first history.BranchCommit) (err error) {
+func (j *judge) begin(ctx context.Context, first code.BranchCommit) (err error) {
 	j.trust = trust{places: map[string]int{}, read: map[string]*rules{}, newest: -1}
 	for i, id := range j.Default {
 		j.places[id] = i
@@ -137,7 +137,7 @@ func (j *judge) descend(commits ...string) {
 }
 
 // passed takes in the commit of the branch that was judged last.
-func (j *judge) passed(ctx context.Context, c history.BranchCommit) error {
+func (j *judge) passed(ctx context.Context, c code.BranchCommit) error {
 	j.descend(c.Parents[min(1, len(c.Parents)):]...)
 	j.descend(c.ID)
 	parent := append(c.Parents, "")[0]

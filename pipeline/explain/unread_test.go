@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // unread is a repository that has a commit which cannot be read.
@@ -41,11 +41,11 @@ func TestT79BaseThatCannotBeRead(t *testing.T) {
 		if name != "tx0" {
 			continue
 		}
-		log, err := ledger.Read(r.ledger, id)
+		log, err := lookup.Read(r.ledger, id)
 		r.check(err)
 		o := r.options()
 		o.Default, o.Code = []string{root, tip}, unread{r, log.Meta().BaseCommit}
-		got, err := explain.Run(t.Context(), o, []history.BranchCommit{{ID: tip, Parents: []string{root}}})
+		got, err := explain.Run(t.Context(), o, []code.BranchCommit{{ID: tip, Parents: []string{root}}})
 		if !errors.Is(err, errUnread) {
 			t.Errorf("%v, explained %+v", err, got.Explained)
 		}

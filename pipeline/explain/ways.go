@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
@@ -512,7 +512,7 @@ func (g *search) other(ctx context.Context, commit string, taken func(id string)
 
 // endRow gives a row that ends with a commit its transaction, if one is accounted for thereby
 // that was not.
-func (j *judge) endRow(ctx context.Context, c history.BranchCommit) (bool, error) {
+func (j *judge) endRow(ctx context.Context, c code.BranchCommit) (bool, error) {
 	rows, err := j.rowsAt(ctx, c)
 	if err != nil {
 		return false, err
@@ -548,7 +548,7 @@ func (j *judge) refuseRow(cover []string, code Reason, why, id string) {
 }
 
 // rowsAt are the rows that end with a commit, the longest first.
-func (j *judge) rowsAt(ctx context.Context, c history.BranchCommit) ([]*way, error) {
+func (j *judge) rowsAt(ctx context.Context, c code.BranchCommit) ([]*way, error) {
 	rows, known := j.rows[c.ID]
 	if known {
 		return rows, nil
@@ -633,7 +633,7 @@ func (j *judge) rowsOf(ctx context.Context, e *entry, l line, here trust) (rows 
 }
 
 // inRow is what a commit changes, nil if it cannot be in a row.
-func (j *judge) inRow(ctx context.Context, c history.BranchCommit) (*change, error) {
+func (j *judge) inRow(ctx context.Context, c code.BranchCommit) (*change, error) {
 	if len(c.Parents) != 1 {
 		return nil, nil
 	}
@@ -645,7 +645,7 @@ func (j *judge) inRow(ctx context.Context, c history.BranchCommit) (*change, err
 }
 
 // row is some commits as a row of a transaction's patch, nil if they are none.
-func (j *judge) row(ctx context.Context, e *entry, chain []history.BranchCommit, here trust) (*way, error) {
+func (j *judge) row(ctx context.Context, e *entry, chain []code.BranchCommit, here trust) (*way, error) {
 	from, to := chain[0].Parents[0], chain[len(chain)-1].ID
 	whole, err := j.change(ctx, from, to)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
@@ -44,7 +45,7 @@ type repo struct {
 	raw     map[string][]byte
 	blobs   map[string]string // that were asked for
 	names   map[string]string // by commit or transaction: what the test calls it
-	log     []history.BranchCommit
+	log     []code.BranchCommit
 }
 
 // lives are the transactions, the n-th of which greets the world in line 2 of
@@ -75,7 +76,7 @@ func newRepo(t testing.TB) *repo {
 	ids, err := lookup.IDs(r.ledger)
 	r.check(err)
 	for _, id := range ids {
-		log, err := ledger.Read(r.ledger, id)
+		log, err := lookup.Read(r.ledger, id)
 		r.check(err)
 		p := log.Transaction().Pointers.Proposal
 		path, n := p.TargetFiles[0], 0
@@ -114,7 +115,7 @@ func (r *repo) put(id, message string, tree files, parents ...string) {
 		r.raw[id] = fmt.Appendf(r.raw[id], "parent %s\n", parent)
 	}
 	r.raw[id] = fmt.Appendf(r.raw[id], "author a <a> 1 +0000\ncommitter a <a> 1 +0000\n\n%s\n", message)
-	r.log = append(r.log, history.BranchCommit{ID: id, Message: message, Parents: parents})
+	r.log = append(r.log, code.BranchCommit{ID: id, Message: message, Parents: parents})
 }
 
 // signed has a key sign a commit.
@@ -129,7 +130,7 @@ func (r *repo) applied(n int) string {
 		if name != fmt.Sprintf("tx%d", n) {
 			continue
 		}
-		log, err := ledger.Read(r.ledger, id)
+		log, err := lookup.Read(r.ledger, id)
 		r.check(err)
 		for _, done := range ledger.Of[*ledger.ApplyComplete](log) {
 			if done.Success {
@@ -163,7 +164,7 @@ func (f files) diff(to files) (patch.Patchset, error) {
 			after[path] = file(text)
 		}
 	}
-	return patch.Between(f.fs(), after)
+	return patch.NewTree(f.fs()).Between(after)
 }
 
 func (r *repo) Paths(_ context.Context, from, to string) (out []explain.PathChange, err error) {
@@ -308,7 +309,7 @@ func (r *repo) options() explain.Options {
 func (r *repo) judge(o explain.Options, since, tip string) (told []string) {
 	r.t.Helper()
 	old, all := r.ancestors(since), r.ancestors(tip)
-	var list []history.BranchCommit
+	var list []code.BranchCommit
 	for _, c := range slices.Backward(r.log) {
 		if all[c.ID] && !old[c.ID] {
 			list = append(list, c)
@@ -376,7 +377,7 @@ func (r *repo) line(from, tip string) (out []string) {
 }
 
 // compare holds what is said of one commit to what the list says.
-func (r *repo) compare(got explain.Result, c history.BranchCommit) {
+func (r *repo) compare(got explain.Result, c code.BranchCommit) {
 	if len(c.Parents) == 0 {
 		return
 	}

@@ -106,7 +106,7 @@ func FuzzPath(f *testing.F) {
 			t.Errorf("%q is allowed", name)
 		}
 		base := fstest.MapFS{}
-		p, err := patch.Between(base, map[string]*patch.File{name: {Mode: patch.Regular, Data: []byte("x\n")}})
+		p, err := patch.NewTree(base).Between(map[string]*patch.File{name: {Mode: patch.Regular, Data: []byte("x\n")}})
 		if err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}

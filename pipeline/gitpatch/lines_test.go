@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 func TestStatsBinary(t *testing.T) {
 	png := append([]byte("\x89PNG\r\n\x1a\n\x00"), make([]byte, 90000)...)
 	tree := fstest.MapFS{"a": {Data: []byte("\x00"), Mode: 0o644}, "b": {Data: []byte("\x00b"), Mode: 0o644}}
-	p, err := patch.Between(tree, map[string]*patch.File{"a": {Mode: patch.Regular, Data: png}, "b": nil, "c": {Mode: patch.Regular, Data: []byte("GIT binary patch\nliteral 5\n")}})
+	p, err := patch.NewTree(tree).Between(map[string]*patch.File{"a": {Mode: patch.Regular, Data: png}, "b": nil, "c": {Mode: patch.Regular, Data: []byte("GIT binary patch\nliteral 5\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestObjectFormats(t *testing.T) {
 				}
 			}
 		}
-		p, err := patch.Between(base, after)
+		p, err := patch.NewTree(base).Between(after)
 		if err != nil {
 			t.Fatal(err)
 		}

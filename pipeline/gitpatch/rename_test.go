@@ -106,7 +106,7 @@ func TestRenamings(t *testing.T) {
 			for path, f := range c.before {
 				base[path] = f
 			}
-			p, err := patch.Between(newMemFS(base), after)
+			p, err := patch.NewTree(newMemFS(base)).Between(after)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestT71Renamings(t *testing.T) {
 			}
 			base[fmt.Sprint("old", i)], after[fmt.Sprint("old", i)], after[fmt.Sprint(`new "`, i)] = f, nil, to
 		}
-		p, err := patch.Between(newMemFS(base), after)
+		p, err := patch.NewTree(newMemFS(base)).Between(after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestT71Renamings(t *testing.T) {
 
 	// A diff that does not have all of a file, or another text than it says, as a masked one has, tells no rename.
 	hundred := words(2, 100)
-	p, err := patch.Between(newMemFS(map[string]*patch.File{"old": textFile(hundred, "\n")}), map[string]*patch.File{"old": nil, "new": textFile(replaced(hundred, 5), "\n")})
+	p, err := patch.NewTree(newMemFS(map[string]*patch.File{"old": textFile(hundred, "\n")})).Between(map[string]*patch.File{"old": nil, "new": textFile(replaced(hundred, 5), "\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestManyRenamings(t *testing.T) {
 		base[fmt.Sprint("old", i)], after[fmt.Sprint("old", i)] = textFile(lines, "\n"), nil
 		after[fmt.Sprint("new", i)] = textFile(append(lines, "x"), "\n")
 	}
-	p, err := patch.Between(newMemFS(base), after)
+	p, err := patch.NewTree(newMemFS(base)).Between(after)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func TestRestore(t *testing.T) {
 	for range 300 {
 		before, after := randomText(rng), randomText(rng)
 		base := fstest.MapFS{"a b": {Data: []byte(before), Mode: 0o644}}
-		set, err := patch.Between(base, map[string]*patch.File{
+		set, err := patch.NewTree(base).Between(map[string]*patch.File{
 			"a b": {Mode: patch.Regular, Data: []byte(after)}, "new": {Mode: patch.Regular, Data: []byte("new\n")},
 		})
 		if err != nil || before == after {

@@ -234,7 +234,7 @@ func (c *Commits) change(summary string) Change {
 			}
 			after[f.Path] = f.After
 		}
-		return patch.Between(base, after)
+		return patch.NewTree(base).Between(after)
 	}}
 }
 

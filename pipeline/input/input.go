@@ -287,6 +287,6 @@ func Worktree(changed []string, read func(name string, base *patch.File, most in
 				return patch.Patchset{}, &gitpatch.TooLargeError{Path: name}
 			}
 		}
-		return patch.Between(base, after)
+		return patch.NewTree(base).Between(after)
 	}}
 }

@@ -54,7 +54,7 @@ func Suggestion(c forge.ReviewComment, at fs.FS, summary string) (Change, error)
 		if err != nil {
 			return patch.Patchset{}, &patch.Error{Path: c.Path, Message: err.Error()}
 		}
-		return patch.Between(base, map[string]*patch.File{c.Path: {Mode: before.Mode, Data: data}})
+		return patch.NewTree(base).Between(map[string]*patch.File{c.Path: {Mode: before.Mode, Data: data}})
 	}}, nil
 }
 

@@ -151,6 +151,44 @@ func Newest(tree fs.FS) (string, error) {
 	return "", ErrNoTransactions
 }
 
+// Read returns the log of a transaction in the ledger, having checked that
+// transaction.json agrees with it.
+func Read(tree fs.FS, id string) (*ledger.Log, error) {
+	raw, err := ledger.ReadFile(tree, id, ledger.EventsFile)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.ReadLog(raw)
+	if err != nil {
+		return nil, &ledger.CorruptError{ID: id, Err: err}
+	}
+	state, err := ledger.ReadFile(tree, id, ledger.TransactionFile)
+	if err != nil {
+		return nil, err
+	}
+	if tx := l.Transaction(); tx.TransactionID != id || !tx.IsWrittenAs(state) {
+		return nil, &ledger.CorruptError{ID: id, Err: errors.New("transaction.json is not what its events say")}
+	}
+	return l, nil
+}
+
+// State reads transaction.json alone, for lists: it is ours in form and of this
+// transaction, but whether its events say the same is not looked at.
+func State(tree fs.FS, id string) (ledger.Transaction, error) {
+	raw, err := ledger.ReadFile(tree, id, ledger.TransactionFile)
+	if err != nil {
+		return ledger.Transaction{}, err
+	}
+	var t ledger.Transaction
+	if err := canon.Unmarshal(raw, &t); err != nil {
+		return ledger.Transaction{}, &ledger.CorruptError{ID: id, Err: fmt.Errorf("%s: %w", ledger.TransactionFile, err)}
+	}
+	if t.TransactionID != id || !slices.Contains(ledger.Statuses, t.Status) {
+		return ledger.Transaction{}, &ledger.CorruptError{ID: id, Err: errors.New("transaction.json is not this transaction's")}
+	}
+	return t, nil
+}
+
 // Latest returns the state of the newest transactions, up to max of them, oldest
 // first, and whether there are more. It reads none that is older. Only those that it
 // keeps count.
@@ -159,7 +197,7 @@ func Latest(tree fs.FS, max int, keep func(ledger.Transaction) bool) (latest []l
 		if err != nil {
 			return nil, false, err
 		}
-		t, err := ledger.State(tree, id)
+		t, err := State(tree, id)
 		if err != nil {
 			return nil, false, err
 		}
@@ -185,7 +223,7 @@ func Each(tree fs.FS) (all []ledger.Transaction, damaged []*ledger.CorruptError,
 	all = make([]ledger.Transaction, 0, len(ids))
 	for _, id := range ids {
 		var corrupt *ledger.CorruptError
-		t, err := ledger.State(tree, id)
+		t, err := State(tree, id)
 		switch {
 		case errors.As(err, &corrupt):
 			damaged = append(damaged, corrupt)
@@ -239,7 +277,7 @@ func ListedState(tree fs.FS, id string) (ledger.Transaction, error) {
 	if err := ledger.CheckID(id); err != nil {
 		return ledger.Transaction{}, err
 	}
-	return ledger.State(tree, id)
+	return State(tree, id)
 }
 
 // NoPatch is the error of a transaction that proposes no change, as the review of an exception.

@@ -85,7 +85,7 @@ func ProposedElsewhere(tree, dir fs.FS, log *ledger.Log) ([]ledger.ProposedIn, e
 		if err := ledger.CheckID(id); err != nil {
 			return nil, &ledger.CorruptError{ID: id, Err: err}
 		}
-		there, err := ledger.Read(tree, id)
+		there, err := Read(tree, id)
 		if err != nil {
 			return nil, err
 		}

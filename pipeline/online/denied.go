@@ -76,7 +76,7 @@ func proposedHeads(tree fs.FS, p ledger.Proposal) (map[string]bool, error) {
 		switch {
 		case !tx.GateOnly():
 		case tx.Status == ledger.Completed:
-			log, err := ledger.Read(tree, tx.TransactionID)
+			log, err := lookup.Read(tree, tx.TransactionID)
 			if err != nil {
 				return nil, err
 			}

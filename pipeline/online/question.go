@@ -109,11 +109,11 @@ func (r *recorded) required(o Options, branch string) *question {
 
 // keyOf hashes what is recorded.
 func keyOf(findings []Finding, of any) string {
-	sum, err := canon.Hash([]any{keptSchema, findings, of})
+	line, err := canon.Line([]any{keptSchema, findings, of})
 	if err != nil {
 		panic("online: a record without canonical JSON: " + err.Error())
 	}
-	return sum
+	return canon.Hex(line)
 }
 
 func (s statement) finding() Finding {

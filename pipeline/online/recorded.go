@@ -70,7 +70,7 @@ func read(tree fs.FS) (*recorded, error) {
 		if err != nil {
 			return nil, err
 		}
-		log, err := ledger.Read(tree, id)
+		log, err := lookup.Read(tree, id)
 		if err != nil {
 			return nil, err
 		}

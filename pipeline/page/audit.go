@@ -91,7 +91,7 @@ func (p *pages) Commit(c history.Commit, changes []history.Change, transactions 
 	first := len(c.Parents) == 0
 	for _, ch := range changes {
 		file, _ := ledger.PageAt(ch.Path)
-		_, isTransaction := ledger.TransactionOf(file)
+		_, _, isTransaction := ledger.Within(file)
 		root := file == ledger.ReadmeFile
 		switch {
 		case ch.Path != file:
@@ -217,7 +217,7 @@ func (p *pages) transaction(v audit.Version) int {
 func (p *pages) compare(v audit.Version, number int, made Tables) {
 	written := map[string]bool{}
 	for _, ch := range v.Pages {
-		if _, isTransaction := ledger.TransactionOf(ch.Path); isTransaction {
+		if _, _, isTransaction := ledger.Within(ch.Path); isTransaction {
 			continue
 		}
 		written[ch.Path] = true

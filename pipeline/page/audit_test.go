@@ -223,7 +223,7 @@ func TestT77T96TwoVersions(t *testing.T) {
 func (v viewed) last(number int) (int, string) {
 	for n := len(v.pages) - 1; n >= 0; n-- {
 		for file, raw := range v.pages[n] {
-			if _, ofTransaction := ledger.TransactionOf(file); ofTransaction && page.Number(raw) == number {
+			if _, _, ofTransaction := ledger.Within(file); ofTransaction && page.Number(raw) == number {
 				return n, file
 			}
 		}
@@ -362,7 +362,7 @@ func TestT77TableLeftAlone(t *testing.T) {
 			}
 			pages := c.after.Of(tree, e)
 			for file := range pages {
-				if _, ofTransaction := ledger.TransactionOf(file); !ofTransaction && n == 20 && c.told {
+				if _, _, ofTransaction := ledger.Within(file); !ofTransaction && n == 20 && c.told {
 					delete(pages, file)
 					dropped++
 				}

@@ -394,7 +394,7 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 	if err := s.close(ctx, id); err != nil { // the next run ends it
 		return err
 	}
-	log, err := ledger.Read(s.ledger.Tree, id)
+	log, err := lookup.Read(s.ledger.Tree, id)
 	if err == nil && log.Transaction().Status != ledger.Completed {
 		err = unproved(s.number, commit, view.Ended(log))
 	}
@@ -403,7 +403,7 @@ func (s *settlement) merge(ctx context.Context, p policy.Policy, id, head string
 
 // whyNotMerged says why an approved pull request is left to a person, "" if it is not.
 func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head string) (string, error) {
-	log, err := ledger.Read(s.ledger.Tree, id)
+	log, err := lookup.Read(s.ledger.Tree, id)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -318,7 +319,7 @@ func (s *settlement) resolve(ctx context.Context, id string) error {
 // posted are the comments that were made for a transaction, in the order in which
 // they were.
 func (s *settlement) posted(id string) ([]forge.Posted, error) {
-	log, err := ledger.Read(s.ledger.Tree, id)
+	log, err := lookup.Read(s.ledger.Tree, id)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (r *Record) Exactly(before, after fs.FS) error {
 			return fmt.Errorf("%s is not as it was approved", patch.Quote(name))
 		}
 	}
-	set, err := patch.Between(before, approved)
+	set, err := patch.NewTree(before).Between(approved)
 	if err != nil {
 		return err
 	}

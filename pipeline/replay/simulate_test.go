@@ -37,7 +37,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := ledger.Read(tree, id)
+	log, err := lookup.Read(tree, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestInForce(t *testing.T) {
 		if c.Difference != replay.NoDifference || c.Now != c.Then || len(c.Why) > 0 {
 			t.Errorf("%s, %s: %+v", tx.TransactionID, tx.Status, c)
 		}
-		log, err := ledger.Read(tree, tx.TransactionID)
+		log, err := lookup.Read(tree, tx.TransactionID)
 		if err != nil {
 			t.Fatal(err)
 		}

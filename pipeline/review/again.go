@@ -34,7 +34,7 @@ const (
 // which input and words. It changes nothing about what was approved, but from there on its proposers
 // approve their own change.
 func (r reviewer) proposeAgain(tree fs.FS, in input.Change, p gathered, by []ledger.Actor, out Reviewed, dryRun bool) (pipeline.Try[Reviewed], error) {
-	log, err := ledger.Read(tree, out.ID)
+	log, err := lookup.Read(tree, out.ID)
 	if err != nil || dryRun || !writing.TakesProposals(log) {
 		return pipeline.Nothing(out, err)
 	}
@@ -199,7 +199,7 @@ func (r reviewer) proposers(tree fs.FS, p gathered) ([]ledger.Actor, error) {
 	if p.replaces == "" {
 		return out, nil
 	}
-	log, err := ledger.Read(tree, p.replaces)
+	log, err := lookup.Read(tree, p.replaces)
 	if err != nil {
 		return nil, err
 	}

@@ -346,7 +346,7 @@ func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.L
 		return nil, nil
 	}
 	if p.replaces != "" {
-		log, err := ledger.Read(tree, p.replaces)
+		log, err := lookup.Read(tree, p.replaces)
 		if err != nil || log.Transaction().Closed {
 			return nil, err
 		}
@@ -367,7 +367,7 @@ func (p gathered) superseded(tree fs.FS, known *ledger.Transaction) ([]*ledger.L
 		if !p.supersedes(tx) {
 			continue
 		}
-		log, err := ledger.Read(tree, tx.TransactionID)
+		log, err := lookup.Read(tree, tx.TransactionID)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -104,13 +104,13 @@ var watchedSorts = sync.OnceValue(func() []watched {
 			case strings.Contains(dir, "/"):
 				one.paths = append(one.paths, glob(pattern))
 			case isDir:
-				one.dirs[casefold.Name(dir)] = true
+				one.dirs[patch.FoldName(dir)] = true
 			case hasEnd && !strings.ContainsAny(end, "*?["):
-				one.ends = append(one.ends, casefold.Name(end))
+				one.ends = append(one.ends, patch.FoldName(end))
 			case strings.ContainsAny(pattern, "*?["):
 				one.names = append(one.names, glob(pattern))
 			default:
-				one.files[casefold.Name(pattern)] = true
+				one.files[patch.FoldName(pattern)] = true
 			}
 		}
 	}
@@ -120,7 +120,7 @@ var watchedSorts = sync.OnceValue(func() []watched {
 // watchedNames are the sorts that a path is of.
 func watchedNames(name string) []watched {
 	var out []watched
-	parts := strings.Split(casefold.Name(name), "/")
+	parts := strings.Split(patch.FoldName(name), "/")
 	file := parts[len(parts)-1]
 	for _, w := range watchedSorts() {
 		matches := func(of string) func(policy.Glob) bool {

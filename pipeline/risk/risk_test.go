@@ -30,7 +30,7 @@ func between(t testing.TB, before, after map[string]*patch.File) patch.Patchset 
 			base[name].Mode = 0o755
 		}
 	}
-	set, err := patch.Between(base, after)
+	set, err := patch.NewTree(base).Between(after)
 	if err != nil {
 		t.Fatal(err)
 	}

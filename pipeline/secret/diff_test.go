@@ -27,7 +27,7 @@ func change(t testing.TB, before, after map[string]string) patch.Patchset {
 	for name, data := range after {
 		files[name] = &patch.File{Mode: patch.Regular, Data: []byte(data)}
 	}
-	set, err := patch.Between(base, files)
+	set, err := patch.NewTree(base).Between(files)
 	if err != nil {
 		t.Fatal(err)
 	}

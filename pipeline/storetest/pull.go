@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -61,7 +62,7 @@ func (l *life) commented() error {
 	if err != nil {
 		return err
 	}
-	tx, err := ledger.State(snap.Tree, l.id)
+	tx, err := lookup.State(snap.Tree, l.id)
 	if err != nil {
 		return err
 	}

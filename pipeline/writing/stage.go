@@ -38,7 +38,7 @@ type Entry struct {
 // path of its events.jsonl; "" where an entry adds to none, or to what cannot be read.
 func (e Entry) Record() (events string, payloads []ledger.Payload, tx ledger.Transaction) {
 	for name := range e.Files {
-		if id, ok := ledger.TransactionOf(name); ok && name == path.Join(ledger.Dir(id), ledger.EventsFile) {
+		if id, _, ok := ledger.Within(name); ok && name == path.Join(ledger.Dir(id), ledger.EventsFile) {
 			events = name
 		}
 	}

@@ -94,7 +94,7 @@ func patched(t *testing.T, before, after map[string]string) ([]byte, []ledger.It
 	for name, text := range after {
 		files[name] = &patch.File{Mode: patch.Regular, Data: []byte(text)}
 	}
-	p, err := patch.Between(base, files)
+	p, err := patch.NewTree(base).Between(files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func lives(t testing.TB, all ...storetest.Life) map[string]fstest.MapFS {
 	out := map[string]fstest.MapFS{}
 	for _, e := range entries {
 		for name, data := range e.Files {
-			id, ok := ledger.TransactionOf(name)
+			id, _, ok := ledger.Within(name)
 			if !ok {
 				continue
 			}

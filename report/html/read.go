@@ -192,7 +192,7 @@ func (t *Transaction) measure(changes []ledger.ItemChange) {
 }
 
 // Missing are the approvals that it waits for.
-func (t Transaction) Missing() []approval.Request { return t.verdict.Missing() }
+func (t Transaction) Missing() []approval.Request { return plain.Missing(t.verdict) }
 
 // With is the transaction with what an audit found against it: nobody's approval counts then.
 func (t Transaction) With(found ...history.Finding) Transaction {

@@ -22,7 +22,7 @@ func (p *ApplyPatch) Resolve(base fs.FS) (patch.Patchset, error) {
 			return patch.Patchset{}, err
 		}
 	}
-	return patch.Between(base, t.after)
+	return patch.NewTree(base).Between(t.after)
 }
 
 // A tree is a base with what changed in it so far; nil is a file that is gone.

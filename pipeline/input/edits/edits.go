@@ -103,7 +103,7 @@ func Resolve(base fs.FS, all []Edit) (patch.Patchset, error) {
 		}
 		after[e.Path] = &patch.File{Mode: mode, Data: data}
 	}
-	return patch.Between(base, after)
+	return patch.NewTree(base).Between(after)
 }
 
 // message is what an error of package patch says, without its path.

@@ -59,7 +59,7 @@ func TestFrozen(t *testing.T) {
 	}
 	var got bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(made)) {
-		if _, ofTransaction := ledger.TransactionOf(name); ofTransaction || len(path.Base(path.Dir(name))) != 2 || strings.Count(name, "/") < 5 {
+		if _, _, ofTransaction := ledger.Within(name); ofTransaction || len(path.Base(path.Dir(name))) != 2 || strings.Count(name, "/") < 5 {
 			fmt.Fprintf(&got, "<!-- %s -->\n%s\n", name, made[name])
 		}
 	}
@@ -166,7 +166,7 @@ type stage struct {
 // stagesOf are the stages that made some records: the events of a stage have one time.
 func stagesOf(t *testing.T, files fstest.MapFS) (all []stage) {
 	for name := range files {
-		id, ok := ledger.TransactionOf(name)
+		id, _, ok := ledger.Within(name)
 		if !ok || path.Base(name) != ledger.EventsFile {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -62,7 +63,7 @@ func TestBreakGlassVerdict(t *testing.T) {
 	if !v.BreakGlass || !slices.Equal(v.Approvals(), want) {
 		t.Errorf("%v, %+v", v.BreakGlass, v.Approvals())
 	}
-	if missing := v.Missing(); len(missing) != 1 || missing[0].Kind != policy.KindSecret {
+	if missing := plain.Missing(v); len(missing) != 1 || missing[0].Kind != policy.KindSecret {
 		t.Errorf("missing %v", missing)
 	}
 	if v := newCase(t, p, "a", "ada glass=down; bob").Decide(); v.BreakGlass || v.Approvals()[0].Kind != policy.KindFileChange {

@@ -106,30 +106,6 @@ type Request struct {
 	Fingerprint string
 }
 
-// Missing lists an approval that is missing once for each person who is to be
-// asked, in the order of the needs; nothing unless the verdict is pending.
-// Needs of one fingerprint are asked for together, as one person's vote may
-// count for all of them; where it did not, the next verdict asks again.
-func (v Verdict) Missing() []Request {
-	if v.State != Pending {
-		return nil
-	}
-	missing := map[Request]int{}
-	var order []Request
-	for _, n := range v.Needs {
-		q := Request{n.Kind, n.Fingerprint}
-		if _, known := missing[q]; !known {
-			order = append(order, q)
-		}
-		missing[q] = max(missing[q], n.Required-n.Approved)
-	}
-	var out []Request
-	for _, q := range order {
-		out = append(out, slices.Repeat([]Request{q}, missing[q])...)
-	}
-	return out
-}
-
 // A Case is all that a verdict depends on. Needs is what Policy.Needs says of
 // the patch; Log records who said what, and Denials are what the ledger holds
 // against the patch.

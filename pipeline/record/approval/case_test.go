@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -431,7 +432,7 @@ func TestMissing(t *testing.T) {
 		{"!x/a.sql", "ada; bob; eve secret; ada protected; bob protected", ""},
 	} {
 		var got []string
-		for _, q := range newCase(t, p, c.paths, c.said).Decide().Missing() {
+		for _, q := range plain.Missing(newCase(t, p, c.paths, c.said).Decide()) {
 			got = append(got, q.Kind)
 			if q.Fingerprint != policy.Fingerprint(q.Kind, thePatch) {
 				t.Errorf("%s: %s", q.Kind, q.Fingerprint)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -146,8 +147,8 @@ func checkVerdict(t *testing.T, v approval.Verdict) {
 	if met != (v.State == approval.Approved) && v.State != approval.Denied {
 		t.Fatalf("%+v", v)
 	}
-	if (len(v.Missing()) > 0) != (v.State == approval.Pending) {
-		t.Fatalf("%s, missing %v", v.State, v.Missing())
+	if (len(plain.Missing(v)) > 0) != (v.State == approval.Pending) {
+		t.Fatalf("%s, missing %v", v.State, plain.Missing(v))
 	}
 	for _, j := range v.Decisions {
 		if j.Reason == "" || j.Counted != (j.Reason == "approved" || j.Reason == "approved by breaking the glass" || j.Reason == "denied") {

@@ -231,7 +231,6 @@ type Result struct {
 	Notes        []Note            `json:"notes"`
 	Newer        string            `json:"newer,omitempty"` // the least version that can judge all of it, if this program cannot
 	Pages        Pages             `json:"pages"`
-	Witnessed    *Witnessed        `json:"witnessed,omitempty"` // if it was asked for
 	faults       int               // how many findings there are that are not of rule.Newer
 }
 

@@ -87,26 +87,25 @@ func (a *auditor) sort(c history.Commit) {
 	if a.view != nil {
 		p.pages = a.view.Commit(c, p.pages, slices.Collect(maps.Keys(p.transactions)))
 	}
-	words, fit := parseMessage(c.Message)
-	if !fit && p.events == nil {
+	if _, fit := parseMessage(c.Message); !fit && p.events == nil {
 		a.add("L15", c.ID, "", "its message does not have the form of a stage's")
 	}
-	a.keep(c, p, words, fit)
+	a.keep(c, p)
 }
 
 // keep remembers what the second pass looks at.
-func (a *auditor) keep(c history.Commit, p parts, words words, fit bool) {
+func (a *auditor) keep(c history.Commit, p parts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ages = append(a.ages, aged{c.ID, c.Age})
 	for id, changes := range p.transactions {
-		v := version{commit: c.ID, age: c.Age, when: c.When, words: words, fit: fit, changes: changes, index: p.index, pages: p.pages, schema: p.schema}
+		v := version{source: source{c.ID, p.schema, c.Age, c.When}, changes: changes, index: p.index, pages: p.pages}
 		tx := a.transactions[id]
 		if tx == nil {
 			tx = &transaction{id: strings.Clone(id)} // and not its path
 			a.transactions[tx.id] = tx
 		}
-		tx.kept = append(tx.kept, v.keep())
+		tx.kept = append(tx.kept, v.keep(c.Message))
 	}
 	for _, ch := range p.index {
 		if dir := path.Dir(ch.Path); ledger.IsDenial(ch.Path) {

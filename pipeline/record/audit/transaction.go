@@ -23,30 +23,29 @@ type transaction struct {
 }
 
 // A version is one commit's part in a transaction. Paths of changes are inside
-// the transaction's directory, those of index from the root.
+// the transaction's directory, those of index and pages from the root.
 type version struct {
-	commit  history.ID
-	age     int
-	when    int64
-	words   words
-	fit     bool // the message has the form that words need
-	changes []history.Change
-	index   []history.Change
-	pages   []history.Change // paths from the root
-	schema  history.ID       // of ledger.json, where the commit brings it
+	source
+	words                 words
+	fit                   bool // the message has the form that words need
+	changes, index, pages []history.Change
+}
+
+// A source is the commit of a version, and the ledger.json that it brings, if any.
+type source struct {
+	commit, schema history.ID
+	age            int
+	when           int64
 }
 
 // A kept is a version as it is kept until its transaction is checked. All of a ledger's are in memory at one time, so each
 // has only two pieces, in which the garbage collector has nothing to look at.
 type kept struct {
-	commit, schema history.ID
-	age            int
-	when           int64
-	fit            bool
-	text           string // words and paths
-	ends           [4]int // of the words in it
-	changes        []keptChange
-	index, pages   int // the changes where these begin
+	source
+	text         string // the commit's message, and paths
+	message      int    // where it ends
+	changes      []keptChange
+	index, pages int // the changes where these begin
 }
 
 // A keptChange is a change whose path ends there in the text.
@@ -55,42 +54,30 @@ type keptChange struct {
 	end      int
 }
 
-func (v *version) keep() kept {
+func (v *version) keep(message string) kept {
+	all := slices.Concat(v.changes, v.index, v.pages)
 	k := kept{
-		commit: v.commit, schema: v.schema, age: v.age, when: v.when, fit: v.fit,
+		source: v.source, message: len(message), changes: make([]keptChange, len(all)),
 		index: len(v.changes), pages: len(v.changes) + len(v.index),
-		changes: make([]keptChange, 0, len(v.changes)+len(v.index)+len(v.pages)),
 	}
-	var text []byte
-	for i, word := range []string{v.words.stage, v.words.id, v.words.patch, v.words.outcome} {
-		text = append(text, word...)
-		k.ends[i] = len(text)
-	}
-	for _, list := range [][]history.Change{v.changes, v.index, v.pages} {
-		for _, ch := range list {
-			text = append(text, ch.Path...)
-			k.changes = append(k.changes, keptChange{ch.Old, ch.New, len(text)})
-		}
+	text := []byte(message)
+	for i, ch := range all {
+		text = append(text, ch.Path...)
+		k.changes[i] = keptChange{ch.Old, ch.New, len(text)}
 	}
 	k.text = string(text)
 	return k
 }
 
 func (k *kept) version() version {
-	at := 0
-	next := func(end int) (text string) {
-		text, at = k.text[at:end], end
-		return text
-	}
-	w := words{next(k.ends[0]), next(k.ends[1]), next(k.ends[2]), next(k.ends[3])}
+	v, at := version{source: k.source}, k.message
+	v.words, v.fit = parseMessage(k.text[:at])
 	all := make([]history.Change, len(k.changes))
 	for i, ch := range k.changes {
-		all[i] = history.Change{Path: next(ch.end), Old: ch.old, New: ch.new}
+		all[i], at = history.Change{Path: k.text[at:ch.end], Old: ch.old, New: ch.new}, ch.end
 	}
-	return version{
-		commit: k.commit, schema: k.schema, age: k.age, when: k.when, fit: k.fit, words: w,
-		changes: all[:k.index], index: all[k.index:k.pages], pages: all[k.pages:],
-	}
+	v.changes, v.index, v.pages = all[:k.index], all[k.index:k.pages], all[k.pages:]
+	return v
 }
 
 // sorted returns the transactions by id, each with its oldest version first.

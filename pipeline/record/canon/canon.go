@@ -36,25 +36,6 @@ func Line(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Hash is canonicalHash: the bare hex SHA-256 of v's canonical JSON and one LF.
-func Hash(v any) (string, error) {
-	b, err := Line(v)
-	if err != nil {
-		return "", err
-	}
-	return Hex(b), nil
-}
-
-// DeriveID is deriveId (PROPOSAL_INTERNAL_SPEC 4.3): prefix, "_" and the first
-// 16 hex of Hash.
-func DeriveID(prefix string, v any) (string, error) {
-	h, err := Hash(v)
-	if err != nil {
-		return "", err
-	}
-	return prefix + "_" + h[:16], nil
-}
-
 // Hex is the SHA-256 of b as 64 lower-case hex digits.
 func Hex(b []byte) string {
 	sum := sha256.Sum256(b)

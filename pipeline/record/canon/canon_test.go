@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
@@ -42,9 +43,9 @@ func TestVectors(t *testing.T) {
 			check(t, "Marshal", string(got), c.Canonical, err)
 			line, err := canon.Line(doc)
 			check(t, "Line", string(line), c.Canonical+"\n", err)
-			hash, err := canon.Hash(doc)
+			hash, err := document.Hash(doc)
 			check(t, "Hash", hash, c.SHA256, err)
-			id, err := canon.DeriveID("prop", doc)
+			id, err := document.DeriveID("prop", doc)
 			check(t, "DeriveID", id, c.ID, err)
 		})
 	}
@@ -87,7 +88,7 @@ func TestMarshalErrors(t *testing.T) {
 		if got, err := canon.Marshal(v); err == nil {
 			t.Errorf("%s: Marshal = %s, want an error", name, got)
 		}
-		if _, err := canon.DeriveID("prop", v); err == nil {
+		if _, err := document.DeriveID("prop", v); err == nil {
 			t.Errorf("%s: DeriveID gave no error", name)
 		}
 	}

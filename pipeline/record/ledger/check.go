@@ -129,7 +129,7 @@ func (c *checker) readState() {
 		c.Add("PARSE", TransactionFile, "is not a JSON object")
 		return
 	}
-	c.txID = text(state, "transaction_id")
+	c.txID, _ = state["transaction_id"].(string)
 }
 
 // chain is L1, L2 and L7 of events that ReadLog does not take, as far as no version changes them. A line that is no JSON object has
@@ -159,12 +159,6 @@ func (c *checker) chain(raw []byte) {
 		}
 		prev = canon.Sum(line)
 	}
-}
-
-// text returns a string field, "" where it is missing or something else.
-func text(m map[string]any, key string) string {
-	s, _ := m[key].(string)
-	return s
 }
 
 // show makes a foreign value safe to print.

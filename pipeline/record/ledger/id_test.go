@@ -253,7 +253,7 @@ func TestT54Read(t *testing.T) {
 		}
 		return tree
 	}
-	log, err := ledger.Read(whole(), txID)
+	log, err := lookup.Read(whole(), txID)
 	if err != nil || log.Transaction().TransactionID != txID {
 		t.Fatal(err)
 	}
@@ -276,14 +276,14 @@ func TestT54Read(t *testing.T) {
 			id = otherID
 		}
 		var corrupt *ledger.CorruptError
-		if _, err := ledger.Read(tree, id); !errors.As(err, &corrupt) || corrupt.ID != id || errors.Unwrap(err) == nil {
+		if _, err := lookup.Read(tree, id); !errors.As(err, &corrupt) || corrupt.ID != id || errors.Unwrap(err) == nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{state, events} {
 		tree := whole()
 		delete(tree, name)
-		if _, err := ledger.Read(tree, txID); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := lookup.Read(tree, txID); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}

@@ -66,14 +66,8 @@ func Day(at time.Time) string {
 	return TransactionsDir + at.UTC().Format("/2006/01/02")
 }
 
-// TransactionOf returns the transaction that a path in the ledger is at, or
-// below the directory of; false for any other path.
-func TransactionOf(name string) (id string, ok bool) {
-	id, _, ok = Within(name)
-	return id, ok
-}
-
-// Within is TransactionOf with the path inside the directory, "" for the directory itself.
+// Within returns the transaction that a path in the ledger is at, or below, and the path inside its directory, "" for the
+// directory itself.
 func Within(name string) (id, inside string, ok bool) {
 	if !strings.HasPrefix(name, TransactionsDir+"/") {
 		return "", "", false

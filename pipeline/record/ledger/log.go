@@ -287,9 +287,7 @@ func (l *Log) Time(event int) (time.Time, error) {
 func (l *Log) Transaction() Transaction { return l.tx }
 
 // Meta returns the first event's payload; the log must not be empty.
-func (l *Log) Meta() Meta { return metaOf(l.payloads) }
-
-func metaOf(payloads []Payload) Meta { return *payloads[0].(*Meta) }
+func (l *Log) Meta() Meta { return *l.payloads[0].(*Meta) }
 
 // Of returns the payloads of one type, in order.
 func Of[P Payload](l *Log) []P {
@@ -314,17 +312,15 @@ func Last[P Payload](l *Log) (last P) {
 
 // LastFailed reports whether what the transaction's status is about did not succeed: of
 // an applied change its last validate, else its last apply.
-func (l *Log) LastFailed() bool { return lastFailed(l.payloads, l.tx.Status) }
-
-func lastFailed(payloads []Payload, status Status) bool {
-	for _, p := range slices.Backward(payloads) {
+func (l *Log) LastFailed() bool {
+	for _, p := range slices.Backward(l.payloads) {
 		switch p := p.(type) {
 		case *ValidateComplete:
-			if status == Applied {
+			if l.tx.Status == Applied {
 				return !p.Success
 			}
 		case *ApplyComplete:
-			return status != Applied && !p.Success
+			return l.tx.Status != Applied && !p.Success
 		}
 	}
 	return false

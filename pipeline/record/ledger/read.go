@@ -93,44 +93,6 @@ func ReadIndex[T any](tree fs.FS, dir string) ([]T, error) {
 	return out, nil
 }
 
-// Read returns the log of a transaction in the ledger, having checked that
-// transaction.json agrees with it.
-func Read(tree fs.FS, id string) (*Log, error) {
-	raw, err := ReadFile(tree, id, EventsFile)
-	if err != nil {
-		return nil, err
-	}
-	l, err := ReadLog(raw)
-	if err != nil {
-		return nil, &CorruptError{id, err}
-	}
-	state, err := ReadFile(tree, id, TransactionFile)
-	if err != nil {
-		return nil, err
-	}
-	if tx := l.Transaction(); tx.TransactionID != id || !tx.IsWrittenAs(state) {
-		return nil, &CorruptError{id, errors.New("transaction.json is not what its events say")}
-	}
-	return l, nil
-}
-
-// State reads transaction.json alone, for lists: it is ours in form and of this
-// transaction, but whether its events say the same is not looked at.
-func State(tree fs.FS, id string) (Transaction, error) {
-	raw, err := ReadFile(tree, id, TransactionFile)
-	if err != nil {
-		return Transaction{}, err
-	}
-	var t Transaction
-	if err := canon.Unmarshal(raw, &t); err != nil {
-		return Transaction{}, &CorruptError{id, fmt.Errorf("%s: %w", TransactionFile, err)}
-	}
-	if _, known := transitions[t.Status]; t.TransactionID != id || !known && !ends[t.Status] {
-		return Transaction{}, &CorruptError{id, errors.New("transaction.json is not this transaction's")}
-	}
-	return t, nil
-}
-
 // ListDir lists a directory of the ledger, which may not be there yet.
 func ListDir(tree fs.FS, dir string) ([]fs.DirEntry, error) {
 	info, err := fs.Lstat(tree, dir)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -52,20 +53,15 @@ type Pointers struct {
 	Proposal       *Proposal `json:"proposal"`
 }
 
+// nothing stands for the proposal where there is none.
+var nothing = new(Proposal)
+
 // PatchID is the patch_id of the transaction's proposal, "" before there is one.
-func (t Transaction) PatchID() string {
-	if t.Pointers.Proposal == nil {
-		return ""
-	}
-	return t.Pointers.Proposal.PatchID
-}
+func (t Transaction) PatchID() string { return cmp.Or(t.Pointers.Proposal, nothing).PatchID }
 
 // RequestedBy are those who asked for the first proposal of the transaction's patch.
 func (t Transaction) RequestedBy() []Requester {
-	if t.Pointers.Proposal == nil {
-		return nil
-	}
-	return t.Pointers.Proposal.RequestedBy
+	return cmp.Or(t.Pointers.Proposal, nothing).RequestedBy
 }
 
 // KindPullRequest is the kind of a proposal that is a pull request's own diff:
@@ -83,12 +79,7 @@ const KindWorktree = "worktree"
 
 // PullRequest is the number of the pull request that the transaction is for, 0 for
 // none.
-func (t Transaction) PullRequest() int {
-	if t.Pointers.Proposal == nil {
-		return 0
-	}
-	return t.Pointers.Proposal.PullRequest
-}
+func (t Transaction) PullRequest() int { return cmp.Or(t.Pointers.Proposal, nothing).PullRequest }
 
 // IsWrittenAs reports whether raw is transaction.json as canon.Line writes it of t. It is read rather than t
 // written, which takes three times as long: canon.Unmarshal takes nothing but what would be written of what it reads.
@@ -103,7 +94,7 @@ func (t Transaction) IsWrittenAs(raw []byte) bool {
 
 // GateOnly reports whether the transaction is about a pull request's own diff.
 func (t *Transaction) GateOnly() bool {
-	return t.Pointers.Proposal != nil && t.Pointers.Proposal.Kind == KindPullRequest
+	return cmp.Or(t.Pointers.Proposal, nothing).Kind == KindPullRequest
 }
 
 // fold takes one more event in. It refuses what may not happen now, and leaves

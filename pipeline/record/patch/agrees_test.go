@@ -19,7 +19,7 @@ func TestT53Agrees(t *testing.T) {
 		"gone": nil, "emptied": nil, "old": nil, "new": file("same\n"), "text": file("a\nc\n"), "mode": {Mode: 0o100755, Data: []byte("m\n")},
 		"bin": file("\x00c"), "bingone": nil, "binnew": file("\x00d"), "made": file("x\ny"), "madeempty": file(""),
 	}
-	set, err := Between(base, after)
+	set, err := NewTree(base).Between(after)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
 )
 
 // CheckPath reports whether a path may be touched at all: relative, slash
@@ -124,7 +122,7 @@ func lookalike(name string) string { return norm.NFKC.String(name) }
 // trailing dots, spaces and a stream name, and has the short name GIT~1.
 func readsAsDotGit(name string) bool {
 	name, _, _ = strings.Cut(name, ":")
-	name = casefold.Name(strings.TrimRight(name, ". "))
+	name = FoldName(strings.TrimRight(name, ". "))
 	return name == ".git" || name == "git~1"
 }
 

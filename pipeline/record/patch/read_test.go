@@ -22,7 +22,7 @@ func changed(t testing.TB) (fstest.MapFS, patch.Patchset) {
 		base[name] = &fstest.MapFile{Data: []byte(data), Mode: 0o644}
 	}
 	file := func(s string) *patch.File { return &patch.File{Mode: patch.Regular, Data: []byte(s)} }
-	set, err := patch.Between(base, map[string]*patch.File{
+	set, err := patch.NewTree(base).Between(map[string]*patch.File{
 		"bin": file("\x00c"), "bingone": nil, "binnew": file(strings.Repeat("\x00d", 100)), "emptied": file(""), "empty": nil, "gone": nil,
 		"made": file("x\ny"), "madeempty": file(""), "mode": {Mode: patch.Executable, Data: []byte("m\n")}, "moved": {Mode: patch.Executable, Data: []byte("same\n")},
 		"old \"name\"": nil, "text one": file("1\nII\n3\n4\n5\n6\n7\n8\n9\n10\nXI\n12\n"), "torn": file("a\nc"),
@@ -70,7 +70,7 @@ func TestT53Parse(t *testing.T) {
 func TestLargeBinary(t *testing.T) {
 	for _, size := range []int{1, 65534, 65535, 65536, 140_000} {
 		data := append(make([]byte, size), "end"...)
-		set, err := patch.Between(fstest.MapFS{}, map[string]*patch.File{"b": {Mode: patch.Regular, Data: data}})
+		set, err := patch.NewTree(fstest.MapFS{}).Between(map[string]*patch.File{"b": {Mode: patch.Regular, Data: data}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,21 +6,18 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/regular"
 )
 
 // A Tree reads files of a base once each. It is for one goroutine, as the base
 // need not be safe for more.
 type Tree struct {
-	base    fs.FS
-	regular *regular.Tree
-	files   map[string]*File
+	base  fs.FS
+	dirs  map[string]fs.FileMode
+	files map[string]*File
 }
 
 // NewTree returns a Tree of a base.
-func NewTree(base fs.FS) *Tree { return &Tree{base, regular.New(base), map[string]*File{}} }
+func NewTree(base fs.FS) *Tree { return &Tree{base, map[string]fs.FileMode{}, map[string]*File{}} }
 
 // Lookup is File of one path.
 func Lookup(base fs.FS, path string) (*File, error) { return NewTree(base).File(path) }
@@ -39,8 +36,8 @@ func (t *Tree) File(path string) (*File, error) {
 }
 
 func (t *Tree) read(path string) (*File, error) {
-	info, err := t.regular.Stat(path)
-	var why regular.Error
+	info, err := t.Stat(path)
+	var why linkError
 	switch {
 	case errors.As(err, &why):
 		return nil, &Error{Path: path, Message: string(why), Try: "leave it out: only regular files can be proposed"}
@@ -52,6 +49,61 @@ func (t *Tree) read(path string) (*File, error) {
 		return nil, err
 	}
 	return &File{Mode: ModeOf(info), Data: data}, nil
+}
+
+// A linkError says why what is at a path is neither a regular file nor nothing.
+type linkError string
+
+func (e linkError) Error() string { return string(e) }
+
+// Stat describes the regular file at a path, nil if there is none. A link or a submodule
+// at the path or above it is an error.
+func (t *Tree) Stat(path string) (fs.FileInfo, error) {
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		switch mode, err := t.dirMode(path[:i]); {
+		case err != nil:
+			return nil, err
+		case mode == nothing || mode.IsRegular():
+			return nil, nil
+		case !mode.IsDir():
+			return nil, linkError("is under a symbolic link or submodule")
+		}
+	}
+	info, err := fs.Lstat(t.base, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, nil
+	case !info.Mode().IsRegular():
+		return nil, linkError("is a symbolic link or submodule")
+	}
+	return info, nil
+}
+
+// nothing stands for a path that does not exist.
+const nothing = fs.ModeIrregular | fs.ModeDir
+
+// dirMode is the type of what stands above some path.
+func (t *Tree) dirMode(dir string) (fs.FileMode, error) {
+	if mode, known := t.dirs[dir]; known {
+		return mode, nil
+	}
+	mode := nothing
+	info, err := fs.Lstat(t.base, dir)
+	switch {
+	case err == nil:
+		mode = info.Mode().Type()
+	case !errors.Is(err, fs.ErrNotExist):
+		return 0, err
+	}
+	t.dirs[dir] = mode
+	return mode, nil
 }
 
 // ModeOf is the mode of a regular file.
@@ -118,7 +170,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 		return err
 	}
 	full := join(dir, name)
-	other, taken := names[casefold.Name(name)]
+	other, taken := names[FoldName(name)]
 	switch {
 	case taken && other != name:
 		return &Error{Path: path, Message: "collides with " + Quote(join(dir, other)) + " where case or Unicode form is ignored", Try: "rename one of the two: on some systems they are one file"}
@@ -127,7 +179,7 @@ func (c *collider) place(dir, name, path string, last bool) error {
 	case taken && c.isFile(full):
 		return &Error{Path: path, Message: Quote(full) + " is a file, not a directory", Try: "delete in the same patch what is in the way"}
 	}
-	names[casefold.Name(name)] = name
+	names[FoldName(name)] = name
 	return nil
 }
 
@@ -162,7 +214,7 @@ func (c *collider) listing(dir string) (map[string]string, error) {
 			return nil, err
 		}
 		if stays {
-			names[casefold.Name(e.Name())] = e.Name()
+			names[FoldName(e.Name())] = e.Name()
 		}
 	}
 	return names, nil
@@ -193,11 +245,6 @@ func join(dir, name string) string {
 		return name
 	}
 	return dir + "/" + name
-}
-
-// Between is Tree.Between of a base.
-func Between(base fs.FS, after map[string]*File) (Patchset, error) {
-	return NewTree(base).Between(after)
 }
 
 // ErrUnchanged is the *Error of a patch that changes nothing.

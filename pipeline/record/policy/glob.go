@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A Glob says which paths a rule is about, in the language of .gitignore:
@@ -23,7 +23,7 @@ import (
 //	\*            the character itself
 //
 // It differs from git in five ways. Case and Unicode form do not count (see
-// casefold.Name), so that a file which some clone takes for a protected one is
+// patch.FoldName), so that a file which some clone takes for a protected one is
 // protected (T35): Claude.MD, and worKflows with the Kelvin sign for a K; a ? is a character, not a byte; there is no negation, no comment and
 // no pattern that silently matches nothing (these are errors).
 //
@@ -124,7 +124,7 @@ func checkGlob(s string) error {
 // matches the path or a directory that the path is in.
 func (g Glob) Match(path string) bool {
 	if !g.exact {
-		path = casefold.Name(path)
+		path = patch.FoldName(path)
 	}
 	return g.match(strings.Split(path, "/"))
 }
@@ -170,7 +170,7 @@ func parseTokens(name string, exact bool) (out []globToken, err error) {
 	plain := ""
 	flush := func() {
 		if !exact {
-			plain = casefold.Name(plain)
+			plain = patch.FoldName(plain)
 		}
 		for _, c := range plain {
 			out = append(out, globToken{char: c})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // The kinds of approval (contract: approvals).
@@ -76,7 +76,7 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 	for _, m := range p.Rules() {
 		var touched []string
 		for _, path := range paths {
-			if _, ok := m.find(strings.Split(casefold.Name(path), "/")); ok {
+			if _, ok := m.find(strings.Split(patch.FoldName(path), "/")); ok {
 				touched = append(touched, path)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // A BuiltIn has Globs that are protected in every repository, for a Reason: one person must
@@ -70,7 +70,7 @@ func namedRule(name string, rule Rule) NamedRule {
 
 // Match returns the first glob that is about a path.
 func (r NamedRule) Match(path string) (glob string, ok bool) {
-	return r.find(strings.Split(casefold.Name(path), "/"))
+	return r.find(strings.Split(patch.FoldName(path), "/"))
 }
 
 // find is Match of the names of a folded path.

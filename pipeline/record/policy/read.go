@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/regular"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // Read returns the Policy of a tree, and whether the tree has a file. A tree
@@ -52,7 +51,7 @@ func (p Policy) ReadKeys(tree fs.FS) ([]byte, error) {
 // ReadNamed reads a file of the tree that a Policy is read from, as ReadKeys does. What names it, a
 // key of the Policy or an input of the Action, is told in errors.
 func ReadNamed(tree fs.FS, key, name string) ([]byte, error) {
-	file, err := regular.New(tree).Stat(name)
+	file, err := patch.NewTree(tree).Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %s: %w", key, name, err)
@@ -105,10 +104,10 @@ var errSpelling = errors.New("the Policy is " + Path + ", in this spelling")
 
 // spelling is what two names share that a hurried reader takes for one.
 func spelling(name string) string {
-	if stem, ok := strings.CutSuffix(casefold.Name(name), ".yaml"); ok {
+	if stem, ok := strings.CutSuffix(patch.FoldName(name), ".yaml"); ok {
 		return stem + ".yml"
 	}
-	return casefold.Name(name)
+	return patch.FoldName(name)
 }
 
 // A Problem is one thing that is wrong with a Policy file. Line and Column, in

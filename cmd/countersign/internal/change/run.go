@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -177,7 +178,7 @@ func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, 
 	if err != nil {
 		return false, err
 	}
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	return err == nil && pull.WaitsForNone(log), err
 }
 

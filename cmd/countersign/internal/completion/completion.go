@@ -39,7 +39,7 @@ func Transactions(tree fs.FS, typed string, open bool) []string {
 			continue
 		}
 		read++
-		tx, err := ledger.State(tree, id)
+		tx, err := lookup.State(tree, id)
 		if err != nil || open && tx.Closed {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -129,7 +130,7 @@ func jsonDocument(in documentInput) (values, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := canon.Hash(doc)
+	sum, err := document.Hash(doc)
 	return values{"canonical": string(text), "sha256": sum}, err
 }
 
@@ -150,7 +151,7 @@ func jsonID(in struct {
 	if err != nil {
 		return nil, err
 	}
-	id, err := canon.DeriveID(in.Prefix, doc)
+	id, err := document.DeriveID(in.Prefix, doc)
 	return values{"id": id}, err
 }
 
@@ -199,7 +200,7 @@ func patchMake(in struct {
 		}
 		after[string(name)] = f
 	}
-	p, err := patch.Between(base, after)
+	p, err := patch.NewTree(base).Between(after)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +257,7 @@ func patchPaths(in struct {
 	for _, name := range in.Paths {
 		after[string(name)] = &patch.File{Mode: patch.Regular}
 	}
-	_, err := patch.Between(fstest.MapFS{}, after)
+	_, err := patch.NewTree(fstest.MapFS{}).Between(after)
 	return nil, err
 }
 

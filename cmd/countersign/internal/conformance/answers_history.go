@@ -141,7 +141,7 @@ func statesOf(b *packfile.Bundle, ref packfile.Ref) (values, error) {
 		if err == nil {
 			err = canon.Unmarshal(raw, &tx)
 		}
-		if id, ok := ledger.TransactionOf(name); err == nil && ok {
+		if id, _, ok := ledger.Within(name); err == nil && ok {
 			states[id] = tx.Status
 		} else {
 			return nil, errors.Join(err, errors.New(name))

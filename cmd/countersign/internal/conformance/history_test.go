@@ -101,7 +101,7 @@ func (s *stage) shorten(t testing.TB, applied bool) {
 		r.events = nil
 		r.read(s.files[name], "proposal", "risks", "policy")
 	}
-	r.id, _ = ledger.TransactionOf(name)
+	r.id, _, _ = ledger.Within(name)
 	tree := r.tree()
 	s.files[name], s.files[dir+"transaction.json"] = tree["events.jsonl"].(string), tree["transaction.json"].(string)
 	for file := range s.files {
@@ -327,9 +327,9 @@ func bundleCases(g *generator) {
 func auditCases(g *generator) {
 	g.in("audit")
 	refused := ledgerOf(g.t, storetest.Refused)
-	denied, _ := ledger.TransactionOf(refused.stages[refused.at("deny", 0)].file(g.t, "/events.jsonl"))
+	denied, _, _ := ledger.Within(refused.stages[refused.at("deny", 0)].file(g.t, "/events.jsonl"))
 	refused.stages = slices.DeleteFunc(refused.stages, func(s *stage) bool {
-		id, _ := ledger.TransactionOf(s.file(g.t, "/events.jsonl"))
+		id, _, _ := ledger.Within(s.file(g.t, "/events.jsonl"))
 		return id != denied
 	})
 	input := func(h *ledgerHistory) m { return m{"bundle": h.whole()} }
@@ -439,9 +439,9 @@ func auditCases(g *generator) {
 	})
 	bad("H-14", "a patch that comes a commit later", "L10", func(h *ledgerHistory) {
 		name := h.stages[0].file(h.t, ".diff")
-		id, _ := ledger.TransactionOf(name)
+		id, _, _ := ledger.Within(name)
 		for i := 1; i <= last; i++ {
-			if other, _ := ledger.TransactionOf(h.stages[i].file(h.t, "/events.jsonl")); other == id {
+			if other, _, _ := ledger.Within(h.stages[i].file(h.t, "/events.jsonl")); other == id {
 				h.stages[i].files[name] = h.stages[0].files[name]
 				delete(h.stages[0].files, name)
 				return
@@ -747,7 +747,7 @@ func (h *ledgerHistory) bundleAt(tip string) Bytes {
 func (h *ledgerHistory) record(i int) *record {
 	name := h.stages[i].file(h.t, "/events.jsonl")
 	r := &record{t: h.t, files: map[string]string{}}
-	r.id, _ = ledger.TransactionOf(name)
+	r.id, _, _ = ledger.Within(name)
 	r.read(h.stages[i].files[name])
 	return r
 }

@@ -39,7 +39,7 @@ func lifeOf(t testing.TB, life storetest.Life) *record {
 	r := &record{t: t, files: map[string]string{}}
 	for _, e := range entries {
 		for name, data := range e.Files {
-			id, ok := ledger.TransactionOf(name)
+			id, _, ok := ledger.Within(name)
 			if !ok || r.id != "" && id != r.id {
 				continue
 			}

@@ -256,7 +256,7 @@ func toDecide(ctx context.Context, s *session.Session, args []string) (string, e
 	var open []string
 	patchID := ""
 	for _, id := range several.IDs {
-		tx, stateErr := ledger.State(snap.Tree, id)
+		tx, stateErr := lookup.State(snap.Tree, id)
 		if stateErr != nil {
 			return "", stateErr
 		}

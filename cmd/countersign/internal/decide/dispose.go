@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -94,7 +95,7 @@ func exception(ctx context.Context, s *session.Session, name string) (string, er
 	if err != nil {
 		return "", err
 	}
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	if err != nil {
 		return "", err
 	}

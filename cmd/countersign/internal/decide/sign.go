@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -235,7 +236,7 @@ func findOnPull(ctx context.Context, s *session.Session, number int, args []stri
 		if err != nil {
 			return "", err
 		}
-		tx, err := ledger.State(snap.Tree, id)
+		tx, err := lookup.State(snap.Tree, id)
 		if err == nil && tx.PullRequest() != number {
 			err = &cli.UsageError{Message: fmt.Sprintf("%s is not on pull request %d", id, number), Hint: ""}
 			if number == 0 {

@@ -223,10 +223,10 @@ func (p commands) canon(name, prefix string, hash bool) error {
 	text := ""
 	switch {
 	case hash:
-		text, err = canon.Hash(doc)
+		text, err = document.Hash(doc)
 		text += "\n"
 	case prefix != "":
-		text, err = canon.DeriveID(prefix, doc)
+		text, err = document.DeriveID(prefix, doc)
 		text += "\n"
 	default:
 		var line []byte

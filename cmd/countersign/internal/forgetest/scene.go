@@ -296,5 +296,5 @@ func (f fetched) Diff(ctx context.Context, from, to string) (patch.Patchset, err
 			changed[name] = file
 		}
 	}
-	return patch.Between(before, changed)
+	return patch.NewTree(before).Between(changed)
 }

@@ -56,7 +56,7 @@ var settleCases = []testCase{
 			s.Fatalf("%+v", all)
 		}
 		dir := must(fs.Sub(snap.Tree, ledger.Dir(all[0].TransactionID)))(s)
-		merge := must(approval.ReadMerge(dir, must(ledger.Read(snap.Tree, all[0].TransactionID))(s)))(s)
+		merge := must(approval.ReadMerge(dir, must(lookup.Read(snap.Tree, all[0].TransactionID))(s)))(s)
 		if merge == nil || merge.MergeCommit != commit || merge.MergedAt != s.pull().MergedAt || merge.HeadCommit != s.head || merge.Base != "main" {
 			s.Errorf("%+v", merge)
 		}

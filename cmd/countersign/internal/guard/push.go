@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/casefold"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // An update is what a push does to a ref: from a commit to another, "" for none.
@@ -76,8 +76,8 @@ func (n names) beside() []string {
 // refs/NAME and refs/tags/NAME before a branch NAME (gitrevisions(7)); or as it is below a ref of the ledger, which could not be made then.
 func (n names) alike(ref string) string {
 	for _, guarded := range append(append(n.branches[:len(n.branches):len(n.branches)], n.ledger), n.beside()...) {
-		folded, short := casefold.Name(ref), casefold.Name(short(guarded))
-		if ref != guarded && (folded == casefold.Name(guarded) || folded == "refs/"+short || folded == "refs/tags/"+short || strings.HasPrefix(folded, casefold.Name(guarded)+"/")) {
+		folded, short := patch.FoldName(ref), patch.FoldName(short(guarded))
+		if ref != guarded && (folded == patch.FoldName(guarded) || folded == "refs/"+short || folded == "refs/tags/"+short || strings.HasPrefix(folded, patch.FoldName(guarded)+"/")) {
 			return guarded
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -66,7 +65,7 @@ func export(ctx context.Context, c *console.Console, args []string, out string, 
 // A change that the format cannot express (content that is not UTF-8, an
 // executable bit) is a *patch.Error.
 func packFor(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, id string) ([]byte, error) {
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}

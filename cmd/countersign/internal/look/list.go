@@ -214,7 +214,7 @@ func Shown(ctx context.Context, s *session.Session, snap writing.Snapshot, id st
 // browse opens the page of a transaction. Where there is no browser, and for a
 // program, it prints the address.
 func browse(s *session.Session, snap writing.Snapshot, id string) error {
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func browse(s *session.Session, snap writing.Snapshot, id string) error {
 func diffCommand(c *console.Console) *cobra.Command {
 	var stat, names bool
 	cmd := lookCommand(c, "diff", "Print the exact bytes that are up for approval", func(ctx context.Context, s *session.Session, snap writing.Snapshot, id string) error {
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 func logCommand(c *console.Console) *cobra.Command {
 	var newest uint
 	cmd := lookCommand(c, "log", "Print a transaction's events", func(ctx context.Context, s *session.Session, snap writing.Snapshot, id string) error {
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}

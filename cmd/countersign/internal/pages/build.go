@@ -109,7 +109,7 @@ const maxWhole = 20
 // assign gives each transaction what was found against it. What is of none that has a page is of all.
 func (b *build) assign() {
 	for _, f := range b.result.Findings {
-		id, ok := ledger.TransactionOf(f.Path)
+		id, _, ok := ledger.Within(f.Path)
 		if _, has := slices.BinarySearch(b.ids, id); ok && has {
 			b.of[id] = append(b.of[id], f)
 		} else {

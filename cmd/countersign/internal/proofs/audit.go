@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -141,7 +142,7 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 	if err != nil {
 		return branch, err
 	}
-	var witnessed *audit.Witnessed
+	var witnessed *witness.Witnessed
 	var notWitnessed []history.Finding
 	if f.Witness.File != "" {
 		if witnessed, notWitnessed, err = heldToWitnesses(ctx, s, h.Tip(), f.Witness); err != nil {
@@ -153,8 +154,7 @@ func Audit(ctx context.Context, c *console.Console, f AuditFlags) (branch Judged
 	if err != nil {
 		return branch, err
 	}
-	found.Witnessed = witnessed
-	doc := audited{Result: found}
+	doc := audited{Result: found, Witnessed: witnessed}
 	if f.Branch != "" && found.OK {
 		if f.from != "" { // which was trusted, and has transactions whose order counts as well
 			if clock, err = WholeClock(ctx, s.Local); err != nil {

@@ -11,25 +11,27 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
-	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // audited is what audit --json prints.
 type audited struct {
 	audit.Result
-	Branch *explain.Branch `json:"branch,omitempty"`
-	Online *online.Result  `json:"online,omitempty"`
+	Witnessed *witness.Witnessed `json:"witnessed,omitempty"` // if it was asked for
+	Branch    *explain.Branch    `json:"branch,omitempty"`
+	Online    *online.Result     `json:"online,omitempty"`
 }
 
 // text is it as a person reads it. first says that nothing was known of
 // the ledger before, and signatures that they were verified.
 func (d audited) text(ref string, first, signatures bool, s report.Style) string {
-	text := report.Audit(d.Result, ref, first, signatures, s)
+	text := report.Audit(report.Audited{Result: d.Result, Witnessed: d.Witnessed, Ref: ref, First: first, Signatures: signatures}, s)
 	if d.Branch != nil {
 		text += report.Branch(*d.Branch, s)
 	}
@@ -114,7 +116,7 @@ func JudgeBy(commit string, s *session.Session, tree fs.FS, clock *explain.Clock
 // branch judges the commits that a branch at a commit has since the ledger began, or since a
 // commit before that. What is judged does not depend on what is listed: a change that was
 // approved once is not approved again because its first commit is not asked about.
-func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.Result, all []history.BranchCommit, err error) {
+func (j BranchJudge) branch(ctx context.Context, tip, since string) (r explain.Result, all []code.BranchCommit, err error) {
 	from := j.Index.First
 	if all, err = j.Repo.CommitsBetween(ctx, from, tip); err != nil {
 		return r, nil, err
@@ -144,7 +146,7 @@ func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old str
 	}
 	s.Repo.ReadAhead(ctx, all)
 	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all,
-		func(base string) ([]history.BranchCommit, error) { return s.Repo.CommitsBetween(ctx, base, old) })
+		func(base string) ([]code.BranchCommit, error) { return s.Repo.CommitsBetween(ctx, base, old) })
 }
 
 // Added judges what a branch gets that is at old: the commits that next has and old has not. Those that it has already and that
@@ -192,7 +194,7 @@ func (j BranchJudge) Added(ctx context.Context, name, old, next string) (b expla
 }
 
 // without are those of some commits, each with all that it has of them, that one does not have.
-func without(all []history.BranchCommit, one string) (listed func(commit string) bool) {
+func without(all []code.BranchCommit, one string) (listed func(commit string) bool) {
 	parents, had := map[string][]string{}, map[string]bool{}
 	for _, c := range all {
 		parents[c.ID] = c.Parents
@@ -207,7 +209,7 @@ func without(all []history.BranchCommit, one string) (listed func(commit string)
 }
 
 // main are the commits of the default branch since one, which are known already if they are in all.
-func (j BranchJudge) main(ctx context.Context, from string, all []history.BranchCommit) ([]string, error) {
+func (j BranchJudge) main(ctx context.Context, from string, all []code.BranchCommit) ([]string, error) {
 	if !among(all, j.policy) {
 		var err error
 		if all, err = j.Repo.CommitsBetween(ctx, from, j.policy); err != nil {
@@ -219,7 +221,7 @@ func (j BranchJudge) main(ctx context.Context, from string, all []history.Branch
 
 // firstParents are the commits of a branch by first parents, oldest first, with the one before
 // the first of some commits.
-func firstParents(commits []history.BranchCommit, tip string) []string {
+func firstParents(commits []code.BranchCommit, tip string) []string {
 	parents := map[string][]string{}
 	for _, c := range commits {
 		parents[c.ID] = c.Parents
@@ -307,8 +309,8 @@ func (j BranchJudge) tipWith(ctx context.Context, commit, branch string) (string
 	return commit, nil
 }
 
-func among(commits []history.BranchCommit, id string) bool {
-	return slices.ContainsFunc(commits, func(c history.BranchCommit) bool { return c.ID == id })
+func among(commits []code.BranchCommit, id string) bool {
+	return slices.ContainsFunc(commits, func(c code.BranchCommit) bool { return c.ID == id })
 }
 
 func commitsSince(ctx context.Context, repo *gitstore.Repo, tip, since string) (func(string) bool, error) {

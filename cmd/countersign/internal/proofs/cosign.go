@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/witness"
@@ -58,7 +57,7 @@ type WitnessFlags struct {
 }
 
 // heldToWitnesses holds a ledger to what witnesses signed of it, as rule WITNESS.
-func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o WitnessFlags) (*audit.Witnessed, []history.Finding, error) {
+func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o WitnessFlags) (*witness.Witnessed, []history.Finding, error) {
 	if o.Names == nil {
 		names, err := readWitnesses(a.Console, o.File)
 		if err != nil {
@@ -83,7 +82,7 @@ func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o Witn
 	leaves, tree, err := leavesOf(ctx, a.Local, tip)
 	if err != nil { // HISTORY or OBJECT says why
 		origin, _ := f.Origin()
-		w := &audit.Witnessed{Origin: origin, Witnesses: []audit.Witness{}, Ignored: []string{}}
+		w := &witness.Witnessed{Origin: origin, Witnesses: []witness.Testimony{}, Ignored: []string{}}
 		return w, []history.Finding{found("no checkpoint can be held to the history, as that is not all here")}, nil
 	}
 	notes := make([][]byte, 0, len(kept.Files))
@@ -94,12 +93,12 @@ func heldToWitnesses(ctx context.Context, a *session.Session, tip string, o Witn
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &audit.Witnessed{Origin: r.Origin, Covered: r.Covered, Newer: tree.Size() - r.Covered, Witnesses: []audit.Witness{}, Ignored: append([]string{}, r.Ignored...)}
+	w := &witness.Witnessed{Origin: r.Origin, Covered: r.Covered, Newer: tree.Size() - r.Covered, Witnesses: []witness.Testimony{}, Ignored: append([]string{}, r.Ignored...)}
 	if r.Covered > 0 {
 		w.Commit = leaves[r.Covered-1].ID
 	}
 	for _, s := range r.Saw {
-		w.Witnesses = append(w.Witnesses, audit.Witness{Name: s.Name, Commits: s.Size, At: timeOf(s.At)})
+		w.Witnesses = append(w.Witnesses, witness.Testimony{Name: s.Name, Commits: s.Size, At: timeOf(s.At)})
 	}
 	if o.ask {
 		r.Found = append(r.Found, askAgain(ctx, a.Console, f, r, tree, o.Quorum, w)...)
@@ -123,7 +122,7 @@ func timeOf(at int64) string {
 const mostSkew = 10 * 60
 
 // askAgain asks the witnesses whether they have seen more than the newest checkpoint here.
-func askAgain(ctx context.Context, c *console.Console, f witness.File, r witness.Report, tree *witness.Tree, quorum int, w *audit.Witnessed) []string {
+func askAgain(ctx context.Context, c *console.Console, f witness.File, r witness.Report, tree *witness.Tree, quorum int, w *witness.Witnessed) []string {
 	newest, ok := r.NewestNote()
 	if !ok {
 		return []string{"no witness can be asked, as there is no checkpoint of this history"}

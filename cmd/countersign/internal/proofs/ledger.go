@@ -131,7 +131,7 @@ func publishes(ctx context.Context, s *session.Session, next gitstore.Joined, dr
 		if err != nil {
 			return err
 		}
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
 			return err
 		}
@@ -169,8 +169,8 @@ func deniedThere(ctx context.Context, shared *gitstore.Shared, done gitstore.Joi
 	open, err := lookup.Open(before.Tree)
 	for _, tx := range open {
 		id := tx.TransactionID
-		was, wasErr := ledger.Read(before.Tree, id)
-		is, isErr := ledger.Read(after.Tree, id)
+		was, wasErr := lookup.Read(before.Tree, id)
+		is, isErr := lookup.Read(after.Tree, id)
 		if err := errors.Join(wasErr, isErr); err != nil {
 			return "", err
 		}
@@ -195,7 +195,7 @@ func appliedTwice(ctx context.Context, s *session.Session, done gitstore.Joined)
 			if err != nil {
 				return nil, "", err
 			}
-			if logs[i], err = ledger.Read(snap.Tree, id); err != nil {
+			if logs[i], err = lookup.Read(snap.Tree, id); err != nil {
 				return nil, "", err
 			}
 		}

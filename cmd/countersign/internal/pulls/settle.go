@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -150,7 +150,7 @@ func findPull(ctx context.Context, a *session.Session, s pull.Settler, number in
 		if snap, id, err = a.Find(ctx, args, false); err != nil {
 			return 0, "", err
 		}
-		log, err := ledger.Read(snap.Tree, id)
+		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
 			return 0, id, err
 		}

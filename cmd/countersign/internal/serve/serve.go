@@ -259,7 +259,7 @@ func (s *tellingStore) Append(ctx context.Context, tip string, entries ...writin
 	}
 	for _, e := range entries {
 		for name, events := range e.Files {
-			id, ours := ledger.TransactionOf(name)
+			id, _, ours := ledger.Within(name)
 			if !ours || path.Base(name) != ledger.EventsFile {
 				continue
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -38,7 +39,7 @@ func (c *call) log(ctx context.Context, id string) (*ledger.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := ledger.Read(snap.Tree, id)
+	log, err := lookup.Read(snap.Tree, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, refused("there is no transaction %s", id)
 	}

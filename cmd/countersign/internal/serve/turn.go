@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -240,7 +241,7 @@ func (c *call) turnStart(ctx context.Context, p turnParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := ledger.Read(done.Ledger.Tree, done.ID)
+	log, err := lookup.Read(done.Ledger.Tree, done.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // Disposition is what a transaction says of an exception, nil if it is about a change. One that does not verify is an error.
 func Disposition(tree fs.FS, id string) (*disposition.Disposition, error) {
-	log, err := ledger.Read(tree, id)
+	log, err := lookup.Read(tree, id)
 	if err != nil || log.Transaction().Pointers.Proposal != nil {
 		return nil, nil // of a log that cannot be read, who looks at it as a change tells
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -138,7 +139,7 @@ func (d *demonstration) diff(ctx context.Context, to string, sources map[string]
 		}
 		after[name] = &patch.File{Mode: patch.Regular, Data: data}
 	}
-	set, err := patch.Between(base, after)
+	set, err := patch.NewTree(base).Between(after)
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func (d *demonstration) forge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := ledger.Read(snap.Tree, d.id)
+	log, err := lookup.Read(snap.Tree, d.id)
 	if err != nil {
 		return err
 	}

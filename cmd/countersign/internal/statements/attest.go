@@ -300,7 +300,7 @@ func (w attester) all(ctx context.Context, predicate string) (out attested, err 
 		return out, err
 	}
 	for _, id := range ids {
-		tx, err := ledger.State(w.snap.Tree, id)
+		tx, err := lookup.State(w.snap.Tree, id)
 		if err != nil {
 			return out, err
 		}
@@ -330,7 +330,7 @@ func (w attester) all(ctx context.Context, predicate string) (out attested, err 
 
 // applied is the commit that apply made of a transaction.
 func (w attester) applied(ctx context.Context, id string) (string, error) {
-	log, err := ledger.Read(w.snap.Tree, id)
+	log, err := lookup.Read(w.snap.Tree, id)
 	if err != nil {
 		return "", err
 	}
@@ -389,7 +389,7 @@ func (w attester) landed(ctx context.Context, commit string) (attest.CommitChang
 }
 
 func (w attester) statement(predicate, id string, of attest.CommitChange) (attest.Statement, error) {
-	log, err := ledger.Read(w.snap.Tree, id)
+	log, err := lookup.Read(w.snap.Tree, id)
 	if err != nil {
 		return attest.Statement{}, err
 	}

@@ -153,7 +153,7 @@ func keptByThisWorkflow(ctx context.Context, s *session.Session, predicate strin
 		}
 		for name, raw := range files.Files {
 			made, err := attest.OpenBundle(raw)
-			id, _ := ledger.TransactionOf(name)
+			id, _, _ := ledger.Within(name)
 			of := madeStatement{id, made.Statement, attest.CommitChange{Commit: made.Statement.Commit()}}
 			if err == nil && made.Claims() == identity && keptName(of, raw) == name {
 				found[kept{id, of.landed.Commit}] = true

@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/report"
@@ -317,7 +318,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		if elsewhere, err = v.elsewhere(ctx, w, p); err != nil {
 			return attest.Check{}, err
 		}
-		tx, err := ledger.State(snap.Tree, p.Transaction)
+		tx, err := lookup.State(snap.Tree, p.Transaction)
 		if elsewhere != "" && (err != nil || !tx.Closed) {
 			return unknown("record", "%s", elsewhere)
 		}

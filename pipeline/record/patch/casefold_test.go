@@ -1,4 +1,4 @@
-package casefold
+package patch
 
 import (
 	"math/rand/v2"
@@ -24,15 +24,15 @@ func peer(name string) string {
 	return norm.NFC.String(cases.Fold().String(name))
 }
 
-func check(t testing.TB, name string) {
+func checkFold(t testing.TB, name string) {
 	t.Helper()
-	if got, want := Name(name), peer(name); got != want {
+	if got, want := FoldName(name), peer(name); got != want {
 		t.Errorf("%+q: %+q, want %+q", name, got, want)
 	}
 }
 
 // TestEveryRune: alone, with a mark that composes, and as a mark.
-func TestEveryRune(t *testing.T) {
+func TestFoldEveryRune(t *testing.T) {
 	for _, version := range []string{unicode.Version, cases.UnicodeVersion, norm.Version} {
 		if version != "15.0.0" {
 			t.Errorf("Unicode %s: what it assigns must fold to itself here (docs/spec, U-1)", version)
@@ -43,21 +43,21 @@ func TestEveryRune(t *testing.T) {
 			continue
 		}
 		s := string(r)
-		check(t, s)
+		checkFold(t, s)
 		if unicode.IsLetter(r) || unicode.IsMark(r) {
-			check(t, s+"\u0345\u0301")
-			check(t, "a"+s+"İ")
+			checkFold(t, s+"\u0345\u0301")
+			checkFold(t, "a"+s+"İ")
 		}
 	}
 }
 
-func TestName(t *testing.T) {
+func TestFoldName(t *testing.T) {
 	for name, want := range map[string]string{
 		"":        "",
 		".GitHub": ".github", "Straße": "strasse", "STRASSE": "strasse", "ﬁle": "file", "\u212a": "k",
 		"ſ": "s", "Σς": "σσ", "ı": "ı", "İ": "i̇", "e\u0301": "é", "É": "é", "ᾼ": "αι", "Ꭰ": "Ꭰ", "ꭰ": "Ꭰ", "ᏸ": "Ᏸ",
 	} {
-		if got := Name(name); got != want {
+		if got := FoldName(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
@@ -77,9 +77,9 @@ func FuzzName(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		check(t, name)
-		if once := Name(name); utf8.ValidString(name) && Name(once) != once {
-			t.Errorf("%+q: %+q, and then %+q", name, once, Name(once))
+		checkFold(t, name)
+		if once := FoldName(name); utf8.ValidString(name) && FoldName(once) != once {
+			t.Errorf("%+q: %+q, and then %+q", name, once, FoldName(once))
 		}
 	})
 }

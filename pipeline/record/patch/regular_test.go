@@ -1,4 +1,4 @@
-package regular
+package patch
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 func TestStat(t *testing.T) {
 	file, link := &fstest.MapFile{Data: []byte("x"), Mode: 0o644}, &fstest.MapFile{Data: []byte("d"), Mode: fs.ModeSymlink | 0o777}
-	tree := New(fstest.MapFS{"d/e/f": file, "f": file, "l": link, "d/l": link, "d/m": &fstest.MapFile{Mode: fs.ModeDir | fs.ModeIrregular}})
+	tree := NewTree(fstest.MapFS{"d/e/f": file, "f": file, "l": link, "d/l": link, "d/m": &fstest.MapFile{Mode: fs.ModeDir | fs.ModeIrregular}})
 	for range 2 { // what is remembered is the same
 		for name, want := range map[string]struct {
 			found, err bool
@@ -22,7 +22,7 @@ func TestStat(t *testing.T) {
 			if (info != nil) != want.found || (err != nil) != want.err {
 				t.Errorf("%q: %v, %v", name, info, err)
 			}
-			if reason := Error(""); err != nil && !errors.As(err, &reason) {
+			if reason := linkError(""); err != nil && !errors.As(err, &reason) {
 				t.Errorf("%q: %v is no reason", name, err)
 			}
 		}

@@ -1,6 +1,4 @@
-// Package casefold maps names to what file systems compare that ignore case and Unicode
-// normalisation: APFS, HFS+, NTFS, ext4 and F2FS with casefold.
-package casefold
+package patch
 
 import (
 	"strings"
@@ -10,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Name returns what all names have in common that such a file system takes for one: their
-// full case folding (the Unicode Standard, 3.13, toCasefold of canonical decompositions),
-// composed. It is idempotent.
-func Name(name string) string {
+// FoldName maps a name to what file systems compare that ignore case and Unicode normalisation: APFS, HFS+, NTFS, ext4 and
+// F2FS with casefold. It returns what all names have in common that such a file system takes for one: their full case
+// folding (the Unicode Standard, 3.13, toCasefold of canonical decompositions), composed. It is idempotent.
+func FoldName(name string) string {
 	if isASCII(name) {
 		return strings.ToLower(name)
 	}
