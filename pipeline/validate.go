@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -35,7 +35,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 	known := r.Known() // a command runs once, however often the ledger moves
 	v, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Validation], error) {
 		v := Validation{ID: id}
-		log, found, err := disposition.CheckRecord(snap.Tree, id)
+		log, found, err := observation.CheckRecord(snap.Tree, id)
 		if err != nil {
 			return Nothing(v, err)
 		}

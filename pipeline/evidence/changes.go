@@ -51,15 +51,19 @@ func (s Source) Changes(p Period) (Part, error) {
 	s.Repository.LedgerBegan = ledger.FormatTime(s.Index.Began)
 	part.Repository.LedgerBegan = s.Repository.LedgerBegan
 	t := &table{Source: s, spans: map[string]explain.Span{}, commits: map[string]code.BranchCommit{}, policies: new(approval.Policies)}
-	var err error
-	if t.disposed, err = s.dispositions(); err != nil {
+	seen, err := s.observations()
+	if err != nil {
 		return part, err
 	}
+	t.disposed = seen.reviews
 	for i, span := range s.Index.Came(s.Judged.Chain, s.Now) {
 		t.spans[s.Judged.Chain[i].ID] = span
 	}
 	for _, c := range s.Commits {
 		t.commits[c.ID] = c
+	}
+	if left := t.deploy(seen.deployments); left != "" {
+		part.Notes = append(part.Notes, left)
 	}
 	for _, group := range t.groups() {
 		span := t.span(group)
@@ -81,7 +85,8 @@ type table struct {
 	spans    map[string]explain.Span // of the chain
 	commits  map[string]code.BranchCommit
 	policies *approval.Policies
-	disposed map[string][]said // by what they are about
+	disposed map[string][]said                 // by what they are about
+	deployed map[string]map[string]*Deployment // by environment and commit
 }
 
 // groups are the commits that are one change, each with the commit first that stands for it: a
@@ -167,6 +172,7 @@ func (t *table) row(group []string, span explain.Span) (Row, error) {
 	row := Row{
 		Repository: t.Repository.Name, Branch: t.Repository.Branch, Exceptions: []Exception{}, Records: []Record{}, Commit: id, Commits: group, BroughtBy: t.Judged.BroughtBy(id),
 		URL: t.Links.Page(0, forge.Posted{}, id), CameBy: ledger.FormatTime(span.By), ClaimedAt: claimed(t.commits[id].When),
+		Deployments: t.deployments(id),
 	}
 	if !span.After.IsZero() {
 		row.CameAfter = ledger.FormatTime(span.After)

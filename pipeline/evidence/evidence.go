@@ -146,6 +146,8 @@ type Row struct {
 	Records     []Record    `json:"records"`
 	DueBy       string      `json:"due_by,omitempty"`
 	Reviews     []Review    `json:"reviews,omitempty"`
+	// Deployments are, by environment, the first that had it.
+	Deployments []Deployment `json:"deployments,omitempty"`
 }
 
 // A Record is what a transaction tells of a change.
@@ -225,16 +227,17 @@ func (r Row) Independent() (is Independence) {
 	return is
 }
 
-// A Part is what one repository came to: its Repository and rows.
+// A Part is what one repository came to: its Repository and rows, and notes about them.
 type Part struct {
 	Repository Repository
 	Rows       []Row
+	Notes      []string
 }
 
 // Failed is the part of a repository of which nothing can be told, and why.
 func Failed(r Repository, code Code, text string) Part {
 	r.Read = false
-	return Part{r, []Row{{
+	return Part{Repository: r, Rows: []Row{{
 		Repository: r.Name, Branch: r.Branch, Commits: []string{}, Records: []Record{}, Exceptions: []Exception{{code, ledger.OneLine(text, 500)}},
 	}}}
 }
@@ -250,6 +253,7 @@ func New(p Period, madeAt time.Time, parts []Part) Report {
 	}
 	for _, part := range parts {
 		repo := part.Repository
+		r.Notes = append(r.Notes, part.Notes...)
 		for _, row := range part.Rows {
 			if row.Commit != "" {
 				repo.Changes++

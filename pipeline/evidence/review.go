@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -26,7 +26,7 @@ var reviewed = []Code{
 type Review struct {
 	TransactionID  string              `json:"transaction_id"`
 	About          string              `json:"about"`
-	As             disposition.Outcome `json:"as"`
+	As             observation.Outcome `json:"as"`
 	Author         ledger.Actor        `json:"author"`
 	Reason         string              `json:"reason"`
 	ReviewedAt     string              `json:"reviewed_at"`
@@ -37,43 +37,14 @@ type Review struct {
 
 // A said disposition is one of the ledger, with the proof of its signature. why says why it counts for nothing, "" if it may.
 type said struct {
-	disposition.Disposition
+	observation.Disposition
 	at    time.Time
 	proof sshsig.Proof
 	why   string
 }
 
-// dispositions reads those of the ledger, by what they are about, in the order in which they were recorded.
-func (s Source) dispositions() (map[string][]said, error) {
-	out := map[string][]said{}
-	for _, id := range s.Index.Dispositions() {
-		log, found, err := disposition.CheckRecord(s.Ledger, id)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > 0 { // it says nothing then: an audit, which came before, tells
-			continue
-		}
-		dir, err := fs.Sub(s.Ledger, ledger.Dir(id))
-		if err != nil {
-			return nil, err
-		}
-		d, at, err := disposition.Read(dir, log)
-		if err != nil {
-			return nil, err
-		}
-		if d == nil {
-			continue
-		}
-		one := said{Disposition: *d, at: at}
-		one.proof, one.why = s.signs(*d, at)
-		out[d.About] = append(out[d.About], one)
-	}
-	return out, nil
-}
-
 // signs holds a disposition to what the Policy asks of signatures, and says why it falls short of that.
-func (s Source) signs(d disposition.Disposition, at time.Time) (proof sshsig.Proof, why string) {
+func (s Source) signs(d observation.Disposition, at time.Time) (proof sshsig.Proof, why string) {
 	approvals := s.Policy.Approvals
 	switch {
 	case d.Signature == nil && approvals.Signing() == policy.SignedOnly:
@@ -170,7 +141,7 @@ func (t *table) part(row *Row, d said) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if part := disposition.Part(dir, log, from, t.Keys.Listed); part != "" {
+		if part := observation.Part(dir, log, from, t.Keys.Listed); part != "" {
 			return "its author " + part, nil
 		}
 		people := approval.Case{People: approval.People(dir, log, t.Keys.Listed)}

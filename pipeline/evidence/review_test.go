@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -22,20 +22,34 @@ import (
 )
 
 // disposed is a ledger with a transaction that says what became of an exception.
-func disposed(t *testing.T, files fstest.MapFS, mail, about string, by *signedtest.Signer, change func(*disposition.Disposition)) fstest.MapFS {
+func disposed(t *testing.T, files fstest.MapFS, mail, about string, key *signedtest.Signer, change func(*observation.Disposition)) fstest.MapFS {
 	t.Helper()
-	const id = "tx_01KEZZZZZZ0000000000000000"
-	files = maps.Clone(files)
-	d := disposition.Disposition{
-		Schema: disposition.Schema, TransactionID: id, About: about, As: disposition.Accepted, Reason: "it is right",
-		Author: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail},
-	}
+	meta := by(observedID, mail)
+	d := &observation.Disposition{About: about, As: observation.Accepted, Reason: "it is right"}
+	d.Head = observation.Head{Schema: observation.Schema(d), TransactionID: meta.TransactionID, Author: meta.Proposer}
 	if change != nil {
-		change(&d)
+		change(d)
 	}
-	if by != nil {
-		d.Signature = &disposition.Signed{Armored: by.Sign(disposition.Namespace, d.Statement()), Line: mail + " " + by.Public}
+	if key != nil {
+		d.Signature = &observation.Signed{Armored: key.Sign(observation.DispositionNamespace, d.Statement()), Line: mail + " " + key.Public}
 	}
+	return observed(t, files, meta, d)
+}
+
+const observedID = "tx_01KEZZZZZZ0000000000000000"
+
+// by begins the transaction of an observation.
+func by(id, mail string) *ledger.Meta {
+	return &ledger.Meta{
+		TransactionID: id, Proposer: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail}, WorkspaceRoots: []string{},
+		SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{}},
+	}
+}
+
+// observed is a ledger with a transaction that has an observation.
+func observed(t *testing.T, files fstest.MapFS, meta *ledger.Meta, o observation.Observation) fstest.MapFS {
+	t.Helper()
+	files, id := maps.Clone(files), meta.TransactionID
 	put := func(name string, data []byte) {
 		files[path.Join(ledger.Dir(id), name)] = &fstest.MapFile{Data: data, Mode: 0o644}
 	}
@@ -46,12 +60,12 @@ func disposed(t *testing.T, files fstest.MapFS, mail, about string, by *signedte
 		}
 		return raw
 	}
-	raw := line(d)
+	raw := line(o)
 	var log ledger.Log
 	for _, e := range []ledger.Payload{
-		&ledger.Meta{TransactionID: id, Proposer: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail}, WorkspaceRoots: []string{}, SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{}}},
+		meta,
 		&ledger.StatusChange{TransactionID: id, From: ledger.Created, To: ledger.InProgress},
-		&ledger.ArtifactStored{TransactionID: id, ArtifactID: canon.Hex(raw), Kind: disposition.Kind, Path: ledger.ArtifactFile(canon.Hex(raw)), ContentType: "application/json", StoredSHA256: canon.Sum(raw)},
+		&ledger.ArtifactStored{TransactionID: id, ArtifactID: canon.Hex(raw), Kind: o.Kind(), Path: ledger.ArtifactFile(canon.Hex(raw)), ContentType: "application/json", StoredSHA256: canon.Sum(raw)},
 		&ledger.StatusChange{TransactionID: id, From: ledger.InProgress, To: ledger.Interrupted},
 		&ledger.Close{TransactionID: id, Status: ledger.Interrupted},
 	} {
@@ -77,7 +91,7 @@ func TestReviews(t *testing.T) {
 	for name, c := range map[string]struct {
 		mail, about, policy string
 		by                  *signedtest.Signer
-		change              func(*disposition.Disposition)
+		change              func(*observation.Disposition)
 		shown               bool
 		why                 string // it does not count
 	}{
@@ -92,9 +106,9 @@ func TestReviews(t *testing.T) {
 		"a name of its author":           {mail: "fay@example.org", about: pushed, by: &other, shown: true, why: "its author or committer"},
 		"about another commit":           {mail: "bob@example.org", about: strings.Repeat("d", 40)},
 		"about a transaction of no part": {mail: "bob@example.org", about: ids[0]},
-		"a signature of something else":  {mail: "bob@example.org", about: pushed, by: &key, change: func(d *disposition.Disposition) { d.TransactionID = ids[0] }},
-		"by somebody else than it says":  {mail: "bob@example.org", about: pushed, change: func(d *disposition.Disposition) { d.Author.ID = "local:dan@example.org" }},
-		"an outcome that is not known":   {mail: "bob@example.org", about: pushed, change: func(d *disposition.Disposition) { d.As = "ignored" }},
+		"a signature of something else":  {mail: "bob@example.org", about: pushed, by: &key, change: func(d *observation.Disposition) { d.TransactionID = ids[0] }},
+		"by somebody else than it says":  {mail: "bob@example.org", about: pushed, change: func(d *observation.Disposition) { d.Author.ID = "local:dan@example.org" }},
+		"an outcome that is not known":   {mail: "bob@example.org", about: pushed, change: func(d *observation.Disposition) { d.As = "ignored" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := whole

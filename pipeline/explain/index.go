@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -24,14 +24,14 @@ type Index struct {
 	First string
 	// Began is when that was, by the ledger's word: nothing is known of the time before. Zero in
 	// a ledger without a transaction.
-	Began   time.Time
-	entries []entry              // the transactions, oldest first
-	at      map[string]int       // by transaction: its place there
-	named   map[string]time.Time // by commit: when the ledger first named it
-	begun   map[string]time.Time // by commit: when the apply that made it began
-	touches map[string][]int     // by path: which transactions change it
-	part    bool                 // whether the ledger has others
-	reviews []string             // the transactions that say what became of an exception, oldest first
+	Began    time.Time
+	entries  []entry              // the transactions, oldest first
+	at       map[string]int       // by transaction: its place there
+	named    map[string]time.Time // by commit: when the ledger first named it
+	begun    map[string]time.Time // by commit: when the apply that made it began
+	touches  map[string][]int     // by path: which transactions change it
+	part     bool                 // whether the ledger has others
+	observed []string             // the transactions that have an observation, oldest first
 }
 
 // An entry is what is known of a transaction without a look at its decisions. Base is the
@@ -98,8 +98,8 @@ func newIndex() *Index {
 	return &Index{at: map[string]int{}, named: map[string]time.Time{}, begun: map[string]time.Time{}, touches: map[string][]int{}}
 }
 
-// Dispositions are the transactions that say what became of an exception, oldest first.
-func (x *Index) Dispositions() []string { return x.reviews }
+// Observations are the transactions that have an observation, the oldest first.
+func (x *Index) Observations() []string { return x.observed }
 
 // add takes in a transaction, of which nothing was recorded before some times.
 func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) error {
@@ -144,8 +144,8 @@ func (x *Index) add(tree fs.FS, id string, log *ledger.Log, floor recorded) erro
 			e.settled = e.settled || e.ownDiff && p.Decision == ledger.Approve
 			e.goesBy(p.Policy.Commit)
 		case *ledger.ArtifactStored:
-			if p.Kind == disposition.Kind {
-				x.reviews = append(x.reviews, id)
+			if observation.Is(p.Kind) {
+				x.observed = append(x.observed, id)
 			}
 			if p.Kind == approval.KindMerge && merge != nil {
 				x.name(merge.MergeCommit, later(at, floor.to))

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -29,7 +29,7 @@ func Check(dir fs.FS) (found rule.Report, foreign bool) {
 		log, own := ledger.ReadExported(dir)
 		if log != nil {
 			own = append(own, new(approval.Policies).Record(dir, log).Redo()...)
-			own = append(own, disposition.Check(dir, log)...)
+			own = append(own, observation.Check(dir, log)...)
 		}
 		return rule.NewReport(own), false
 	}

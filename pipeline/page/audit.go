@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -24,10 +24,10 @@ import (
 )
 
 // Audit is audit.Run on all cores, with what is beside the record: the keys that commits of the code list, the pages, which are a
-// view and are told of apart, and what became of exceptions (package disposition). Versions are those that are made again; nil is
+// view and are told of apart, and observations (package observation). Versions are those that are made again; nil is
 // all that there are. It reports two rules:
 //
-//	L26      what became of an exception has its form, and its signature is good
+//	L26      an observation has its form, and its signature is good
 //	L23      the page of a transaction, the tables and the page at the root are what
 //	         their version makes of the record; pages of newer versions are counted
 func Audit(h history.Reader, o audit.Options, versions Versions) (audit.Result, error) {
@@ -37,11 +37,11 @@ func Audit(h history.Reader, o audit.Options, versions Versions) (audit.Result, 
 	o.Spread = func(n int, do func(int)) { // most wait for objects
 		_ = parallel.Try(4*runtime.GOMAXPROCS(0), n, func(i int) error { do(i); return nil })
 	}
-	var reviews dispositions
-	o.Each = reviews.each(o.Each)
+	var observed observations
+	o.Each = observed.each(o.Each)
 	r, err := audit.Run(h, o)
-	if err == nil && len(reviews.found) > 0 {
-		reviews.addTo(&r)
+	if err == nil && len(observed.found) > 0 {
+		observed.addTo(&r)
 	}
 	return r, err
 }
@@ -327,17 +327,17 @@ func CodeKeys(code func(commit string) (fs.FS, error)) audit.KeyReader {
 	}
 }
 
-// dispositions holds what became of exceptions to its form (L26), as an audit hands on the transactions.
-type dispositions struct {
+// observations holds observations to their form (L26), as an audit hands on the transactions.
+type observations struct {
 	mu    sync.Mutex
 	found []history.Finding
 }
 
 // each checks a transaction, and hands it on to next, which may be nil.
-func (d *dispositions) each(next audit.Each) audit.Each {
+func (d *observations) each(next audit.Each) audit.Each {
 	return func(id string, commit history.ID, record *approval.Record, found []rule.Violation) {
 		if record != nil && record.Log != nil { // of one that cannot be read the audit tells
-			for _, v := range disposition.Check(record.Dir, record.Log) {
+			for _, v := range observation.Check(record.Dir, record.Log) {
 				d.mu.Lock()
 				d.found = append(d.found, history.Finding{RuleID: v.RuleID, Commit: commit.String(), Path: path.Join(ledger.Dir(id), v.Path), Message: v.Message})
 				d.mu.Unlock()
@@ -351,7 +351,7 @@ func (d *dispositions) each(next audit.Each) audit.Each {
 }
 
 // addTo adds what was found to the result of the audit. Of a ledger that only a newer program can judge these are notes (V15).
-func (d *dispositions) addTo(r *audit.Result) {
+func (d *observations) addTo(r *audit.Result) {
 	for _, f := range d.found {
 		if r.Newer != "" {
 			r.Notes = append(r.Notes, audit.Note{Commit: f.Commit, Path: f.Path, Message: f.RuleID + " of this version does not hold: " + f.Message})

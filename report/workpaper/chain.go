@@ -1,6 +1,7 @@
 package workpaper
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
@@ -33,7 +34,26 @@ func chain(row evidence.Row) (steps []step) {
 	if row.CameBy != "" {
 		came.Known = strings.TrimSpace("by " + row.CameBy + " " + word("after ", row.CameAfter))
 	}
-	return append(steps, came, step{"Deployed", "", "deployments are not recorded"})
+	return append(append(steps, came), deployed(row)...)
+}
+
+// deployed are the first deployments that had it.
+func deployed(row evidence.Row) (steps []step) {
+	for _, d := range row.Deployments {
+		from := "the record: the account of the forge " + who(d.Author)
+		if strings.HasPrefix(d.Author.ID, "local:") {
+			from = "the record, by " + who(d.Author) + ": " + unverified
+		}
+		steps = append(steps, step{"Deployed", deployment(d), from + word(" ", d.URL)})
+	}
+	if steps == nil {
+		return []step{{"Deployed", "", "no deployment that had it is on record"}}
+	}
+	return steps
+}
+
+func deployment(d evidence.Deployment) string {
+	return fmt.Sprintf("to %s at %s, with commit %s", d.Environment, d.DeployedAt, short(d.Commit))
 }
 
 // word is a text behind another one, or nothing where there is none.

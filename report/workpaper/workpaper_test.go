@@ -23,7 +23,8 @@ func reportOf(text string) evidence.Report {
 	who := ledger.Actor{Kind: "user", ID: text, Login: text}
 	row := evidence.Row{
 		Repository: text, Branch: text, Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, URL: text, Subject: text, ExplainedBy: "transaction", Signer: text,
-		Exceptions: []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Exceptions:  []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Deployments: []evidence.Deployment{{Environment: text, Commit: text, DeployedAt: text, Author: who, URL: text}},
 		Records: []evidence.Record{{
 			TransactionID: text, PullRequest: 3, PullURL: text, Summary: text, Why: text, Independent: "no",
 			Proposers: []evidence.Person{{Actor: who, As: "author"}}, Decisions: []evidence.Decision{{Decision: ledger.Approve, Author: who, Kind: "fileChange", VerifiedBy: []string{"forge"}, DecidedAt: text, Counted: true, Why: text}, {Author: who, Why: text}},

@@ -204,7 +204,7 @@ class Record(Fold):
         checks += [("L5", self.patch_files), *(("L18", self.evidence, *d) for d in decisions)]
         checks += [*(("L21", self.signed, *d) for d in decisions), *(("L3", self.start, p) for _, p in starts)]
         checks += [("L17", self.verdict, *x) for x in (self.of_type("validate/complete") if self.gate else starts)]
-        for check in [*checks, ("L24", self.again), ("L25", self.merges), ("L26", self.disposition)]:
+        for check in [*checks, ("L24", self.again), ("L25", self.merges), ("L26", self.observation)]:
             if check[0] not in ("L17", "L18", "L21", "L25", "L26") or all(rule != "NEWER" for rule, _ in self.problems):  # V10
                 self.run(*check)
         return self
@@ -412,18 +412,25 @@ class Record(Fold):
             need(self.gate and v == found[0] and v["pull_request"] == self.proposal.get("pull_request")
                  and v["repository"]["id"] == self.proposal["repository"]["id"], "E-45: pull request, or two")
 
-    def disposition(self):  # E-46
-        found = [(n, self.content(p, "disposition")) for n, p in self.artifacts("disposition")]
+    def observation(self):  # E-46
+        kinds = {"disposition": self.disposition, "deployment": self.deployment}
+        found = [(n, p["kind"], self.content(p, p["kind"])) for n, p in self.artifacts(None) if p["kind"] in kinds]
         need(len(found) <= 1 and (self.proposal is None or not found), "E-46: two, or a proposal")
-        for n, v in found:
+        for n, kind, v in found:
             need((v["transaction_id"], v["author"]) == (self.id, self.meta["proposer"]), "E-46: transaction, or author")
-            need(v["about"] != self.id and v["reason"], "E-46: about itself, or no reason")
-            if "signature" in v:
-                space, mail = "countersign-disposition@v1", v["author"]["id"].removeprefix("local:")
-                said = core.line_of({k: x for k, x in v.items() if k != "signature"})
-                line, key = signatures.Line(v["signature"]["line"]), signatures.sshsig(said, v["signature"]["armored"], space)
-                need(key.fingerprint == line.key.fingerprint and "@" in mail != v["author"]["id"], "E-46: key, or author")
-                need(line.good_for([mail], [self.time(n)], space), "E-46: principal")
+            kinds[kind](n, v)
+
+    def disposition(self, n, v):  # E-47
+        need(v["about"] != self.id and v["reason"], "E-47: about itself, or no reason")
+        if "signature" in v:
+            space, mail = "countersign-disposition@v1", v["author"]["id"].removeprefix("local:")
+            said = core.line_of({k: x for k, x in v.items() if k != "signature"})
+            line, key = signatures.Line(v["signature"]["line"]), signatures.sshsig(said, v["signature"]["armored"], space)
+            need(key.fingerprint == line.key.fingerprint and "@" in mail != v["author"]["id"], "E-47: key, or author")
+            need(line.good_for([mail], [self.time(n)], space), "E-47: principal")
+
+    def deployment(self, n, v):  # E-48
+        need(rfc3339(v["deployed_at"]) <= self.time(n), "E-48: deployed later")
 
 def unique(things):
     return [x for x, _ in itertools.groupby(sorted(things, key=actor_key))]

@@ -15,8 +15,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -458,7 +458,7 @@ func transactionCheck(in struct {
 	log, found := ledger.ReadOwn(dir, in.ID)
 	if log != nil {
 		found = append(found, new(approval.Policies).Record(dir, log).Redo()...)
-		found = append(found, disposition.Check(dir, log)...)
+		found = append(found, observation.Check(dir, log)...)
 	}
 	if err := rulesOf(found); err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
@@ -27,7 +29,7 @@ func disposedLife(g *generator) {
 			}
 		}
 		if by != nil {
-			all["signature"] = m{"armored": by.Sign(disposition.Namespace, []byte(lineOf(all))), "line": line}
+			all["signature"] = m{"armored": by.Sign(observation.DispositionNamespace, []byte(lineOf(all))), "line": line}
 		}
 		r.insert(len(r.events), r.artifact("disposition", all))
 		r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
@@ -35,12 +37,12 @@ func disposedLife(g *generator) {
 		r.settle()
 		return r
 	}
-	c := g.life("E-46", "an exception that was accepted", made(nil, nil, ""), m{"status": "interrupted", "closed": true})
+	c := g.life("E-46 E-47", "an exception that was accepted", made(nil, nil, ""), m{"status": "interrupted", "closed": true})
 	good := func(note string, doc m, by *signedtest.Signer, line string) {
-		c.good("E-46", note, func(r *record) { *r = *made(doc, by, line) })
+		c.good("E-47", note, func(r *record) { *r = *made(doc, by, line) })
 	}
 	bad := func(note string, doc m, by *signedtest.Signer, line string) {
-		c.bad("E-46", note, "L26", func(r *record) { *r = *made(doc, by, line) })
+		c.bad("E-47", note, "L26", func(r *record) { *r = *made(doc, by, line) })
 	}
 	good("a transaction that was revoked", m{"about": another, "as": "revoked"}, nil, "")
 	good("a commit of SHA-256 that was fixed", m{"about": strings.Repeat("a", 64), "as": "fixed"}, nil, "")
@@ -70,8 +72,8 @@ func disposedLife(g *generator) {
 		return m{"signature": m{"armored": key.Sign(space, []byte(lineOf(all))), "line": "ada@example.org " + key.Public}}
 	}
 	bad("signed for decisions", signature(nil, "countersign-decision@v2"), nil, "")
-	bad("signed as something else", signature(m{"as": "fixed"}, disposition.Namespace), nil, "")
-	bad("signed in another transaction", signature(m{"transaction_id": another}, disposition.Namespace), nil, "")
+	bad("signed as something else", signature(m{"as": "fixed"}, observation.DispositionNamespace), nil, "")
+	bad("signed in another transaction", signature(m{"transaction_id": another}, observation.DispositionNamespace), nil, "")
 	c.bad("E-46", "two of them", "L26", func(r *record) {
 		at := len(r.events) - 2
 		r.insert(at, r.artifact("disposition", m{"schema": "countersign/disposition/1", "transaction_id": r.id, "about": strings.Repeat("b", 40), "as": "accepted", "author": ada, "reason": "it is right"}))
@@ -81,4 +83,75 @@ func disposedLife(g *generator) {
 		p, _ := r.find("tx/meta", 0)
 		r.insert(len(r.events), r.artifact("disposition", m{"schema": "countersign/disposition/1", "transaction_id": r.id, "about": strings.Repeat("a", 40), "as": "accepted", "author": p["proposer"], "reason": "it is right"}))
 	})
+}
+
+// deployedLife is a transaction that says that a commit was deployed.
+func deployedLife(g *generator) {
+	ada := m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
+	made := func(doc m) *record {
+		r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
+		for name := range r.files {
+			delete(r.files, name)
+		}
+		set("tx/meta", 0, "proposer", ada)(r)
+		all := m{"schema": "countersign/deployment/1", "transaction_id": r.id, "commit": strings.Repeat("a", 40), "environment": "production", "deployed_at": "2026-01-01T00:00:00.000Z", "author": ada}
+		for name, value := range doc {
+			if all[name] = value; value == nil {
+				delete(all, name)
+			}
+		}
+		r.insert(len(r.events), r.artifact("deployment", all))
+		r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
+		r.add("tx/close", m{"status": "interrupted"})
+		r.settle()
+		return r
+	}
+	c := g.life("E-46 E-48", "a commit that was deployed", made(nil), m{"status": "interrupted", "closed": true})
+	for note, doc := range inOrder(
+		"of SHA-256, to an environment with all that its name may have", m{"commit": strings.Repeat("a", 64), "environment": "eu-1/Prod_2.x"},
+		"with an address", m{"url": "https://ci.example.org:8443/runs/7?a=b&c=%20#x"},
+		"to an environment of 100 characters", m{"environment": strings.Repeat("a", 100)},
+	) {
+		c.good("E-48", note, func(r *record) { *r = *made(doc) })
+	}
+	for note, doc := range inOrder(
+		"of a commit that is cut short", m{"commit": strings.Repeat("a", 39)},
+		"of a branch", m{"commit": "main"},
+		"to an environment without a name", m{"environment": ""},
+		"to an environment that is an option", m{"environment": "--x"},
+		"to an environment with markup", m{"environment": "a<b"},
+		"to an environment of two lines", m{"environment": "a\nb"},
+		"to an environment that ends with a line", m{"environment": "a\n"},
+		"to an environment of 101 characters", m{"environment": strings.Repeat("a", 101)},
+		"deployed after it was recorded", m{"deployed_at": "2036-01-01T00:00:00.000Z"},
+		"at a time without milliseconds", m{"deployed_at": "2026-01-01T00:00:00Z"},
+		"at a time of another zone", m{"deployed_at": "2026-01-01T00:00:00.000+01:00"},
+		"at a time that does not exist", m{"deployed_at": "2026-02-30T00:00:00.000Z"},
+		"with an address of a script", m{"url": "javascript:alert(1)"},
+		"with an address that has a password", m{"url": "https://ada:x@example.org"},
+		"with an address that is empty", m{"url": ""},
+		"with an address that is too long", m{"url": "https://" + strings.Repeat("a", 491)},
+		"deployed, with an unknown member", m{"by": "ada"},
+		"without an environment", m{"environment": nil},
+	) {
+		c.bad("E-48", note, "L26", func(r *record) { *r = *made(doc) })
+	}
+	c.bad("E-46", "of another transaction that was deployed", "L26", func(r *record) { *r = *made(m{"transaction_id": "tx_01KE5Q86Z943M4K0W7WAJYDRW9"}) })
+	c.bad("E-46", "deployed, by somebody else", "L26", func(r *record) {
+		*r = *made(m{"author": m{"id": "local:eve@example.org", "kind": "user", "login": "Eve"}})
+	})
+	c.bad("E-46", "a disposition beside a deployment", "L26", func(r *record) {
+		r.insert(len(r.events)-2, r.artifact("disposition", m{"schema": "countersign/disposition/1", "transaction_id": r.id, "about": strings.Repeat("b", 40), "as": "accepted", "author": ada, "reason": "it is right"}))
+	})
+}
+
+// inOrder are notes, each with what it is about behind it.
+func inOrder(all ...any) iter.Seq2[string, m] {
+	return func(yield func(string, m) bool) {
+		for pair := range slices.Chunk(all, 2) {
+			if !yield(pair[0].(string), pair[1].(m)) {
+				return
+			}
+		}
+	}
 }

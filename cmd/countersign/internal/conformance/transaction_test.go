@@ -69,6 +69,8 @@ func transactionVectors(g *generator) {
 	guardedLife(g)
 	g.in("disposition")
 	disposedLife(g)
+	g.in("deployment")
+	deployedLife(g)
 }
 
 func set(kind string, nth int, name string, value any) func(*record) {

@@ -1,4 +1,5 @@
-// Package decide has the commands with which people decide: approve, deny, sign, gate, wait, close, dispose. A person at a terminal is
+// Package decide has the commands with which people decide: approve, deny, sign, gate, wait, close, dispose, and deployed, with which a pipeline
+// tells. A person at a terminal is
 // shown what the answer is about.
 package decide
 
@@ -32,7 +33,7 @@ import (
 
 // Commands are those with which people decide.
 func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{decideCommand(c, "approve"), decideCommand(c, "deny"), signCommand(c), gateCommand(c), waitCommand(c), closeCommand(c), disposeCommand(c)}
+	return []*cobra.Command{decideCommand(c, "approve"), decideCommand(c, "deny"), signCommand(c), gateCommand(c), waitCommand(c), closeCommand(c), disposeCommand(c), deployedCommand(c)}
 }
 
 // decideCommand is approve or deny.

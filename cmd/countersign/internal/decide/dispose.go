@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -50,7 +50,7 @@ for signed approvals, it must be signed. exceptions.review in the Policy says ho
 
 func dispose(ctx context.Context, c *console.Console, name string, f disposeFlags) (done console.Outcome, err error) {
 	switch {
-	case !slices.Contains(disposition.Outcomes, disposition.Outcome(f.as)):
+	case !slices.Contains(observation.Outcomes, observation.Outcome(f.as)):
 		return done, &cli.UsageError{Message: "what was found is not said", Hint: "--as accepted, --as fixed or --as revoked"}
 	case f.reason == "":
 		return done, &cli.UsageError{Message: "a review needs a reason", Hint: `say why: -m "…"`}
@@ -76,14 +76,14 @@ func dispose(ctx context.Context, c *console.Console, name string, f disposeFlag
 			return done, err
 		}
 		sign = func(statement []byte) (string, error) {
-			return s.SignWith(ctx, key, disposition.Namespace, statement)
+			return s.SignWith(ctx, key, observation.DispositionNamespace, statement)
 		}
 	}
-	d, err := s.Runner.Dispose(ctx, about, disposition.Outcome(f.as), f.reason, sign)
-	if err != nil {
+	d := &observation.Disposition{About: about, As: observation.Outcome(f.as), Reason: f.reason}
+	if err := s.Runner.Dispose(ctx, d, sign); err != nil {
 		return done, err
 	}
-	return done, session.Disposed(c, d)
+	return done, session.Observed(c, d)
 }
 
 // exception is the transaction that a name means, or else the commit. One whose reviewer had a part in it is refused.
@@ -107,7 +107,7 @@ func exception(ctx context.Context, s *session.Session, name string) (string, er
 	if err != nil {
 		return "", err
 	}
-	if part := disposition.Part(dir, log, ledger.Source{Kind: "local", Author: s.Runner.Decider}, rules.Keys.Allowed); part != "" {
+	if part := observation.Part(dir, log, ledger.Source{Kind: "local", Author: s.Runner.Decider}, rules.Keys.Allowed); part != "" {
 		return "", &cli.UsageError{Message: fmt.Sprintf("%s %s, and so cannot review %s", s.Runner.Decider.Login, part, id), Hint: "have somebody review it who had no part in it"}
 	}
 	return id, nil

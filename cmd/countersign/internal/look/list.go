@@ -174,11 +174,11 @@ func showCommand(c *console.Console) *cobra.Command {
 		if web {
 			return browse(s, snap, id)
 		}
-		switch d, err := session.Disposition(snap.Tree, id); {
+		switch o, err := session.Observation(snap.Tree, id); {
 		case err != nil:
 			return err
-		case d != nil:
-			return session.Disposed(c, *d)
+		case o != nil:
+			return session.Observed(c, o)
 		}
 		rep, err := Shown(ctx, s, snap, id)
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/disposition"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -271,7 +271,7 @@ func (c *call) verify(ctx context.Context, p statusParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, found, err := disposition.CheckRecord(snap.Tree, id)
+	_, found, err := observation.CheckRecord(snap.Tree, id)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package pages
 import (
 	"io/fs"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/report/html"
 )
@@ -16,7 +16,7 @@ func Alone(tree fs.FS, id string, o html.Options, masks func(diff []byte) bool) 
 	if t, err = read(id); err != nil {
 		return nil, t, false, err
 	}
-	_, found, err := disposition.CheckRecord(tree, id)
+	_, found, err := observation.CheckRecord(tree, id)
 	if err != nil {
 		return nil, t, false, err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/disposition"
+	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -15,29 +15,29 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// TestDispositions: what says what became of an exception, and does not hold, is a finding like any other, and a note where only
+// TestObservations: what says what became of an exception, and does not hold, is a finding like any other, and a note where only
 // a newer program can judge the ledger.
-func TestDispositions(t *testing.T) {
+func TestObservations(t *testing.T) {
 	const id = "tx_01KE5Q86Z943M4K0W7WAJYDRW8"
 	ada := ledger.Actor{Kind: "user", ID: "local:ada@example.org", Login: "Ada"}
-	record := func(as disposition.Outcome) *approval.Record {
-		raw, err := canon.Line(disposition.Disposition{
-			Schema: disposition.Schema, TransactionID: id, About: strings.Repeat("a", 40), As: as, Author: ada, Reason: "it is right",
+	record := func(as observation.Outcome) *approval.Record {
+		raw, err := canon.Line(observation.Disposition{
+			Head: observation.Head{Schema: "countersign/disposition/1", TransactionID: id, Author: ada}, About: strings.Repeat("a", 40), As: as, Reason: "it is right",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := ledger.ArtifactFile(canon.Hex(raw))
 		log := &ledger.Log{}
-		for _, e := range []ledger.Payload{&ledger.Meta{TransactionID: id, Proposer: ada}, &ledger.ArtifactStored{TransactionID: id, Kind: disposition.Kind, Path: name}} {
+		for _, e := range []ledger.Payload{&ledger.Meta{TransactionID: id, Proposer: ada}, &ledger.ArtifactStored{TransactionID: id, Kind: observation.KindDisposition, Path: name}} {
 			if err := log.Append(time.Unix(1767571200, 0), e); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return new(approval.Policies).Record(fstest.MapFS{name: &fstest.MapFile{Data: raw}}, log)
 	}
-	for as, bad := range map[disposition.Outcome]int{disposition.Accepted: 0, "ignored": 1} {
-		var d dispositions
+	for as, bad := range map[observation.Outcome]int{observation.Accepted: 0, "ignored": 1} {
+		var d observations
 		told := -1
 		d.each(func(_ string, _ history.ID, _ *approval.Record, found []rule.Violation) { told = len(found) })(id, history.ID{}, record(as), nil)
 		r := audit.Result{OK: true, Findings: []history.Finding{}}
@@ -51,7 +51,7 @@ func TestDispositions(t *testing.T) {
 			t.Errorf("%s: %+v", as, newer)
 		}
 	}
-	var d dispositions
+	var d observations
 	d.each(nil)(id, history.ID{}, nil, nil)
 	d.each(nil)(id, history.ID{}, &approval.Record{}, nil)
 	if len(d.found) > 0 {

@@ -1,10 +1,6 @@
-// Package disposition is what became of an exception: somebody who had no part in it has reviewed it. It is recorded in a
-// transaction of its own, as an artifact (rule L26), and decides nothing: what was approved and what accounts for a commit does not depend
-// on it. It is pure.
-package disposition
+package observation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,17 +10,14 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
-// Kind is the kind of the artifact, Schema its schema, and Namespace what a signature of one is for.
+// KindDisposition is the kind of a Disposition, and DispositionNamespace what a signature of one is for.
 const (
-	Kind      = "disposition"
-	Schema    = "countersign/disposition/1"
-	Namespace = "countersign-disposition@v1"
+	KindDisposition      = "disposition"
+	DispositionNamespace = "countersign-disposition@v1"
 )
 
 // An Outcome is what somebody found of an exception.
@@ -40,19 +33,22 @@ const (
 // Outcomes are all of them.
 var Outcomes = []Outcome{Accepted, Fixed, Revoked}
 
-// A Disposition is that artifact. It stands in a transaction of its own, which proposes nothing, and names it, so
-// that a signature is good for no other. About is the commit or the transaction that was reviewed. Whether its
-// Author is independent of that is not said here: who reads it judges (package evidence).
+// A Disposition is what became of an exception: somebody has reviewed it. It names its own transaction, so that a signature is
+// good for no other. About is the commit or the transaction that was reviewed. Whether its Author is independent of that is
+// not said here: who reads it judges (package evidence).
 type Disposition struct {
-	Schema        string          `json:"schema"`
-	TransactionID string          `json:"transaction_id"`
-	About         string          `json:"about"`
-	As            Outcome         `json:"as"`
-	Author        ledger.Actor    `json:"author"`
-	Reason        string          `json:"reason"`
-	Signature     *Signed         `json:"signature,omitempty"`
-	Extra         json.RawMessage `json:"extra,omitempty"` // of a later version (package format)
+	Head
+	About     string  `json:"about"`
+	As        Outcome `json:"as"`
+	Reason    string  `json:"reason"`
+	Signature *Signed `json:"signature,omitempty"`
 }
+
+// Kind is Observation's.
+func (*Disposition) Kind() string { return KindDisposition }
+
+// Words is Observation's.
+func (d *Disposition) Words() string { return string(d.As) + " " + d.About + ": " + d.Reason }
 
 // Signed is the signature of all else that a Disposition has, and the line of the Policy's list that has the key.
 type Signed struct {
@@ -65,7 +61,7 @@ func (d Disposition) Statement() []byte {
 	d.Signature = nil
 	line, err := canon.Line(d)
 	if err != nil {
-		panic("disposition: encoding a disposition: " + err.Error())
+		panic("observation: encoding a disposition: " + err.Error())
 	}
 	return line
 }
@@ -76,27 +72,20 @@ func (d Disposition) Prove(keys sshsig.Allowed, at time.Time) (sshsig.Proof, err
 	if d.Signature == nil || !local || !strings.Contains(mail, "@") {
 		return sshsig.Proof{}, errors.New("nobody signed it who has an address in a list of keys")
 	}
-	return keys.Prove(Namespace, d.Statement(), d.Signature.Armored, []string{mail}, at)
+	return keys.Prove(DispositionNamespace, d.Statement(), d.Signature.Armored, []string{mail}, at)
 }
 
-// check is an error unless it is what this program writes in a transaction at a time.
-func (d Disposition) check(log *ledger.Log, at time.Time) error {
-	switch tx := log.Transaction(); {
-	case d.Schema != Schema:
-		return fmt.Errorf("it is of the unknown schema %.60q", d.Schema)
-	case tx.Pointers.Proposal != nil:
-		return errors.New("its transaction proposes a change")
-	case d.TransactionID != tx.TransactionID || d.Author != tx.Proposer:
-		return errors.New("it is of another transaction, or by somebody else than who began this one")
+// Check is Observation's.
+func (d *Disposition) Check(at time.Time) error {
+	switch {
 	case !canon.IsGitID(d.About) && (ledger.CheckID(d.About) != nil || d.About == d.TransactionID):
 		return errors.New("it is about no commit and no other transaction")
 	case !slices.Contains(Outcomes, d.As):
 		return fmt.Errorf("it has the unknown outcome %.40q", d.As)
 	case d.Reason == "" || ledger.OneLine(d.Reason, 500) != d.Reason:
 		return errors.New("its reason is not one line of 1 to 500 characters")
-	}
-	if err := format.CheckGrowth("it", d.Extra, ""); err != nil || d.Signature == nil {
-		return err
+	case d.Signature == nil:
+		return nil
 	}
 	list, err := sshsig.ParseAllowedSigners([]byte(d.Signature.Line))
 	if err != nil || strings.Contains(d.Signature.Line, "\n") {
@@ -104,52 +93,6 @@ func (d Disposition) check(log *ledger.Log, at time.Time) error {
 	}
 	_, err = d.Prove(list, at)
 	return err
-}
-
-// Read reads from a transaction's directory what became of an exception, and when that was recorded; nil where the
-// transaction is about something else. One that does not hold, or a second one, is an error.
-func Read(dir fs.FS, log *ledger.Log) (found *Disposition, at time.Time, err error) {
-	for i, p := range log.Payloads() {
-		a, is := p.(*ledger.ArtifactStored)
-		if !is || a.Kind != Kind {
-			continue
-		}
-		var d Disposition
-		err := ledger.ReadDocument(dir, a.Path, &d)
-		if err == nil {
-			at, err = log.Time(i)
-		}
-		if err == nil {
-			err = d.check(log, at)
-		}
-		if err == nil && found != nil {
-			err = errors.New("another one stands before it")
-		}
-		if err != nil {
-			return nil, at, fmt.Errorf("what became of an exception: %w", err)
-		}
-		found = &d
-	}
-	return found, at, nil
-}
-
-// Check is rule L26 for a transaction's directory.
-func Check(dir fs.FS, log *ledger.Log) []rule.Violation {
-	var f rule.Finder
-	if _, _, err := Read(dir, log); err != nil {
-		f.Add("L26", ledger.EventsFile, "%v", err)
-	}
-	return f.Sorted()
-}
-
-// CheckRecord is approval.CheckRecord with Check.
-func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
-	log, found, err := approval.CheckRecord(tree, id)
-	if err != nil || log == nil {
-		return log, found, err
-	}
-	dir, err := fs.Sub(tree, ledger.Dir(id))
-	return log, append(found, Check(dir, log)...), err
 }
 
 // Part says which part somebody had in the change of a transaction, whose record names them: who had any

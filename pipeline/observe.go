@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/observation"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/writing"
+)
+
+// Dispose records what the person at hand found of an exception, a commit or a transaction. sign, unless it is nil, signs the
+// statement. Whether it counts is judged where exceptions are listed.
+func (r *Runner) Dispose(ctx context.Context, d *observation.Disposition, sign func(statement []byte) (armored string, err error)) error {
+	if d.Author, d.Reason = r.Decider, r.OneLine(d.Reason, 500); d.Author.ID == "" {
+		return ErrNobody
+	}
+	rules, err := r.CurrentRules(ctx, "")
+	if err != nil {
+		return err
+	}
+	if sign == nil && rules.Policy.Approvals.Signing() == policy.SignedOnly {
+		return &fault.Error{Kind: fault.Refused, Message: "the Policy asks for signatures, and this one has none: it would not count", Try: "sign it: --sign"}
+	}
+	if err := r.identify(d); err != nil {
+		return err
+	}
+	if sign != nil {
+		if d.Signature, err = r.signDisposition(*d, rules, sign); err != nil {
+			return err
+		}
+	}
+	base, err := r.Repo.Head(ctx)
+	if err != nil {
+		return err
+	}
+	return r.observe(ctx, d, rules, base)
+}
+
+// Deployed records that a commit, which is in the repository, was deployed.
+func (r *Runner) Deployed(ctx context.Context, d *observation.Deployment) error {
+	d.Author = r.Actor
+	if err := r.identify(d); err != nil {
+		return err
+	}
+	rules, err := r.CurrentRules(ctx, "")
+	if err != nil {
+		return err
+	}
+	return r.observe(ctx, d, rules, d.Commit)
+}
+
+// identify gives an observation the id of its transaction.
+func (r *Runner) identify(o observation.Observation) (err error) {
+	o.Base().Schema = observation.Schema(o)
+	o.Base().TransactionID, err = writing.NewID(r.Now(), r.Entropy)
+	return err
+}
+
+// observe records an observation, which has its id, in a transaction of its own: that of what it is about may be over. base is the
+// commit that it names.
+func (r *Runner) observe(ctx context.Context, o observation.Observation, rules Rules, base string) error {
+	if err := o.Check(r.Now()); err != nil {
+		return &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: "docs/evidence.md says what can be recorded", Cause: err}
+	}
+	_, _, err := Update(ctx, r, []string{ledger.Day(r.Now())}, func(snap writing.Snapshot) (Try[none], error) {
+		if snap.Tip == "" {
+			return Nothing(none{}, lookup.ErrNoTransactions)
+		}
+		s := r.Stage(&ledger.Log{})
+		s.Event(&ledger.Meta{
+			TransactionID: o.Base().TransactionID, WorkspaceRoots: []string{"."}, CWD: ".", SandboxPolicy: ledger.SandboxPolicy{Type: string(policy.ReadOnly), WritableRoots: []string{}},
+			ApprovalPolicy: ledger.ApprovalPolicy{Required: rules.Policy.Approvals.Required, Local: rules.Policy.Approvals.Local.Counts(false)},
+			Proposer:       o.Base().Author, BaseCommit: base, PolicyCommit: rules.Commit, Summary: o.Words(),
+		})
+		s.Status(ledger.InProgress, "it is about what is there")
+		s.Artifact(o.Kind(), o)
+		if stored := s.Log.Artifacts(o.Kind()); len(stored) == 1 && stored[0].Redacted {
+			return Nothing(none{}, &fault.Error{Kind: fault.Refused, Message: "what is to be recorded looks like a secret, and the ledger keeps none", Try: "say it in other words"})
+		}
+		began, err := s.Entry(writing.Title{Stage: "review", Outcome: string(ledger.InProgress), Subject: o.Words()}, false)
+		if err != nil {
+			return Nothing(none{}, err)
+		}
+		s = r.Stage(s.Log)
+		s.Status(ledger.Interrupted, "it proposes nothing")
+		s.Close()
+		ended, err := s.Entry(writing.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: o.Words()}, false)
+		if err != nil {
+			return Nothing(none{}, err)
+		}
+		return Try[none]{Entries: []writing.Entry{*began, *ended}}, nil
+	})
+	return err
+}
+
+// signDisposition signs it with a key that the Policy lists for its author.
+func (r *Runner) signDisposition(d observation.Disposition, rules Rules, sign func([]byte) (string, error)) (*observation.Signed, error) {
+	if rules.Keys.Err != nil {
+		return nil, rules.Keys.Err
+	}
+	armored, err := sign(d.Statement())
+	if err != nil {
+		return nil, err
+	}
+	d.Signature = &observation.Signed{Armored: armored}
+	proof, err := d.Prove(rules.Keys.Allowed, r.Now())
+	if err == nil {
+		err = rules.Keys.Take(proof)
+	}
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Refused, Message: "the signature would not count: " + err.Error(), Try: "docs/evidence.md says which key does", Cause: err}
+	}
+	return &observation.Signed{Armored: armored, Line: proof.Line}, nil
+}
