@@ -127,7 +127,8 @@ type Exception struct {
 // are when it came to the branch by the ledger's word; ClaimedAt is what the commit says of
 // itself, by which nothing goes. Records are those of the transactions that account for it, of which
 // there may be several, or of those that it is about if none does. Strength is that of the decisions that account for it. Reviews
-// are what people found of its exceptions, DueBy when somebody independent has to have. What is not known is "".
+// are what people found of its exceptions, DueBy when somebody independent has to have, and Reviewed says that somebody has. What is
+// not known is "".
 type Row struct {
 	Repository  string      `json:"repository"`
 	Branch      string      `json:"branch"`
@@ -148,6 +149,7 @@ type Row struct {
 	Reviews     []Review    `json:"reviews,omitempty"`
 	// Deployments are, by environment, the first that had it.
 	Deployments []Deployment `json:"deployments,omitempty"`
+	Reviewed    bool         `json:"reviewed,omitempty"`
 }
 
 // A Record is what a transaction tells of a change.
@@ -216,6 +218,12 @@ func (r Row) Of(code Code) bool {
 	return slices.ContainsFunc(r.Exceptions, func(e Exception) bool { return e.Code == code })
 }
 
+// Open reports whether a row has an exception that nobody independent has reviewed. What no change is, and what is of a record
+// that does not verify, which does not tell who had a part in it, stays open.
+func (r Row) Open() bool {
+	return len(r.Exceptions) > 0 && (!r.Reviewed || r.Commit == "" || r.Of(RecordInvalid))
+}
+
 // Independent is whether all that accounts for a change is: "" where no transaction does, and
 // the worst of several.
 func (r Row) Independent() (is Independence) {
@@ -275,6 +283,16 @@ func New(p Period, madeAt time.Time, parts []Part) Report {
 	return r
 }
 
+// Count is a total.
+func (r Report) Count(name string) int {
+	for _, t := range r.Totals {
+		if t.Name == name {
+			return t.Count
+		}
+	}
+	return 0
+}
+
 // rank is where a row stands.
 func (r Row) rank() int {
 	for i, code := range Codes {
@@ -299,6 +317,7 @@ func (r *Report) count() {
 	}
 	total("changes", func(row Row) bool { return row.Commit != "" })
 	total("exceptions", func(row Row) bool { return len(row.Exceptions) > 0 })
+	total("unreviewed", Row.Open)
 	for _, by := range []string{"transaction", "pull_request", "merge", "bot", "empty"} {
 		total("by_"+by, func(row Row) bool { return row.ExplainedBy == by })
 	}

@@ -69,7 +69,7 @@ func (s Source) signs(d observation.Disposition, at time.Time) (proof sshsig.Pro
 // review adds to a row what became of its exceptions, and that nobody reviewed them in time. What accounts for the
 // change are transactions; of a change of several, each has to be reviewed, or one of its commits.
 func (t *table) review(row *Row, transactions []string, span explain.Span) error {
-	if !slices.ContainsFunc(reviewed, row.Of) {
+	if len(row.Exceptions) == 0 {
 		return nil
 	}
 	done := false
@@ -88,13 +88,14 @@ func (t *table) review(row *Row, transactions []string, span explain.Span) error
 		}
 		all = all && counts
 	}
+	row.Reviewed = done || all
 	within := time.Duration(t.Policy.Exceptions.Review)
-	if within == 0 {
+	if within == 0 || !slices.ContainsFunc(reviewed, row.Of) {
 		return nil
 	}
 	due := t.came(span).Add(within)
 	row.DueBy = ledger.FormatTime(due)
-	if !done && !all && t.Now.After(due) {
+	if !row.Reviewed && t.Now.After(due) {
 		row.add(Overdue, "it was due for review by "+row.DueBy+", and nobody independent has reviewed it")
 	}
 	return nil
@@ -120,9 +121,7 @@ func (t *table) reviews(row *Row, about string) (counts bool, err error) {
 			text += ", which does not count: " + r.Why
 		}
 		for i, e := range row.Exceptions {
-			if slices.Contains(reviewed, e.Code) {
-				row.Exceptions[i].Text = ledger.OneLine(e.Text+text, 500)
-			}
+			row.Exceptions[i].Text = ledger.OneLine(e.Text+text, 500)
 		}
 	}
 	return counts, nil

@@ -123,7 +123,7 @@ func TestReviews(t *testing.T) {
 			rules.Exceptions.Review = policy.Duration(24 * time.Hour)
 			s.Policy, s.Keys = rules, signed.Keys{Allowed: list, Listed: list}
 			s.RawCommit = func(commit string) ([]byte, error) {
-				if commit != pushed {
+				if commit != pushed && c.about == pushed {
 					t.Errorf("commit %s was read", commit)
 				}
 				return []byte("tree x\nauthor Mallory <mallory@example.org> 0 +0000\ncommitter Eve <eve@example.org> 0 +0000\n\npushed\n\nCo-authored-by: Carol <carol@example.org>\n"), nil
@@ -131,6 +131,9 @@ func TestReviews(t *testing.T) {
 			rows := report(t, s, "2026-01-05", "2026-02-10").Rows
 			row := rows[slices.IndexFunc(rows, func(r evidence.Row) bool { return r.Commit == pushed })]
 			counts := c.shown && c.why == ""
+			if row.Open() == counts || row.Reviewed != counts {
+				t.Errorf("open: %v, reviewed: %v", row.Open(), row.Reviewed)
+			}
 			if row.Of(evidence.Overdue) == counts || row.DueBy == "" || (len(row.Reviews) == 1) != c.shown {
 				t.Fatalf("%+v", row)
 			}
@@ -144,5 +147,23 @@ func TestReviews(t *testing.T) {
 				t.Errorf("%+v", row.Exceptions)
 			}
 		})
+	}
+}
+
+// TestOpen: nobody's word settles what is no change, or whose record does not verify.
+func TestOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		row  evidence.Row
+		open bool
+	}{
+		"no exception":       {evidence.Row{Commit: "c"}, false},
+		"reviewed":           {evidence.Row{Commit: "c", Reviewed: true, Exceptions: []evidence.Exception{{Code: evidence.ChecksFailed}}}, false},
+		"not reviewed":       {evidence.Row{Commit: "c", Exceptions: []evidence.Exception{{Code: evidence.ChecksFailed}}}, true},
+		"an invalid record":  {evidence.Row{Commit: "c", Reviewed: true, Exceptions: []evidence.Exception{{Code: evidence.BreakGlass}, {Code: evidence.RecordInvalid}}}, true},
+		"a whole repository": {evidence.Row{Reviewed: true, Exceptions: []evidence.Exception{{Code: evidence.Unsound}}}, true},
+	} {
+		if got := c.row.Open(); got != c.open {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

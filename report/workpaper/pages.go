@@ -110,7 +110,7 @@ func (w *pages) write(name, title, of string, data any) {
 
 // words are the names of totals as people read them.
 var words = map[string]string{
-	"changes": "Changes", "exceptions": "Rows with an exception", "by_transaction": "Made or proposed by a transaction", "by_pull_request": "Approved as a pull request",
+	"changes": "Changes", "exceptions": "Rows with an exception", "unreviewed": "Rows with an exception that nobody independent has reviewed", "by_transaction": "Made or proposed by a transaction", "by_pull_request": "Approved as a pull request",
 	"by_merge": "Merges of changes that are listed", "by_bot": "Let in by a rule for bots", "by_empty": "Commits that change nothing", "independent_yes": "Approved by others", "independent_no": "Not approved by others",
 	"independent_unknown": "Not known whether others approved", "without_checks": "Without a check on record",
 }

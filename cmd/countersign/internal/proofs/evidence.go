@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ import (
 
 type evidenceFlags struct {
 	from, to, branch, repos, cache, csv, out, atLeast string
-	installed                                         bool
+	installed, strict                                 bool
 	packets                                           packetFlags
 }
 
@@ -59,8 +60,9 @@ exception, and the rest goes on.
 the records as they are, how to check them, and a manifest with the hash of each file, which the key of
 --sign-key or COUNTERSIGN_SIGN_KEY signs, or one of your own. "countersign verify --packet DIR" checks it.
 
-Exit code 1 means that there are exceptions, and the report is written all the same; 2, a usage
-error; 3, that something cannot be read or written.`,
+Exit code 1 means that there are exceptions, or with --strict that there are some which nobody independent
+has reviewed (countersign dispose); the report is written all the same. 2 is a usage error; 3, that
+something cannot be read or written.`,
 		Example: `  countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --csv q1.csv --out q1
   countersign evidence --from 2026-01-01 --to 2026-03-31 --branch main --sample 25 --seed 'audit 2026/7' --packets packets
@@ -75,6 +77,7 @@ error; 3, that something cannot be read or written.`,
 	cmd.Flags().BoolVar(&f.installed, "installed", false, "fetch and list the repositories of an app's installation")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
 	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail where somebody independent has not reviewed an exception, and not for those that have an end")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "also write the table to `FILE`, as CSV")
 	cmd.Flags().IntVar(&f.packets.size, "sample", 0, "draw `N` of the changes, and write a packet for each")
 	cmd.Flags().StringVar(&f.packets.seed, "seed", "", "draw by `TEXT`: the same text draws the same of the same changes")
@@ -155,26 +158,35 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 			return err
 		}
 	}
-	if err := c.Result(made, workpaper.Text(made)); err != nil || made.OK {
+	if err := c.Result(made, workpaper.Text(made)); err != nil {
 		return err
 	}
-	return exceptions(made)
+	return exceptions(made, f.strict)
 }
 
-// exceptions is the error that a report has some, or does not know.
-func exceptions(made evidence.Report) error {
-	rows, unread := 0, 0
+// exceptions is the error that a report has some, or does not know; if strict, that it has some that nobody independent
+// has reviewed.
+func exceptions(made evidence.Report, strict bool) error {
+	open, unread := made.Count("unreviewed"), 0
 	for _, repo := range made.Repositories {
-		rows += repo.Exceptions
 		if !repo.Read {
 			unread++
 		}
 	}
-	text := report.Counted(rows, "exception") + " in the report"
+	text, hint := report.Counted(made.Count("exceptions"), "exception")+" in the report", "docs/evidence.md says what each reason means"
+	switch {
+	case made.OK, strict && made.Complete && open == 0:
+		return nil
+	case strict:
+		text = fmt.Sprintf("%s without a review that counts, %d overdue", report.Counted(open, "exception"), made.Count("exception_"+string(evidence.Overdue)))
+		if i := slices.IndexFunc(made.Rows, func(r evidence.Row) bool { return r.Commit != "" && r.Open() }); i >= 0 {
+			hint = "countersign dispose " + made.Rows[i].Commit + ` --as accepted -m "…"`
+		}
+	}
 	if unread > 0 {
 		text += fmt.Sprintf("; of %s it cannot be told what changed", ledger.Plural(unread, "repository", "repositories"))
 	}
-	return fault.Fail(text, "docs/evidence.md says what each reason means")
+	return fault.Fail(text, hint)
 }
 
 // cleanEvidence takes secrets out of all of a report, before any form is made of it.
