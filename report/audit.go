@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/witness"
+	"github.com/countersign-dev/countersign/report/template"
 )
 
 // An Audited is what an audit of the ledger on Ref found. First says that nothing was known of this ledger before,
@@ -31,8 +32,30 @@ func Audit(a Audited, s Style) string {
 	}{a, a.OK && !a.Signatures && a.First && a.Witnessed == nil})
 }
 
-// Branch is what accounts for the commits of a branch: those that nothing does first.
-func Branch(r explain.Branch, s Style) string { return s.fill("branch", r) }
+// Branch is what accounts for the commits of a branch: those that nothing does first; then the exceptions that people review.
+func Branch(r explain.Branch, s Style) string {
+	return s.with("branch", r, template.Funcs{"due": template.Raw(s.due)})
+}
+
+func (s Style) due(state explain.ExceptionState) string {
+	if text := fmt.Sprintf("%-8s ", state); state != explain.Overdue {
+		return text
+	}
+	return s.Red(string(state)) + "  "
+}
+
+// Due says how many exceptions wait for a review; nothing where none does.
+func Due(all []explain.Exception, s Style) string {
+	open, overdue := explain.Unreviewed(all)
+	text := Counted(len(open), "exception") + " to review"
+	switch {
+	case len(open) == 0:
+		return ""
+	case overdue > 0:
+		return s.Red(fmt.Sprintf("%s, %d overdue", text, overdue)) + "\n"
+	}
+	return text + fmt.Sprintf(", the first by %.10s\n", open[0].DueBy)
+}
 
 // Explanation is what accounts for one change to the code.
 func Explanation(e explain.Explanation) string { return Style{}.fill("explanation", e) }

@@ -95,8 +95,9 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/action", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "cmd/countersign/internal/terminal", "gitstore", "gitstore/verdict",
-		"pipeline", "pipeline/document", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
+		"pipeline", "pipeline/document", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/record/audit", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/writing", "report", "report/html",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/input", "pipeline/lookup", "pipeline/observation",
@@ -105,8 +106,8 @@ var mayImport = map[string][]string{
 		"pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/forge",
-		"pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain",
+		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig", "report", "report/html",
 		"report/site", "github.com/spf13/cobra",
 	},
@@ -362,8 +363,8 @@ var mayImport = map[string][]string{
 		"pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/site": {
-		"pipeline/escape", "pipeline/forge", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "report/html", "report/template", "report/view",
+		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
 	},
 	"report/template":              {},
 	"report/template/templatetest": {"report/template"},

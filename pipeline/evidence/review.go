@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -33,6 +34,38 @@ type Review struct {
 	KeyFingerprint string              `json:"key_fingerprint"`
 	Counted        bool                `json:"counted"`
 	Why            string              `json:"why"`
+}
+
+// Exceptions are the changes that are due for review, by when, or were reviewed: the overdue ones first, then by time. There are
+// none where the Policy asks for no review, and nobody reviewed anything.
+func (s Source) Exceptions() (out []explain.Exception, err error) {
+	if s.Policy.Exceptions.Review == 0 && len(s.Index.Observations()) == 0 {
+		return nil, nil
+	}
+	part, err := s.Changes(Period{To: s.Now})
+	for _, r := range part.Rows {
+		e := explain.Exception{Commit: r.Commit, Commits: r.Commits, Subject: r.Subject, DueBy: r.DueBy, State: explain.Due, Codes: []string{}}
+		for _, x := range r.Exceptions {
+			if x.Code != Overdue {
+				e.Codes = append(e.Codes, string(x.Code))
+			}
+		}
+		switch {
+		case r.Reviewed:
+			e.State = explain.Reviewed
+		case r.DueBy == "":
+			continue
+		case r.Of(Overdue):
+			e.State = explain.Overdue
+		}
+		e.Text = r.Exceptions[0].Text
+		out = append(out, e)
+	}
+	states := []explain.ExceptionState{explain.Overdue, explain.Due, explain.Reviewed}
+	slices.SortStableFunc(out, func(a, b explain.Exception) int {
+		return cmp.Or(slices.Index(states, a.State)-slices.Index(states, b.State), strings.Compare(a.DueBy, b.DueBy))
+	})
+	return out, err
 }
 
 // A said disposition is one of the ledger, with the proof of its signature. why says why it counts for nothing, "" if it may.

@@ -126,6 +126,43 @@ type Branch struct {
 	Commits     int           `json:"commits"`
 	Unexplained []Unexplained `json:"unexplained"`
 	Explained   []Explained   `json:"explained"`
+	// Exceptions are those that the Policy has people review, as package evidence finds them: the overdue ones first.
+	Exceptions []Exception `json:"exceptions,omitempty"`
+}
+
+// An Exception is a change that somebody independent has to review, or has reviewed (docs/evidence.md). Text has why, and what
+// people found. DueBy is "" where the Policy sets no time.
+type Exception struct {
+	Commit  string         `json:"commit"`
+	Commits []string       `json:"-"`
+	Subject string         `json:"subject"`
+	Codes   []string       `json:"codes"`
+	Text    string         `json:"text"`
+	DueBy   string         `json:"due_by"`
+	State   ExceptionState `json:"state"`
+}
+
+// An ExceptionState is how far the review of an exception is.
+type ExceptionState string
+
+// The states, the gravest first.
+const (
+	Overdue  ExceptionState = "overdue"
+	Due      ExceptionState = "due"
+	Reviewed ExceptionState = "reviewed"
+)
+
+// Unreviewed are the exceptions that nobody independent has reviewed, and how many of them are overdue: those are first.
+func Unreviewed(all []Exception) (open []Exception, overdue int) {
+	for _, e := range all {
+		if e.State == Overdue {
+			overdue++
+		}
+		if e.State != Reviewed {
+			open = append(open, e)
+		}
+	}
+	return open, overdue
 }
 
 // Count is how many commits something accounts for.

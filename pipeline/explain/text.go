@@ -15,6 +15,7 @@ const (
 	maxBody    = 25_000
 	maxComment = 12_000
 	maxPlain   = 6_000
+	maxReviews = 4_000 // what the exceptions that wait for a review take
 )
 
 // maxWatchPaths is how many files are named of a commit.
@@ -22,8 +23,11 @@ const maxWatchPaths = 5
 
 func (a Watch) title() string {
 	branch := ledger.OneLine(a.Clean(a.Branch), 100)
-	if a.Found == nil {
+	switch {
+	case a.Found == nil:
 		return "countersign: " + branch + " could not be audited"
+	case len(a.Found.Unexplained) == 0:
+		return "countersign: exceptions of " + branch + " to review"
 	}
 	return "countersign: commits of " + branch + " that nothing accounts for"
 }
@@ -48,7 +52,35 @@ func (a Watch) body(now mark) string {
 	if len(now.gone) > 0 {
 		b.WriteString("\n" + a.goneText(now.gone))
 	}
+	if a.Found != nil {
+		b.WriteString(a.reviews())
+	}
 	fmt.Fprintf(&b, "\n%s says all of it. This text is written anew by each run; comments stay.\n", escape.Code(a.Command))
+	return b.String()
+}
+
+// reviews are the exceptions that wait for a review. GitHub shows a caution in red.
+func (a Watch) reviews() string {
+	open, overdue := Unreviewed(a.Found.Exceptions)
+	if len(open) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	if overdue > 0 {
+		fmt.Fprintf(&b, "\n> [!CAUTION]\n> **%s overdue for review.**\n", ledger.Plural(overdue, "exception is", "exceptions are"))
+	}
+	b.WriteString("\nSomebody who had no part in it reviews each of these, with `countersign dispose`:\n\n")
+	for i, e := range open {
+		one := fmt.Sprintf("- %s, %s: %s, due by %.10s", a.commit(e.Commit), a.quoted(e.Subject), escape.Code(strings.Join(e.Codes, " ")), e.DueBy)
+		if e.State == Overdue {
+			one += ", **overdue**"
+		}
+		if b.Len()+len(one) > maxReviews {
+			fmt.Fprintf(&b, "- and %d more\n", len(open)-i)
+			break
+		}
+		b.WriteString(one + "\n")
+	}
 	return b.String()
 }
 

@@ -120,7 +120,13 @@ func create(ctx context.Context, on forge.Issues, next forge.Issue, mine func(fo
 }
 
 // bad reports whether there is anything to tell.
-func (a Watch) bad() bool { return a.Found == nil || len(a.Found.Unexplained) > 0 }
+func (a Watch) bad() bool {
+	if a.Found == nil {
+		return true
+	}
+	open, _ := Unreviewed(a.Found.Exceptions)
+	return len(a.Found.Unexplained)+len(open) > 0
+}
 
 // next is what the issue should be, and what is to be said in a comment. It is nil where
 // there is no issue, and none is needed.
@@ -150,6 +156,8 @@ func (a Watch) next(issue *forge.Issue) (next *forge.Issue, comment string) {
 		comment = a.failed()
 	case len(fresh.ids)+len(fresh.gone) > 0:
 		comment = a.more(fresh)
+	case !issue.Open && len(now.ids) == 0:
+		comment = "This issue was closed, and exceptions wait for a review all the same."
 	case !issue.Open:
 		comment = "This issue was closed, and what it tells of is unexplained all the same. " + a.leaveOut()
 	}

@@ -257,3 +257,41 @@ func FuzzMark(f *testing.F) {
 		}
 	})
 }
+
+// TestKeepReviews: exceptions that wait for a review keep the issue open, the overdue ones in red, though something accounts for
+// each commit; once each is reviewed it is closed.
+func TestKeepReviews(t *testing.T) {
+	b, a := &board{me: bot}, audited()
+	keep := func() {
+		t.Helper()
+		if _, err := KeepIssue(t.Context(), b, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := Exception{Commit: id(3), Subject: "`x` <!-- @all", Codes: []string{"break_glass"}, DueBy: "2026-01-10T12:00:00.000Z", State: Due}
+	a.Found.Exceptions = []Exception{e}
+	keep()
+	body := b.issues[0].Body
+	if b.issues[0].Title != "countersign: exceptions of main to review" || !strings.Contains(body, "`break_glass`, due by 2026-01-10\n") || strings.Contains(body, "[!CAUTION]") || strings.Contains(body, "<!-- @") {
+		t.Fatalf("%+v", b.issues)
+	}
+	a.Found.Exceptions[0].State = Overdue
+	keep()
+	if body = b.issues[0].Body; !strings.Contains(body, "> [!CAUTION]\n> **1 exception is overdue for review.**\n") || !strings.Contains(body, ", **overdue**\n") {
+		t.Fatalf("%+v", b.issues)
+	}
+	b.issues[0].Open = false // somebody closed it
+	keep()
+	if !b.issues[0].Open || len(b.issues) != 1 {
+		t.Fatalf("%+v", b.issues)
+	}
+	a.Found.Exceptions[0].State = Reviewed
+	keep()
+	if b.issues[0].Open {
+		t.Fatalf("%+v", b.issues)
+	}
+	a.Found.Exceptions = slices.Repeat([]Exception{{Commit: id(3), Subject: strings.Repeat("x", 200), Codes: []string{"break_glass"}, State: Overdue}}, 1000)
+	if n := len(a.reviews()); n > maxReviews+100 {
+		t.Errorf("%d bytes", n)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
@@ -89,11 +91,13 @@ func (s *Site) overview() []byte {
 	c := d.columns()
 	broken, waiting, who := s.groups[standings[broken].group()], s.groups[standings[waiting].group()], s.peopleBy()
 	data := struct {
-		Tip                                                    string
-		Unsound, Differ                                        int
-		Tally                                                  []tally
-		Broken, Waiting, Older, Decided, People, Others, Chart *html.Body
-	}{Tip: s.o.Tip, Unsound: len(broken), Differ: s.o.Differ, Tally: d.tally(), Decided: d.decided(), Chart: chart(s.monthCounts())}
+		Tip                                                            string
+		Unsound, Differ                                                int
+		Untold                                                         bool
+		Open                                                           int
+		Tally                                                          []tally
+		Broken, Waiting, Older, Review, Decided, People, Others, Chart *html.Body
+	}{Untold: s.o.Untold, Tip: s.o.Tip, Unsound: len(broken), Differ: s.o.Differ, Tally: d.tally(), Decided: d.decided(), Chart: chart(s.monthCounts())}
 	if len(broken) > 0 {
 		data.Broken = d.rows(broken[:min(len(broken), oldestWaiting)])
 	}
@@ -103,6 +107,9 @@ func (s *Site) overview() []byte {
 	data.Waiting = table(d, waiting[:min(len(waiting), oldestWaiting)], c.change, c.state, c.needs, c.proposer, column[int]{
 		head: "For", label: "for", number: true, cell: func(i int) any { return d.since(d.all[i].Proposed) },
 	})
+	if open, _ := explain.Unreviewed(s.o.Exceptions); len(open) > 0 {
+		data.Open, data.Review = len(open), d.review(open[:min(len(open), oldestWaiting)])
+	}
 	data.People = d.peopleTable(who[:min(len(who), most)])
 	if len(who) > most {
 		data.Others = d.to(peopleAddress, fmt.Sprintf("All %d people", len(who)))
@@ -131,7 +138,29 @@ func (d *doc) tally() (out []tally) {
 			out = append(out, tally{st.class, len(in), d.to(st.group()+page, words)})
 		}
 	}
+	switch open, overdue := explain.Unreviewed(d.o.Exceptions); {
+	case overdue > 0:
+		out = append(out, tally{"bad", overdue, html.Part(`<a href="#review">overdue for review</a>`)})
+	case len(open) > 0:
+		out = append(out, tally{"waits", len(open), html.Part(`<a href="#review">due for review</a>`)})
+	}
 	return out
+}
+
+// review is a table of exceptions, without what commits say of themselves, which is not in the ledger.
+func (d *doc) review(open []explain.Exception) *html.Body {
+	return table(d, open,
+		column[explain.Exception]{head: "Commit", cell: func(e explain.Exception) any {
+			return html.To(d.o.Links.Page(0, forge.Posted{}, e.Commit), e.Commit[:min(len(e.Commit), 12)])
+		}},
+		column[explain.Exception]{head: "Why", cell: func(e explain.Exception) any { return html.Code(strings.Join(e.Codes, " ")) }},
+		column[explain.Exception]{head: "Review due by", label: "due by", cell: func(e explain.Exception) any {
+			if due := e.DueBy[:min(len(e.DueBy), 10)]; e.State == explain.Overdue {
+				return html.Part(`<span class="bad">{}, overdue</span>`, due)
+			} else {
+				return due
+			}
+		}})
 }
 
 // since is how long ago a moment is.

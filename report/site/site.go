@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -35,6 +36,9 @@ type Options struct {
 	Nav      []html.Link
 	Found    []history.Finding // of the ledger as a whole: every page has them on top
 	Differ   int               // how often pages in the ledger itself differ from the record
+	// Exceptions are those of the default branch that the Policy has people review; Untold says that what these are is not known.
+	Exceptions []explain.Exception
+	Untold     bool
 }
 
 // A Site is made of summaries. Several goroutines may use it.

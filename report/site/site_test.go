@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -234,5 +235,31 @@ func TestT77SiteFindings(t *testing.T) {
 	text, _ := site.New(one, options()).File("index.html")
 	if !strings.Contains(string(text), "1 record does not verify") || strings.Contains(string(text), "it verifies") {
 		t.Error("the overview does not tell of the record")
+	}
+}
+
+// TestExceptions: what is overdue for review stands out on the overview, and what commits say of themselves is not there.
+func TestExceptions(t *testing.T) {
+	o := options()
+	o.Exceptions = []explain.Exception{
+		{Commit: strings.Repeat("b", 40), Subject: "<b>secret</b>", Codes: []string{"unexplained"}, DueBy: "2026-11-10T12:00:00.000Z", State: explain.Overdue},
+		{Commit: strings.Repeat("c", 40), Codes: []string{"break_glass"}, DueBy: "2026-11-30T12:00:00.000Z", State: explain.Due},
+		{Commit: strings.Repeat("d", 40), State: explain.Reviewed},
+	}
+	overview := func(s *site.Site) string {
+		page, _ := s.File("index.html")
+		return string(page)
+	}
+	page := overview(site.New(lives(t, 1), o))
+	for _, text := range []string{`<li class="bad"><strong>1</strong> <a href="#review">overdue for review</a></li>`, `<span class="bad">2026-11-10, overdue</span>`, "bbbbbbbbbbbb", "2026-11-30"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the overview has no %q", text)
+		}
+	}
+	if strings.Contains(page, "secret") || strings.Contains(page, "dddddddddddd") {
+		t.Error("the overview has what is no part of it")
+	}
+	if o.Exceptions, o.Untold = nil, true; !strings.Contains(overview(site.New(nil, o)), "What is to be reviewed cannot be told.") {
+		t.Error("that nothing is known is not told")
 	}
 }

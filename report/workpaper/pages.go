@@ -20,7 +20,7 @@ var files embed.FS
 
 var templates = html.Templates(files, template.Funcs{
 	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) },
-	"totalPage": totalPage, "short": short, "day": day,
+	"overdue": func(code evidence.Code) bool { return code == evidence.Overdue }, "totalPage": totalPage, "short": short, "day": day,
 	"who": proposedApproved, "explained": explained, "chain": chain, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {

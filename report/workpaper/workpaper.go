@@ -194,8 +194,8 @@ var lines = sync.OnceValue(func() *template.Set {
 	})
 })
 
-// Text is the report for a terminal: what is not as it should be, then the other changes.
-func Text(r evidence.Report) string {
+// Text is the report for a terminal: what is not as it should be, then the other changes. red makes what is overdue stand out.
+func Text(r evidence.Report, red func(string) string) string {
 	data := struct {
 		evidence.Report
 		Changes, Exceptions int
@@ -203,7 +203,12 @@ func Text(r evidence.Report) string {
 	for _, repo := range r.Repositories {
 		data.Changes, data.Exceptions = data.Changes+repo.Changes, data.Exceptions+repo.Exceptions
 	}
-	return string(lines().Fill(nil, "report", data, nil))
+	return string(lines().Fill(nil, "report", data, template.Funcs{"code": template.Raw(func(code evidence.Code) string {
+		if code == evidence.Overdue {
+			return red(string(code))
+		}
+		return string(code)
+	})}))
 }
 
 // short is the beginning of a commit's id, or what stands for a row without one.

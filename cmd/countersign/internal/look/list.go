@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -363,7 +364,9 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 			if tree, p, err := s.Policy(context.Background()); err == nil && p.Approvals.Signing() != policy.SignedOff { // pages need no Policy
 				passkeys = pages.Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
 			}
-			return pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Passkeys: passkeys}, nil
+			return pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Passkeys: passkeys, Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
+				return proofs.Exceptions(ctx, s, s.Local)
+			}}, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
 			return proofs.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)

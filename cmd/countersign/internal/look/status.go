@@ -8,7 +8,9 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -46,8 +48,13 @@ func Status(ctx context.Context, c *console.Console) error {
 	for _, row := range rows {
 		at[row.State] = append(at[row.State], row.TransactionID)
 	}
+	due, untold := proofs.Exceptions(ctx, s, s.Local)
 	if c.Flags.JSON {
-		return c.PrintJSON(console.Document{"transactions": report.Documents(rows), "more": false})
+		doc := console.Document{"transactions": report.Documents(rows), "more": false}
+		if open, overdue := explain.Unreviewed(due); untold == nil && len(open) > 0 {
+			doc["exceptions"] = console.Document{"due": len(open), "overdue": overdue}
+		}
+		return c.PrintJSON(doc)
 	}
 	var steps []report.Step
 	for _, all := range []struct {
@@ -75,10 +82,17 @@ func Status(ctx context.Context, c *console.Console) error {
 			steps = append(steps, report.Step{Type: c.Again(all.command...), For: all.what})
 		}
 	}
+	exceptions := report.Due(due, s.Style())
+	if open, _ := explain.Unreviewed(due); len(open) > 0 {
+		steps = append(steps, report.Step{Type: c.Again("dispose", open[0].Commit, "--as", "accepted", "-m", "…"), For: "records that you reviewed it"})
+	}
+	if untold != nil {
+		exceptions = s.Style().Red("what is to be reviewed cannot be told: "+report.Clean(console.OneLine(untold))) + "\n"
+	}
 	shown, _ := report.Fit(rows, math.MaxInt)
-	text := report.Screen(shown, c.Now(), c.Columns(), s.Style()) + report.StepLines(steps)
+	text := report.Screen(shown, c.Now(), c.Columns(), s.Style()) + exceptions + report.StepLines(steps)
 	if len(rows) == 0 {
-		text = "Nothing waits.\n" + report.StepLines([]report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}})
+		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, []report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}}...))
 	}
 	return s.Long(c.Redact(text))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -41,6 +42,9 @@ type build struct {
 	ids     []string
 	bundled bool        // the ledger itself was written
 	masked  atomic.Bool // a diff was left out as it has what looks like a secret
+
+	exceptions []explain.Exception
+	untold     bool // what these are
 
 	mu        sync.Mutex
 	summaries map[string]html.Summary // of the transactions that were read
@@ -83,6 +87,12 @@ func (b *build) audit(ctx context.Context, h *gitstore.History) (err error) {
 	slices.Sort(b.ids)
 	b.ids = slices.Compact(b.ids)
 	b.assign()
+	if b.Exceptions != nil {
+		if b.exceptions, err = b.Exceptions(ctx); err != nil {
+			b.Say("what is to be reviewed cannot be told: %v", err)
+			b.untold = true
+		}
+	}
 	late := slices.DeleteFunc(slices.Clone(b.ids), func(id string) bool {
 		_, known := b.summaries[id]
 		return known && len(b.of[id])+len(b.whole) == 0
@@ -221,7 +231,7 @@ func (b *build) name() string {
 
 // site is everything but the transactions' own pages.
 func (b *build) site() *site.Site {
-	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count})
+	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count, Exceptions: b.exceptions, Untold: b.untold})
 }
 
 // writeAll audits the ledger and writes every page.

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -28,6 +29,8 @@ type Source struct {
 	Elsewhere bool
 	Links     forge.Links
 	Passkeys  Passkeys
+	// Exceptions are those of the default branch that the Policy has people review.
+	Exceptions func(ctx context.Context) ([]explain.Exception, error)
 }
 
 // A Program is what the commands use of the one that they are of.

@@ -12,9 +12,12 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
@@ -63,7 +66,8 @@ func explainBranch(ctx context.Context, s *session.Session, tip string, clock *e
 	if err != nil {
 		return r, nil, err
 	}
-	if r, _, err = j.branch(ctx, branch, since.commit); err != nil {
+	r, all, err := j.branch(ctx, branch, since.commit)
+	if err != nil {
 		return r, nil, err
 	}
 	listed, shown := r.After(0), j.Index.First
@@ -81,8 +85,61 @@ func explainBranch(ctx context.Context, s *session.Session, tip string, clock *e
 		return r, nil, err
 	}
 	b := r.List(f.Branch, shown, listed)
+	source, err := j.source(ctx, r, all)
+	if err == nil {
+		b.Exceptions, err = source.Exceptions()
+		b.Exceptions = slices.DeleteFunc(b.Exceptions, func(e explain.Exception) bool { return !slices.ContainsFunc(e.Commits, listed) })
+	}
 	r.Forget()
-	return r, &b, nil
+	return r, &b, err
+}
+
+// source is what evidence is made of, of a branch that was judged, by the Policy as it is now.
+func (j BranchJudge) source(ctx context.Context, r explain.Result, all []code.BranchCommit) (evidence.Source, error) {
+	tree, err := j.Repo.Tree(ctx, j.policy)
+	if err != nil {
+		return evidence.Source{}, err
+	}
+	rules, _, err := policy.Read(tree)
+	return evidence.Source{
+		Ledger: j.Ledger, Index: j.Index, Judged: r, Commits: all, Now: j.Now, Policy: rules, Keys: approval.ReadKeys(tree, rules),
+		RawCommit: func(commit string) ([]byte, error) { return j.Repo.RawCommit(ctx, commit) },
+	}, err
+}
+
+// Exceptions are those of the default branch, by a ledger that nobody audits here, where the Policy has people review them: none
+// otherwise, at no cost.
+func Exceptions(ctx context.Context, s *session.Session, local *gitstore.Ledger) ([]explain.Exception, error) {
+	commit, err := session.PolicyCommit(ctx, s.Console, s.Repo)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.Repo.Tree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := local.Snapshot(ctx)
+	rules, _, unread := policy.Read(tree)
+	if err = cmp.Or(err, unread); err != nil || rules.Exceptions.Review == 0 || snap.Tip == "" {
+		return nil, err
+	}
+	clock, err := WholeClock(ctx, local)
+	if err != nil {
+		return nil, err
+	}
+	j, err := JudgeBy(commit, s, snap.Tree, clock, "")
+	if err != nil {
+		return nil, err
+	}
+	r, all, err := j.branch(ctx, commit, "")
+	if err != nil {
+		return nil, err
+	}
+	source, err := j.source(ctx, r, all)
+	if err != nil {
+		return nil, err
+	}
+	return source.Exceptions()
 }
 
 // A BranchJudge judges branches of a repository by a ledger, each once. policy is the commit of the

@@ -21,10 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -158,7 +156,7 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 			return err
 		}
 	}
-	if err := c.Result(made, workpaper.Text(made)); err != nil {
+	if err := c.Result(made, workpaper.Text(made, c.Style().Red)); err != nil {
 		return err
 	}
 	return exceptions(made, f.strict)
@@ -303,16 +301,10 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 	if about.Commit, err = s.Repo.Commit(ctx, j.ref); err != nil {
 		return evidence.Part{}, err
 	}
-	tree, err := s.Repo.Tree(ctx, j.policyCommit)
+	source, err := judge.source(ctx, judged, all)
 	if err != nil {
 		return evidence.Part{}, err
 	}
-	rules, _, err := policy.Read(tree)
-	if err != nil {
-		return evidence.Part{}, err
-	}
-	return evidence.Source{
-		Repository: about, Links: j.links, Ledger: snap.Tree, Index: judge.Index, Judged: judged, Commits: all, Now: s.Now(),
-		Policy: rules, Keys: approval.ReadKeys(tree, rules), RawCommit: func(commit string) ([]byte, error) { return s.Repo.RawCommit(ctx, commit) },
-	}.Changes(p)
+	source.Repository, source.Links = about, j.links
+	return source.Changes(p)
 }
