@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,10 +21,7 @@ import (
 // approved, applied and audited. Their model is a server here. Without countersign agent, what init --agents has written denies the
 // same change, and the model is told why or has no tool for it.
 func TestAgentsOfOthers(t *testing.T) {
-	programs := os.Getenv("COUNTERSIGN_AGENTS")
-	if programs == "" {
-		t.Skip("COUNTERSIGN_AGENTS names no agents")
-	}
+	programs := agentsOfOthers(t)
 	for _, c := range []struct {
 		args  []string
 		alone []string // more arguments without countersign agent
@@ -40,17 +38,7 @@ func TestAgentsOfOthers(t *testing.T) {
 			}
 			s := agentRepo(t)
 			var said strings.Builder
-			model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				raw, _ := io.ReadAll(r.Body)
-				said.Write(raw)
-				answerAgent(w, r.URL.Path, raw)
-			}))
-			defer model.Close()
-			s.write("../.codex/config.toml", fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\n"+
-				"base_url = %q\nenv_key = \"OPENAI_API_KEY\"\n[projects.%q]\ntrust_level = \"trusted\"\n", model.URL+"/v1", s.repo))
-			s.write("../.config/opencode/opencode.json", fmt.Sprintf(`{"provider": {"anthropic": {"options": {"baseURL": %q}}}}`, model.URL+"/v1"))
-			env := []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none",
-				"PATH=" + filepath.Join(s.dir, "tools") + ":" + programs + ":" + os.Getenv("PATH")}
+			env := append(agentsModel(t, s.dir, s.repo, &said), "PATH="+filepath.Join(s.dir, "tools")+":"+programs+":"+os.Getenv("PATH"))
 			s.run(0, "init", "--agents")
 			s.commit()
 			alone := exec.Command(filepath.Join(programs, c.args[0]), append(c.args[1:len(c.args):len(c.args)], c.alone...)...)
@@ -74,10 +62,41 @@ func TestAgentsOfOthers(t *testing.T) {
 	}
 }
 
+// agentsOfOthers is the directory of their programs.
+func agentsOfOthers(t *testing.T) string {
+	t.Helper()
+	programs := os.Getenv("COUNTERSIGN_AGENTS")
+	if programs == "" {
+		t.Skip("COUNTERSIGN_AGENTS names no agents")
+	}
+	return programs
+}
+
+// agentsModel starts a model that notes what it hears, and returns the variables by which agents find it. Those that have them in
+// files find these in a home, in which a repository is trusted.
+func agentsModel(t *testing.T, home, trusted string, said *strings.Builder) []string {
+	t.Helper()
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		said.Write(raw)
+		answerAgent(w, r.URL.Path, raw)
+	}))
+	t.Cleanup(model.Close)
+	for name, text := range map[string]string{
+		".codex/config.toml": fmt.Sprintf("model = \"m\"\nmodel_provider = \"here\"\n[model_providers.here]\nname = \"here\"\n"+
+			"base_url = %q\nenv_key = \"OPENAI_API_KEY\"\n[projects.%q]\ntrust_level = \"trusted\"\n", model.URL+"/v1", trusted),
+		".config/opencode/opencode.json": fmt.Sprintf(`{"provider": {"anthropic": {"options": {"baseURL": %q}}}}`, model.URL+"/v1"),
+	} {
+		file := filepath.Join(home, name)
+		check(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)))
+	}
+	return []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none"}
+}
+
 // workingDirectory is where Claude Code says that it works.
 var workingDirectory = regexp.MustCompile(`orking directory: ([^\\"\n]+)`)
 
-// answerAgent is a model, as Anthropic's Messages and OpenAI's Responses describe one over server-sent events, that has a file made
+// answerAgent is a model, as Anthropic's Messages and OpenAI's Responses describe one over server-sent events, that has two files made
 // with the tool that it is offered, and then is done.
 func answerAgent(w http.ResponseWriter, path string, raw []byte) {
 	type object = map[string]any
@@ -92,24 +111,33 @@ func answerAgent(w http.ResponseWriter, path string, raw []byte) {
 	}
 	switch {
 	case path == "/v1/messages":
-		block, delta, reason := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"}, "end_turn"
+		add("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "usage": object{"input_tokens": 1, "output_tokens": 1}}})
+		blocks, reason := 0, "end_turn"
+		says := func(block, delta object) {
+			add("content_block_start", object{"index": blocks, "content_block": block})
+			add("content_block_delta", object{"index": blocks, "delta": delta})
+			add("content_block_stop", object{"index": blocks})
+			blocks++
+		}
 		at := workingDirectory.FindSubmatch(raw)
 		for tool, argument := range map[string]string{"Write": "file_path", "write": "filePath"} { // of Claude Code and of opencode
 			if at != nil && strings.Contains(string(raw), `"name":"`+tool+`"`) && !strings.Contains(string(raw), `"tool_result"`) {
-				block, reason = object{"type": "tool_use", "id": "toolu_1", "name": tool, "input": object{}}, "tool_use"
-				delta = object{"type": "input_json_delta", "partial_json": arguments(object{argument: filepath.Join(string(at[1]), "made.txt"), "content": "made by an agent\n"})}
+				reason = "tool_use"
+				for _, name := range []string{"made.txt", "more.txt"} {
+					says(object{"type": "tool_use", "id": "toolu_" + name[:4], "name": tool, "input": object{}}, object{"type": "input_json_delta",
+						"partial_json": arguments(object{argument: filepath.Join(string(at[1]), name), "content": "made by an agent\n"})})
+				}
 			}
 		}
-		add("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "usage": object{"input_tokens": 1, "output_tokens": 1}}})
-		add("content_block_start", object{"index": 0, "content_block": block})
-		add("content_block_delta", object{"index": 0, "delta": delta})
-		add("content_block_stop", object{"index": 0})
+		if blocks == 0 {
+			says(object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"})
+		}
 		add("message_delta", object{"delta": object{"stop_reason": reason}, "usage": object{"output_tokens": 1}})
 		add("message_stop", object{})
 	case path == "/v1/responses":
 		item := object{"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": []any{object{"type": "output_text", "text": "done", "annotations": []any{}}}}
 		if !strings.Contains(string(raw), `"function_call_output"`) {
-			item = object{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "exec_command", "arguments": arguments(object{"cmd": "echo made by an agent > made.txt; : git commit"})}
+			item = object{"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "exec_command", "arguments": arguments(object{"cmd": "echo made by an agent | tee made.txt > more.txt; : git commit"})}
 		}
 		add("response.created", object{"response": object{"id": "r1"}})
 		add("response.output_item.done", object{"output_index": 0, "item": item})
