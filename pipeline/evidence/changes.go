@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"time"
 
@@ -56,6 +57,9 @@ func (s Source) Changes(p Period) (Part, error) {
 		return part, err
 	}
 	t.disposed = seen.reviews
+	if err := t.readPatterns(); err != nil {
+		return part, err
+	}
 	for i, span := range s.Index.Came(s.Judged.Chain, s.Now) {
 		t.spans[s.Judged.Chain[i].ID] = span
 	}
@@ -71,6 +75,9 @@ func (s Source) Changes(p Period) (Part, error) {
 			continue
 		}
 		row, err := t.row(group, span)
+		if err == nil {
+			err = t.tickets(&row)
+		}
 		if err != nil {
 			return part, fmt.Errorf("commit %s: %w", row.Commit, err)
 		}
@@ -86,6 +93,7 @@ type table struct {
 	commits  map[string]code.BranchCommit
 	policies *approval.Policies
 	disposed map[string][]said                 // by what they are about
+	patterns []*regexp.Regexp                  // of tickets
 	deployed map[string]map[string]*Deployment // by environment and commit
 }
 

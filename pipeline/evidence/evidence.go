@@ -147,6 +147,8 @@ type Row struct {
 	Records     []Record    `json:"records"`
 	DueBy       string      `json:"due_by,omitempty"`
 	Reviews     []Review    `json:"reviews,omitempty"`
+	// Tickets are those that its texts name.
+	Tickets []Ticket `json:"tickets,omitempty"`
 	// Deployments are, by environment, the first that had it.
 	Deployments []Deployment `json:"deployments,omitempty"`
 	Reviewed    bool         `json:"reviewed,omitempty"`

@@ -19,13 +19,14 @@ func chain(row evidence.Row) (steps []step) {
 	if row.Commit == "" {
 		return nil
 	}
+	steps = ticketed(row)
 	records := row.Records
 	if len(records) == 0 {
 		records = []evidence.Record{{}} // of which nothing is known
 	}
 	for _, rec := range records {
 		steps = append(steps, asked(rec)...)
-		steps = append(steps, step{"Ticket", "", "tickets are not recorded"}, proposed(rec))
+		steps = append(steps, proposed(rec))
 		steps = append(steps, decided(rec)...)
 		steps = append(steps, step{"Checked", checks(rec.Checks), "the record: commands that countersign ran; checks of the forge are not recorded"})
 		steps = append(steps, put(rec)...)
@@ -55,6 +56,24 @@ func deployed(row evidence.Row) (steps []step) {
 func deployment(d evidence.Deployment) string {
 	return fmt.Sprintf("to %s at %s, with commit %s", d.Environment, d.DeployedAt, short(d.Commit))
 }
+
+// ticketFrom says where a ticket stands.
+var ticketFrom = map[string]string{
+	"proposal": "the proposal's title or message in the record", "commit": "the message of a commit", "merge": "the message of the merge that brought it",
+}
+
+// ticketed are the tickets that its texts name, which nobody has verified.
+func ticketed(row evidence.Row) (steps []step) {
+	for _, t := range row.Tickets {
+		steps = append(steps, step{"Ticket", ticket(t), ticketFrom[t.From] + ": its author's word"})
+	}
+	if steps == nil {
+		return []step{{"Ticket", "", "no text that is kept has what the Policy takes for one (tickets)"}}
+	}
+	return steps
+}
+
+func ticket(t evidence.Ticket) string { return item(ledger.OneLine(t.ID, 100), ";\"") }
 
 // word is a text behind another one, or nothing where there is none.
 func word(before, text string) string {

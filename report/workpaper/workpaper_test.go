@@ -24,6 +24,7 @@ func reportOf(text string) evidence.Report {
 	row := evidence.Row{
 		Repository: text, Branch: text, Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, URL: text, Subject: text, ExplainedBy: "transaction", Signer: text,
 		Exceptions:  []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Tickets:     []evidence.Ticket{{ID: text, From: "commit"}},
 		Deployments: []evidence.Deployment{{Environment: text, Commit: text, DeployedAt: text, Author: who, URL: text}},
 		Records: []evidence.Record{{
 			TransactionID: text, PullRequest: 3, PullURL: text, Summary: text, Why: text, Independent: "no",
@@ -221,7 +222,7 @@ func TestChain(t *testing.T) {
 		}
 		return out
 	}
-	if got := strings.Join(unknown(evidence.Row{Commit: "c"}), ", "); got != "Asked for by, Ticket, Proposed by, Approved by, Checked, Applied or merged, On the branch, Deployed" {
+	if got := strings.Join(unknown(evidence.Row{Commit: "c"}), ", "); got != "Ticket, Asked for by, Proposed by, Approved by, Checked, Applied or merged, On the branch, Deployed" {
 		t.Errorf("of a commit alone: not known are %s", got)
 	}
 	ada, bob := ledger.Actor{Kind: "user", ID: "1", Login: "ada"}, ledger.Actor{Kind: "user", ID: "local:bob@x", Login: "bob"}

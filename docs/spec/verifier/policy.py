@@ -226,7 +226,8 @@ core.TYPES.update({
     "size": size, "span": time_span, "words": words, "each": each, "some": lambda v, of: each(v or None, of),
     "account": lambda v, _: take(str(v) if type(v) is int and v > 0 else v, "named")})
 core.SHORT.update({"Secrets": lambda v: {"mode": v}, "Run": argv, "Command": argv})
-core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000, "Drift": bool})
+core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000, "Drift": bool,
+                    "Policy": lambda v: len(v.get("tickets", [])) <= 20})
 
 def build(v):  # the canonical form of what was read (Y-6, Y-20, Y-21)
     newer = isinstance(v, dict) and isinstance(v.get("version"), (int, float)) and v["version"] > 1

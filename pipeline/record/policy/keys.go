@@ -20,6 +20,7 @@ const (
 	mostAge       = 10 * 365 * 24 * time.Hour
 	mostTimeout   = 24 * time.Hour
 	mostGlobs     = 1000
+	mostTickets   = 20
 )
 
 // file reads the whole file: every key that there is stands here, and what it takes.
@@ -69,6 +70,7 @@ var file = section(
 		field{name: "bots", read: list(versionBot, "")},
 	)},
 	field{name: "exceptions", read: section(field{name: "review", read: duration(mostAge)})},
+	field{name: "tickets", read: tickets},
 	field{name: "ledger", read: section(
 		field{name: "repository", read: repository},
 		field{name: "tip", read: text(commitForm)},
@@ -113,6 +115,7 @@ var (
 	branchForm    = form{lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*$`), 200, "the name of a branch"}
 	originForm    = form{lazyregexp.New(`^(https://([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]|http://localhost)(:[1-9][0-9]{0,4})?$`), 200, "the origin of a site, such as https://acme.github.io"}
 	pathForm      = form{lazyregexp.New(`^([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*)(/([A-Za-z0-9_-][A-Za-z0-9._-]*|\.[A-Za-z0-9_-][A-Za-z0-9._-]*))*$`), 200, "the path of a file, such as .github/allowed_signers"}
+	ticketForm    = form{lazyregexp.New(`^(([A-Za-z0-9_#/:@ -]|\\[d.]|\[(a-z|A-Z|0-9|[A-Za-z0-9_])+\])([+*?]|\{[1-9][0-9]?,?\})?)+$`), 100, "a plain pattern of tickets, such as [A-Z]+-[0-9]+"}
 	commitForm    = form{lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`), 64, "a commit id of 40 or 64 digits"}
 	timeForm      = form{lazyregexp.New(`^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z$`), 20, "a time such as 2026-01-05T12:00:00Z"}
 )
@@ -219,6 +222,14 @@ func versionBot(r *reader, n node, key string) any {
 		r.problem(n.mark, key, fmt.Sprintf("more than %d globs", mostGlobs))
 	}
 	return v
+}
+
+// tickets reads patterns, which are asked about every text of a change.
+func tickets(r *reader, n node, key string) any {
+	if len(n.values) > mostTickets {
+		r.problem(n.mark, key, fmt.Sprintf("more than %d patterns", mostTickets))
+	}
+	return set(text(ticketForm), "")(r, n, key)
 }
 
 func countOf(list any) int {

@@ -64,6 +64,7 @@ func TestParseSample(t *testing.T) {
 		Apply:      policy.Apply{To: policy.ToBranch, Sign: "COUNTERSIGN_SIGN_KEY"},
 		Gate:       policy.Gate{Bases: []string{"main"}},
 		Explained:  policy.CommitRules{Decisions: []policy.DecisionKind{policy.SignedDecision, policy.ForgeDecision}, Merges: policy.MergesCovered, Bots: []policy.VersionBot{{Keys: ".github/bot_keys", Paths: []string{"/go.mod", "/go.sum"}}}},
+		Tickets:    []string{"[A-Z]+-[0-9]+", `#\d+`},
 		Exceptions: policy.Exceptions{Review: policy.Duration(5 * 24 * time.Hour)},
 		Ledger:     policy.Ledger{Repository: "acme/ledgers", Tip: "3f786850e387550fdab836ed7e6dc881de23001b", Since: "2026-01-05T12:00:00Z"},
 
@@ -122,6 +123,8 @@ func TestParse(t *testing.T) {
 		{"witnesses: {file: .github/witnesses}", func(p *policy.Policy) { p.Witnesses.File = ".github/witnesses" }},
 		{"witnesses: {file: w, required: 0}", func(p *policy.Policy) { p.Witnesses.File = "w" }},
 		{"witnesses: {required: 3, file: a/.w}", func(p *policy.Policy) { p.Witnesses = policy.Witnesses{File: "a/.w", Required: 3} }},
+		{`tickets: ["[A-Z]+-\\d{2,}", "#[0-9]+"]`, func(p *policy.Policy) { p.Tickets = []string{`[A-Z]+-\d{2,}`, "#[0-9]+"} }},
+		{"tickets: []", func(*policy.Policy) {}},
 		{"exceptions: {review: 5d}", func(p *policy.Policy) { p.Exceptions.Review = policy.Duration(5 * 24 * time.Hour) }},
 		{"gate: {allow_force: true, allow_delete: true, allow_tags: true}", func(p *policy.Policy) { p.Gate = policy.Gate{AllowForce: true, AllowDelete: true, AllowTags: true} }},
 		{"gate: {bases: [main, release/1.x]}", func(p *policy.Policy) { p.Gate.Bases = []string{"main", "release/1.x"} }},

@@ -42,6 +42,7 @@
 //	  bots:
 //	    - {keys: .github/bot_keys, paths: [/go.mod, /go.sum], modes: false} # modes: whether it may make files executable
 //	exceptions: {review: 5d} # how long somebody independent has to review an exception; left out: for ever
+//	tickets: ["[A-Z]+-[0-9]+", "#\\d+"] # how tickets are written, which evidence looks for
 //	ledger: {repository: acme/ledgers, tip: 3f786850e387550fdab836ed7e6dc881de23001b, since: 2026-01-05T12:00:00Z}
 //	witnesses: {file: .github/witnesses, required: 2} # who must see the ledger's tips
 //
@@ -82,6 +83,7 @@ type Policy struct {
 	Gate       Gate        `json:"gate"`
 	Explained  CommitRules `json:"explained,omitzero"`
 	Exceptions Exceptions  `json:"exceptions,omitzero"`
+	Tickets    []string    `json:"tickets,omitempty"` // patterns of RE2, in the plain part of its syntax (ticketForm)
 	Ledger     Ledger      `json:"ledger,omitzero"`
 	Witnesses  Witnesses   `json:"witnesses,omitzero"`
 }

@@ -61,6 +61,7 @@ explained: {merges: covered}
 explained: {bots: [{keys: .github/bot_keys, paths: [/go.mod], modes: true}, {keys: k, paths: ["*.lock"]}]}
 explained: {decisions: [local, forge, signed], empty: false}
 explained: {decisions: [forge], empty: true}
+tickets: ["[A-Z0-9_a-z]+-[0-9]{2,}", "#\\d+", "GH/a:b@c d?\\.{99}"]
 ledger: {repository: acme/ledgers}
 ledger: {repository: _a.b-c/1.2_3-, since: "2026-01-05T12:00:00Z"}`
 	badFiles = `
@@ -77,6 +78,18 @@ approvals: {required: "1"}
 approvals: {permission: owner}
 approvals: {allow_author: "true"}
 approvals: {max_age: 72}
+tickets: "#1"
+tickets: [""]
+tickets: ["(a+)+"]
+tickets: ["[z-a]"]
+tickets: ["a**"]
+tickets: ["a{0}"]
+tickets: ["a{5,2}"]
+tickets: ["."]
+tickets: ["^a"]
+tickets: ["\\w"]
+tickets: ["a|b"]
+tickets: [a, a]
 approvals: {max_age: 1h30m}
 approvals: {max_age: 0h}
 approvals: {drift: {}}

@@ -39,6 +39,7 @@ func TestT20Tighten(t *testing.T) {
 		{"approvals: {independent: [requester]}", "approvals: {independent: [proposer]}", "approvals: {independent: [proposer, requester]}"},
 		{"approvals: {same_head: true}", "version: 1", "approvals: {same_head: true}"},
 		{"version: 1", "approvals: {same_head: true}", "approvals: {same_head: true}"},
+		{"tickets: [A]", "tickets: [B]", "tickets: [A]"},
 		{"exceptions: {review: 5d}", "exceptions: {review: 5m}", "exceptions: {review: 5d}"}, // only the default branch's counts
 		{"approvals: {max_age: 2h}", "version: 1", "approvals: {max_age: 2h}"},
 		{"version: 1", "approvals: {max_age: 2h}", "approvals: {max_age: 2h}"},
