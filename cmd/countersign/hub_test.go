@@ -63,6 +63,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	                               pull requests), no-merge, no-squash, no-rebase, check=NAME (main needs that check)
 //	hub event NAME [ACTION]        what started the next job; a comment's or review's is about what was said last
 //	hub check NAME PATTERN         a check run whose name begins so has a title that matches, as it stands now
+//	hub deploy COMMIT ENVIRONMENT STATE…  a deployment with these statuses
 //	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
 var hubVerbs = map[string]struct {
 	args int
@@ -112,6 +113,9 @@ var hubVerbs = map[string]struct {
 	}},
 	"set":   {0, (*scriptHub).set},
 	"event": {1, (*scriptHub).event},
+	"deploy": {2, func(h *scriptHub, a []string) {
+		h.Deploy(h.repository, githubtest.Deployment{Commit: a[0], Environment: a[1], States: a[2:]})
+	}},
 	"copy":  {2, (*scriptHub).copy},
 	"check": {2, (*scriptHub).check},
 }

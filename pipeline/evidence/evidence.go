@@ -147,6 +147,8 @@ type Row struct {
 	Records     []Record    `json:"records"`
 	DueBy       string      `json:"due_by,omitempty"`
 	Reviews     []Review    `json:"reviews,omitempty"`
+	// Told is what the forge told when it was asked.
+	Told *Told `json:"told,omitempty"`
 	// Tickets are those that its texts name.
 	Tickets []Ticket `json:"tickets,omitempty"`
 	// Deployments are, by environment, the first that had it.
@@ -174,6 +176,8 @@ type Record struct {
 	MergedAt      string             `json:"merged_at"` // by the forge's clock
 	CompletedAt   string             `json:"completed_at"`
 	Status        ledger.Status      `json:"status"`
+
+	head string // of its pull request
 }
 
 // A Person had a part in making a change. As is "proposer", "proposed_again", "author", of a

@@ -178,7 +178,7 @@ func (r *Record) checks(dir fs.FS, log *ledger.Log) {
 // ends notes when it was applied and proved.
 func (r *Record) ends(dir fs.FS, log *ledger.Log) {
 	if merge, err := approval.ReadMerge(dir, log); err == nil && merge != nil { // CheckRecord has told of an error
-		r.MergedAt = merge.MergedAt
+		r.MergedAt, r.head = merge.MergedAt, merge.HeadCommit
 	}
 	events := log.Events()
 	for i, p := range log.Payloads() {

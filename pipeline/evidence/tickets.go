@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 )
 
 // A Ticket is one that a text of a change names, as the Policy says that tickets are written (tickets). From is where that
@@ -42,7 +42,7 @@ func (t *table) tickets(row *Row) error {
 		}
 	}
 	for _, rec := range row.Records {
-		log, err := ledger.Read(t.Ledger, rec.TransactionID)
+		log, err := lookup.Read(t.Ledger, rec.TransactionID)
 		if err != nil {
 			return err
 		}

@@ -386,6 +386,19 @@ type RequiredCheck struct {
 	AppID int64
 }
 
+// Deployments are where a commit was deployed to, by a forge's own record of that. A forge need not have them; the promises are
+// those of the package.
+type Deployments interface {
+	// Deployments lists those of a commit.
+	Deployments(ctx context.Context, commit string) ([]Deployment, error)
+}
+
+// A Deployment is one as the forge has it. State is what it came to, in the forge's word, "" where nothing is told, and At when.
+type Deployment struct {
+	Environment, State string
+	At                 time.Time
+}
+
 // Issues are where this program tells people about a repository as a whole. A forge need
 // not have them; the promises are those of the package.
 type Issues interface {

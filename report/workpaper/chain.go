@@ -1,6 +1,7 @@
 package workpaper
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -28,14 +29,47 @@ func chain(row evidence.Row) (steps []step) {
 		steps = append(steps, asked(rec)...)
 		steps = append(steps, proposed(rec))
 		steps = append(steps, decided(rec)...)
-		steps = append(steps, step{"Checked", checks(rec.Checks), "the record: commands that countersign ran; checks of the forge are not recorded"})
+		steps = append(steps, step{"Checked", checks(rec.Checks), "the record: commands that countersign ran"})
 		steps = append(steps, put(rec)...)
 	}
+	steps = append(steps, told("Checked by the forge", "checks", row.Told, toldChecks(row.Told)))
 	came := step{"On the branch", "", "the order of the ledger's commits"}
 	if row.CameBy != "" {
 		came.Known = strings.TrimSpace("by " + row.CameBy + " " + word("after ", row.CameAfter))
 	}
-	return append(append(steps, came), deployed(row)...)
+	steps = append(append(steps, came), deployed(row)...)
+	return append(steps, told("Deployed, by the forge", "deployments", row.Told, toldDeployments(row.Told)))
+}
+
+// told is a step of which the forge alone tells: a list, or why it is not known.
+func told(name, what string, t *evidence.Told, list string) step {
+	if t == nil {
+		return step{name, "", "the forge was not asked (--online), and it is not on record"}
+	}
+	for _, why := range t.Unknown {
+		if strings.HasPrefix(why, what) {
+			return step{name, "", "the forge, asked at " + t.AskedAt + ": " + why}
+		}
+	}
+	return step{name, cmp.Or(list, "none"), "the forge, as it was at " + t.AskedAt + ", and not the record"}
+}
+
+func toldChecks(t *evidence.Told) string {
+	if t == nil {
+		return ""
+	}
+	return view.Joined(t.Checks, "; ", func(c evidence.ToldCheck) string {
+		return item(c.Name, ":;()\"") + ": " + item(c.Conclusion, ":;()\"") + word(" of ", item(c.App, ":;()\"")) + word(" at ", c.At) + " (" + short(c.Commit) + ")"
+	})
+}
+
+func toldDeployments(t *evidence.Told) string {
+	if t == nil {
+		return ""
+	}
+	return view.Joined(t.Deployments, "; ", func(d evidence.ToldDeployment) string {
+		return "to " + item(d.Environment, ":;()\"") + word(": ", item(d.State, ":;()\"")) + word(" at ", d.At)
+	})
 }
 
 // deployed are the first deployments that had it.

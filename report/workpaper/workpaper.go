@@ -22,7 +22,7 @@ import (
 // Columns are the header of the CSV.
 var Columns = []string{
 	"exceptions", "repository", "branch", "commit", "link", "subject", "came after", "came by", "claimed time", "explained by", "transaction", "pull request",
-	"proposed by", "approved by", "independent", "why", "checks", "policy", "needed", "applied", "completed", "tickets", "deployed", "commits", "what is not as it should be",
+	"proposed by", "approved by", "independent", "why", "checks", "policy", "needed", "applied", "completed", "tickets", "deployed", "checks of the forge now", "deployments of the forge now", "commits", "what is not as it should be",
 }
 
 // CSV is the table as RFC 4180 has it: CR LF, every cell in quotation marks, one header. No cell,
@@ -54,7 +54,7 @@ func cells(row evidence.Row) []string {
 		each(func(r evidence.Record) string { return approvals(r.Decisions) }), string(row.Independent()), each(func(r evidence.Record) string { return r.Why }),
 		each(func(r evidence.Record) string { return checks(r.Checks) }), each(func(r evidence.Record) string { return r.Policy.SHA256 }),
 		each(func(r evidence.Record) string { return needs(r.Needs) }), each(func(r evidence.Record) string { return r.AppliedAt }),
-		each(func(r evidence.Record) string { return r.CompletedAt }), view.Joined(row.Tickets, "; ", ticket), view.Joined(row.Deployments, "; ", deployment), strings.Join(row.Commits, " "), view.Joined(row.Exceptions, " / ", func(e evidence.Exception) string { return string(e.Code) + ": " + e.Text }),
+		each(func(r evidence.Record) string { return r.CompletedAt }), view.Joined(row.Tickets, "; ", ticket), view.Joined(row.Deployments, "; ", deployment), toldChecks(row.Told), toldDeployments(row.Told), strings.Join(row.Commits, " "), view.Joined(row.Exceptions, " / ", func(e evidence.Exception) string { return string(e.Code) + ": " + e.Text }),
 	}
 }
 

@@ -23,7 +23,11 @@ func reportOf(text string) evidence.Report {
 	who := ledger.Actor{Kind: "user", ID: text, Login: text}
 	row := evidence.Row{
 		Repository: text, Branch: text, Commit: strings.Repeat("a", 40), Commits: []string{strings.Repeat("a", 40)}, URL: text, Subject: text, ExplainedBy: "transaction", Signer: text,
-		Exceptions:  []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Exceptions: []evidence.Exception{{Code: evidence.DependentApproval, Text: text}},
+		Told: &evidence.Told{
+			AskedAt: text, Checks: []evidence.ToldCheck{{Commit: text, Name: text, App: text, Conclusion: text, At: text}},
+			Deployments: []evidence.ToldDeployment{{Environment: text, State: text, At: text}}, Unknown: []string{"checks: " + text},
+		},
 		Tickets:     []evidence.Ticket{{ID: text, From: "commit"}},
 		Deployments: []evidence.Deployment{{Environment: text, Commit: text, DeployedAt: text, Author: who, URL: text}},
 		Records: []evidence.Record{{
@@ -222,7 +226,7 @@ func TestChain(t *testing.T) {
 		}
 		return out
 	}
-	if got := strings.Join(unknown(evidence.Row{Commit: "c"}), ", "); got != "Ticket, Asked for by, Proposed by, Approved by, Checked, Applied or merged, On the branch, Deployed" {
+	if got := strings.Join(unknown(evidence.Row{Commit: "c"}), ", "); got != "Ticket, Asked for by, Proposed by, Approved by, Checked, Applied or merged, Checked by the forge, On the branch, Deployed, Deployed, by the forge" {
 		t.Errorf("of a commit alone: not known are %s", got)
 	}
 	ada, bob := ledger.Actor{Kind: "user", ID: "1", Login: "ada"}, ledger.Actor{Kind: "user", ID: "local:bob@x", Login: "bob"}
@@ -234,13 +238,23 @@ func TestChain(t *testing.T) {
 		},
 		Checks: []evidence.Check{{Name: "go test", Passed: true}}, MergedAt: "2026-01-01T00:00:00Z",
 	}}}
-	if got := strings.Join(unknown(row), ", "); got != "Ticket, Deployed" {
+	if got := strings.Join(unknown(row), ", "); got != "Ticket, Checked by the forge, Deployed, Deployed, by the forge" {
+		t.Errorf("not known are %s", got)
+	}
+	row.Told = &evidence.Told{
+		AskedAt: "2026-01-03T00:00:00.000Z", Checks: []evidence.ToldCheck{{Commit: "c", Name: "a: b", App: "ci", Conclusion: "failure", At: "2026-01-02T00:00:00.000Z"}},
+		Unknown: []string{"deployments of c: no more requests"},
+	}
+	row.Tickets = []evidence.Ticket{{ID: "OPS-1", From: "merge"}}
+	row.Deployments = []evidence.Deployment{{Environment: "eu", Commit: "d", DeployedAt: "2026-01-04T00:00:00.000Z", Author: bob}}
+	if got := strings.Join(unknown(row), ", "); got != "Deployed, by the forge" {
 		t.Errorf("not known are %s", got)
 	}
 	page := string(Item(reportOf("x"), row, []string{"a.diff"}))
 	for _, want := range []string{
 		">ada (1)<", ">the forge, of the run that proposed it (actions.sender)<", ">the word of whoever proposed it (flag)<", ">the record: the word of a shell, which nobody verified<",
-		">the record: the forge, asked about it, a signature with SHA256:x https://x<", ">Denied by<", ": did not count, too late<", ">the forge, asked after the merge<", ">by 2026-01-02T00:00:00.000Z<",
+		">the record: the forge, asked about it, a signature with SHA256:x https://x<", ">Denied by<", ": did not count, too late<", ">the forge, asked after the merge<", ">by 2026-01-02T00:00:00.000Z<", ">&#34;a: b&#34;: failure of ci at 2026-01-02T00:00:00.000Z (c)<", ">the forge, as it was at 2026-01-03T00:00:00.000Z, and not the record<",
+		">the forge, asked at 2026-01-03T00:00:00.000Z: deployments of c: no more requests<", ">OPS-1<", ">the message of the merge that brought it: its author&#39;s word<", ">to eu at 2026-01-04T00:00:00.000Z, with commit d<",
 		"<strong>not known</strong>", `<a href="a.diff"`,
 	} {
 		if !strings.Contains(page, want) {

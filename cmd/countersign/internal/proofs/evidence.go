@@ -31,7 +31,8 @@ import (
 
 type evidenceFlags struct {
 	from, to, branch, repos, cache, csv, out, atLeast string
-	installed, strict                                 bool
+	installed, strict, online                         bool
+	requests                                          int
 	packets                                           packetFlags
 }
 
@@ -53,6 +54,9 @@ of a file itself, one a line (NAME ADDRESS, and a branch if it is not the defaul
 them in --cache, where the next run goes on; with --installed it does so for all repositories of
 an app's installation, whose token is in COUNTERSIGN_TOKEN. A repository that cannot be read is an
 exception, and the rest goes on.
+
+--online asks the forge which checks and deployments it has of a change now. Nothing of that is on record,
+and it is shown as what it is; what the forge does not tell is not known.
 
 --sample draws some of the changes by a seed, and writes for each what an auditor asks for: pages, diffs,
 the records as they are, how to check them, and a manifest with the hash of each file, which the key of
@@ -76,6 +80,8 @@ something cannot be read or written.`,
 	cmd.Flags().StringVar(&f.cache, "cache", "", "with --repos or --installed: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
 	cmd.Flags().StringVar(&f.atLeast, "at-least", "", "how strong decisions must be to account for a change: hardware, signed, forge_twice, forge or shell")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail where somebody independent has not reviewed an exception, and not for those that have an end")
+	cmd.Flags().BoolVar(&f.online, "online", false, "also ask the forge about each change, or each that --sample draws: its checks and deployments now")
+	cmd.Flags().IntVar(&f.requests, "requests", mostAsked, "with --online: send at most `N` requests; of what is left nothing is known")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "also write the table to `FILE`, as CSV")
 	cmd.Flags().IntVar(&f.packets.size, "sample", 0, "draw `N` of the changes, and write a packet for each")
 	cmd.Flags().StringVar(&f.packets.seed, "seed", "", "draw by `TEXT`: the same text draws the same of the same changes")
@@ -85,6 +91,9 @@ something cannot be read or written.`,
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table and the JSON document into `DIR`, which is new or empty")
 	return cmd
 }
+
+// mostAsked is how many requests are sent, unless somebody says otherwise.
+const mostAsked = 500
 
 // period is the one that was asked for, or the month before.
 func (f evidenceFlags) period(now time.Time) (evidence.Period, error) {
@@ -110,6 +119,8 @@ func (f *evidenceFlags) check(c *console.Console) error {
 		checkStrength(f.atLeast),
 		cli.RefuseIf(f.repos != "" && f.installed, "--repos and --installed exclude each other", ""),
 		cli.RefuseIf(!many && f.cache != "", "--cache is for repositories that are fetched", "name them: --repos FILE"),
+		cli.RefuseIf(many && f.online, "--online asks about this clone's repository", "leave out --repos and --installed"),
+		cli.RefuseIf(f.requests < 1 || !f.online && f.requests != mostAsked, "--requests takes a number from 1 on, with --online", "countersign evidence --online --requests 500"),
 		cli.RefuseIf(!many && f.branch == "", "there is no branch", "name the one whose changes are asked for: --branch main"),
 		cli.RefuseIf(many && (c.Flags.KnownTip != "" || c.Flags.TipFile != ""), "--known-tip and --tip-file are of one ledger", "leave them out: --cache keeps the tip of each"),
 	)
@@ -140,7 +151,13 @@ func collectEvidence(ctx context.Context, c *console.Console, f evidenceFlags) e
 	if err != nil {
 		return err
 	}
-	made, err := cleanEvidence(c, evidence.New(p, c.Now(), parts))
+	found := evidence.New(p, c.Now(), parts)
+	if f.online {
+		if err := askAbout(ctx, s, &found, f); err != nil {
+			return err
+		}
+	}
+	made, err := cleanEvidence(c, found)
 	if err != nil {
 		return err
 	}

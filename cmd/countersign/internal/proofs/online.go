@@ -29,7 +29,7 @@ type onlineFlags struct {
 
 func (f *onlineFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.ask, "online", false, "ask the forge whether it tells still what is recorded of it (docs/online.md)")
-	cmd.Flags().IntVar(&f.requests, "requests", 500, "with --online: send at most `N` requests, and go on there the next time")
+	cmd.Flags().IntVar(&f.requests, "requests", mostAsked, "with --online: send at most `N` requests, and go on there the next time")
 	cmd.Flags().DurationVar(&f.maxAge, "max-age", 24*time.Hour, "with --online: for how long an answer counts, such as 24h; 0 asks everything again")
 }
 

@@ -28,24 +28,25 @@ type Repository struct {
 
 type repository struct {
 	bare
-	id        int64
-	owner     *account
-	name      string
-	private   bool
-	parent    *repository // that it is a fork of
-	deleted   bool
-	created   time.Time
-	roles     map[int64]string
-	custom    map[string]string
-	protected map[string]bool
-	settings  Settings
-	pulls     []*pull // in the order of their numbers, which start at 1
-	issues    []*pull // the same, from firstIssue
-	checks    []*checkRun
-	runs      []*workflowRun
-	started   []string // workflows that were started by hand
-	rulesets  []Ruleset
-	attested  []Attestation
+	id          int64
+	owner       *account
+	name        string
+	private     bool
+	parent      *repository // that it is a fork of
+	deleted     bool
+	created     time.Time
+	roles       map[int64]string
+	custom      map[string]string
+	protected   map[string]bool
+	settings    Settings
+	pulls       []*pull // in the order of their numbers, which start at 1
+	issues      []*pull // the same, from firstIssue
+	checks      []*checkRun
+	runs        []*workflowRun
+	started     []string // workflows that were started by hand
+	rulesets    []Ruleset
+	deployments []Deployment
+	attested    []Attestation
 }
 
 // Repository makes a repository with one commit on the branch main.

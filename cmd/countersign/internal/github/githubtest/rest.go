@@ -54,6 +54,8 @@ var operations = []operation{
 	{"POST", "/repos/{owner}/{repo}/check-runs", "checks:write", (*Server).createCheck},
 	{"PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}", "checks:write", (*Server).updateCheck},
 	{"GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", "checks:read", (*Server).listChecks},
+	{"GET", "/repos/{owner}/{repo}/deployments", "deployments:read", (*Server).listDeployments},
+	{"GET", "/repos/{owner}/{repo}/deployments/{deployment_id}/statuses", "deployments:read", (*Server).listDeploymentStatuses},
 	{"POST", "/repos/{owner}/{repo}/attestations", "attestations:write", (*Server).createAttestation},
 	{"GET", "/repos/{owner}/{repo}/actions/runs", "actions:read", (*Server).listRuns},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", (*Server).getRun},
