@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -235,7 +235,7 @@ func TestMatrix(t *testing.T) {
 		{[]int{7, 0, 7, 3}, true, "pull request 7,pull request 3"},
 	} {
 		var names []string
-		for _, job := range action.Jobs(openOn(c.pulls...), c.only) {
+		for _, job := range console.Jobs(openOn(c.pulls...), c.only) {
 			names = append(names, job.Name)
 			if (job.PullRequest > 0) == (job.Transaction != "") {
 				t.Errorf("%+v is not one of the two", job)
@@ -251,13 +251,13 @@ func TestMatrix(t *testing.T) {
 func TestMatrixParts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ jobs, limit, parts int }{{0, 256, 1}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2}, {600, 256, 3}, {5, 1, 5}} {
-		all := make([]action.Job, c.jobs)
+		all := make([]console.Job, c.jobs)
 		for i := range all {
 			all[i].PullRequest = i + 1
 		}
-		var taken []action.Job
+		var taken []console.Job
 		for run := range c.parts {
-			m := action.Part(all, c.limit, 12*c.parts+run)
+			m := console.Part(all, c.limit, 12*c.parts+run)
 			if len(m.Include) > c.limit || len(m.Include)+m.LeftOut != c.jobs {
 				t.Errorf("%d jobs: %d, and %d left out", c.jobs, len(m.Include), m.LeftOut)
 			}

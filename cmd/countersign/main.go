@@ -17,7 +17,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/decide"
@@ -81,21 +80,21 @@ func rootCommand(a *console.Console) *cobra.Command {
 	root.AddCommand(workflow.Command(a), guard.Command(a))
 	cli.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
-		completion.Add(root, func(cmd *cobra.Command) (completion.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives
+		console.Add(root, func(cmd *cobra.Command) (console.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives
 	}
 	return root
 }
 
 // openClone opens this clone for a completion, before which no flags were looked at.
-func openClone(c *console.Console, cmd *cobra.Command) (completion.Clone, error) {
+func openClone(c *console.Console, cmd *cobra.Command) (console.Clone, error) {
 	if err := c.Habits(cmd); err != nil {
-		return completion.Clone{}, err
+		return console.Clone{}, err
 	}
 	s, err := session.OpenRepo(c)
 	if s == nil {
-		return completion.Clone{LedgerRef: c.Flags.LedgerRef}, err
+		return console.Clone{LedgerRef: c.Flags.LedgerRef}, err
 	}
-	return completion.Clone{Repo: s.Repo, Remotes: s.Repo.Config.Remotes(), LedgerRef: c.Flags.LedgerRef}, err
+	return console.Clone{Repo: s.Repo, Remotes: s.Repo.Config.Remotes(), LedgerRef: c.Flags.LedgerRef}, err
 }
 
 // Main runs a command line, and returns its exit code.

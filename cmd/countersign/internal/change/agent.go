@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -278,7 +277,7 @@ func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree
 	setting := agent.Setting{
 		Profile: profile, Getenv: s.Getenv, Env: f.env, NoNetwork: f.noNetwork,
 		Read:  slices.Concat(f.read, filepath.SplitList(s.Getenv("COUNTERSIGN_SANDBOX_READ"))),
-		Stdio: [3]*os.File{cmp.Or(terminal.File(s.Stdin), empty), cmp.Or(terminal.File(s.Stdout), empty), cmp.Or(terminal.File(s.Stderr), empty)},
+		Stdio: [3]*os.File{cmp.Or(console.File(s.Stdin), empty), cmp.Or(console.File(s.Stdout), empty), cmp.Or(console.File(s.Stderr), empty)},
 	}
 	for i, dir := range setting.Read {
 		setting.Read[i] = s.Path(dir)
@@ -290,7 +289,7 @@ func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree
 			"That only approved changes are written is not true of this run.", report.Clean(t.Command[0]))
 	}
 	defer s.Line.Hold()()
-	takeBack := terminal.Lend(setting.Stdio[0], setting.Stdio[2])
+	takeBack := console.Lend(setting.Stdio[0], setting.Stdio[2])
 	exit, err = run(ctx, setting)
 	takeBack()
 	if missing, is := errors.AsType[*sandbox.UnavailableError](err); is {

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -135,7 +134,7 @@ type advancing struct {
 
 func (all *advancing) run(ctx context.Context, concurrency int, chosen []ledger.Transaction) error {
 	r, stderr := all.Runner, all.Stderr
-	all.Stderr = &terminal.Locked{W: stderr}
+	all.Stderr = &console.Locked{W: stderr}
 	defer func() { all.Stderr = stderr }()
 	ended := 0
 	to := pipeline.Ahead{Until: pipeline.StageValidate, ApplyOptions: all.options}

@@ -1,6 +1,9 @@
 // Package console is one command line at work: what the process gives it, its flags, and the one place where it reads and
 // prints. Everything that is printed goes through what is known of secrets (T47). A command returns an Outcome, which the last
 // lines for a person are made of, and which the Action reads. It opens nothing but the files that are named.
+//
+// Beside that it has the person's terminal and pager, what a shell may offer to who types a command, and the inputs and outputs
+// of a workflow step, for which alone go-githubactions is here.
 package console
 
 import (
@@ -19,12 +22,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/completion"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/effect"
@@ -57,12 +57,12 @@ type Process struct {
 type Console struct {
 	Process
 	Flags  globalFlags
-	Known  *redactor          // of secrets: what is taken out of everything that is printed
-	Line   *terminal.Progress // nil where nobody looks
-	Cloned string             // the address that --repo named
-	Beside string             // the directory that files are named from, where that is not flags.dir
-	done   Outcome            // what the command came to
-	AtEnd  []func() error     // what ends the sessions of the command
+	Known  *redactor      // of secrets: what is taken out of everything that is printed
+	Line   *Progress      // nil where nobody looks
+	Cloned string         // the address that --repo named
+	Beside string         // the directory that files are named from, where that is not flags.dir
+	done   Outcome        // what the command came to
+	AtEnd  []func() error // what ends the sessions of the command
 }
 
 // An Outcome is what a command came to, for who ran it: the last lines for a person, and the Action.
@@ -70,7 +70,7 @@ type Outcome struct {
 	Transaction string         // that it was about, once that was known
 	Report      *report.Report // of that, as it was shown last
 	Settled     *pull.Settled  // by settle
-	Matrix      *action.Matrix // of list --matrix
+	Matrix      *Matrix        // of list --matrix
 	Bundle      string         // the file that review --bundle-out wrote
 	Unchanged   bool           // whether what it was to write changes nothing
 	Elsewhere   bool           // whether sync found the ledger in another repository
@@ -210,7 +210,7 @@ exactly these bytes, and proves it in the repository. See it: countersign demo`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		c.Flags.JSON = c.Flags.JSON || slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--json") }) // it may stand after the bad one
 		message, _, _ := strings.Cut(err.Error(), ": strconv.")                                                                       // what Go calls it says nothing to a person
-		return &cli.UsageError{Message: message, Hint: cmp.Or(completion.NearFlag(cmd, err.Error()), cli.SeeHelp(cmd))}
+		return &cli.UsageError{Message: message, Hint: cmp.Or(NearFlag(cmd, err.Error()), cli.SeeHelp(cmd))}
 	})
 	return root
 }

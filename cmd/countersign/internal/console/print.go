@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -118,7 +117,7 @@ func (c *Console) PrintJSON(doc any) error {
 	if err != nil {
 		return err
 	}
-	if terminal.Is(c.Stdout) {
+	if Is(c.Stdout) {
 		line = line.Show(report.EscapeJSON)
 	}
 	return Emit(c.Stdout, line)
@@ -220,18 +219,18 @@ func (c *Console) Colours(w io.Writer) bool {
 	if c.Flags.color == "always" || c.Flags.color == "never" {
 		return c.Flags.color == "always"
 	}
-	return terminal.Is(w) && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+	return Is(w) && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
 }
 
 // Person returns where to ask a person a question: stderr, or the terminal
 // itself when stderr goes elsewhere. nil means that nobody is there. The caller
 // closes it.
 func (c *Console) Person() io.WriteCloser {
-	if c.Flags.JSON || !terminal.Is(c.Stdin) {
+	if c.Flags.JSON || !Is(c.Stdin) {
 		return nil
 	}
-	if terminal.Is(c.Stderr) {
-		return terminal.Borrowed{Writer: c.Stderr}
+	if Is(c.Stderr) {
+		return Borrowed{Writer: c.Stderr}
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
 	if err != nil {
@@ -256,10 +255,10 @@ func (c *Console) Somebody() bool {
 func (c *Console) Page(settings gitstore.Settings, person io.Writer, text secret.Redacted) (seen int, err error) {
 	pager := strings.TrimSpace(cmp.Or(c.Getenv("COUNTERSIGN_PAGER"), settings.OwnPager, c.Getenv("GIT_PAGER"), settings.Pager, c.Getenv("PAGER"), "less"))
 	dumb := c.Getenv("TERM") == "" || c.Getenv("TERM") == "dumb"
-	if c.Flags.noPager || !terminal.Is(person) || dumb || pager == "" || pager == "cat" {
+	if c.Flags.noPager || !Is(person) || dumb || pager == "" || pager == "cat" {
 		return strings.Count(text.String(), "\n"), Emit(person, text)
 	}
-	if seen, err = terminal.Page(text.String(), pager, person, c.Getenv); err != nil {
+	if seen, err = Page(text.String(), pager, person, c.Getenv); err != nil {
 		c.Say("the pager %q failed: %s", pager, OneLine(err))
 		return strings.Count(text.String(), "\n"), Emit(person, text)
 	}
@@ -267,7 +266,7 @@ func (c *Console) Page(settings gitstore.Settings, person io.Writer, text secret
 }
 
 func (c *Console) LongWith(settings gitstore.Settings, text secret.Redacted) error {
-	if _, rows := terminal.Size(c.Stdout); terminal.Is(c.Stdout) && strings.Count(text.String(), "\n") >= rows {
+	if _, rows := Size(c.Stdout); Is(c.Stdout) && strings.Count(text.String(), "\n") >= rows {
 		_, err := c.Page(settings, c.Stdout, text)
 		return err
 	}
@@ -276,10 +275,10 @@ func (c *Console) LongWith(settings gitstore.Settings, text secret.Redacted) err
 
 // Columns are those of the terminal; what is no terminal has room for any line.
 func (c *Console) Columns() int {
-	if !terminal.Is(c.Stdout) {
+	if !Is(c.Stdout) {
 		return math.MaxInt16
 	}
-	columns, _ := terminal.Size(c.Stdout)
+	columns, _ := Size(c.Stdout)
 	return columns
 }
 
@@ -300,10 +299,10 @@ func (c *Console) Cleanly(rep report.Report) (line secret.Redacted, clean report
 // talk with a program, and those that another command runs, have no line of their own.
 func (c *Console) watch(cmd *cobra.Command) {
 	silent := c.Flags.JSON || c.Flags.Quiet || cmd.Hidden || cmd.Name() == "serve" || cmd.Name() == "mcp" || c.Getenv("TERM") == "dumb"
-	if silent || !terminal.Is(c.Stderr) || terminal.Watched(c.Stderr) {
+	if silent || !Is(c.Stderr) || Watched(c.Stderr) {
 		return
 	}
-	c.Line = terminal.Begin(cmd.Name(), c.Stderr, c.Now)
+	c.Line = Begin(cmd.Name(), c.Stderr, c.Now)
 	c.Stdout, c.Stderr = c.Line.Over(c.Stdout), c.Line.Over(c.Stderr)
 }
 
@@ -314,7 +313,7 @@ var ErrNotAsked = errors.New("there is nobody to ask here")
 func (c *Console) Answer(person io.Writer, question string) (string, error) {
 	empty := c.EmptyInput
 	if empty == nil {
-		empty = terminal.EmptyInput
+		empty = EmptyInput
 	}
 	if err := empty(c.Stdin.(*os.File)); err != nil {
 		c.Say("not asked: earlier typing cannot be told from an answer: %s", OneLine(err))
@@ -352,7 +351,7 @@ func (c *Console) OpenBrowser(address string) error {
 	if c.GH != nil {
 		browser = cmp.Or(c.Getenv("GH_BROWSER"), browser)
 	}
-	return terminal.Browse(address, browser, c.Getenv)
+	return Browse(address, browser, c.Getenv)
 }
 
 // RedactDiff is a stored diff as it is shown. It was stored without secrets, so

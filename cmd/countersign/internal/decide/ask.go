@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -273,7 +272,7 @@ func prompt(ctx context.Context, s *session.Session, g pipeline.Judgement, perso
 	if err == nil {
 		p.Commands, err = g.Commands()
 	}
-	p.Columns, p.Rows = terminal.Size(person)
+	p.Columns, p.Rows = console.Size(person)
 	p.Protected = plain.Explain(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
 }

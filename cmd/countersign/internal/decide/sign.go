@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -345,7 +344,7 @@ func signingKey(ctx context.Context, s *session.Session, keys signed.Keys, named
 func copyToClipboard(c *console.Console, text string) {
 	if person := c.Person(); person != nil {
 		defer person.Close()
-		_ = console.Emit(person, c.Redact(text).Show(terminal.Copying))
+		_ = console.Emit(person, c.Redact(text).Show(console.Copying))
 	}
 }
 
@@ -359,7 +358,7 @@ func cloneFor(ctx context.Context, c *console.Console, repository string) (remov
 	if ownerName.MatchString(repository) {
 		address = cmp.Or(c.Getenv("GITHUB_SERVER_URL"), "https://github.com") + "/" + repository + ".git"
 	}
-	dir, remove, err := terminal.TempDir("countersign-sign-")
+	dir, remove, err := console.TempDir("countersign-sign-")
 	if err != nil {
 		return nil, err
 	}

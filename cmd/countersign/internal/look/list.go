@@ -13,13 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/pages"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/verdict"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -74,7 +72,7 @@ func listCommand(c *console.Console) *cobra.Command {
 			case m.on:
 				return listMatrix(cmd.Context(), c, m)
 			}
-			f.fits = terminal.Is(c.Stdout) && !limited && !f.all && !c.Flags.JSON && !c.Flags.Quiet
+			f.fits = console.Is(c.Stdout) && !limited && !f.all && !c.Flags.JSON && !c.Flags.Quiet
 			return done, list(cmd.Context(), c, f)
 		}),
 	}
@@ -134,8 +132,8 @@ func list(ctx context.Context, c *console.Console, f listFlags) error {
 		return c.PrintJSON(console.Document{"transactions": report.Documents(list), "more": more})
 	case c.Flags.Quiet:
 		return c.Print(report.IDs(latest))
-	case terminal.Is(c.Stdout):
-		columns, rows := terminal.Size(c.Stdout)
+	case console.Is(c.Stdout):
+		columns, rows := console.Size(c.Stdout)
 		if !f.fits {
 			rows = math.MaxInt
 		}
@@ -262,7 +260,7 @@ func diffCommand(c *console.Console) *cobra.Command {
 		switch {
 		case c.Flags.JSON:
 			return c.PrintJSON(report.DiffDocument(id, shown.String()))
-		case terminal.Is(c.Stdout):
+		case console.Is(c.Stdout):
 			shown = shown.Show(func(diff string) string {
 				return report.Diff([]byte(diff), s.Style()) + report.Renamed([]byte(diff), s.Style())
 			})
@@ -322,14 +320,14 @@ type matrixFlags struct {
 func (f *matrixFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.on, "matrix", false, "print the open ones as strategy.matrix of a GitHub workflow takes them")
 	cmd.Flags().BoolVar(&f.pulls, "pull-requests", false, "with --matrix, only those that are for a pull request")
-	cmd.Flags().IntVar(&f.max, "max", action.MaxJobs, "with --matrix, the greatest `NUMBER` of jobs, up to 256")
+	cmd.Flags().IntVar(&f.max, "max", console.MaxJobs, "with --matrix, the greatest `NUMBER` of jobs, up to 256")
 	cmd.Flags().IntVar(&f.part, "part", 0, "with --matrix, print part `NUMBER` of a longer list; after the last part comes the first again")
 }
 
 func (f matrixFlags) check() error {
 	return cmp.Or(
-		cli.RefuseIf(!f.on && (f.pulls || f.max != action.MaxJobs || f.part != 0), "--pull-requests, --max and --part belong to --matrix", "add --matrix"),
-		cli.RefuseIf(f.max < 1 || f.max > action.MaxJobs, fmt.Sprintf("--max %d is not from 1 to %d", f.max, action.MaxJobs), "GitHub allows no more jobs in one matrix"),
+		cli.RefuseIf(!f.on && (f.pulls || f.max != console.MaxJobs || f.part != 0), "--pull-requests, --max and --part belong to --matrix", "add --matrix"),
+		cli.RefuseIf(f.max < 1 || f.max > console.MaxJobs, fmt.Sprintf("--max %d is not from 1 to %d", f.max, console.MaxJobs), "GitHub allows no more jobs in one matrix"),
 		cli.RefuseIf(f.part < 0, fmt.Sprintf("--part %d is no part", f.part), "the first part is 0"),
 	)
 }
@@ -342,7 +340,7 @@ func listMatrix(ctx context.Context, c *console.Console, f matrixFlags) (console
 	for _, damaged := range w.Damaged {
 		c.Say("left out: %s", console.OneLine(damaged))
 	}
-	m := action.Part(action.Jobs(w.Open, f.pulls), f.max, f.part)
+	m := console.Part(console.Jobs(w.Open, f.pulls), f.max, f.part)
 	if m.LeftOut > 0 {
 		c.Say("%d of %d are left out: another --part lists them", m.LeftOut, m.LeftOut+len(m.Include))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -28,7 +27,7 @@ func artifactCommand(c *console.Console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return action.New(c.Getenv, io.Discard).Upload(cmd.Context(), args[0], artifactFile, raw)
+				return console.NewAction(c.Getenv, io.Discard).Upload(cmd.Context(), args[0], artifactFile, raw)
 			},
 		},
 		&cobra.Command{

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
@@ -277,17 +276,17 @@ func planCommand(c *console.Console) *cobra.Command {
 	return cmd
 }
 
-func Plan(ctx context.Context, c *console.Console, number int) (action.Plan, error) {
+func Plan(ctx context.Context, c *console.Console, number int) (console.Plan, error) {
 	e, err := session.ReadEvent(c.Getenv)
 	if err != nil {
-		return action.Plan{}, err
+		return console.Plan{}, err
 	}
 	if number == 0 && e.Sweeps() {
-		return action.Plan{Act: true, Stage: "sweep"}, nil
+		return console.Plan{Act: true, Stage: "sweep"}, nil
 	}
 	client, err := session.ForgeOfWorkflow(c)
 	if err != nil {
-		return action.Plan{}, err
+		return console.Plan{}, err
 	}
 	stage, named := "settle", number > 0
 	switch {
@@ -302,7 +301,7 @@ func Plan(ctx context.Context, c *console.Console, number int) (action.Plan, err
 		number, err = e.FindPull(ctx, finder)
 	}
 	act := err == nil && (number > 0 || stage == "sweep" || e.ProposesAnew() != 0) && (named || e.Acts()) && mayCount(ctx, client, e, number)
-	return action.Plan{PullRequest: number, Act: act, Stage: stage}, err
+	return console.Plan{PullRequest: number, Act: act, Stage: stage}, err
 }
 
 // mayCount reports whether what an event tells of can count. On a public repository anybody can

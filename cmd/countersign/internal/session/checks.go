@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -51,7 +50,7 @@ func (c commands) Run(ctx context.Context, known redact.Finder, mode policy.Sand
 	lookup := func(name string) (string, bool) { v := c.a.Getenv(name); return v, v != "" }
 	var passed, path []string
 	for _, one := range list {
-		if c.a.Flags.Verbose || terminal.Is(c.a.Stderr) {
+		if c.a.Flags.Verbose || console.Is(c.a.Stderr) {
 			c.a.Say("will run %q in the sandbox", one.Argv)
 		}
 		for _, name := range one.Env {

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/credential"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/atomicfile"
@@ -161,7 +160,7 @@ func Credentials(a *console.Console, address string, settings gitstore.Settings,
 		Program: a.Getenv("GIT_SSH"),
 		Variant: cmp.Or(a.Getenv("GIT_SSH_VARIANT"), settings.SSHVariant),
 		KeyFile: a.Getenv("COUNTERSIGN_SSH_KEY"),
-		Batch:   !terminal.Is(a.Stdin),
+		Batch:   !console.Is(a.Stdin),
 	}}
 	if a.InCI() { // a person is told at once
 		o.Wait = a.Pause

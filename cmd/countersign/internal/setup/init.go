@@ -24,7 +24,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -353,8 +352,8 @@ func showInit(c *console.Console, r scaffold.Result) error {
 		return c.PrintJSON(r.Document(diff))
 	}
 	columns := 0
-	if terminal.Is(c.Stdout) {
-		columns, _ = terminal.Size(c.Stdout)
+	if console.Is(c.Stdout) {
+		columns, _ = console.Size(c.Stdout)
 	}
 	return c.LongWith(gitstore.Settings{}, c.Redact(r.Text(columns, c.Flags.Quiet, c.Style())))
 }
@@ -446,7 +445,7 @@ func initPlace(s *session.Session, pull bool) (place scaffold.Place, done func()
 // confirm shows a person what changes in files that are there, through the pager, and asks
 // whether to write it. It is not shown where nothing changes or nobody is there.
 func confirm(c *console.Console, person io.Writer, diff []byte) (shown bool, err error) {
-	if !terminal.Is(person) || len(diff) == 0 {
+	if !console.Is(person) || len(diff) == 0 {
 		return false, nil
 	}
 	s := report.Style{Colour: c.Colours(person)}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
@@ -58,7 +57,7 @@ var actionStages = map[string][]string{
 }
 
 func runAction(ctx context.Context, c *console.Console) error {
-	step := action.New(c.Getenv, c.Stdout)
+	step := console.NewAction(c.Getenv, c.Stdout)
 	step.Mask(step.Input("token"))
 	step.Mask(step.Input("push-token"))
 	args, err := actionArgs(step)
@@ -126,7 +125,7 @@ func runAction(ctx context.Context, c *console.Console) error {
 // says nothing and not everybody may read the repository. The output site says that they are all
 // there, as they also are where the ledger does not verify. Of a ledger in another repository there
 // are none unless the input says something.
-func actionSite(ctx context.Context, c *console.Console, step action.Step, args []string) error {
+func actionSite(ctx context.Context, c *console.Console, step console.Step, args []string) error {
 	found, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
 	if err == nil && !found {
 		c.Say("there is no ledger yet, and so no pages")
@@ -196,7 +195,7 @@ func takeLedger(ctx context.Context, c *console.Console, ref string) (found, els
 }
 
 // publishSettled sets the outputs of a settlement: all of one transaction.
-func publishSettled(c *console.Console, step action.Step, s *pull.Settled) error {
+func publishSettled(c *console.Console, step console.Step, s *pull.Settled) error {
 	var all []report.Report
 	for _, rep := range s.Transactions {
 		clean, err := c.CleanReport(rep)
@@ -219,9 +218,9 @@ func publishSettled(c *console.Console, step action.Step, s *pull.Settled) error
 }
 
 // bundleDir is where the stage propose leaves its bundle.
-func bundleDir(step action.Step) string { return filepath.Join(step.Temp(), "countersign") }
+func bundleDir(step console.Step) string { return filepath.Join(step.Temp(), "countersign") }
 
-func actionArgs(step action.Step) ([]string, error) {
+func actionArgs(step console.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
@@ -263,7 +262,7 @@ func actionArgs(step action.Step) ([]string, error) {
 
 // publish reports on a transaction: outputs, job summary, check run. The verdict
 // is the one that the stage came to, having asked whom it asked.
-func publish(ctx context.Context, c *console.Console, step action.Step, done console.Outcome) error {
+func publish(ctx context.Context, c *console.Console, step console.Step, done console.Outcome) error {
 	c.Flags.LedgerRef = cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
 	s, snap, id, err := session.OpenOne(ctx, c, []string{done.Transaction}, true)
 	if err != nil {
@@ -285,7 +284,7 @@ func publish(ctx context.Context, c *console.Console, step action.Step, done con
 	return publishCheck(ctx, c, step, rep)
 }
 
-func publishCheck(ctx context.Context, c *console.Console, step action.Step, rep report.Report) error {
+func publishCheck(ctx context.Context, c *console.Console, step console.Step, rep report.Report) error {
 	head := c.Getenv("GITHUB_SHA")
 	if rep.GateOnly { // the pull request that it became
 		head = rep.HeadCommit
@@ -305,7 +304,7 @@ func publishCheck(ctx context.Context, c *console.Console, step action.Step, rep
 // actionAttest brings the remote's ledger, as sync does, and signs with the identity of this job what
 // was settled and this workflow has not attested yet. All of it is kept beside the ledger, and given to
 // GitHub.
-func actionAttest(ctx context.Context, c *console.Console, step action.Step) error {
+func actionAttest(ctx context.Context, c *console.Console, step console.Step) error {
 	ref := cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
 	code, synced := c.Command(c.Stdout, c.Elsewhere, "sync", "--ledger-ref="+ref)
 	if code != 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/action"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
@@ -22,7 +21,7 @@ import (
 
 // actionWatch is the stage watch: it audits the default branch by the remote's ledger, also
 // one that does not verify, and keeps the issue.
-func actionWatch(ctx context.Context, c *console.Console, step action.Step) error {
+func actionWatch(ctx context.Context, c *console.Console, step console.Step) error {
 	on, err := issues(c)
 	if err != nil {
 		return err

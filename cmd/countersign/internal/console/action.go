@@ -1,6 +1,4 @@
-// Package action is the side of a workflow step: inputs, outputs and the job
-// summary of GitHub Actions, and the matrix of its jobs. It is the only door to go-githubactions.
-package action
+package console
 
 import (
 	"encoding/json"
@@ -19,7 +17,7 @@ type Step struct{ gha *githubactions.Action }
 
 // New returns the step that the environment describes. Workflow commands go to
 // out, which must be the step's standard output.
-func New(getenv func(string) string, out io.Writer) Step {
+func NewAction(getenv func(string) string, out io.Writer) Step {
 	return Step{githubactions.New(githubactions.WithGetenv(getenv), githubactions.WithWriter(out))}
 }
 

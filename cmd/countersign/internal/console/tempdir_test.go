@@ -1,6 +1,6 @@
 //go:build unix
 
-package terminal_test
+package console_test
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/terminal"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 )
 
 const asChild = "COUNTERSIGN_TEST_TEMPDIR"
@@ -23,11 +23,11 @@ const asChild = "COUNTERSIGN_TEST_TEMPDIR"
 // ended, which ends then as without it.
 func TestTempDir(t *testing.T) {
 	if os.Getenv(asChild) != "" {
-		dir, _, err := terminal.TempDir("test-")
+		dir, _, err := console.TempDir("test-")
 		fmt.Println(dir, err, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 		select {}
 	}
-	dir, remove, err := terminal.TempDir("test-")
+	dir, remove, err := console.TempDir("test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package action
+package console
 
 import (
 	"archive/zip"

@@ -1,8 +1,4 @@
-// Package completion says what a shell may offer to who types a command: transactions, refs
-// and the few values that a flag can have. It
-// is called at every press of a key: it reads the ledger as it is, verifies nothing, asks
-// nobody, and says nothing where something is wrong, as the command itself then will.
-package completion
+package console
 
 import (
 	"context"
@@ -19,7 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// The bounds of the work for one press of a key.
+// The bounds of the work for one press of a key. Completion reads the ledger as it is, verifies nothing, asks nobody, and says
+// nothing where something is wrong, as the command itself then will.
 const (
 	maxOffered = 100
 	maxRead    = 1000

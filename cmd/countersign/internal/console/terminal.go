@@ -1,7 +1,4 @@
-// Package terminal is the terminal of the person who runs the program: whether one is
-// there, its size, its input and clipboard, the pager, and what is to be gone when the
-// person ends the program.
-package terminal
+package console
 
 import (
 	"encoding/base64"

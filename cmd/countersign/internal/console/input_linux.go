@@ -1,4 +1,4 @@
-package terminal
+package console
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package action
+package console
 
 import (
 	"archive/zip"
@@ -59,7 +59,7 @@ func TestUpload(t *testing.T) {
 				}
 			})
 			env := map[string]string{"ACTIONS_RESULTS_URL": server.URL + "/", "ACTIONS_RUNTIME_TOKEN": "runtime-token", "GITHUB_RUN_ID": "12"}
-			err := New(func(name string) string { return env[name] }, io.Discard).Upload(t.Context(), "made", "made.json", []byte("content\n"))
+			err := NewAction(func(name string) string { return env[name] }, io.Discard).Upload(t.Context(), "made", "made.json", []byte("content\n"))
 			if broken != "" {
 				if err == nil || strings.Contains(err.Error(), "signature") || strings.Contains(err.Error(), "runtime-token") || strings.Contains(err.Error(), server.URL) {
 					t.Errorf("%v", err)
@@ -79,7 +79,7 @@ func TestUpload(t *testing.T) {
 			}
 		})
 	}
-	none := New(func(string) string { return "" }, io.Discard)
+	none := NewAction(func(string) string { return "" }, io.Discard)
 	if err := none.Upload(t.Context(), "made", "made.json", nil); err == nil {
 		t.Error("uploaded to nowhere")
 	}
