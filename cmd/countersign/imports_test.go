@@ -22,8 +22,7 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/change", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential",
 		"cmd/countersign/internal/decide", "cmd/countersign/internal/documents", "cmd/countersign/internal/guard", "cmd/countersign/internal/look",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/pulls", "cmd/countersign/internal/serve", "cmd/countersign/internal/session",
-		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "cmd/countersign/internal/workflow", "pipeline/sandbox",
-		"github.com/spf13/cobra",
+		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "pipeline/sandbox", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/agent": {
 		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/patch",
@@ -32,9 +31,9 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/change": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide",
 		"cmd/countersign/internal/session", "pipeline", "pipeline/atomicfile", "pipeline/checks", "pipeline/conversation", "pipeline/fault",
-		"pipeline/foreign", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon",
-		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/sandbox", "report", "github.com/spf13/cobra",
+		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
+		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/cli": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/conformance": {
@@ -115,9 +114,10 @@ var mayImport = map[string][]string{
 		"report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
 	},
 	"cmd/countersign/internal/pulls": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "pipeline/atomicfile", "pipeline/forge", "pipeline/lookup",
-		"pipeline/pull", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/look",
+		"cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "pipeline",
+		"pipeline/atomicfile", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon",
+		"pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rest": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -160,11 +160,6 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/verifier":       {"report/html"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
-	"cmd/countersign/internal/workflow": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/look", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/pulls", "cmd/countersign/internal/session", "gitstore", "pipeline", "pipeline/explain", "pipeline/forge",
-		"pipeline/pull", "pipeline/record/canon", "pipeline/record/policy", "report", "github.com/spf13/cobra",
-	},
 	"cmd/verify": {"gitstore/packfile", "gitstore/verdict", "pipeline/record/audit"},
 	"gitstore": {
 		"gitstore/attributes", "gitstore/git", "gitstore/lineage", "gitstore/object", "gitstore/packfile", "gitstore/wire", "pipeline/code",
@@ -226,9 +221,6 @@ var mayImport = map[string][]string{
 		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",
 	},
 	"pipeline/fault": {},
-	"pipeline/foreign": {
-		"pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule",
-	},
 	"pipeline/forge": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/signed",

@@ -29,7 +29,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/setup"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/statements"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/workflow"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
 
@@ -77,7 +76,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
 		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a), documents.Commands(a),
 	)...)
-	root.AddCommand(workflow.Command(a), guard.Command(a))
+	root.AddCommand(pulls.Command(a), guard.Command(a))
 	cli.AddHelp(root)
 	if len(a.Args) > 0 && (a.Args[0] == cobra.ShellCompRequestCmd || a.Args[0] == cobra.ShellCompNoDescRequestCmd) {
 		console.Add(root, func(cmd *cobra.Command) (console.Clone, error) { return openClone(a, cmd) }, func(line string) string { return a.Redact(line).String() }) // cobra keeps it for as long as the process lives

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/foreign"
+	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
@@ -21,7 +21,7 @@ import (
 func checked(t *testing.T, dir fstest.MapFS) []rule.Violation {
 	t.Helper()
 	bothWays(t, dir)
-	if found, isForeign := foreign.Check(dir); isForeign {
+	if found, isForeign := pipeline.CheckForeign(dir); isForeign {
 		return found.Violations
 	}
 	return ledger.CheckOwn(dir, "")
@@ -30,7 +30,7 @@ func checked(t *testing.T, dir fstest.MapFS) []rule.Violation {
 // bothWays holds ReadOwn to the walk over the events that asks nothing of ReadLog: what breaks an invariant there is never sound.
 func bothWays(t *testing.T, dir fstest.MapFS) (found []rule.Violation, proven bool) {
 	t.Helper()
-	loose := slices.DeleteFunc(foreign.Invariants(dir), func(v rule.Violation) bool { return v.RuleID == "I8" && strings.HasPrefix(v.Message, "apply/start") })
+	loose := slices.DeleteFunc(pipeline.Invariants(dir), func(v rule.Violation) bool { return v.RuleID == "I8" && strings.HasPrefix(v.Message, "apply/start") })
 	for _, id := range []string{"", txID, otherID} {
 		log, own := ledger.ReadOwn(dir, id)
 		if id == "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/foreign"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
@@ -158,7 +157,7 @@ func validateDir(c *console.Console, dir string) error {
 	if info, err := os.Stat(c.Path(dir)); err != nil || !info.IsDir() {
 		return &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s: not a directory that can be read", report.Clean(dir))}
 	}
-	found, isForeign := foreign.Check(os.DirFS(c.Path(dir)))
+	found, isForeign := pipeline.CheckForeign(os.DirFS(c.Path(dir)))
 	note := ""
 	if isForeign {
 		note = " by I1 to I12 alone (another program's: its events carry no seq and prev)"

@@ -1,4 +1,6 @@
-// Package pulls has the commands for pull requests, as workflows run them: settle, plan, fleet, and files from job to job.
+// Package pulls has the commands for pull requests, as workflows run them: settle, plan, fleet, and files from job to job; and
+// the Action: the inputs of a step become the flags of the commands that a person types, and what a command came to becomes the
+// step's outputs, its summary and a check run.
 package pulls
 
 import (

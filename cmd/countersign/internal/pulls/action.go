@@ -1,6 +1,4 @@
-// Package workflow is the Action: the inputs of a step become the flags of the commands that a person types, and what a command
-// came to becomes the step's outputs, its summary and a check run.
-package workflow
+package pulls
 
 import (
 	"bytes"
@@ -18,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/pulls"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -69,7 +66,7 @@ func runAction(ctx context.Context, c *console.Console) error {
 		if err != nil {
 			return err
 		}
-		plan, err := pulls.Plan(ctx, c, number)
+		plan, err := Plan(ctx, c, number)
 		if err == nil {
 			step.Planned(plan)
 		}

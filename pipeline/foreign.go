@@ -1,6 +1,4 @@
-// Package foreign checks the directory of a transaction that is not in a ledger: one that was exported, or another program's, which
-// is held to the invariants I1–I12 of docs/formats.md alone. Every broken one is told.
-package foreign
+package pipeline
 
 import (
 	"bytes"
@@ -16,13 +14,14 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
-// Check verifies a directory, and reports whether it was judged as another program's. A directory of this program's making (its id
+// CheckForeign verifies the directory of a transaction that is in no ledger: one that was exported, or another program's, which is
+// held to the invariants I1–I12 of docs/formats.md alone. Every broken one is told. It reports whether it was judged as another program's. A directory of this program's making (its id
 // has our form, or its events carry seq and prev) is held to the rules of a ledger; dropping the chain from a record does not make
 // it a foreign one.
 //
-// Check never fails on what the directory holds: whatever cannot be read is a
+// CheckForeign never fails on what the directory holds: whatever cannot be read is a
 // violation.
-func Check(dir fs.FS) (found rule.Report, foreign bool) {
+func CheckForeign(dir fs.FS) (found rule.Report, foreign bool) {
 	c := &checker{dir: dir}
 	c.read()
 	if ledger.CheckID(c.txID) == nil || c.chained() {
