@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -92,7 +91,7 @@ type Outcome struct {
 func (o Outcome) facts() Facts {
 	return Facts{
 		Asked: o.log != nil, Verdict: o.Verdict.State,
-		Applied: o.Applied != nil && o.Applied.Result.Outcome == result.Success, Validated: o.Validated != nil,
+		Applied: o.Applied != nil && o.Applied.Result.Outcome == ledger.OutcomeSuccess, Validated: o.Validated != nil,
 	}
 }
 
@@ -149,7 +148,7 @@ func (r *Runner) applyTo(ctx context.Context, o *Outcome, options ApplyOptions) 
 	if applied.Learnt.Secrets != nil {
 		o.Learnt = applied.Learnt
 	}
-	if err == nil && applied.Result.Outcome != result.Success {
+	if err == nil && applied.Result.Outcome != ledger.OutcomeSuccess {
 		err = Unapplied(applied.Result)
 	}
 	if err != nil { // and on record, perhaps

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -23,7 +22,7 @@ import (
 // that run's. Resumed: an earlier run was cut off, and this one has finished it. Commit is the
 // commit that was made, "" for files that were not committed; Branch has those that were.
 type ApplyOutcome struct {
-	Result  result.Result
+	Result  ledger.ApplyResult
 	Ledger  writing.Snapshot // as the apply left it
 	Commit  string
 	Branch  string
@@ -193,16 +192,16 @@ func (r *Runner) apply(ctx context.Context, to effect.Effect, g Judgement, snap 
 
 // result is the ApplyResult of these operations. A file that is not what was
 // written fails the whole, whatever became of the others.
-func (p prepared) result(dryRun bool, ops []result.Operation) result.Result {
+func (p prepared) result(dryRun bool, ops []ledger.Operation) ledger.ApplyResult {
 	res := effect.NewResult(".", p.source, dryRun, ops)
-	if slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == effect.Mismatch }) {
-		res.Outcome = result.Failed
+	if slices.ContainsFunc(ops, func(o ledger.Operation) bool { return o.Error == effect.Mismatch }) {
+		res.Outcome = ledger.OutcomeFailed
 	}
 	return res
 }
 
 // refusal is the ApplyResult of an apply that was not begun.
-func refusal(err error, dryRun bool) result.Result {
+func refusal(err error, dryRun bool) ledger.ApplyResult {
 	var files []string
 	switch e := err.(type) {
 	case *effect.DirtyError:

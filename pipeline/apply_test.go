@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -25,7 +24,7 @@ import (
 func (w *world) denied(out pipeline.ApplyOutcome, err error) {
 	w.Helper()
 	var denied *pipeline.DeniedError
-	if !errors.As(err, &denied) || out.Result.Outcome != result.Refused {
+	if !errors.As(err, &denied) || out.Result.Outcome != ledger.OutcomeRefused {
 		w.Errorf("applied %+v: %v", out, err)
 	}
 	w.holds(base)
@@ -148,22 +147,22 @@ func TestT40BaseChanged(t *testing.T) {
 
 	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: true})
 	var superseded *pipeline.SupersededError
-	if !errors.As(err, &superseded) || out.Result.Outcome != result.Refused || w.tip() != tip {
+	if !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused || w.tip() != tip {
 		t.Errorf("dry run: %+v %v", out, err)
 	}
 	out, err = w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
-	if !errors.As(err, &superseded) || !reflect.DeepEqual(superseded.Files, []string{"greet.txt"}) || out.Result.Outcome != result.Refused {
+	if !errors.As(err, &superseded) || !reflect.DeepEqual(superseded.Files, []string{"greet.txt"}) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.sound(tx, ledger.Superseded)
 	w.holds(moved)
 	tip = w.tip()
-	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused || w.tip() != tip {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused || w.tip() != tip {
 		t.Errorf("again: %+v %v", out, err)
 	}
 	w.repo.commit(base)
 	w.write(base)
-	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != result.Refused {
+	if out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("on the old base again: %+v %v", out, err)
 	}
 	w.holds(base)
@@ -188,7 +187,7 @@ func TestT40Dirty(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
 		var dirty *effect.DirtyError
-		if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused || out.Result.DryRun != dryRun || w.tip() != tip {
+		if !errors.As(err, &dirty) || out.Result.Outcome != ledger.OutcomeRefused || out.Result.DryRun != dryRun || w.tip() != tip {
 			t.Errorf("dry run %v: %+v %v", dryRun, out, err)
 		}
 	}
@@ -250,7 +249,7 @@ type dying struct {
 	n int
 }
 
-func (d dying) Write(files []patch.Change) []result.Operation {
+func (d dying) Write(files []patch.Change) []ledger.Operation {
 	d.Tree.Write(files[:d.n])
 	panic("power cut")
 }
@@ -277,7 +276,7 @@ func TestT41CrashDuringApply(t *testing.T) {
 
 		w.repo.commit(fixed) // even if somebody commits what is there
 		out := w.apply(w.gate(tx))
-		if out.Already || !out.Resumed || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 {
+		if out.Already || !out.Resumed || out.Result.Outcome != ledger.OutcomeSuccess || out.Result.Summary.Succeeded != 3 {
 			t.Errorf("after %d files: %+v", n, out.Result)
 		}
 		w.holds(fixed)
@@ -306,7 +305,7 @@ func TestT41EditAfterCrash(t *testing.T) {
 	w.write(mine)
 	out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
 	var dirty *effect.DirtyError
-	if !errors.As(err, &dirty) || out.Result.Outcome != result.Refused {
+	if !errors.As(err, &dirty) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.holds(mine)
@@ -367,7 +366,7 @@ func TestT61StoreFails(t *testing.T) {
 				t.Errorf("append %d, lost %v: %+v %v", n, lost, out, err)
 			}
 			out := w.apply(w.gate(g.Transaction().TransactionID))
-			if out.Result.Outcome != result.Success {
+			if out.Result.Outcome != ledger.OutcomeSuccess {
 				t.Errorf("append %d, lost %v: %+v", n, lost, out)
 			}
 			w.holds(fixed)
@@ -399,7 +398,7 @@ func TestT06StoredPatchChanged(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: dryRun})
 		var corrupt *ledger.CorruptError
-		if !errors.As(err, &corrupt) || out.Result.Outcome != result.Refused {
+		if !errors.As(err, &corrupt) || out.Result.Outcome != ledger.OutcomeRefused {
 			t.Errorf("%+v %v", out, err)
 		}
 	}
@@ -484,7 +483,7 @@ func TestFailedApply(t *testing.T) {
 	r := w.as(bot)
 	r.Worktree = full{r.Worktree}
 	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{DryRun: false})
-	if err != nil || out.Result.Outcome != result.Failed {
+	if err != nil || out.Result.Outcome != ledger.OutcomeFailed {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.sound(tx, ledger.Failed)
@@ -500,10 +499,10 @@ func TestFailedApply(t *testing.T) {
 // full is a working tree on a disk without space.
 type full struct{ effect.Tree }
 
-func (full) Write(files []patch.Change) []result.Operation {
-	var ops []result.Operation
+func (full) Write(files []patch.Change) []ledger.Operation {
+	var ops []ledger.Operation
 	for _, f := range files {
-		ops = append(ops, result.Operation{Op: "modify", Path: f.Path, Status: result.StatusError, Error: "cannot write: " + errDisk.Error()})
+		ops = append(ops, ledger.Operation{Op: "modify", Path: f.Path, Status: ledger.StatusError, Error: "cannot write: " + errDisk.Error()})
 	}
 	return ops
 }
@@ -511,9 +510,9 @@ func (full) Write(files []patch.Change) []result.Operation {
 // lying is a working tree on which something else is found than was written.
 type lying struct{ effect.Tree }
 
-func (l lying) Write(files []patch.Change) []result.Operation {
+func (l lying) Write(files []patch.Change) []ledger.Operation {
 	ops := l.Tree.Write(files)
-	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = result.StatusError, nil, 0, effect.Mismatch
+	ops[0].Status, ops[0].AfterHash, ops[0].BytesWritten, ops[0].Error = ledger.StatusError, nil, 0, effect.Mismatch
 	return ops
 }
 
@@ -525,7 +524,7 @@ func TestT45Mismatch(t *testing.T) {
 	r := w.as(bot)
 	r.Worktree = lying{r.Worktree}
 	out, err := r.Apply(t.Context(), g, pipeline.ApplyOptions{})
-	if err != nil || out.Result.Outcome != result.Failed || len(out.Result.Operations) != 3 || out.Result.Summary.Succeeded != 2 {
+	if err != nil || out.Result.Outcome != ledger.OutcomeFailed || len(out.Result.Operations) != 3 || out.Result.Summary.Succeeded != 2 {
 		t.Errorf("%+v %v", out, err)
 	}
 	w.sound(g.Transaction().TransactionID, ledger.Failed)

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -40,7 +39,7 @@ type ApplyOptions struct {
 // to.
 type prepared struct {
 	effect.Change
-	source  result.Source
+	source  ledger.PatchSource
 	checked checks.Done
 	known   Known // with what the patch and its checks have taught
 }

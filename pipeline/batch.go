@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -177,7 +176,7 @@ func (t *sharedTree) End(applies ...string) error {
 	return nil
 }
 
-func (t *sharedTree) Write(files []patch.Change) []result.Operation {
+func (t *sharedTree) Write(files []patch.Change) []ledger.Operation {
 	w := &filesWrite{files: files}
 	t.m.ask(w)
 	return w.ops

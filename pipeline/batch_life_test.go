@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -71,7 +70,7 @@ func (s *witness) Lock(ctx context.Context) (func(), error) {
 	return func() { s.locked--; unlock() }, nil
 }
 
-func (s *witness) Write(files []patch.Change) []result.Operation {
+func (s *witness) Write(files []patch.Change) []ledger.Operation {
 	if s.locked != 1 {
 		s.w.Errorf("written, and locked %d times", s.locked)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // moveOn commits a change of one file that no patch of these tests touches.
@@ -74,7 +73,7 @@ func TestDriftBounded(t *testing.T) {
 			w.moveOn("other.txt")
 			out, err := w.as(bot).Apply(t.Context(), g, pipeline.ApplyOptions{}) // with a verdict from before
 			var pending *pipeline.PendingError
-			if !errors.As(err, &pending) || out.Result.Outcome != result.Refused {
+			if !errors.As(err, &pending) || out.Result.Outcome != ledger.OutcomeRefused {
 				t.Fatalf("%+v %v", out.Result, err)
 			}
 			w.sound(tx, ledger.Proposed)
@@ -194,7 +193,7 @@ func TestDriftOfAPull(t *testing.T) {
 	h.says(adaThere, "/approve "+fingerprint)
 	g = h.want(tx, approval.Approved, "in the same directory")
 	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
-	if err != nil || out.Result.Outcome != result.Success {
+	if err != nil || out.Result.Outcome != ledger.OutcomeSuccess {
 		t.Fatalf("%+v %v", out, err)
 	}
 	w.sound(tx, ledger.Applied)

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -126,7 +125,7 @@ func gateOnly(tx ledger.Transaction) error {
 }
 
 // Unapplied says why an apply did not succeed.
-func Unapplied(r result.Result) error {
+func Unapplied(r ledger.ApplyResult) error {
 	return &fault.Error{Kind: fault.Failed, Message: "apply: " + r.Error, Try: "countersign run TX", Cause: ErrUnapplied}
 }
 

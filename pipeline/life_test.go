@@ -19,7 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -52,7 +51,7 @@ func TestLife(t *testing.T) {
 	w.holds(base)
 
 	out := w.apply(w.gate(r.ID))
-	if out.Already || out.Result.Outcome != result.Success || out.Result.Summary.Succeeded != 3 || out.Ledger.Tip != w.tip() {
+	if out.Already || out.Result.Outcome != ledger.OutcomeSuccess || out.Result.Summary.Succeeded != 3 || out.Ledger.Tip != w.tip() {
 		t.Errorf("applied %+v", out)
 	}
 	w.sound(r.ID, ledger.Applied)
@@ -240,7 +239,7 @@ func TestT12TwoApprovals(t *testing.T) {
 		t.Errorf("the same person twice: %+v", g.Verdict)
 	}
 	var pending *pipeline.PendingError
-	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &pending) || out.Result.Outcome != result.Refused {
+	if out, err := w.as(bot).Apply(t.Context(), w.gate(tx), pipeline.ApplyOptions{DryRun: false}); !errors.As(err, &pending) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Errorf("applied %+v %v", out, err)
 	}
 	w.holds(base)

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -93,7 +92,7 @@ func (r *Runner) History(ctx context.Context, snap writing.Snapshot, id string) 
 // Result returns a transaction's ApplyResult, nil before it was applied, and the
 // commit that was made, "" for a working tree. A transaction that was closed since, or
 // that failed since, keeps it.
-func (g Judgement) Result() (*result.Result, string, error) {
+func (g Judgement) Result() (*ledger.ApplyResult, string, error) {
 	last := ledger.Last[*ledger.ApplyComplete](g.log)
 	if last == nil || !last.Success {
 		return nil, "", nil
@@ -102,7 +101,7 @@ func (g Judgement) Result() (*result.Result, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	res, err := result.Parse(raw)
+	res, err := ledger.ParseResult(raw)
 	return &res, last.CommitAfter, err
 }
 

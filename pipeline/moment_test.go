@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // TestT09JudgedAMomentAgo: what an apply judged right before the checks, and does not judge again until it begins, is
@@ -57,7 +57,7 @@ func TestT09JudgedAMomentAgo(t *testing.T) {
 					o.Place = func(context.Context, string) (func(), error) { do(); return func() {}, nil }
 				}
 				out, err := r.Apply(t.Context(), g, o)
-				if err == nil || out.Result.Outcome != result.Refused || h.refs.tips["refs/heads/topic"] != before {
+				if err == nil || out.Result.Outcome != ledger.OutcomeRefused || h.refs.tips["refs/heads/topic"] != before {
 					t.Errorf("checks %t: %+v %v", checks, out, err)
 				}
 			})

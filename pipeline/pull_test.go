@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/review"
@@ -225,7 +224,7 @@ func TestPullLife(t *testing.T) {
 	h.says(adaThere, "/approve "+fingerprint)
 	g := h.want(tx, approval.Approved, "")
 	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
-	if err != nil || out.Result.Outcome != result.Success || h.refs.tips["refs/heads/topic"] != out.Commit {
+	if err != nil || out.Result.Outcome != ledger.OutcomeSuccess || h.refs.tips["refs/heads/topic"] != out.Commit {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if got := w.readTree(out.Commit); !maps.Equal(got, fixed) {
@@ -252,7 +251,7 @@ func TestT01Edited(t *testing.T) {
 	h.said[0].Edited = true
 	out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{})
 	var pending *pipeline.PendingError
-	if !errors.As(err, &pending) || out.Result.Outcome != result.Refused || len(h.refs.trees) != 1 {
+	if !errors.As(err, &pending) || out.Result.Outcome != ledger.OutcomeRefused || len(h.refs.trees) != 1 {
 		t.Errorf("%+v %v", out, err)
 	}
 	h.want(tx, approval.Pending, "edited")
@@ -497,7 +496,7 @@ func TestT61Unread(t *testing.T) {
 			h.before, h.broken = nil, nil
 			g := h.want(tx, approval.Approved, "")
 			h.broken = errors.New("status 502")
-			if out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err == nil || out.Result.Outcome != result.Refused || len(h.refs.trees) != 1 {
+			if out, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err == nil || out.Result.Outcome != ledger.OutcomeRefused || len(h.refs.trees) != 1 {
 				t.Errorf("%+v %v", out, err)
 			}
 			h.broken = nil

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -116,18 +115,18 @@ func (r *Runner) baseChanged(ctx context.Context, g Judgement, why *SupersededEr
 
 // An applyDoc is the artifact countersign/apply/1.
 type applyDoc struct {
-	Schema     string        `json:"schema"`
-	Tool       string        `json:"tool"`
-	Actor      ledger.Actor  `json:"actor"`
-	ApplyID    string        `json:"apply_id"`
-	Target     string        `json:"target"`
-	BaseCommit string        `json:"base_commit"`
-	Result     result.Result `json:"apply_result"`
+	Schema     string             `json:"schema"`
+	Tool       string             `json:"tool"`
+	Actor      ledger.Actor       `json:"actor"`
+	ApplyID    string             `json:"apply_id"`
+	Target     string             `json:"target"`
+	BaseCommit string             `json:"base_commit"`
+	Result     ledger.ApplyResult `json:"apply_result"`
 }
 
 // finish records what came of an apply. ErrMoved says that another run which took
 // up the same one has told its end: what that means is for the caller to see.
-func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res result.Result, done effect.Written) (writing.Snapshot, error) {
+func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart, res ledger.ApplyResult, done effect.Written) (writing.Snapshot, error) {
 	_, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[none], error) {
 		log, err := lookup.Read(snap.Tree, id)
 		if err != nil {
@@ -137,7 +136,7 @@ func (r *Runner) finish(ctx context.Context, id string, start ledger.ApplyStart,
 			return Nothing(none{}, writing.ErrMoved)
 		}
 		s := r.Stage(log)
-		success := res.Outcome == result.Success
+		success := res.Outcome == ledger.OutcomeSuccess
 		artifact := s.Artifact("apply", applyDoc{"countersign/apply/1", r.Tool, r.Actor, start.ApplyID, start.Target, start.BaseCommit, res})
 		s.Event(&ledger.ApplyComplete{
 			TransactionID: id, ApplyID: start.ApplyID, Success: success, Outcome: string(res.Outcome),

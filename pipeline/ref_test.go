@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -107,7 +106,7 @@ func TestApplyToBranch(t *testing.T) {
 	r, run, g := w.onBranch()
 	tx := g.Transaction().TransactionID
 	out, err := run.Apply(t.Context(), g, toBranch)
-	if err != nil || out.Result.Outcome != result.Success || out.Commit != r.tips[branch] || out.Commit == "" {
+	if err != nil || out.Result.Outcome != ledger.OutcomeSuccess || out.Commit != r.tips[branch] || out.Commit == "" {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if got := w.readTree(out.Commit); !maps.Equal(got, fixed) {
@@ -133,7 +132,7 @@ func TestT40BranchMovesUnderUs(t *testing.T) {
 		r.tips[branch] = id(len(r.trees))
 	}
 	out, err := run.Apply(t.Context(), g, toBranch)
-	if err != nil || out.Result.Outcome != result.Success {
+	if err != nil || out.Result.Outcome != ledger.OutcomeSuccess {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if got := w.readTree(r.tips[branch]); got["unrelated"] != "x\n" || got["greet.txt"] != fixed["greet.txt"] {
@@ -155,7 +154,7 @@ func TestT40BranchChangesTheFile(t *testing.T) {
 	}
 	out, err := run.Apply(t.Context(), g, toBranch)
 	var superseded *pipeline.SupersededError
-	if !errors.As(err, &superseded) || out.Result.Outcome != result.Refused {
+	if !errors.As(err, &superseded) || out.Result.Outcome != ledger.OutcomeRefused {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if got := w.readTree(r.tips[branch]); got["greet.txt"] != "somebody else's\n" {
@@ -198,7 +197,7 @@ func TestT41CrashAroundBranch(t *testing.T) {
 		}
 		run.Store = w.store
 		out, err := run.Apply(t.Context(), w.gate(g.Transaction().TransactionID), pipeline.ApplyOptions{})
-		if err != nil || out.Result.Outcome != result.Success || movedBefore && r.tips[branch] != first {
+		if err != nil || out.Result.Outcome != ledger.OutcomeSuccess || movedBefore && r.tips[branch] != first {
 			t.Errorf("%+v %v, the branch is %s, was %s", out, err, r.tips[branch], first)
 		}
 		w.holds(base)

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -87,7 +86,7 @@ func TestT52SameApplyAtOnce(t *testing.T) {
 			}
 		}
 		out, err := run.Apply(t.Context(), g, toBranch)
-		if err != nil || out.Result.Outcome != result.Success || out.Commit != r.tips[branch] {
+		if err != nil || out.Result.Outcome != ledger.OutcomeSuccess || out.Commit != r.tips[branch] {
 			t.Errorf("%s: %+v %v", what, out, err)
 		}
 		if got := w.ends(g.Transaction().TransactionID); !slices.Equal(got, []string{"SUCCESS"}) {

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -124,7 +123,7 @@ type (
 	// A filesWrite is files for the working tree.
 	filesWrite struct {
 		files []patch.Change
-		ops   []result.Operation
+		ops   []ledger.Operation
 	}
 	// A turn is a time at a place: a ref, or the participant's files of the working tree.
 	turn struct {
@@ -162,7 +161,7 @@ func (b *rounds) write() {
 		files = append(files, w.files...)
 		all++
 	}
-	var ops []result.Operation
+	var ops []ledger.Operation
 	if len(files) > 0 {
 		ops = b.runner.Worktree.Write(files)
 	}
@@ -177,9 +176,9 @@ func (b *rounds) write() {
 
 // unfinished reports whether a write may do better alone. One that read back
 // something else than it wrote has its answer.
-func unfinished(ops []result.Operation) bool {
-	return slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess }) &&
-		!slices.ContainsFunc(ops, func(o result.Operation) bool { return o.Error == effect.Mismatch })
+func unfinished(ops []ledger.Operation) bool {
+	return slices.ContainsFunc(ops, func(o ledger.Operation) bool { return o.Status != ledger.StatusSuccess }) &&
+		!slices.ContainsFunc(ops, func(o ledger.Operation) bool { return o.Error == effect.Mismatch })
 }
 
 // append writes what fits together, and sends the others to look again. Where the

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -164,16 +163,16 @@ type brittleTree struct {
 	writes       int
 }
 
-func (b *brittleTree) Write(files []patch.Change) []result.Operation {
+func (b *brittleTree) Write(files []patch.Change) []ledger.Operation {
 	b.writes++
 	ops := effect.Predict(files)
 	i := slices.IndexFunc(files, func(f patch.Change) bool { return f.Path == b.bad })
 	for n := range ops {
 		if i >= 0 {
-			ops[n].Status = result.StatusSkipped
+			ops[n].Status = ledger.StatusSkipped
 		}
 		if n == i {
-			ops[n].Status, ops[n].Error = result.StatusError, b.message
+			ops[n].Status, ops[n].Error = ledger.StatusError, b.message
 		}
 	}
 	return ops
@@ -205,7 +204,7 @@ func TestWrite(t *testing.T) {
 		}
 		b.write()
 		for i, w := range all {
-			failed := slices.ContainsFunc(w.ops, func(o result.Operation) bool { return o.Status != result.StatusSuccess })
+			failed := slices.ContainsFunc(w.ops, func(o ledger.Operation) bool { return o.Status != ledger.StatusSuccess })
 			if failed != c.failed[i] || len(w.ops) != len(w.files) || w.ops[0].Path != w.files[0].Path {
 				t.Errorf("%s %s: %d has %v", c.bad, c.message, i, w.ops)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -73,7 +72,7 @@ func (r Report) conclusion() string {
 	switch {
 	case r.Validation != nil && !r.Validation.OK, r.State == plain.CheckFailed, r.Status == ledger.Failed:
 		return CheckFailure
-	case r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success:
+	case r.ApplyResult != nil && r.ApplyResult.Outcome != ledger.OutcomeSuccess:
 		return CheckFailure
 	case r.Status == ledger.Applied || r.Status == ledger.Completed:
 		return CheckSuccess

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
@@ -83,8 +82,8 @@ func again(args ...string) string { return "countersign " + strings.Join(args, "
 // applied is approved and written, with a decision that did not count.
 func applied() report.Report {
 	r, after := proposal(), theHash
-	res := effect.NewResult(".", result.Source{ProposalID: "prop_0", ProposalHash: theHash}, false, []result.Operation{
-		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
+	res := effect.NewResult(".", ledger.PatchSource{ProposalID: "prop_0", ProposalHash: theHash}, false, []ledger.Operation{
+		{Op: "modify", Path: "main.go", Status: ledger.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
 	})
 	r.Status, r.State, r.ApplyResult, r.AppliedCommit = ledger.Completed, plain.Applied, &res, strings.Repeat("e", 40)
 	r.Validation = &rule.Report{OK: true}
@@ -99,10 +98,10 @@ func applied() report.Report {
 func failed() report.Report {
 	r, after := applied(), theHash
 	r.Files = append(r.Files, report.File{Path: "a.txt", Kind: "add"}, report.File{Path: "b.txt", Kind: "delete"})
-	res := effect.NewResult(".", result.Source{}, false, []result.Operation{
-		{Op: "modify", Path: "main.go", Status: result.StatusSuccess, BeforeHash: &after, AfterHash: &after},
-		{Op: "create", Path: "a.txt", Status: result.StatusError, Error: "permission denied"},
-		{Op: "delete", Path: "b.txt", Status: result.StatusSkipped},
+	res := effect.NewResult(".", ledger.PatchSource{}, false, []ledger.Operation{
+		{Op: "modify", Path: "main.go", Status: ledger.StatusSuccess, BeforeHash: &after, AfterHash: &after},
+		{Op: "create", Path: "a.txt", Status: ledger.StatusError, Error: "permission denied"},
+		{Op: "delete", Path: "b.txt", Status: ledger.StatusSkipped},
 	})
 	r.ApplyResult, r.Status, r.State, r.AppliedCommit = &res, ledger.Failed, plain.ApplyFailed, ""
 	r.Validation = &rule.Report{Violations: []rule.Violation{{RuleID: "L5", Path: "main.go", Message: "the hash differs"}, {RuleID: "L9", Message: "no end"}}}

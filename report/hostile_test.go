@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
@@ -44,8 +43,8 @@ func filled(text string) map[string]string {
 	r.Verdict = verdict(approval.Pending, word, 0, judged(who, ledger.Approve, approval.KindReview, word, false))
 	r.Verdict.Drift = &approval.Drift{From: strings.Repeat("1", 40), To: word, Commits: 1, Files: 2, Beside: 2, Names: []string{word, word}}
 	bad := r
-	res := effect.NewResult(".", result.Source{}, false, []result.Operation{
-		{Op: "modify", Path: word, Status: result.StatusError, Error: word}, {Op: "modify", Path: word, Status: result.StatusSuccess},
+	res := effect.NewResult(".", ledger.PatchSource{}, false, []ledger.Operation{
+		{Op: "modify", Path: word, Status: ledger.StatusError, Error: word}, {Op: "modify", Path: word, Status: ledger.StatusSuccess},
 	})
 	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}
 	bad.ApplyResult, bad.Status, bad.State = &res, ledger.Failed, plain.ApplyFailed

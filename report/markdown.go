@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -127,7 +126,7 @@ func (r Report) linked() string {
 
 // isStory reports whether a change is over, and nothing went wrong.
 func (r Report) isStory() bool {
-	failed := r.ApplyResult != nil && r.ApplyResult.Outcome != result.Success || r.Validation != nil && !r.Validation.OK
+	failed := r.ApplyResult != nil && r.ApplyResult.Outcome != ledger.OutcomeSuccess || r.Validation != nil && !r.Validation.OK
 	return over(r) && r.Status != ledger.Failed && !failed
 }
 
@@ -228,7 +227,7 @@ func (r Report) writeFailures(p *page) {
 		return fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message))
 	}), 100, "violation", r.seeAll()})
 	if len(r.failed()) > 0 {
-		p.list(list{"| | file | result |\n|---|---|---|\n", each(r.Operations(), func(o result.Operation) string {
+		p.list(list{"| | file | result |\n|---|---|---|\n", each(r.Operations(), func(o ledger.Operation) string {
 			return fmt.Sprintf("| %s | %s | %s |\n", words(o.Op), name(o.Path), strings.TrimSuffix(string(o.Status)+": "+words(o.Error), ": "))
 		}), 100, "operation", r.seeAll()})
 	}
@@ -244,8 +243,8 @@ func (r Report) files(most int) list {
 }
 
 // failed are the operations that did.
-func (r Report) failed() []result.Operation {
-	return slices.DeleteFunc(r.Operations(), func(o result.Operation) bool { return o.Status != result.StatusError })
+func (r Report) failed() []ledger.Operation {
+	return slices.DeleteFunc(r.Operations(), func(o ledger.Operation) bool { return o.Status != ledger.StatusError })
 }
 
 // writeDecisions lists who said what, and whether it counted.

@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -59,20 +58,20 @@ type Report struct {
 
 	Proposals []Proposed `json:"proposals,omitempty"` // where the patch came from, each time; the first first
 
-	Supersedes    []string          `json:"supersedes,omitempty"` // the transactions whose place it took
-	Confidence    *int              `json:"confidence,omitempty"` // 0 to 100, the proposer's own
-	Risks         *risk.List        `json:"risks,omitempty"`      // of the patch, and what the Policy protects
-	Files         []File            `json:"files"`
-	Verdict       *approval.Verdict `json:"verdict,omitempty"`
-	ApplyResult   *result.Result    `json:"apply_result,omitempty"`
-	AppliedCommit string            `json:"applied_commit,omitempty"`
-	AppliedBranch string            `json:"applied_branch,omitempty"` // in full: what run --commit committed on
-	Validation    *rule.Report      `json:"validation,omitempty"`
-	Next          string            `json:"next,omitempty"` // what happens next, in words
-	LedgerRef     string            `json:"ledger_ref"`
-	LedgerCommit  string            `json:"ledger_commit"`
-	LedgerWeb     string            `json:"ledger_web,omitempty"` // address of the repository that keeps the ledger, if that is another than the remote
-	Record        string            `json:"record,omitempty"`     // address of the transaction's page as that commit has it; "" where no server is known to have it
+	Supersedes    []string            `json:"supersedes,omitempty"` // the transactions whose place it took
+	Confidence    *int                `json:"confidence,omitempty"` // 0 to 100, the proposer's own
+	Risks         *risk.List          `json:"risks,omitempty"`      // of the patch, and what the Policy protects
+	Files         []File              `json:"files"`
+	Verdict       *approval.Verdict   `json:"verdict,omitempty"`
+	ApplyResult   *ledger.ApplyResult `json:"apply_result,omitempty"`
+	AppliedCommit string              `json:"applied_commit,omitempty"`
+	AppliedBranch string              `json:"applied_branch,omitempty"` // in full: what run --commit committed on
+	Validation    *rule.Report        `json:"validation,omitempty"`
+	Next          string              `json:"next,omitempty"` // what happens next, in words
+	LedgerRef     string              `json:"ledger_ref"`
+	LedgerCommit  string              `json:"ledger_commit"`
+	LedgerWeb     string              `json:"ledger_web,omitempty"` // address of the repository that keeps the ledger, if that is another than the remote
+	Record        string              `json:"record,omitempty"`     // address of the transaction's page as that commit has it; "" where no server is known to have it
 
 	// Diff is what a comment shows while it waits and no request has it: canonical
 	// bytes, without secrets. It is nil elsewhere.
@@ -107,22 +106,22 @@ func New(log *ledger.Log, diff []byte, verdict *approval.Verdict) Report {
 }
 
 // applied is the ApplyResult, an empty one where nothing was begun.
-func (r Report) applied() result.Result { return *cmp.Or(r.ApplyResult, &result.Result{}) }
+func (r Report) applied() ledger.ApplyResult { return *cmp.Or(r.ApplyResult, &ledger.ApplyResult{}) }
 
 // AppliedOutcome is SUCCESS, PARTIAL or FAILED, "" where nothing was begun: a
 // refusal applies nothing.
 func (r Report) AppliedOutcome() string {
-	if outcome := r.applied().Outcome; outcome != result.Refused {
+	if outcome := r.applied().Outcome; outcome != ledger.OutcomeRefused {
 		return string(outcome)
 	}
 	return ""
 }
 
 // Operations returns the ApplyResult's operations, failures first.
-func (r Report) Operations() []result.Operation {
+func (r Report) Operations() []ledger.Operation {
 	ops := slices.Clone(r.applied().Operations)
-	order := []result.Status{result.StatusError, result.StatusSkipped, result.StatusSuccess}
-	slices.SortStableFunc(ops, func(a, b result.Operation) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
+	order := []ledger.OperationStatus{ledger.StatusError, ledger.StatusSkipped, ledger.StatusSuccess}
+	slices.SortStableFunc(ops, func(a, b ledger.Operation) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return ops
 }
 
@@ -136,7 +135,7 @@ type Row struct {
 	State         plain.State    `json:"state"`
 	Verdict       approval.State `json:"verdict,omitempty"` // "" where there is none, as of a record that is damaged
 	Reason        string         `json:"reason,omitempty"`  // of the verdict
-	Outcome       result.Outcome `json:"outcome,omitempty"` // of the apply
+	Outcome       ledger.Outcome `json:"outcome,omitempty"` // of the apply
 	AppliedCommit string         `json:"applied_commit,omitempty"`
 	ExitCode      int            `json:"exit_code"` // that `run` of it alone would have had
 	Error         string         `json:"error,omitempty"`

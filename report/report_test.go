@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -122,8 +121,8 @@ func some() report.Report {
 // A proposal that nobody answered, or that was denied, does not paint a pull
 // request red; a failure does.
 func TestConclusion(t *testing.T) {
-	failed := effect.NewResult(".", result.Source{}, false, []result.Operation{{Path: "a", Status: result.StatusError, Error: "x"}})
-	done := effect.NewResult(".", result.Source{}, false, nil)
+	failed := effect.NewResult(".", ledger.PatchSource{}, false, []ledger.Operation{{Path: "a", Status: ledger.StatusError, Error: "x"}})
+	done := effect.NewResult(".", ledger.PatchSource{}, false, nil)
 	for _, c := range []struct {
 		want string
 		set  func(*report.Report)
@@ -151,12 +150,12 @@ func TestConclusion(t *testing.T) {
 // stand in what is left.
 func TestT63LongReport(t *testing.T) {
 	r := some()
-	var ops []result.Operation
+	var ops []ledger.Operation
 	for range 5000 {
-		ops = append(ops, result.Operation{Op: "modify", Path: strings.Repeat("é", 40), Status: result.StatusSuccess})
+		ops = append(ops, ledger.Operation{Op: "modify", Path: strings.Repeat("é", 40), Status: ledger.StatusSuccess})
 	}
-	ops = append(ops, result.Operation{Op: "modify", Path: "zz-the-bad-one", Status: result.StatusError, Error: "cannot write"})
-	res := effect.NewResult(".", result.Source{}, false, ops)
+	ops = append(ops, ledger.Operation{Op: "modify", Path: "zz-the-bad-one", Status: ledger.StatusError, Error: "cannot write"})
+	res := effect.NewResult(".", ledger.PatchSource{}, false, ops)
 	r.ApplyResult, r.State = &res, plain.ApplyFailed
 	run := r.CheckRun()
 	for name, text := range map[string]string{"summary": run.Summary, "text": run.Text} {

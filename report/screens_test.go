@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -48,8 +47,8 @@ func protected() report.Report {
 func screens(columns int) map[string]string {
 	waits, approved, done := local(), local(), local()
 	approved.Verdict, approved.State = verdict(approval.Approved, "1 of 1 approvals", 1), plain.Approved
-	done.Verdict, done.Status, done.State, done.ApplyResult = approved.Verdict, ledger.Completed, plain.Applied, &result.Result{Outcome: result.Success, Operations: []result.Operation{
-		{Op: "create", Path: "NEW.md", Status: result.StatusSuccess}, {Op: "modify", Path: "doc.go", Status: result.StatusSuccess}}}
+	done.Verdict, done.Status, done.State, done.ApplyResult = approved.Verdict, ledger.Completed, plain.Applied, &ledger.ApplyResult{Outcome: ledger.OutcomeSuccess, Operations: []ledger.Operation{
+		{Op: "create", Path: "NEW.md", Status: ledger.StatusSuccess}, {Op: "modify", Path: "doc.go", Status: ledger.StatusSuccess}}}
 	cest := report.Style{Zone: time.FixedZone("CEST", 2*3600)}
 	prompt := report.Prompt{Report: waits, Decider: newcomer, Columns: columns, Rows: 24}
 

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -81,7 +80,7 @@ func (r Report) viewAs(id string) view.Transaction {
 	}
 	return view.Of(view.Facts{
 		State: r.State, Verdict: r.Verdict, Proposers: proposers, Ended: r.Ended, GateOnly: r.GateOnly, Files: r.Files,
-		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == result.Success && !r.ApplyResult.DryRun, Risks: r.Risks,
+		Written: r.ApplyResult != nil && r.ApplyResult.Outcome == ledger.OutcomeSuccess && !r.ApplyResult.DryRun, Risks: r.Risks,
 		ID: id, Status: r.Status, PullRequest: r.PullRequest, Redacted: r.Redacted, Moved: len(r.Moved) > 0,
 	})
 }
@@ -116,9 +115,9 @@ func (r Report) Result(by string, again func(args ...string) string, columns int
 
 // came is the name of the template that says what a command came to.
 func (r Report) came(by string) string {
-	if res := r.ApplyResult; res != nil && !(res.Outcome == result.Refused && r.Waits()) {
+	if res := r.ApplyResult; res != nil && !(res.Outcome == ledger.OutcomeRefused && r.Waits()) {
 		switch {
-		case res.Outcome != result.Success:
+		case res.Outcome != ledger.OutcomeSuccess:
 			return "not applied"
 		case res.DryRun:
 			return "dry run"
@@ -219,7 +218,7 @@ func (r Report) where() string {
 // commit. top is where that begins, "" for here.
 func (r Report) toCommit(top string) string {
 	res := r.ApplyResult
-	if res == nil || res.Outcome != result.Success || res.DryRun || r.AppliedCommit != "" || len(res.Operations) == 0 {
+	if res == nil || res.Outcome != ledger.OutcomeSuccess || res.DryRun || r.AppliedCommit != "" || len(res.Operations) == 0 {
 		return ""
 	}
 	git := "git"
@@ -235,7 +234,7 @@ func (r Report) toCommit(top string) string {
 
 // paths are those of some operations as a shell reads them, "" where they are too many for a line, or
 // cannot be typed: whatever else is in the tree is nothing to add with them.
-func paths(ops []result.Operation) string {
+func paths(ops []ledger.Operation) string {
 	var out []string
 	for _, o := range ops {
 		if Clean(o.Path) != o.Path || len(ops) > maxRows {
@@ -299,7 +298,7 @@ func (r Report) Text(again func(args ...string) string, columns int, long bool, 
 // applyText says what the state does not of an apply.
 func (r Report) applyText(s Style) string {
 	switch res := r.ApplyResult; {
-	case res != nil && res.Outcome != result.Success:
+	case res != nil && res.Outcome != ledger.OutcomeSuccess:
 		return s.paint(red, Clean(cmp.Or(res.Error, string(r.State))))
 	case res != nil && r.State.Tone() != plain.ToneGood:
 		return "it was applied, and read back"
@@ -316,8 +315,8 @@ func (r Report) unfit() []rule.Violation {
 }
 
 // unwritten are the operations that did not do what they should.
-func (r Report) unwritten() []result.Operation {
-	return slices.DeleteFunc(r.Operations(), func(o result.Operation) bool { return o.Status == result.StatusSuccess })
+func (r Report) unwritten() []ledger.Operation {
+	return slices.DeleteFunc(r.Operations(), func(o ledger.Operation) bool { return o.Status == ledger.StatusSuccess })
 }
 
 // An answerLine is an answer with the requirement that it meets, or why it does not count; or paths of a requirement that

@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
@@ -171,7 +170,7 @@ var texts = sync.OnceValue(func() *template.Set {
 			return fmt.Sprintf("       %-12s %s\n", name, Clean(text))
 		}),
 		"letter":    wordOf(map[string]string{"create": "A", "modify": "M", "delete": "D"}),
-		"succeeded": func(o result.Operation) bool { return o.Status == result.StatusSuccess },
+		"succeeded": func(o ledger.Operation) bool { return o.Status == ledger.StatusSuccess },
 		"shortID":   ShortID, "quoted": Quoted, "from": from,
 		"renamedFrom": func(f File) string { return renamedFrom(f, Clean) }, "warning": func() string { return glassWarning },
 		"claimed": func(t *ledger.TraceItem) bool { return t.Item.Metadata.Source == ledger.SourceClaimed }, "stepSaid": view.StepSaid, "unfinished": view.Unfinished,

@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/html"
@@ -41,7 +40,7 @@ func TestVocabulary(t *testing.T) {
 	for _, status := range ledger.Statuses {
 		for _, verdict := range []approval.State{approval.Pending, approval.Approved, approval.Denied} {
 			for _, gate := range []bool{false, true} {
-				for _, outcome := range []result.Outcome{"", result.Success, result.Partial, result.Failed, result.Refused} {
+				for _, outcome := range []ledger.Outcome{"", ledger.OutcomeSuccess, ledger.OutcomePartial, ledger.OutcomeFailed, ledger.OutcomeRefused} {
 					r := proposal()
 					if gate {
 						r = gateOnly(verdict)
@@ -58,7 +57,7 @@ func TestVocabulary(t *testing.T) {
 					if status == ledger.Superseded {
 						r.Ended = "the base changed: README.md"
 					}
-					r.State = plain.StateOf(status, verdict, gate, outcome == result.Partial || outcome == result.Failed)
+					r.State = plain.StateOf(status, verdict, gate, outcome == ledger.OutcomePartial || outcome == ledger.OutcomeFailed)
 					for doc, text := range documents(r) {
 						holdVocabulary(t, name+": "+doc, text)
 					}
@@ -81,7 +80,7 @@ func documents(r report.Report) map[string]string {
 	return map[string]string{
 		"text": text(r, report.Style{}), "long": r.Text(again, 100, true, report.Style{}), "result": r.Result("", again, 100, report.Style{}), "decided": r.Result("ada", again, 100, report.Style{}), "next": r.NextStep(again),
 		"list": report.List(listed), "screen": report.Screen(listed, now, 100, report.Style{}), "open": strings.Join(report.OpenLines(listed), "\n"),
-		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.State, Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: result.Outcome(r.AppliedOutcome())}, {State: plain.Waits}}, report.Style{}),
+		"table":   report.Table([]report.Row{{TransactionID: r.TransactionID, Status: r.Status, State: r.State, Verdict: r.Verdict.State, Reason: r.Verdict.Reason, Outcome: ledger.Outcome(r.AppliedOutcome())}, {State: plain.Waits}}, report.Style{}),
 		"comment": report.Comment{Transactions: []report.Report{r, numbered(r, 1)}}.Body(), "check": checkText(r.CheckRun()), "guard": checkText(guard(r).CheckRun()), "request": q.Body(), "opened": report.OpenedBody(r),
 		"prompt": prompt.Page([]byte(theDiff), report.Style{}),
 	}

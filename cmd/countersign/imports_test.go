@@ -25,15 +25,15 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/setup", "cmd/countersign/internal/statements", "pipeline/sandbox", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/agent": {
-		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/patch",
-		"pipeline/record/result", "pipeline/sandbox", "pipeline/workspace",
+		"gitstore", "pipeline/atomicfile", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/sandbox", "pipeline/workspace",
 	},
 	"cmd/countersign/internal/change": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/decide",
 		"cmd/countersign/internal/session", "pipeline", "pipeline/atomicfile", "pipeline/checks", "pipeline/conversation", "pipeline/fault",
 		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule",
-		"pipeline/redact", "pipeline/review", "pipeline/sandbox", "report", "github.com/spf13/cobra",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review",
+		"pipeline/sandbox", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/cli": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/countersign/internal/conformance": {
@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
-		"pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule", "github.com/spf13/cobra",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/forgetest": {
 		"pipeline", "pipeline/code", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/online", "pipeline/pull",
@@ -183,8 +183,8 @@ var mayImport = map[string][]string{
 	"pipeline": {
 		"pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
 		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/record/signed",
-		"pipeline/record/sshsig", "pipeline/redact", "pipeline/writing",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/atomicfile": {},
 	"pipeline/attest": {
@@ -204,8 +204,7 @@ var mayImport = map[string][]string{
 	"pipeline/document": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/rule"},
 	"pipeline/effect": {
 		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/result", "pipeline/record/rule",
-		"pipeline/writing",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/rule", "pipeline/writing",
 	},
 	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
 	"pipeline/evidence": {
@@ -232,7 +231,7 @@ var mayImport = map[string][]string{
 	"pipeline/input": {
 		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
-		"pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/writing",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/writing",
 	},
 	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
@@ -244,14 +243,14 @@ var mayImport = map[string][]string{
 		"pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
 	},
 	"pipeline/packapply": {
-		"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/result", "pipeline/record/rule",
+		"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule",
 	},
 	"pipeline/page": {
 		"pipeline/observation", "pipeline/page/v1", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/writing",
 	},
-	"pipeline/page/v1":  {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/result"},
+	"pipeline/page/v1":  {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"pipeline/parallel": {},
 	"pipeline/plain": {
 		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",
@@ -259,8 +258,8 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/fault",
 		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/signed", "pipeline/review", "pipeline/writing", "report", "report/view",
+		"pipeline/record/format", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/review", "pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
 		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
@@ -279,8 +278,8 @@ var mayImport = map[string][]string{
 	"pipeline/record/format":        {"pipeline/record/canon"},
 	"pipeline/record/lazyregexp":    {},
 	"pipeline/record/ledger": {
-		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/result",
-		"pipeline/record/rule", "pipeline/record/visible",
+		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/rule",
+		"pipeline/record/visible",
 	},
 	"pipeline/record/patch":          {"pipeline/record/canon", "pipeline/record/patch/linediff", "golang.org/x/text"},
 	"pipeline/record/patch/linediff": {},
@@ -288,8 +287,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible",
 		"github.com/goccy/go-yaml",
 	},
-	"pipeline/record/result": {"pipeline/record/canon", "pipeline/record/rule"},
-	"pipeline/record/rule":   {"pipeline/record/canon", "pipeline/record/format"},
+	"pipeline/record/rule": {"pipeline/record/canon", "pipeline/record/format"},
 	"pipeline/record/signed": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/sshsig",
 	},
@@ -326,25 +324,25 @@ var mayImport = map[string][]string{
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/workspace": {
 		"gitstore/attributes", "pipeline/atomicfile", "pipeline/checks", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel",
-		"pipeline/record/canon", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/result", "pipeline/sandbox",
+		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/sandbox",
 		"github.com/rogpeppe/go-internal", "golang.org/x/sys",
 	},
 	"pipeline/writing": {
 		"pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/result", "github.com/oklog/ulid/v2",
+		"github.com/oklog/ulid/v2",
 	},
 	"report": {
 		"pipeline/attest", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result",
-		"pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/rule",
+		"pipeline/replay", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/browsertest": {},
 	"report/html": {
 		"pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/result", "pipeline/record/rule", "pipeline/replay",
-		"pipeline/risk", "pipeline/writing", "report/template", "report/view",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/rule", "pipeline/replay", "pipeline/risk", "pipeline/writing",
+		"report/template", "report/view",
 	},
 	"report/site": {
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon",

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // realModules are pairs of releases whose difference is driven through the
@@ -145,9 +145,9 @@ func (s playground) compare(want map[string]string) {
 // compareHashes: the ApplyResult's after-hashes are what sha256sum says.
 func (s playground) compareHashes(applyResult string) {
 	s.t.Helper()
-	res, err := result.Parse([]byte(applyResult))
+	res, err := ledger.ParseResult([]byte(applyResult))
 	check(s.t, err)
-	if res.Outcome != result.Success || len(res.Operations) == 0 {
+	if res.Outcome != ledger.OutcomeSuccess || len(res.Operations) == 0 {
 		s.t.Fatalf("outcome %s with %d operations", res.Outcome, len(res.Operations))
 	}
 	for _, op := range res.Operations {

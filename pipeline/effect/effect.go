@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // An Effect is one place that changes go to. An apply calls it in this order:
@@ -60,17 +59,17 @@ type Change struct {
 // Written is what an Effect did. Moved is ErrMoved when a branch was not what
 // it had been, and an *UncommittedError of files that were written and not, or not wholly, committed.
 type Written struct {
-	Operations    []result.Operation
+	Operations    []ledger.Operation
 	Before, After string // commits, "" for files that are not committed
 	Branch        string // that has the commit of files
 	Moved         error
 }
 
 // failed reports every file as not written, for a reason.
-func failed(files []patch.Change, why string) []result.Operation {
+func failed(files []patch.Change, why string) []ledger.Operation {
 	ops := Predict(files)
 	for i := range ops {
-		ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten, ops[i].Error = result.StatusError, nil, 0, why
+		ops[i].Status, ops[i].AfterHash, ops[i].BytesWritten, ops[i].Error = ledger.StatusError, nil, 0, why
 	}
 	return ops
 }
@@ -122,12 +121,12 @@ type Reader func(name string, base *patch.File) (*patch.File, error)
 type LimitedReader func(name string, base *patch.File, most int64) (*patch.File, error)
 
 // Predict is the report of a write in which everything goes well.
-func Predict(files []patch.Change) []result.Operation {
-	ops := make([]result.Operation, len(files))
+func Predict(files []patch.Change) []ledger.Operation {
+	ops := make([]ledger.Operation, len(files))
 	_ = parallel.Try(2*runtime.GOMAXPROCS(0), len(files), func(i int) error {
 		f := files[i]
-		op := result.Operation{
-			Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
+		op := ledger.Operation{
+			Op: "modify", Path: f.Path, Status: ledger.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum(),
 		}
 		switch { // APPLY_SPEC's words: a mode change is a modify
 		case f.Before == nil:

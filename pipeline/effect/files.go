@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // Claims say which applies are a working tree's to finish.
@@ -42,7 +41,7 @@ type Tree interface {
 	Changed(changed []string) ([]patch.Change, error)
 	// Write brings every file to its After, all or as far as it gets, reads
 	// back what it wrote and reports each file.
-	Write(files []patch.Change) []result.Operation
+	Write(files []patch.Change) []ledger.Operation
 }
 
 // Files writes to the checked-out files and, where there is a Checkout, commits them.
@@ -250,12 +249,12 @@ func (e Files) Write(ctx context.Context, c Change) Written {
 	ops := e.Tree.Write(local)
 	for i, op := range Predict(files) {
 		ops[i].BeforeHash = op.BeforeHash
-		if ops[i].Status == result.StatusSuccess {
+		if ops[i].Status == ledger.StatusSuccess {
 			ops[i] = op
 		}
 	}
 	done := Written{Operations: ops}
-	if e.Checkout == nil || slices.ContainsFunc(ops, func(op result.Operation) bool { return op.Status != result.StatusSuccess }) {
+	if e.Checkout == nil || slices.ContainsFunc(ops, func(op ledger.Operation) bool { return op.Status != ledger.StatusSuccess }) {
 		return done
 	}
 	if err = e.Checkout.MoveBranch(ctx, c.Branch, c.Base, c.Commit); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -15,11 +15,11 @@ const ResultVersion = "1.0.0"
 
 // ExitCode is the status the process ends with (APPLY_SPEC 9.1): 0 for
 // Success, 2 for Refused, 1 for anything else.
-func ExitCode(o result.Outcome) int {
+func ExitCode(o ledger.Outcome) int {
 	switch o {
-	case result.Success:
+	case ledger.OutcomeSuccess:
 		return 0
-	case result.Refused:
+	case ledger.OutcomeRefused:
 		return 2
 	}
 	return 1
@@ -28,33 +28,33 @@ func ExitCode(o result.Outcome) int {
 // NewResult is the result of operations that were attempted, in any order. It sorts
 // a copy of them by path (UTF-16 code units), counts, and draws the outcome:
 // Success if none failed, Partial if some did and some succeeded, else Failed.
-func NewResult(root string, src result.Source, dryRun bool, ops []result.Operation) result.Result {
-	r := result.Result{
+func NewResult(root string, src ledger.PatchSource, dryRun bool, ops []ledger.Operation) ledger.ApplyResult {
+	r := ledger.ApplyResult{
 		SchemaVersion: ResultVersion, DryRun: dryRun, TargetRoot: root, Source: src,
-		Operations: append([]result.Operation{}, ops...), Summary: result.Summary{Total: len(ops)},
+		Operations: append([]ledger.Operation{}, ops...), Summary: ledger.ApplySummary{Total: len(ops)},
 	}
 	for _, o := range ops {
 		switch o.Status {
-		case result.StatusSuccess:
+		case ledger.StatusSuccess:
 			r.Summary.Succeeded++
-		case result.StatusSkipped:
+		case ledger.StatusSkipped:
 			r.Summary.Skipped++
-		case result.StatusError:
+		case ledger.StatusError:
 			r.Summary.Failed++
 		}
 		r.Summary.Bytes += o.BytesWritten
 	}
-	slices.SortStableFunc(r.Operations, func(a, b result.Operation) int {
+	slices.SortStableFunc(r.Operations, func(a, b ledger.Operation) int {
 		return canon.Compare(a.Path, b.Path)
 	})
 	switch s := r.Summary; {
 	case s.Failed == 0:
-		r.Outcome = result.Success
+		r.Outcome = ledger.OutcomeSuccess
 		return r
 	case s.Succeeded > 0:
-		r.Outcome = result.Partial
+		r.Outcome = ledger.OutcomePartial
 	default:
-		r.Outcome = result.Failed
+		r.Outcome = ledger.OutcomeFailed
 	}
 	r.Error = fmt.Sprintf("%d operations failed", r.Summary.Failed)
 	return r
@@ -62,16 +62,16 @@ func NewResult(root string, src result.Source, dryRun bool, ops []result.Operati
 
 // RefuseResult is the result of a patch that was not attempted: message says why,
 // and vs, of which it sorts a copy, in detail.
-func RefuseResult(root string, dryRun bool, message string, vs []rule.Violation) result.Result {
-	r := NewResult(root, result.Source{}, dryRun, nil)
-	r.Outcome, r.Error, r.Violations = result.Refused, message, slices.Clone(vs)
+func RefuseResult(root string, dryRun bool, message string, vs []rule.Violation) ledger.ApplyResult {
+	r := NewResult(root, ledger.PatchSource{}, dryRun, nil)
+	r.Outcome, r.Error, r.Violations = ledger.OutcomeRefused, message, slices.Clone(vs)
 	rule.Sort(r.Violations)
 	return r
 }
 
 // ResultLine is the stored form: canonical JSON and one LF (APPLY_SPEC 7.1). The
 // error is for a string that is neither UTF-8 nor WTF-8.
-func ResultLine(r result.Result) ([]byte, error) {
+func ResultLine(r ledger.ApplyResult) ([]byte, error) {
 	b, err := canon.Line(resultDocument(r))
 	if err != nil {
 		return nil, fmt.Errorf("encoding ApplyResult: %w", err)
@@ -81,7 +81,7 @@ func ResultLine(r result.Result) ([]byte, error) {
 
 // resultDocument is r as canon.Parse would give it. It stands in for encoding/json,
 // which would replace the lone surrogates that a foreign patch's path may hold.
-func resultDocument(r result.Result) map[string]any {
+func resultDocument(r ledger.ApplyResult) map[string]any {
 	m := map[string]any{
 		"apply_schema_version": r.SchemaVersion,
 		"outcome":              string(r.Outcome),
@@ -99,7 +99,7 @@ func resultDocument(r result.Result) map[string]any {
 	return withText(m, "error", r.Error)
 }
 
-func operationDocument(o result.Operation) map[string]any {
+func operationDocument(o ledger.Operation) map[string]any {
 	m := map[string]any{
 		"op": o.Op, "path": o.Path, "status": string(o.Status),
 		"before_hash": nil, "after_hash": nil, "bytes_written": float64(o.BytesWritten),
@@ -113,7 +113,7 @@ func operationDocument(o result.Operation) map[string]any {
 	return withText(m, "error", o.Error)
 }
 
-func summaryDocument(s result.Summary) map[string]any {
+func summaryDocument(s ledger.ApplySummary) map[string]any {
 	return map[string]any{
 		"total_operations": float64(s.Total), "succeeded": float64(s.Succeeded),
 		"skipped": float64(s.Skipped), "failed": float64(s.Failed),

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -21,7 +21,7 @@ func TestReferenceResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(raw) {
-		r, err := result.Parse(line)
+		r, err := ledger.ParseResult(line)
 		if err != nil {
 			t.Errorf("%v\n%s", err, line)
 			continue
@@ -29,7 +29,7 @@ func TestReferenceResults(t *testing.T) {
 		slices.Reverse(r.Operations)
 		slices.Reverse(r.Violations)
 		again := effect.NewResult(r.TargetRoot, r.Source, r.DryRun, r.Operations)
-		if r.Outcome == result.Refused {
+		if r.Outcome == ledger.OutcomeRefused {
 			again = effect.RefuseResult(r.TargetRoot, r.DryRun, r.Error, reorder(r.Violations))
 		}
 		got, err := effect.ResultLine(again)
@@ -59,15 +59,15 @@ func parse(t *testing.T, in string) any {
 }
 
 // operations has one operation for each path and status, "a:error".
-func operations(words ...string) []result.Operation {
-	var ops []result.Operation
+func operations(words ...string) []ledger.Operation {
+	var ops []ledger.Operation
 	for _, w := range words {
 		path, status, _ := strings.Cut(w, ":")
-		o := result.Operation{Op: "create", Path: path, Status: result.Status(status)}
+		o := ledger.Operation{Op: "create", Path: path, Status: ledger.OperationStatus(status)}
 		switch o.Status {
-		case result.StatusError:
+		case ledger.StatusError:
 			o.Error = "file already exists: " + path
-		case result.StatusSuccess:
+		case ledger.StatusSuccess:
 			hash := canon.Sum(nil)
 			o.AfterHash, o.BytesWritten = &hash, 7
 		}
@@ -79,23 +79,23 @@ func operations(words ...string) []result.Operation {
 func TestNew(t *testing.T) {
 	for _, c := range []struct {
 		ops     []string
-		outcome result.Outcome
-		summary result.Summary
+		outcome ledger.Outcome
+		summary ledger.ApplySummary
 		err     string
 		exit    int
 	}{
-		{nil, result.Success, result.Summary{}, "", 0},
-		{[]string{"b:success", "a:success"}, result.Success,
-			result.Summary{Total: 2, Succeeded: 2, Bytes: 14}, "", 0},
-		{[]string{"a:skipped"}, result.Success, result.Summary{Total: 1, Skipped: 1}, "", 0},
-		{[]string{"a:success", "b:error", "c:skipped"}, result.Partial,
-			result.Summary{Total: 3, Succeeded: 1, Skipped: 1, Failed: 1, Bytes: 7}, "1 operations failed", 1},
-		{[]string{"b:error", "a:error"}, result.Failed,
-			result.Summary{Total: 2, Failed: 2}, "2 operations failed", 1},
-		{[]string{"a:skipped", "b:error", "c:skipped"}, result.Failed,
-			result.Summary{Total: 3, Skipped: 2, Failed: 1}, "1 operations failed", 1},
+		{nil, ledger.OutcomeSuccess, ledger.ApplySummary{}, "", 0},
+		{[]string{"b:success", "a:success"}, ledger.OutcomeSuccess,
+			ledger.ApplySummary{Total: 2, Succeeded: 2, Bytes: 14}, "", 0},
+		{[]string{"a:skipped"}, ledger.OutcomeSuccess, ledger.ApplySummary{Total: 1, Skipped: 1}, "", 0},
+		{[]string{"a:success", "b:error", "c:skipped"}, ledger.OutcomePartial,
+			ledger.ApplySummary{Total: 3, Succeeded: 1, Skipped: 1, Failed: 1, Bytes: 7}, "1 operations failed", 1},
+		{[]string{"b:error", "a:error"}, ledger.OutcomeFailed,
+			ledger.ApplySummary{Total: 2, Failed: 2}, "2 operations failed", 1},
+		{[]string{"a:skipped", "b:error", "c:skipped"}, ledger.OutcomeFailed,
+			ledger.ApplySummary{Total: 3, Skipped: 2, Failed: 1}, "1 operations failed", 1},
 	} {
-		r := effect.NewResult("w", result.Source{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
+		r := effect.NewResult("w", ledger.PatchSource{ProposalID: "p", ProposalHash: "h"}, true, operations(c.ops...))
 		if r.Outcome != c.outcome || r.Summary != c.summary || r.Error != c.err || effect.ExitCode(r.Outcome) != c.exit {
 			t.Errorf("%v: %+v, exit %d", c.ops, r, effect.ExitCode(r.Outcome))
 		}
@@ -111,7 +111,7 @@ func TestNew(t *testing.T) {
 
 func TestNewSortsACopy(t *testing.T) {
 	ops := operations("\ue000:success", "😀:success", "b:success", "a:success", "a:skipped")
-	r := effect.NewResult(".", result.Source{}, false, ops)
+	r := effect.NewResult(".", ledger.PatchSource{}, false, ops)
 	var got []string
 	for _, o := range r.Operations {
 		got = append(got, o.Path+":"+string(o.Status))
@@ -143,9 +143,9 @@ func TestRefuse(t *testing.T) {
 
 // The struct tags say the same as Line.
 func TestTags(t *testing.T) {
-	for _, r := range []result.Result{
-		{Operations: []result.Operation{}},
-		effect.NewResult("w", result.Source{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
+	for _, r := range []ledger.ApplyResult{
+		{Operations: []ledger.Operation{}},
+		effect.NewResult("w", ledger.PatchSource{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
 		effect.RefuseResult("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
 	} {
 		line, err := effect.ResultLine(r)
@@ -157,27 +157,27 @@ func TestTags(t *testing.T) {
 }
 
 func TestLoneSurrogateIsWritten(t *testing.T) {
-	r := effect.NewResult("w", result.Source{}, false, operations("a\xed\xa0\x80:skipped"))
+	r := effect.NewResult("w", ledger.PatchSource{}, false, operations("a\xed\xa0\x80:skipped"))
 	line, err := effect.ResultLine(r)
 	if err != nil || !strings.Contains(string(line), `"path":"a\ud800"`) {
 		t.Errorf("Line = %s, %v", line, err)
 	}
-	if _, err := result.Parse(line); err == nil {
+	if _, err := ledger.ParseResult(line); err == nil {
 		t.Error("Parse took a lone surrogate")
 	}
-	if _, err := effect.ResultLine(effect.NewResult("\xff", result.Source{}, false, nil)); err == nil {
+	if _, err := effect.ResultLine(effect.NewResult("\xff", ledger.PatchSource{}, false, nil)); err == nil {
 		t.Error("Line took a string that is not UTF-8")
 	}
 }
 
 func TestParse(t *testing.T) {
-	line, err := effect.ResultLine(effect.NewResult("w", result.Source{}, false, operations("a:success", "b:error")))
+	line, err := effect.ResultLine(effect.NewResult("w", ledger.PatchSource{}, false, operations("a:success", "b:error")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	good := string(line)
 	for _, in := range []string{good, strings.TrimSuffix(good, "\n")} {
-		if _, err := result.Parse([]byte(in)); err != nil {
+		if _, err := ledger.ParseResult([]byte(in)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -204,14 +204,14 @@ func TestParse(t *testing.T) {
 		if bad == good {
 			t.Fatalf("%s changes nothing", name)
 		}
-		if _, err := result.Parse([]byte(bad)); err == nil {
+		if _, err := ledger.ParseResult([]byte(bad)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	null := strings.Replace(`{"apply_schema_version":"","dry_run":false,"operation_results":[],"outcome":"",`+
 		`"patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,`+
 		`"total_bytes_written":0,"total_operations":0},"target_root":""}`, "[]", "null", 1)
-	if _, err := result.Parse([]byte(null)); err == nil {
+	if _, err := ledger.ParseResult([]byte(null)); err == nil {
 		t.Error("null operations: no error")
 	}
 }

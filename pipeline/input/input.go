@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -47,7 +46,7 @@ type Change struct {
 	Resolve  func(base fs.FS) (patch.Patchset, error)
 	Expands  func(base fs.FS) int64 // how many bytes it makes that are not in Raw as they are, before it is resolved; nil: none
 	Needle   string                 // of a recipe
-	Source   *result.Source         // the document that the change comes from, if it has an id
+	Source   *ledger.PatchSource    // the document that the change comes from, if it has an id
 	Proposal *document.Proposal     // what else it asks for
 	Author   *ledger.Author         // whom a mail or a commit names, unverified; nil: nobody
 	diffs    []reader               // what Resolve puts on a tree, of a diff
@@ -135,7 +134,7 @@ func Pack(raw []byte, summary string) (Change, error) {
 	}
 	return Change{
 		Kind: KindPack, Summary: summary, Raw: raw, Resolve: operations(ops),
-		Source: &result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash},
+		Source: &ledger.PatchSource{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash},
 	}, nil
 }
 
@@ -167,7 +166,7 @@ func Proposal(raw []byte, bundle any, p policy.Policy, summary string) (Change, 
 	}
 	return Change{
 		Kind: KindProposal, Summary: summary, Raw: raw, Resolve: operations(ops), Proposal: &asked,
-		Source: &result.Source{ProposalID: asked.ID, ProposalHash: hash},
+		Source: &ledger.PatchSource{ProposalID: asked.ID, ProposalHash: hash},
 	}, nil
 }
 

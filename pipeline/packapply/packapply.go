@@ -31,7 +31,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -39,38 +39,38 @@ import (
 // dryRun tells what that would do. What is wrong with the target or the patch is
 // in the Result. The error is for what could not be judged: there is no such
 // pack, or the pack or the target cannot be read. expected_hash is not looked at.
-func Apply(packDir, target string, dryRun bool) (result.Result, error) {
+func Apply(packDir, target string, dryRun bool) (ledger.ApplyResult, error) {
 	src, ops, err := apply(packDir, target, dryRun)
 	var no *refusal
 	switch {
 	case errors.As(err, &no):
 		return effect.RefuseResult(reported(target), dryRun, no.message, no.violations), nil
 	case err != nil:
-		return result.Result{}, err
+		return ledger.ApplyResult{}, err
 	}
 	return effect.NewResult(reported(target), src, dryRun, ops), nil
 }
 
-func apply(packDir, target string, dryRun bool) (result.Source, []result.Operation, error) {
+func apply(packDir, target string, dryRun bool) (ledger.PatchSource, []ledger.Operation, error) {
 	root, err := openTarget(target)
 	if err != nil {
-		return result.Source{}, nil, err
+		return ledger.PatchSource{}, nil, err
 	}
 	defer root.Close()
 	p, err := readPatch(packDir)
 	if err != nil {
-		return result.Source{}, nil, err
+		return ledger.PatchSource{}, nil, err
 	}
 	var t tree = disk{root}
 	if dryRun {
 		t = forecast{disk{root}, filepath.Clean(target), map[string]entry{}}
 	}
 	slices.SortStableFunc(p.Operations, func(a, b document.Operation) int { return canon.Compare(a.Path, b.Path) })
-	ops := make([]result.Operation, len(p.Operations))
+	ops := make([]ledger.Operation, len(p.Operations))
 	for i, o := range p.Operations {
 		ops[i] = operate(t, o)
 	}
-	return result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}, ops, nil
+	return ledger.PatchSource{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}, ops, nil
 }
 
 // A refusal is why nothing was attempted (outcome REFUSED).
@@ -248,12 +248,12 @@ const (
 )
 
 // operate carries out one operation (APPLY_SPEC 5). Its report always comes back.
-func operate(t tree, o document.Operation) result.Operation {
+func operate(t tree, o document.Operation) ledger.Operation {
 	// The rules of patch.json let "a/./b" through, and lone surrogates, for
 	// which no file system has a name.
 	name := path.Clean(strings.ToValidUTF8(o.Path, "\uFFFD"))
 	before, err := t.look(name)
-	r := result.Operation{Op: o.Op, Path: o.Path, Status: result.StatusError, BeforeHash: before.hash}
+	r := ledger.Operation{Op: o.Op, Path: o.Path, Status: ledger.StatusError, BeforeHash: before.hash}
 	if why := misfit(o.Op, before.kind); err == nil && why != "" {
 		r.Error = why + ": " + o.Path
 		return r
@@ -269,7 +269,7 @@ func operate(t tree, o document.Operation) result.Operation {
 		r.Error = "cannot write: " + o.Path
 		return r
 	}
-	r.Status = result.StatusSuccess
+	r.Status = ledger.StatusSuccess
 	if o.Content != nil {
 		sum := canon.Sum([]byte(*o.Content))
 		r.AfterHash, r.BytesWritten = &sum, int64(len(*o.Content))

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // files says what is where: "d/" is a directory, "→x" as content a link to x.
@@ -90,7 +90,7 @@ func patchOf(t testing.TB, lines ...string) string {
 }
 
 // apply makes a dry run and a real one, and checks what holds of every pair.
-func apply(t *testing.T, packDir, target string) result.Result {
+func apply(t *testing.T, packDir, target string) ledger.ApplyResult {
 	t.Helper()
 	before := read(t, ".")
 	dry, err := packapply.Apply(packDir, target, true)
@@ -116,7 +116,7 @@ func apply(t *testing.T, packDir, target string) result.Result {
 	return r
 }
 
-func line(t *testing.T, r result.Result) string {
+func line(t *testing.T, r ledger.ApplyResult) string {
 	t.Helper()
 	b, err := effect.ResultLine(r)
 	must(t, err)
@@ -125,7 +125,7 @@ func line(t *testing.T, r result.Result) string {
 
 // verify holds a result against the rules about results: AS1, AS2, AS6, AS7,
 // AS9, AS10, AS12.
-func verify(t *testing.T, r result.Result, packDir string) {
+func verify(t *testing.T, r ledger.ApplyResult, packDir string) {
 	t.Helper()
 	doc, err := canon.Parse([]byte(line(t, r)))
 	must(t, err)
@@ -143,7 +143,7 @@ func verify(t *testing.T, r result.Result, packDir string) {
 }
 
 // told is a result in few words.
-func told(r result.Result) string {
+func told(r ledger.ApplyResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", r.Outcome, r.Error)
 	for _, o := range r.Operations {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -72,9 +72,9 @@ type problem struct {
 }
 
 var (
-	outcomes = []string{string(result.Success), string(result.Partial), string(result.Failed), string(result.Refused)}
+	outcomes = []string{string(ledger.OutcomeSuccess), string(ledger.OutcomePartial), string(ledger.OutcomeFailed), string(ledger.OutcomeRefused)}
 	ops      = []string{"create", "modify", "delete"}
-	statuses = []string{string(result.StatusSuccess), string(result.StatusSkipped), string(result.StatusError)}
+	statuses = []string{string(ledger.StatusSuccess), string(ledger.StatusSkipped), string(ledger.StatusError)}
 	counted  = []string{"total_operations", "succeeded", "skipped", "failed", "total_bytes_written"}
 	required = []string{"apply_schema_version", "outcome", "dry_run", "target_root",
 		"patch_source", "operation_results", "summary"}
@@ -240,9 +240,9 @@ func (c *checker) counts(v view) {
 		bytes += *o.bytes
 	}
 	c.count(v, "total_operations", "", float64(v.total), "operation_results length")
-	c.count(v, "succeeded", " count", byStatus[string(result.StatusSuccess)], "actual")
-	c.count(v, "skipped", " count", byStatus[string(result.StatusSkipped)], "actual")
-	c.count(v, "failed", " count", byStatus[string(result.StatusError)], "actual")
+	c.count(v, "succeeded", " count", byStatus[string(ledger.StatusSuccess)], "actual")
+	c.count(v, "skipped", " count", byStatus[string(ledger.StatusSkipped)], "actual")
+	c.count(v, "failed", " count", byStatus[string(ledger.StatusError)], "actual")
 	if known {
 		c.count(v, "total_bytes_written", "", bytes, "actual")
 	}
@@ -298,7 +298,7 @@ func (c *checker) writeSet(v view, patch any) {
 		}
 		done[*o.path] = true
 	}
-	if v.outcome == string(result.Refused) {
+	if v.outcome == string(ledger.OutcomeRefused) {
 		return
 	}
 	for p := range asked {
@@ -327,11 +327,11 @@ func isHash(v any) bool {
 
 // errors is AS9: what went wrong says so.
 func (c *checker) errors(v view) {
-	if (v.outcome == string(result.Failed) || v.outcome == string(result.Refused)) && !v.hasError {
+	if (v.outcome == string(ledger.OutcomeFailed) || v.outcome == string(ledger.OutcomeRefused)) && !v.hasError {
 		c.Add("AS9", "", "outcome is %s but no error message provided", v.outcome)
 	}
 	for _, o := range v.operations {
-		if o.status == string(result.StatusError) && !o.hasError {
+		if o.status == string(ledger.StatusError) && !o.hasError {
 			c.Add("AS9", o.at, "operation status is error but no error message provided")
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -68,7 +68,7 @@ func record(in string) error {
 	if err != nil {
 		return err
 	}
-	r, err := result.Parse(raw)
+	r, err := ledger.ParseResult(raw)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func FuzzVerify(f *testing.F) {
 	for _, r := range rows {
 		f.Add([]byte(strings.Replace(valid, r.old, r.new, 1)), []byte(patch))
 	}
-	line, _ := effect.ResultLine(effect.NewResult("w", result.Source{}, false, operationsOf("a:success")))
+	line, _ := effect.ResultLine(effect.NewResult("w", ledger.PatchSource{}, false, operationsOf("a:success")))
 	f.Add(line, []byte(patch))
 	f.Fuzz(func(t *testing.T, data, other []byte) {
 		doc, err := canon.Parse(data)
@@ -135,7 +135,7 @@ func FuzzVerify(f *testing.F) {
 		if got != lines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
 		}
-		r, err := result.Parse(data)
+		r, err := ledger.ParseResult(data)
 		if err != nil {
 			return
 		}
@@ -154,15 +154,15 @@ func parse(t *testing.T, in string) any {
 	}
 	return doc
 }
-func operationsOf(words ...string) []result.Operation {
-	var ops []result.Operation
+func operationsOf(words ...string) []ledger.Operation {
+	var ops []ledger.Operation
 	for _, w := range words {
 		path, status, _ := strings.Cut(w, ":")
-		o := result.Operation{Op: "create", Path: path, Status: result.Status(status)}
+		o := ledger.Operation{Op: "create", Path: path, Status: ledger.OperationStatus(status)}
 		switch o.Status {
-		case result.StatusError:
+		case ledger.StatusError:
 			o.Error = "file already exists: " + path
-		case result.StatusSuccess:
+		case ledger.StatusSuccess:
 			hash := canon.Sum(nil)
 			o.AfterHash, o.BytesWritten = &hash, 7
 		}

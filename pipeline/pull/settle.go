@@ -25,7 +25,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -292,7 +291,7 @@ func (s *settlement) apply(ctx context.Context, g pipeline.Judgement, rep *repor
 		rep.ApplyResult, rep.AppliedCommit = nil, ""
 		return nil
 	}
-	if rep.ApplyResult != nil && rep.ApplyResult.Outcome == result.Success && rep.AppliedCommit != "" {
+	if rep.ApplyResult != nil && rep.ApplyResult.Outcome == ledger.OutcomeSuccess && rep.AppliedCommit != "" {
 		s.moved = rep.AppliedCommit
 		if s.ActionsToken {
 			s.note(report.NoteNoCI)

@@ -19,7 +19,7 @@
 //
 //	canon, rule, format, visible   canonical JSON; findings; versions; what a reader sees
 //	patch                          canonical bytes, paths, what a patch makes of a tree
-//	ledger, result                 events, the states they may go through, one directory
+//	ledger                         events, the states they may go through, one directory
 //	policy                         the Policy file, and what it asks of a patch
 //	sshsig, signed                 SSH signatures, and the statement that people sign
 //	approval                       decisions, and what they add up to

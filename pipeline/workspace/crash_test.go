@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 const powerCut = "power cut"
@@ -44,7 +44,7 @@ func TestT41Crash(t *testing.T) {
 				oldOrNew(t, tree, cs)
 				crash(openWith(t, dir, state), cs, n%6) // it dies once more
 				oldOrNew(t, tree, cs)
-				if got := outcome(tree.Write(cs)); got != result.Success {
+				if got := outcome(tree.Write(cs)); got != ledger.OutcomeSuccess {
 					t.Errorf("after %d steps: %s", n, got)
 				}
 				inspect(t, tree, cs, effect.After)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 const sample = `{"directories":[".","x"],"made":["x"],"prefix":".countersign-0123456789abcdef0123456789abcdef-","schema":"countersign/journal/1"}` + "\n"
@@ -52,7 +52,7 @@ func TestJournalRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cs := changes(files{}, files{"a": "1\n"})
-		if ops := tree.Write(cs); outcome(ops) != result.Failed {
+		if ops := tree.Write(cs); outcome(ops) != ledger.OutcomeFailed {
 			t.Errorf("%s: %+v", name, ops)
 		}
 		same(t, dir, files{})

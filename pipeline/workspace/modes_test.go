@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 func TestPermissionsKept(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPermissionsKept(t *testing.T) {
 		}
 		ops := open(t, dir).Write(changes(before, after))
 		info, err := os.Stat(filepath.Join(dir, "a"))
-		if err != nil || info.Mode() != c.want || outcome(ops) != result.Success {
+		if err != nil || info.Mode() != c.want || outcome(ops) != ledger.OutcomeSuccess {
 			t.Errorf("%q to %q with %v: %v %v %v, want %v", c.before, c.after, c.have, info.Mode(), err, ops, c.want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestT32HardLink(t *testing.T) {
 	}
 	ops := open(t, dir).Write(changes(files{"a": "1\n"}, files{"a": "2\n"}))
 	same(t, dir, files{"a": "2\n"})
-	if data, err := os.ReadFile(outside); err != nil || string(data) != "1\n" || outcome(ops) != result.Success {
+	if data, err := os.ReadFile(outside); err != nil || string(data) != "1\n" || outcome(ops) != ledger.OutcomeSuccess {
 		t.Errorf("outside is %q (%v), %+v", data, err, ops)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 // TestT31Race: while a change is applied, somebody exchanges a directory of it
@@ -26,7 +26,7 @@ func TestT31Race(t *testing.T) {
 		rounds = n
 	}
 	var swaps atomic.Int64
-	outcomes := map[result.Outcome]int{}
+	outcomes := map[ledger.Outcome]int{}
 	for n := range rounds {
 		outcomes[race(t, n, &swaps)]++
 		if t.Failed() {
@@ -34,12 +34,12 @@ func TestT31Race(t *testing.T) {
 		}
 	}
 	t.Logf("%d exchanges in %d applies: %v", swaps.Load(), rounds, outcomes)
-	if rounds >= 100 && (outcomes[result.Success] == rounds || swaps.Load() < int64(rounds)) {
+	if rounds >= 100 && (outcomes[ledger.OutcomeSuccess] == rounds || swaps.Load() < int64(rounds)) {
 		t.Error("nobody got in between")
 	}
 }
 
-func race(t *testing.T, n int, swaps *atomic.Int64) result.Outcome {
+func race(t *testing.T, n int, swaps *atomic.Int64) ledger.Outcome {
 	before := files{"a": "1\n", "x/gone": "1\n", "x/old": "1\n", "x/y/gone": "1\n", "x/y/old": "1\n", "z": "1\n"}
 	after := files{"a": "2\n", "x/new": "2\n", "x/old": "2\n", "x/y/new": "2\n", "x/y/old": "2\n", "x/y/z/newer": "2\n", "z": "2\n"}
 	bystanders := files{"gone": "keep\n", "old": "keep\n", "y/gone": "keep\n", "y/old": "keep\n", "y/z/x": "keep\n"}
@@ -77,7 +77,7 @@ func race(t *testing.T, n int, swaps *atomic.Int64) result.Outcome {
 		}
 	}
 	oldOrNew(t, tree, cs)
-	if got := outcome(tree.Write(cs)); got != result.Success {
+	if got := outcome(tree.Write(cs)); got != ledger.OutcomeSuccess {
 		t.Errorf("afterwards: %s", got)
 	}
 	return outcome(ops)

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // files are what a directory holds: content by path, "+x " before the content
@@ -145,6 +145,6 @@ func inspect(t *testing.T, tree *Tree, cs []patch.Change, want effect.State) {
 }
 
 // outcome is the ApplyResult's outcome of a report.
-func outcome(ops []result.Operation) result.Outcome {
-	return effect.NewResult(".", result.Source{}, false, ops).Outcome
+func outcome(ops []ledger.Operation) ledger.Outcome {
+	return effect.NewResult(".", ledger.PatchSource{}, false, ops).Outcome
 }

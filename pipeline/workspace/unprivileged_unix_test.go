@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
 const nobody = 65534
@@ -102,11 +102,11 @@ func TestT41StagingFails(t *testing.T) {
 			ops := open(t, dir).Write(changes(before, c.after))
 			same(t, dir, before)
 			for _, op := range ops {
-				if bad := op.Path == c.path; bad != (op.Status == result.StatusError) || bad && op.Error != c.doing+": permission denied" {
+				if bad := op.Path == c.path; bad != (op.Status == ledger.StatusError) || bad && op.Error != c.doing+": permission denied" {
 					t.Errorf("%+v", op)
 				}
 			}
-			if got := outcome(ops); got != result.Failed {
+			if got := outcome(ops); got != ledger.OutcomeFailed {
 				t.Errorf("outcome %s", got)
 			}
 		})
@@ -152,7 +152,7 @@ func TestSpecialFile(t *testing.T) {
 			}
 			for _, before := range []files{{}, {path: "1\n"}, {path: ""}} {
 				inspect(t, open(t, dir), changes(before, files{path: "2\n"}), effect.Other)
-				if ops := open(t, dir).Write(changes(before, files{path: "2\n"})); outcome(ops) != result.Failed {
+				if ops := open(t, dir).Write(changes(before, files{path: "2\n"})); outcome(ops) != ledger.OutcomeFailed {
 					t.Errorf("%s at %s: %+v", name, at, ops)
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // rows are changes that can be carried out; other files are there throughout.
@@ -69,10 +69,10 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func checkReport(t *testing.T, ops []result.Operation, cs []patch.Change) {
+func checkReport(t *testing.T, ops []ledger.Operation, cs []patch.Change) {
 	t.Helper()
 	for i, f := range cs {
-		want := result.Operation{Op: "modify", Path: f.Path, Status: result.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum()}
+		want := ledger.Operation{Op: "modify", Path: f.Path, Status: ledger.StatusSuccess, BeforeHash: f.Before.Sum(), AfterHash: f.After.Sum()}
 		switch {
 		case f.Before == nil:
 			want.Op = "create"
@@ -113,14 +113,14 @@ func TestT40Refused(t *testing.T) {
 			same(t, dir, c.disk)
 			for _, op := range ops {
 				bad := op.Path == c.path
-				if bad != (op.Status == result.StatusError) || !bad && op.Status != result.StatusSkipped || op.AfterHash != nil || op.BytesWritten != 0 {
+				if bad != (op.Status == ledger.StatusError) || !bad && op.Status != ledger.StatusSkipped || op.AfterHash != nil || op.BytesWritten != 0 {
 					t.Errorf("%+v", op)
 				}
 				if bad && !strings.Contains(op.Error, "not as the approved change found it") {
 					t.Errorf("error %q", op.Error)
 				}
 			}
-			if got := outcome(ops); got != result.Failed {
+			if got := outcome(ops); got != ledger.OutcomeFailed {
 				t.Errorf("outcome %s", got)
 			}
 		})
@@ -194,7 +194,7 @@ func TestEmptyDirectories(t *testing.T) {
 	files{"a/b/c": "/", "a/d": "/", "z": "0\n"}.put(t, dir)
 	ops := open(t, dir).Write(changes(files{}, files{"a": "1\n"}))
 	same(t, dir, files{"a": "1\n", "z": "0\n"})
-	if outcome(ops) != result.Success {
+	if outcome(ops) != ledger.OutcomeSuccess {
 		t.Errorf("%+v", ops)
 	}
 }
@@ -266,7 +266,7 @@ func TestT44TemporaryName(t *testing.T) {
 	files{prefix(cs) + "0.tmp": "-> " + outside, "a": "1\n"}.put(t, dir)
 	ops := open(t, dir).Write(cs)
 	same(t, dir, files{"a": "2\n"})
-	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) || outcome(ops) != result.Success {
+	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) || outcome(ops) != ledger.OutcomeSuccess {
 		t.Errorf("outside: %v, %+v", err, ops)
 	}
 }
@@ -283,10 +283,10 @@ func TestT45ReadBack(t *testing.T) {
 	w.place()
 	w.readBack()
 	w.finish()
-	if w.ops[0].Status != result.StatusError || !strings.Contains(w.ops[0].Error, "not what was written") || w.ops[0].AfterHash != nil {
+	if w.ops[0].Status != ledger.StatusError || !strings.Contains(w.ops[0].Error, "not what was written") || w.ops[0].AfterHash != nil {
 		t.Errorf("%+v", w.ops[0])
 	}
-	if got := outcome(w.ops); got != result.Partial || w.ops[1].Status != result.StatusSuccess {
+	if got := outcome(w.ops); got != ledger.OutcomePartial || w.ops[1].Status != ledger.StatusSuccess {
 		t.Errorf("%s %+v", got, w.ops[1])
 	}
 	same(t, dir, files{"a": "other\n", "b": "2\n"})
@@ -302,7 +302,7 @@ func TestIgnoreMode(t *testing.T) {
 	}
 	cs := changes(files{"a": "1\n"}, files{"a": "2\n"})
 	inspect(t, tree, cs, effect.Before)
-	if got := outcome(tree.Write(cs)); got != result.Success {
+	if got := outcome(tree.Write(cs)); got != ledger.OutcomeSuccess {
 		t.Errorf("outcome %s", got)
 	}
 	inspect(t, tree, cs, effect.After)

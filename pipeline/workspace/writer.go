@@ -7,16 +7,16 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 type writer struct {
 	*Tree
 	files  []patch.Change
 	gone   map[string]bool
-	done   []result.Operation // what to report of a file that is as it should be
-	ops    []result.Operation
+	done   []ledger.Operation // what to report of a file that is as it should be
+	ops    []ledger.Operation
 	seen   []sight  // what check saw
 	waits  []string // where a file's new content waits: its directory, or one above while a file is in the way
 	placed []bool   // whether the disk was changed
@@ -31,7 +31,7 @@ type writer struct {
 func newWriter(t *Tree, files []patch.Change) *writer {
 	w := &writer{
 		Tree: t, files: files, gone: deleted(files), done: effect.Predict(files),
-		ops: make([]result.Operation, len(files)), waits: make([]string, len(files)), placed: make([]bool, len(files)),
+		ops: make([]ledger.Operation, len(files)), waits: make([]string, len(files)), placed: make([]bool, len(files)),
 	}
 	for i := range files {
 		w.ops[i] = skipped(w.done[i])
@@ -53,7 +53,7 @@ func (e *fileError) Error() string { return e.doing + ": " + plain(e.err).Error(
 func (w *writer) fail(err error) {
 	var e *fileError
 	if !errors.As(err, &e) {
-		e = &fileError{max(0, slices.IndexFunc(w.ops, func(op result.Operation) bool { return op.Status == result.StatusSkipped })), "cannot write", err}
+		e = &fileError{max(0, slices.IndexFunc(w.ops, func(op ledger.Operation) bool { return op.Status == ledger.StatusSkipped })), "cannot write", err}
 	}
 	w.ops[e.index] = failed(w.done[e.index], e.Error())
 	w.failed = true
@@ -65,7 +65,7 @@ var errChanged = errors.New("the file is not as the approved change found it")
 // get content, or the ones that go.
 func (w *writer) todo(going bool) []folder {
 	return folders(w.files, func(i int) bool {
-		return w.ops[i].Status == result.StatusSkipped && w.gone[w.files[i].Path] == going
+		return w.ops[i].Status == ledger.StatusSkipped && w.gone[w.files[i].Path] == going
 	})
 }
 
@@ -89,14 +89,14 @@ func (w *writer) unchanged(info fs.FileInfo, err error, i int) error {
 }
 
 // skipped is the report of a file that was not written after all.
-func skipped(op result.Operation) result.Operation {
-	op.Status, op.AfterHash, op.BytesWritten = result.StatusSkipped, nil, 0
+func skipped(op ledger.Operation) ledger.Operation {
+	op.Status, op.AfterHash, op.BytesWritten = ledger.StatusSkipped, nil, 0
 	return op
 }
 
-func failed(op result.Operation, message string) result.Operation {
+func failed(op ledger.Operation, message string) ledger.Operation {
 	op = skipped(op)
-	op.Status, op.Error = result.StatusError, message
+	op.Status, op.Error = ledger.StatusError, message
 	return op
 }
 
@@ -108,7 +108,7 @@ func failed(op result.Operation, message string) result.Operation {
 //
 // A file that has its After already (an apply that was cut off) is left alone
 // and reported as done. The caller holds the Lock.
-func (t *Tree) Write(files []patch.Change) []result.Operation {
+func (t *Tree) Write(files []patch.Change) []ledger.Operation {
 	w := newWriter(t, files)
 	defer w.disks.release()
 	w.check()
@@ -159,7 +159,7 @@ func (w *writer) readBack() {
 			w.fail(&fileError{i, "cannot read back", s.err})
 		case s.state == effect.Other:
 			w.fail(&fileError{i, "read back", errMismatch})
-		case w.ops[i].Status == result.StatusSkipped:
+		case w.ops[i].Status == ledger.StatusSkipped:
 			w.ops[i] = w.done[i]
 		}
 	}

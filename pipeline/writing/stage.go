@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -206,7 +205,7 @@ func (s *Stage) Stored(patchID string, stored, sealed []byte) {
 func (s *Stage) Sealed(patchID string, sealed []byte) { s.file(ledger.SealedFile(patchID), sealed) }
 
 // Result stores the ApplyResult of a change that is applied.
-func (s *Stage) Result(res result.Result) {
+func (s *Stage) Result(res ledger.ApplyResult) {
 	line, _, err := s.line(res)
 	if err != nil {
 		s.fail(fmt.Errorf("%s: %w", ledger.ResultFile, err))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -95,11 +94,11 @@ func (s *sheet) history(path string) *Body {
 }
 
 // unwritten are the operations that did not write a file.
-func (s *sheet) unwritten(path string) (out []result.Operation) {
+func (s *sheet) unwritten(path string) (out []ledger.Operation) {
 	if s.T.Result == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.T.Result.Operations), func(o result.Operation) bool { return o.Path != path || o.Status == result.StatusSuccess })
+	return slices.DeleteFunc(slices.Clone(s.T.Result.Operations), func(o ledger.Operation) bool { return o.Path != path || o.Status == ledger.StatusSuccess })
 }
 
 // protected are the paths that met rules of the Policy, with these.

@@ -26,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -67,7 +66,7 @@ type Transaction struct {
 	Rules     approval.PolicyDoc // the Policy as it was recorded, and where it was read
 	written   string             // the Policy as people write one
 	NoPolicy  string             // why the Policy cannot be shown, "" where it can
-	Result    *result.Result
+	Result    *ledger.ApplyResult
 	facts     view.Facts                 // of a record that verifies, but for the verdict
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
 }
@@ -320,7 +319,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 		}
 	}
 	if raw, err := fs.ReadFile(dir, ledger.ResultFile); err == nil {
-		if res, err := result.Parse(raw); err == nil {
+		if res, err := ledger.ParseResult(raw); err == nil {
 			t.Result = &res
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -58,10 +57,10 @@ func start(required int) *ledger.ApplyStart {
 	}
 }
 
-func applied() result.Result {
+func applied() ledger.ApplyResult {
 	hash := canon.Sum([]byte("x"))
-	return effect.NewResult(".", ledger.Proposal{PatchID: patchID}.Source(), false, []result.Operation{
-		{Op: "create", Path: "a", Status: result.StatusSuccess, AfterHash: &hash, BytesWritten: 1},
+	return effect.NewResult(".", ledger.Proposal{PatchID: patchID}.Source(), false, []ledger.Operation{
+		{Op: "create", Path: "a", Status: ledger.StatusSuccess, AfterHash: &hash, BytesWritten: 1},
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // readRisks reads what a reader of the patch may overlook.
@@ -159,7 +158,7 @@ func (p *page) applied() {
 	left := false // a try may have left files that it wrote
 	all := each[*ledger.ApplyComplete](p)
 	for _, c := range all {
-		done, left = c, left || !c.Success && c.Outcome != string(result.Refused)
+		done, left = c, left || !c.Success && c.Outcome != string(ledger.OutcomeRefused)
 	}
 	validated := false
 	for _, v := range each[*ledger.ValidateComplete](p) {
@@ -223,7 +222,7 @@ func (p *page) findings() {
 // operations are the files that were written, with their hashes.
 func (p *page) operations() {
 	raw, err := fs.ReadFile(p.dir, ledger.ResultFile)
-	res, err2 := result.Parse(raw)
+	res, err2 := ledger.ParseResult(raw)
 	if err != nil || err2 != nil {
 		p.writef("`%s` cannot be read.\n\n", ledger.ResultFile)
 		return

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -92,10 +91,10 @@ func landed(s *writing.Stage, p ledger.Proposal) {
 		TransactionID: txID, ApplyID: "apply_1", PatchIDs: []string{patchID}, Files: p.TargetFiles, Target: "branch countersign/GG28A", BaseCommit: commit,
 		Approvals: []ledger.Approved{{Kind: "fileChange", Fingerprint: "patchset:" + patchID, Required: 2}}, Policy: ledger.PolicyRef{Commit: commit, SHA256: p.PolicySHA256},
 	})
-	var done []result.Operation
+	var done []ledger.Operation
 	for _, name := range p.TargetFiles {
-		done = append(done, result.Operation{
-			Op: "modify", Path: name, Status: result.StatusSuccess, BeforeHash: p.BaseSHA256[name], AfterHash: p.AfterSHA256[name], BytesWritten: 1234,
+		done = append(done, ledger.Operation{
+			Op: "modify", Path: name, Status: ledger.StatusSuccess, BeforeHash: p.BaseSHA256[name], AfterHash: p.AfterSHA256[name], BytesWritten: 1234,
 		})
 	}
 	res := effect.NewResult(".", p.Source(), false, done)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // TestVectors are the answers of a reference program.
@@ -418,7 +417,7 @@ func proposalArtifact(t *testing.T) string {
 // that counts wrong.
 func (d directory) invalidResult(t *testing.T) {
 	bad := applied()
-	bad.Summary = result.Summary{}
+	bad.Summary = ledger.ApplySummary{}
 	data, err := canon.Line(bad)
 	if err != nil {
 		t.Fatal(err)

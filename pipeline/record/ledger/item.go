@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // The status of an item, and of a step of a plan (turn item schema 0.1). What
@@ -171,11 +170,11 @@ type Repository struct {
 
 // Source is the ApplyResult's patch_source: the document that the change comes
 // from, else ids derived from the patch_id.
-func (p Proposal) Source() result.Source {
+func (p Proposal) Source() PatchSource {
 	if p.SourceProposalID != "" {
-		return result.Source{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}
+		return PatchSource{ProposalID: p.SourceProposalID, ProposalHash: p.SourceProposalHash}
 	}
-	return result.Source{ProposalID: "prop_" + p.PatchID[:min(16, len(p.PatchID))], ProposalHash: "sha256:" + p.PatchID}
+	return PatchSource{ProposalID: "prop_" + p.PatchID[:min(16, len(p.PatchID))], ProposalHash: "sha256:" + p.PatchID}
 }
 
 // The types of an item that the rules look into (turn item schema 0.1).

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 )
 
 // ownRules checks what a log that folds and the files of its directory promise.
@@ -153,7 +152,7 @@ func (c *checker) result() {
 		c.Add("L7", ResultFile, "not canonical JSON and one LF")
 		return
 	}
-	res, err := result.Parse(raw)
+	res, err := ParseResult(raw)
 	if err == nil {
 		err = res.Check()
 	}
@@ -190,7 +189,7 @@ func (c *checker) findings() {
 
 // fits reports whether a successful result is about exactly the proposal's files,
 // with the hashes that were approved.
-func fits(res result.Result, p Proposal) bool {
+func fits(res ApplyResult, p Proposal) bool {
 	if res.Source != p.Source() || len(res.Operations) != len(p.TargetFiles) {
 		return false
 	}

@@ -27,8 +27,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 	"github.com/countersign-dev/countersign/pipeline/workspace"
 )
@@ -104,7 +104,7 @@ func Make(ctx context.Context, repo *gitstore.Repo, parent string, s State, chan
 		return nil, err
 	}
 	for _, op := range t.work.Write(changes) {
-		if op.Status != result.StatusSuccess {
+		if op.Status != ledger.StatusSuccess {
 			return nil, fmt.Errorf("copying what is not committed: %s: %s", patch.Quote(op.Path), op.Error)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -86,7 +85,7 @@ func apply(ctx context.Context, s *session.Session, args []string, o pipeline.Ap
 		return done, err
 	case out.Already:
 		s.Say("nothing was written: %s is applied already", id)
-	case out.Result.Outcome != result.Success:
+	case out.Result.Outcome != ledger.OutcomeSuccess:
 		return done, pipeline.Unapplied(out.Result)
 	}
 	return done, nil

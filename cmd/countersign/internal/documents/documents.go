@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/result"
+	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
@@ -72,7 +72,7 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 			if err != nil {
 				return err
 			}
-			if err := p.Print(string(line)); err != nil || r.Outcome == result.Success {
+			if err := p.Print(string(line)); err != nil || r.Outcome == ledger.OutcomeSuccess {
 				return err
 			}
 			return &cli.ExitError{Code: effect.ExitCode(r.Outcome), Err: fmt.Errorf("pack apply: %s", r.Error)}

@@ -1,14 +1,4 @@
-// Package result is the ApplyResult as a record has it: what became of each
-// operation of a patch (APPLY_SPEC 1.0.0). Package effect makes it.
-//
-// It is stored as one line of canonical JSON (RFC 8785) and an LF:
-//
-//	{"apply_schema_version":"1.0.0","dry_run":false,"operation_results":[],"outcome":"SUCCESS","patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,"total_bytes_written":0,"total_operations":0},"target_root":"."}
-//
-// Each of operation_results has after_hash and before_hash (sha256: and 64 hex
-// digits, or null), bytes_written, op, path, status, and error where status is
-// "error". FAILED, PARTIAL and REFUSED have an error, REFUSED its violations.
-package result
+package ledger
 
 import (
 	"cmp"
@@ -26,39 +16,46 @@ type Outcome string
 // The outcomes: nothing failed, some operations failed, none succeeded, and
 // nothing was attempted.
 const (
-	Success Outcome = "SUCCESS"
-	Partial Outcome = "PARTIAL"
-	Failed  Outcome = "FAILED"
-	Refused Outcome = "REFUSED"
+	OutcomeSuccess Outcome = "SUCCESS"
+	OutcomePartial Outcome = "PARTIAL"
+	OutcomeFailed  Outcome = "FAILED"
+	OutcomeRefused Outcome = "REFUSED"
 )
 
-// A Status is what became of one operation (APPLY_SPEC 3.4).
-type Status string
+// An OperationStatus is what became of one operation (APPLY_SPEC 3.4).
+type OperationStatus string
 
 // The statuses. A skipped operation was fine, but not carried out because
 // another one failed.
 const (
-	StatusSuccess Status = "success"
-	StatusSkipped Status = "skipped"
-	StatusError   Status = "error"
+	StatusSuccess OperationStatus = "success"
+	StatusSkipped OperationStatus = "skipped"
+	StatusError   OperationStatus = "error"
 )
 
-// A Result is the ApplyResult of APPLY_SPEC 3.2.
-type Result struct {
+// An ApplyResult says what became of each operation of a patch (APPLY_SPEC 1.0.0, 3.2). Package effect makes it. It is stored as
+// one line of canonical JSON (RFC 8785) and an LF:
+//
+//	{"apply_schema_version":"1.0.0","dry_run":false,"operation_results":[],"outcome":"SUCCESS","patch_source":{"proposal_hash":"","proposal_id":""},"summary":{"failed":0,"skipped":0,"succeeded":0,"total_bytes_written":0,"total_operations":0},"target_root":"."}
+//
+// Each of operation_results has after_hash and before_hash (sha256: and 64 hex
+// digits, or null), bytes_written, op, path, status, and error where status is
+// "error". FAILED, PARTIAL and REFUSED have an error, REFUSED its violations.
+type ApplyResult struct {
 	SchemaVersion string           `json:"apply_schema_version"`
 	Outcome       Outcome          `json:"outcome"`
 	DryRun        bool             `json:"dry_run"`
 	TargetRoot    string           `json:"target_root"` // never absolute (AS12)
-	Source        Source           `json:"patch_source"`
+	Source        PatchSource      `json:"patch_source"`
 	Operations    []Operation      `json:"operation_results"` // sorted by path
-	Summary       Summary          `json:"summary"`
+	Summary       ApplySummary     `json:"summary"`
 	Violations    []rule.Violation `json:"violations,omitempty"` // sorted by rule, path
 	Error         string           `json:"error,omitempty"`
 }
 
-// A Source names what the patch was made from (APPLY_SPEC 3.2); both are empty
+// A PatchSource names what the patch was made from (APPLY_SPEC 3.2); both are empty
 // where the patch was refused.
-type Source struct {
+type PatchSource struct {
 	ProposalID   string `json:"proposal_id"`
 	ProposalHash string `json:"proposal_hash"`
 }
@@ -66,17 +63,17 @@ type Source struct {
 // An Operation is the outcome of one operation (APPLY_SPEC 3.4). Hashes have
 // the form of canon.Sum; nil is JSON's null: no file.
 type Operation struct {
-	Op           string  `json:"op"` // create, modify or delete
-	Path         string  `json:"path"`
-	Status       Status  `json:"status"`
-	BeforeHash   *string `json:"before_hash"`
-	AfterHash    *string `json:"after_hash"`
-	BytesWritten int64   `json:"bytes_written"`
-	Error        string  `json:"error,omitempty"`
+	Op           string          `json:"op"` // create, modify or delete
+	Path         string          `json:"path"`
+	Status       OperationStatus `json:"status"`
+	BeforeHash   *string         `json:"before_hash"`
+	AfterHash    *string         `json:"after_hash"`
+	BytesWritten int64           `json:"bytes_written"`
+	Error        string          `json:"error,omitempty"`
 }
 
-// A Summary counts operations, and the bytes they wrote (APPLY_SPEC 3.5).
-type Summary struct {
+// An ApplySummary counts operations, and the bytes they wrote (APPLY_SPEC 3.5).
+type ApplySummary struct {
 	Total     int   `json:"total_operations"`
 	Succeeded int   `json:"succeeded"`
 	Skipped   int   `json:"skipped"`
@@ -84,24 +81,24 @@ type Summary struct {
 	Bytes     int64 `json:"total_bytes_written"`
 }
 
-// Parse reads the stored form, its LF or none, and refuses what is not as this
+// ParseResult reads the stored form, its LF or none, and refuses what is not as this
 // program writes it. Whether it says what a record may hold, Check tells.
-func Parse(data []byte) (Result, error) {
-	var r Result
+func ParseResult(data []byte) (ApplyResult, error) {
+	var r ApplyResult
 	err := canon.Unmarshal(data, &r)
 	if err == nil && r.Operations == nil {
 		err = errors.New("operation_results is null")
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("reading ApplyResult: %w", err)
+		return ApplyResult{}, fmt.Errorf("reading ApplyResult: %w", err)
 	}
 	return r, nil
 }
 
 // Check holds the result of an apply that succeeded to docs/spec/transaction.md,
 // E-34, as far as it speaks of this document alone.
-func (r Result) Check() error {
-	sum := Summary{Total: len(r.Operations)}
+func (r ApplyResult) Check() error {
+	sum := ApplySummary{Total: len(r.Operations)}
 	for _, o := range r.Operations {
 		switch o.Status {
 		case StatusSuccess:
@@ -132,7 +129,7 @@ func (r Result) Check() error {
 	switch {
 	case r.SchemaVersion == "":
 		return errors.New("apply_schema_version cannot be empty")
-	case r.Outcome != Success:
+	case r.Outcome != OutcomeSuccess:
 		return fmt.Errorf("outcome is %q", r.Outcome)
 	case rule.IsAbsolute(r.TargetRoot):
 		return fmt.Errorf("absolute path in target_root: %q", r.TargetRoot)
