@@ -74,7 +74,7 @@ func rootCommand(a *console.Console) *cobra.Command {
 	root := a.RootCommand(func(ctx context.Context) error { return look.Status(ctx, a) })
 	root.AddCommand(slices.Concat(
 		change.Commands(a), decide.Commands(a), look.Commands(a), pulls.Commands(a),
-		proofs.Commands(a), statements.Commands(a), setup.Commands(a), serve.Commands(a), documents.Commands(a),
+		proofs.Commands(a), statements.Commands(a), setup.Commands(a, change.ExplainCommand(a)), serve.Commands(a), documents.Commands(a),
 	)...)
 	root.AddCommand(pulls.Command(a), guard.Command(a))
 	cli.AddHelp(root)

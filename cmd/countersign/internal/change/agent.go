@@ -35,7 +35,7 @@ type agentFlags struct {
 	unheld, detach         bool
 	profile                string
 	read, env              []string
-	review                 ReviewFlags
+	review                 reviewFlags
 	to                     session.TargetFlags
 	checks                 session.CheckFlags
 }

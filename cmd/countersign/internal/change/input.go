@@ -28,7 +28,7 @@ import (
 )
 
 // propose reads the input that the flags name and records it.
-func propose(ctx context.Context, s *session.Session, f ReviewFlags) (review.Reviewed, error) {
+func propose(ctx context.Context, s *session.Session, f reviewFlags) (review.Reviewed, error) {
 	f, err := readSuggestion(ctx, s, f)
 	if err != nil {
 		return review.Reviewed{}, err
@@ -63,7 +63,7 @@ func propose(ctx context.Context, s *session.Session, f ReviewFlags) (review.Rev
 }
 
 // sayKnown says that a patch was proposed before, and once in a repository's life where Git shows the ledger.
-func sayKnown(s *session.Session, done review.Reviewed, f ReviewFlags) error {
+func sayKnown(s *session.Session, done review.Reviewed, f reviewFlags) error {
 	kept := ""
 	if f.summary != "" {
 		kept = ", and its summary stays as it is"
@@ -87,7 +87,7 @@ func sayKnown(s *session.Session, done review.Reviewed, f ReviewFlags) error {
 
 // An unfitError is a diff that does not fit, with the flags that proposed it.
 type unfitError struct {
-	given ReviewFlags
+	given reviewFlags
 	error
 	why *review.UnfitError
 }
@@ -95,7 +95,7 @@ type unfitError struct {
 func (e *unfitError) Unwrap() error { return e.error }
 
 // words are a command about the same file, with what was said of it.
-func (f ReviewFlags) words(command, as string) []string {
+func (f reviewFlags) words(command, as string) []string {
 	words := []string{"countersign", command, report.ShellQuote(f.patch)}
 	for _, f := range []struct{ name, value string }{{"--from", f.from}, {"--as", as}, {"--summary", f.summary}} {
 		if f.value != "" {
@@ -145,7 +145,7 @@ func (e *unfitError) Lines(clean func(string) string) (title string, below []str
 }
 
 // writeBundle hands what is proposed to another job, and records nothing.
-func writeBundle(ctx context.Context, s *session.Session, f ReviewFlags) (out console.Outcome, err error) {
+func writeBundle(ctx context.Context, s *session.Session, f reviewFlags) (out console.Outcome, err error) {
 	if f, err = readSuggestion(ctx, s, f); err != nil {
 		return out, err
 	}
@@ -177,7 +177,7 @@ func writeBundle(ctx context.Context, s *session.Session, f ReviewFlags) (out co
 }
 
 // Proposed is the one input that the flags name.
-func Proposed(ctx context.Context, s *session.Session, f ReviewFlags) (in input.Change, name string, err error) {
+func Proposed(ctx context.Context, s *session.Session, f reviewFlags) (in input.Change, name string, err error) {
 	switch given := f.given(); {
 	case f.from != "" && f.patch == "":
 		return in, "", &cli.UsageError{Message: "--from says what a file is, and none is given", Hint: "name it behind the format, or - for stdin"}
@@ -206,7 +206,7 @@ func Proposed(ctx context.Context, s *session.Session, f ReviewFlags) (in input.
 }
 
 // placed is a change on the commit, and below the directory, that the flags name.
-func placed(ctx context.Context, s *session.Session, in input.Change, f ReviewFlags) (_ input.Change, err error) {
+func placed(ctx context.Context, s *session.Session, in input.Change, f reviewFlags) (_ input.Change, err error) {
 	if f.base != "" {
 		if in.Kind == input.KindWorktree || f.pr > 0 || f.suggestion != "" || f.to != policy.ToBranch && f.to != policy.ToRef {
 			return in, &cli.UsageError{Message: "--base is for a change that goes to a branch or a ref: the working tree is at HEAD, and a pull request at its head", Hint: "--to branch"}
@@ -295,7 +295,7 @@ func noteFile(s *session.Session, id, name string, raw []byte) {
 
 // readChange reads one of the forms of contract section 4. name is what an error
 // about it is prefixed with.
-func readChange(ctx context.Context, s *session.Session, f ReviewFlags, p policy.Policy) (in input.Change, name string, err error) {
+func readChange(ctx context.Context, s *session.Session, f reviewFlags, p policy.Policy) (in input.Change, name string, err error) {
 	switch {
 	case f.made != nil:
 		return *f.made, "", nil
@@ -361,7 +361,7 @@ func readChange(ctx context.Context, s *session.Session, f ReviewFlags, p policy
 
 // takeFile is the arguments without a file that is named where a transaction could be: that is the
 // patch that is proposed. A transaction that is called so goes first.
-func takeFile(ctx context.Context, s *session.Session, f *ReviewFlags, args []string) []string {
+func takeFile(ctx context.Context, s *session.Session, f *reviewFlags, args []string) []string {
 	if len(args) != 1 || len(f.given()) > 0 || !s.IsFile(args[0]) {
 		return args
 	}
@@ -376,7 +376,7 @@ func takeFile(ctx context.Context, s *session.Session, f *ReviewFlags, args []st
 }
 
 // agentsOutput reads what an agent of gh-aw left in a directory, and says what else it asked for.
-func agentsOutput(ctx context.Context, s *session.Session, f ReviewFlags, dir string, p policy.Policy) (in input.Change, err error) {
+func agentsOutput(ctx context.Context, s *session.Session, f reviewFlags, dir string, p policy.Policy) (in input.Change, err error) {
 	output, err := readInside(s.Console, dir, input.GHAWOutput, p.Limits.Bytes)
 	if err != nil {
 		return in, err
@@ -445,7 +445,7 @@ func readCommits(ctx context.Context, s *session.Session, pr int, raw []byte) (*
 	return &input.Commits{Raw: raw, Base: offered.Base, Set: offered.Set, List: offered.Commits}, nil
 }
 
-func proposalInput(c *console.Console, p policy.Policy, raw []byte, f ReviewFlags) (input.Change, error) {
+func proposalInput(c *console.Console, p policy.Policy, raw []byte, f reviewFlags) (input.Change, error) {
 	if f.bundle == "" {
 		return input.Proposal(raw, nil, p, f.summary)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/report"
 )
 
-// ReviewFlags say what is proposed: one of the inputs, and what it is for.
-type ReviewFlags struct {
+// reviewFlags say what is proposed: one of the inputs, and what it is for.
+type reviewFlags struct {
 	patch, pack, proposal, bundle string
 	from                          string              // the format of patch, one of input.Formats; "" is Git's
 	suggestion                    string              // a review comment, by its address or number
@@ -43,7 +43,7 @@ type ReviewFlags struct {
 	base, below                   string // the commit that it is put on, "" for HEAD, and the directory that its names are in
 }
 
-func (f *ReviewFlags) Add(cmd *cobra.Command) {
+func (f *reviewFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.patch, "patch", "p", "", "propose a Git diff, `FILE` or - for stdin: of git diff, show or format-patch, or fenced with ```diff in a text")
 	flags.StringVar(&f.from, "from", "", "what --patch is, `FORMAT`: auto finds out, or git, unified, codex, blocks, edits, gh-aw, codex-action, claude-code-action (docs/agents.md)")
@@ -64,7 +64,7 @@ func (f *ReviewFlags) Add(cmd *cobra.Command) {
 }
 
 // given returns the names of the inputs that were given.
-func (f *ReviewFlags) given() []string {
+func (f *reviewFlags) given() []string {
 	var out []string
 	for _, in := range []struct {
 		name string
@@ -81,7 +81,7 @@ func (f *ReviewFlags) given() []string {
 }
 
 // asked are those whom --requested-by names.
-func (f *ReviewFlags) asked() ([]ledger.Requester, error) {
+func (f *reviewFlags) asked() ([]ledger.Requester, error) {
 	all, err := input.NamedAll(f.requestedBy, ledger.AskedByFlag)
 	if err != nil {
 		err = &cli.UsageError{Message: "--requested-by " + err.Error(), Hint: "--requested-by LOGIN"}
@@ -91,7 +91,7 @@ func (f *ReviewFlags) asked() ([]ledger.Requester, error) {
 
 // patchOf is the file that --patch names where a transaction is given: it is that one's
 // patch, and no new proposal. Whatever else is about a proposal is refused there.
-func (f *ReviewFlags) patchOf(args []string) (file string, err error) {
+func (f *reviewFlags) patchOf(args []string) (file string, err error) {
 	if len(args) == 0 {
 		return "", nil
 	}
@@ -107,7 +107,7 @@ func (f *ReviewFlags) patchOf(args []string) (file string, err error) {
 }
 
 func reviewCommand(c *console.Console) *cobra.Command {
-	var f ReviewFlags
+	var f reviewFlags
 	cmd := &cobra.Command{
 		Use:   "review FILE | --from FORMAT FILE | --pack DIR | --proposal FILE | --suggestion URL | --worktree | --recipe NAME | --again TX",
 		Short: "Record a proposal; writes nothing but the ledger",
@@ -150,7 +150,7 @@ func reviewCommand(c *console.Console) *cobra.Command {
 const pullRequestTo = "pull-request"
 
 func proposeCommand(c *console.Console) *cobra.Command {
-	var f ReviewFlags
+	var f reviewFlags
 	var to string
 	cmd := &cobra.Command{
 		Use:   "propose FILE | TX [--patch FILE]",
@@ -205,7 +205,7 @@ It needs a token (COUNTERSIGN_TOKEN) that may write contents and pull requests.`
 
 // becomesPull reports whether a change is to become a pull request: somebody says so, or
 // the Policy does and nobody says otherwise.
-func becomesPull(ctx context.Context, s *session.Session, f ReviewFlags, to string) (bool, error) {
+func becomesPull(ctx context.Context, s *session.Session, f reviewFlags, to string) (bool, error) {
 	if to != "" || f.dryRun || f.pr > 0 || f.suggestion != "" {
 		return to == pullRequestTo && !f.dryRun, nil
 	}
@@ -214,7 +214,7 @@ func becomesPull(ctx context.Context, s *session.Session, f ReviewFlags, to stri
 
 // openPull makes a pull request of a transaction, a new one for a patch, and returns
 // the transaction that people approve.
-func openPull(ctx context.Context, s *session.Session, f ReviewFlags, args []string) (_ *session.Session, id string, err error) {
+func openPull(ctx context.Context, s *session.Session, f reviewFlags, args []string) (_ *session.Session, id string, err error) {
 	if err := s.WorkShared(); err != nil {
 		return nil, "", err
 	}
@@ -250,7 +250,7 @@ func openPull(ctx context.Context, s *session.Session, f ReviewFlags, args []str
 }
 
 // check refuses flags that do not go together.
-func (f *ReviewFlags) check() error {
+func (f *reviewFlags) check() error {
 	_, err := (&session.TargetFlags{To: string(f.to)}).Options(false)
 	return cmp.Or(
 		cli.RefuseIf(f.from != "" && f.as == "each", "--from and --as each do not go together", "propose them one at a time"),
@@ -260,7 +260,7 @@ func (f *ReviewFlags) check() error {
 	)
 }
 
-func reviewChange(ctx context.Context, s *session.Session, f ReviewFlags) (console.Outcome, error) {
+func reviewChange(ctx context.Context, s *session.Session, f reviewFlags) (console.Outcome, error) {
 	if f.pr > 0 || f.suggestion != "" {
 		if err := s.WorkShared(); err != nil {
 			return console.Outcome{}, err
@@ -285,7 +285,7 @@ func reviewChange(ctx context.Context, s *session.Session, f ReviewFlags) (conso
 }
 
 // reviewAgain proposes what a transaction does once more, on HEAD as it is.
-func reviewAgain(ctx context.Context, s *session.Session, f ReviewFlags) (console.Outcome, error) {
+func reviewAgain(ctx context.Context, s *session.Session, f reviewFlags) (console.Outcome, error) {
 	switch given := f.given(); {
 	case len(given) > 1:
 		return console.Outcome{}, &cli.UsageError{Message: strings.Join(given, " and ") + " were given", Hint: "give one of them"}
@@ -319,7 +319,7 @@ func reviewAgain(ctx context.Context, s *session.Session, f ReviewFlags) (consol
 // reviewEach proposes each patch of a file by itself: all of them, or none where one cannot be. Of a series, whose
 // patches build on each other, it proposes what fits: those at the beginning that are there already are passed over, and
 // what builds on others is left until these are committed, as a proposal is for a tree that a commit has.
-func reviewEach(ctx context.Context, s *session.Session, f ReviewFlags) (out console.Outcome, err error) {
+func reviewEach(ctx context.Context, s *session.Session, f reviewFlags) (out console.Outcome, err error) {
 	if f.patch == "" || f.pr > 0 || f.trace != "" {
 		return out, &cli.UsageError{Message: "--as each works only with --patch", Hint: "propose them one at a time"}
 	}
@@ -403,7 +403,7 @@ func fitting(ctx context.Context, s *session.Session, each []input.Change) (ther
 	return there, fits, nil
 }
 
-func showReviewed(ctx context.Context, s *session.Session, f ReviewFlags, done review.Reviewed) (console.Outcome, error) {
+func showReviewed(ctx context.Context, s *session.Session, f reviewFlags, done review.Reviewed) (console.Outcome, error) {
 	if f.dryRun {
 		return console.About(done.ID), showDryRun(s, done)
 	}

@@ -27,7 +27,7 @@ func Commands(c *console.Console) []*cobra.Command {
 }
 
 func runCommand(a *console.Console) *cobra.Command {
-	var f ReviewFlags
+	var f reviewFlags
 	var to session.TargetFlags
 	var c session.CheckFlags
 	var all allFlags
@@ -107,7 +107,7 @@ failure of one does not stop the others, and the exit code is that of the worst.
 
 // run takes one transaction as far as its approvals allow, a new one for a patch;
 // the person at the terminal is asked in between.
-func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.ApplyOptions, args []string) (console.Outcome, error) {
+func run(ctx context.Context, s *session.Session, f reviewFlags, o pipeline.ApplyOptions, args []string) (console.Outcome, error) {
 	opens, err := runOpens(ctx, s, o, f, args)
 	if err != nil {
 		return console.Outcome{}, err
@@ -117,7 +117,7 @@ func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.Appl
 		if s, id, err = openPull(ctx, s, f, args); err != nil {
 			return console.About(id), err
 		}
-		f, args = ReviewFlags{}, []string{id}
+		f, args = reviewFlags{}, []string{id}
 	}
 	find := func() (string, error) {
 		_, id, err := s.Find(ctx, args, false)
@@ -166,7 +166,7 @@ func run(ctx context.Context, s *session.Session, f ReviewFlags, o pipeline.Appl
 
 // runOpens reports whether what is run becomes a pull request: the Policy says so, no
 // flag says otherwise, and it is for none yet.
-func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, f ReviewFlags, args []string) (bool, error) {
+func runOpens(ctx context.Context, s *session.Session, o pipeline.ApplyOptions, f reviewFlags, args []string) (bool, error) {
 	if o.To != "" || f.suggestion != "" {
 		return false, nil
 	}
@@ -220,7 +220,7 @@ func askInRun(ctx context.Context, s *session.Session, g pipeline.Judgement, fin
 // askSeveral asks the person at the terminal what several patches in a file are: "one"
 // change, or "each" a transaction, where that can be. It is "" where the error is about
 // something else, nobody is there, or the answer is neither.
-func askSeveral(c *console.Console, err error, f ReviewFlags, each bool) string {
+func askSeveral(c *console.Console, err error, f reviewFlags, each bool) string {
 	var several *input.SeveralError
 	person := c.Person()
 	if !errors.As(err, &several) || person == nil {

@@ -27,7 +27,7 @@ func TestScreens(t *testing.T) {
 	moved := &patch.Error{Path: "mux.go", Base: true, Cause: &gitpatch.Mismatch{Line: 28, Wants: []byte("type Router struct {\n"), Has: []byte("type Router struct { // human\n")}}
 	unfit := func(why review.UnfitError) error {
 		why.Patch = moved
-		return &unfitError{ReviewFlags{patch: "fix.patch"}, console.InFile("fix.patch", &why), &why}
+		return &unfitError{reviewFlags{patch: "fix.patch"}, console.InFile("fix.patch", &why), &why}
 	}
 	for name, err := range map[string]error{
 		"stale":  unfit(review.UnfitError{Fits: "db9d1d0" + strings.Repeat("a", 33), Back: 1}),

@@ -17,7 +17,7 @@ import (
 
 // readSuggestion reads the review comment that the flags name, if they name one. The
 // change is then for its pull request.
-func readSuggestion(ctx context.Context, s *session.Session, f ReviewFlags) (ReviewFlags, error) {
+func readSuggestion(ctx context.Context, s *session.Session, f reviewFlags) (reviewFlags, error) {
 	if f.suggestion == "" || len(f.given()) > 1 {
 		return f, nil
 	}
@@ -69,7 +69,7 @@ func reviewComment(s *session.Session, text string) (id int64, pull int, err err
 
 // suggested is the change that a review comment suggests. Its lines are those of the
 // pull request's head, which is fetched, or of a commit that is here.
-func suggested(ctx context.Context, s *session.Session, f ReviewFlags) (in input.Change, err error) {
+func suggested(ctx context.Context, s *session.Session, f reviewFlags) (in input.Change, err error) {
 	if s.Runner.Code == nil {
 		return in, conversation.NoForge("this change", f.pr)
 	}

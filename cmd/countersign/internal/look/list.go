@@ -179,7 +179,7 @@ func showCommand(c *console.Console) *cobra.Command {
 		case o != nil:
 			return session.Observed(c, o)
 		}
-		rep, err := Shown(ctx, s, snap, id)
+		rep, err := s.Shown(ctx, snap, id)
 		if err != nil {
 			return err
 		}
@@ -195,19 +195,6 @@ func showCommand(c *console.Console) *cobra.Command {
 	cmd.Flags().BoolVar(&long, "long", false, "with all hashes, ids and addresses")
 	cmd.Flags().BoolVarP(&web, "web", "w", false, "open its pull request, the comment that asks there, or the commit that was made, in the browser")
 	return cmd
-}
-
-// Shown is a transaction as show has it.
-func Shown(ctx context.Context, s *session.Session, snap writing.Snapshot, id string) (report.Report, error) {
-	g, err := s.Runner.History(ctx, snap, id)
-	if err != nil {
-		return report.Report{}, err
-	}
-	rep, err := s.ReportResult(ctx, g)
-	if err == nil {
-		rep.Next, rep.BaseBranch = rep.NextStep(s.Again), s.Repo.BranchWith(ctx, rep.BaseCommit)
-	}
-	return rep, err
 }
 
 // browse opens the page of a transaction. Where there is no browser, and for a

@@ -15,7 +15,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/look"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
@@ -265,7 +264,7 @@ func publish(ctx context.Context, c *console.Console, step console.Step, done co
 	if err != nil {
 		return err
 	}
-	rep, err := look.Shown(ctx, s, snap, id)
+	rep, err := s.Shown(ctx, snap, id)
 	if err == nil {
 		rep, err = s.CleanReport(rep)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/secret"
+	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -98,6 +99,19 @@ func (s *Session) KeptAt(tip string) (address string, elsewhere bool) {
 	remote := s.Repo.Config.RemoteURL(s.Flags.Remote)
 	address = s.Store.PushedTo(remote, tip)
 	return address, address != "" && address != remote
+}
+
+// Shown is a transaction as show has it: with what comes next, and the branch of its base.
+func (s *Session) Shown(ctx context.Context, snap writing.Snapshot, id string) (report.Report, error) {
+	g, err := s.Runner.History(ctx, snap, id)
+	if err != nil {
+		return report.Report{}, err
+	}
+	rep, err := s.ReportResult(ctx, g)
+	if err == nil {
+		rep.Next, rep.BaseBranch = rep.NextStep(s.Again), s.Repo.BranchWith(ctx, rep.BaseCommit)
+	}
+	return rep, err
 }
 
 // ReportRun is report with what a run came to.

@@ -36,8 +36,8 @@ import (
 )
 
 // Commands are those that set a repository up, and the program.
-func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{initCommand(c), doctorCommand(c), policyCommand(c), demoCommand(c), versionCommand(c), conformanceCommand(c)}
+func Commands(c *console.Console, explain *cobra.Command) []*cobra.Command {
+	return []*cobra.Command{initCommand(c), doctorCommand(c), policyCommand(c, explain), demoCommand(c), versionCommand(c), conformanceCommand(c)}
 }
 
 type initFlags struct {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/change"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
@@ -16,14 +15,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
-	"github.com/countersign-dev/countersign/pipeline/review"
-	"github.com/countersign-dev/countersign/report"
 )
 
 // maxPolicy is how many bytes of a Policy file are read: one more is refused.
 const maxPolicy = 64 << 10
 
-func policyCommand(c *console.Console) *cobra.Command {
+func policyCommand(c *console.Console, explain *cobra.Command) *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a Policy file, or the one in force",
@@ -33,15 +30,6 @@ Without FILE it reads the one in force: ` + policy.Path + ` at HEAD, not in the 
 		Args:    cli.UpToOne,
 		RunE:    func(cmd *cobra.Command, args []string) error { return policyCheck(cmd.Context(), c, args) },
 	}
-	var f change.ReviewFlags
-	explain := &cobra.Command{
-		Use:     "explain --patch FILE",
-		Short:   "Say which rules apply to a patch, path by path, and which approvals it needs",
-		Example: "  countersign policy explain --patch fix.patch",
-		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return policyExplain(cmd.Context(), c, f) },
-	}
-	f.Add(explain)
 	return cli.Group("policy", "Check the Policy, explain what it asks of a patch, or try another one",
 		"  countersign policy check\n  countersign policy explain --patch fix.patch", check, explain, policySimulateCommand(c))
 }
@@ -115,22 +103,4 @@ func showPolicy(c *console.Console, p policy.Policy, file, commit string) error 
 	}
 	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
 	return c.Result(console.Document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": plain.Warnings(p)}, text)
-}
-
-func policyExplain(ctx context.Context, c *console.Console, f change.ReviewFlags) error {
-	s, err := session.Open(c)
-	if err != nil {
-		return err
-	}
-	in, name, err := change.Proposed(ctx, s, f)
-	if err != nil {
-		return err
-	}
-	e, learnt, err := review.Explain(ctx, s.Runner, in)
-	c.Learn(learnt)
-	if err != nil {
-		return console.InFile(name, err)
-	}
-	e.Risks = *e.Risks.Redacted(c.Finder().Text)
-	return c.Result(e, report.RiskLines(e.Risks, s.Style())+report.Asks(e.Explanation))
 }
