@@ -284,6 +284,47 @@ func TestT42TooMuch(t *testing.T) {
 	}
 }
 
+// T42: a proposer who has as many changes open as the Policy allows is told so on the pull request, and nobody is asked, until one has
+// ended. A push to the same pull request takes the place of what was there.
+func TestT42TooManyOpen(t *testing.T) {
+	t.Parallel()
+	a := newGuard(t, "limits: {open: 1}\n")
+	a.pushes("bob", "topic", "more.txt", "more\n")
+	a.guards(asks)
+	first := a.pr
+	a.pr = a.opens("second")
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+	a.guards(broken)
+	for _, text := range []string{a.comment(), a.check("countersign", a.s.Pull(site, a.pr).Head).Summary} {
+		if !strings.Contains(text, "bob has 1 change open, and limits.open of the Policy is 1") || !strings.Contains(text, strings.TrimPrefix(a.tx, "tx_")) {
+			t.Errorf("nothing says why:\n%s", text)
+		}
+	}
+	second := a.pr
+	a.pr = first
+	a.reviews("ada", "APPROVED", "")
+	a.guards(passes)
+	a.s.Merge(site, first, "bob", "squash")
+	a.clone()
+	a.run("settle", "--json", "--pr", fmt.Sprint(first))
+	a.pr = second
+	a.happens(githubtest.Event{Name: "pull_request_target", Action: "opened", Number: a.pr})
+	a.guards(asks)
+}
+
+// The same of what a workflow hands over: what takes the place of an earlier proposal is none more, and anything else is refused.
+func TestT42TooManyProposed(t *testing.T) {
+	t.Parallel()
+	a := newAttack(t, "limits: {open: 1}\n")
+	a.waits()
+	a.proposes("hello, moon")
+	a.waits()
+	code, _, stderr := a.run("settle", "--json", "--no-gate", "--pr", fmt.Sprint(a.pr), "--bundle", a.bundle(addition("more.txt", "more\n")))
+	if code != cli.ExitRefused || !strings.Contains(stderr, "has 1 change open") || !strings.Contains(a.comment(), "limits.open of the Policy is 1") {
+		t.Errorf("exit code %d: %s\n%s", code, stderr, a.comment())
+	}
+}
+
 // commits adds an entry to the tree of the pull request's branch, as no pushing
 // client of GitHub's would.
 func (a *attack) commits(entry string) {

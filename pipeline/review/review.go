@@ -69,6 +69,9 @@ func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun b
 		return proposed, err
 	}
 	paths = append(paths, ledger.DeniedDir(p.ID), ledger.ProposedDir(p.ID), ledger.Day(r.Now()))
+	if p.rules.Policy.Limits.Open > 0 {
+		paths = append(paths, ledger.TransactionsDir)
+	}
 	out, after, err := pipeline.Update(ctx, r.Runner, paths, func(snap writing.Snapshot) (pipeline.Try[Reviewed], error) {
 		out := proposed
 		known, err := r.recorded(ctx, snap, p)
@@ -99,8 +102,8 @@ func Run(ctx context.Context, runner *pipeline.Runner, in input.Change, dryRun b
 			}
 			return done, err
 		}
-		if dryRun {
-			return pipeline.Nothing(out, nil)
+		if err := p.refuseCrowd(snap.Tree, out.Supersedes); err != nil || dryRun {
+			return pipeline.Nothing(out, err)
 		}
 		return r.succeed(in, p, by, old, out, snap.Tip == "")
 	})

@@ -33,6 +33,7 @@ var file = section(
 		field{name: "independent", read: choice(parts, "which asks for nobody")},
 		field{name: "same_head", read: boolean},
 		field{name: "max_age", read: duration(mostAge)},
+		field{name: "due", read: duration(mostAge)},
 		field{name: "drift", read: drift},
 		field{name: "local", read: boolean},
 		field{name: "break_glass", read: accounts("")},
@@ -50,6 +51,7 @@ var file = section(
 	field{name: "limits", read: section(
 		field{name: "files", read: number(1, mostFiles)},
 		field{name: "bytes", read: size},
+		field{name: "open", read: number(1, mostFiles)},
 	)},
 	field{name: "commands", read: section(
 		field{name: "run", read: commands(field{name: "required", read: boolean, otherwise: true})},

@@ -45,7 +45,7 @@ func TestParseSample(t *testing.T) {
 	want := policy.Policy{
 		Version: 1,
 		Approvals: policy.Approvals{
-			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour),
+			Required: 1, Permission: policy.CanWrite, MaxAge: policy.Duration(14 * 24 * time.Hour), Due: policy.Duration(48 * time.Hour),
 			Drift:       &policy.Drift{Commits: &commits, SameDirectory: policy.Ask},
 			Independent: []policy.Part{policy.Proposing, policy.Requesting},
 			Local:       policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo, Passkeys: "https://acme.github.io",
@@ -54,7 +54,7 @@ func TestParseSample(t *testing.T) {
 		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly}},
 		Sandbox:   policy.WorkspaceWrite,
 		Secrets:   policy.Secrets{Mode: policy.RequireApproval},
-		Limits:    policy.Limits{Files: 500, Bytes: 5 << 20},
+		Limits:    policy.Limits{Files: 500, Bytes: 5 << 20, Open: 20},
 		Commands: policy.Commands{
 			Run: []policy.Check{{Command: policy.Command{Argv: []string{"go", "vet", "./..."}, Timeout: policy.DefaultTimeout}, Required: true}},
 			Allow: []policy.Command{{
@@ -110,6 +110,8 @@ func TestParse(t *testing.T) {
 		{"secrets: {mode: refuse}", func(p *policy.Policy) { p.Secrets.Mode = policy.Refuse }},
 		{"secrets:\n  seal_to: [age1" + strings.Repeat("q", 58) + "]", func(p *policy.Policy) { p.Secrets.SealTo = []string{"age1" + strings.Repeat("q", 58)} }},
 		{"limits: {files: 7, bytes: 99}", func(p *policy.Policy) { p.Limits = policy.Limits{Files: 7, Bytes: 99} }},
+		{"approvals: {due: 2d}", func(p *policy.Policy) { p.Approvals.Due = policy.Duration(48 * time.Hour) }},
+		{"limits: {open: 20}", func(p *policy.Policy) { p.Limits.Open = 20 }},
 		{"limits: {bytes: 5MiB}", func(*policy.Policy) {}},
 		{"limits: {bytes: 64 KiB}", func(p *policy.Policy) { p.Limits.Bytes = 64 << 10 }},
 		{"limits: {bytes: 1 GiB}", func(p *policy.Policy) { p.Limits.Bytes = 1 << 30 }},

@@ -11,6 +11,7 @@
 //	  independent: [proposer, requester] # who alone is not enough: who proposed it, who asked for it
 //	  same_head: false       # whether an approval holds only for the commit it was made on
 //	  max_age: 14d           # how long an approval holds; left out: for ever
+//	  due: 2d                # how long people have to decide; left out: for ever
 //	  drift: {commits: 20, same_directory: ask} # how far the base may move meanwhile; left out: however far
 //	  local: false           # left out: local decisions count where there is no pull request
 //	  break_glass: [ada]
@@ -28,7 +29,7 @@
 //	    signed: require        # whatever approvals.signed says
 //	sandbox: workspace-write # or read-only, danger-full-access
 //	secrets: require-approval
-//	limits: {files: 500, bytes: 5 MiB}
+//	limits: {files: 500, bytes: 5 MiB, open: 20} # open: changes of one proposer at once; left out: any number
 //	commands:
 //	  run: ["go vet ./..."]
 //	  allow:
@@ -89,7 +90,8 @@ type Policy struct {
 }
 
 // Approvals says whose agreement is needed, and how long it holds. MaxAge 0 is
-// for ever. BreakGlass are those who may do without the others' agreement.
+// for ever. Due is how long a change may wait before it is called overdue, 0 for ever; it decides
+// nothing. BreakGlass are those who may do without the others' agreement.
 //
 // Keys is the path of the file, in the commit that the Policy is read from, that
 // says whose signatures count; "" for none. Signed says what they are asked for,
@@ -107,6 +109,7 @@ type Approvals struct {
 	Independent []Part     `json:"independent,omitempty"`
 	SameHead    bool       `json:"same_head"`
 	MaxAge      Duration   `json:"max_age,omitzero"`
+	Due         Duration   `json:"due,omitzero"`
 	Drift       *Drift     `json:"drift,omitempty"`
 	Local       Local      `json:"local,omitzero"`
 	BreakGlass  []string   `json:"break_glass,omitempty"`
@@ -139,10 +142,12 @@ type Secrets struct {
 	Signed Signing     `json:"signed,omitempty"`
 }
 
-// Limits bound what may be proposed: changed files, and bytes of input.
+// Limits bound what may be proposed: changed files, bytes of input, and how many changes of one
+// proposer may be open at once, 0 for any number.
 type Limits struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
+	Open  int   `json:"open,omitempty"`
 }
 
 // Commands are those that run before a branch moves, and those that a Proposal

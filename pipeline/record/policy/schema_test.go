@@ -51,6 +51,8 @@ secrets: refuse
 secrets: {mode: require-approval}
 secrets: {seal_to: [age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq]}
 limits: {files: 1, bytes: 1}
+approvals: {due: 2d}
+limits: {open: 20}
 limits: {bytes: 5 MiB}
 limits: {bytes: 5KiB}
 commands: {run: [go test ./..., {argv: ["a | b"], shell: true, required: false, network: true, timeout: 1h, env: [A_B]}], allow: [{argv: [x, "", "y z"]}]}
@@ -156,6 +158,8 @@ secrets: {mode: off}
 secrets: {seal: []}
 secrets: {seal_to: [ssh-rsa]}
 limits: {files: 0}
+limits: {open: 0}
+approvals: {due: 2}
 limits: {files: 100001}
 limits: {bytes: 1073741825}
 limits: {bytes: 5 MB}

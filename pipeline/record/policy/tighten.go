@@ -28,9 +28,7 @@ func Tighten(p, base Policy) Policy {
 	a.AllowAuthor = a.AllowAuthor && b.AllowAuthor
 	a.Independent = intersection(parts, union(a.Independent, b.Independent))
 	a.SameHead = a.SameHead || b.SameHead
-	if b.MaxAge != 0 && (a.MaxAge == 0 || b.MaxAge < a.MaxAge) { // 0 is for ever
-		a.MaxAge = b.MaxAge
-	}
+	a.MaxAge = tightenBound(a.MaxAge, b.MaxAge)
 	a.Drift = tightenDrift(a.Drift, b.Drift)
 	a.Local = min(a.Local, b.Local)
 	a.BreakGlass = intersection(a.BreakGlass, b.BreakGlass)
@@ -46,7 +44,7 @@ func Tighten(p, base Policy) Policy {
 		out.Secrets.Signed = SignedOnly
 	}
 	out.Secrets.SealTo = intersection(p.Secrets.SealTo, base.Secrets.SealTo)
-	out.Limits = Limits{Files: min(p.Limits.Files, base.Limits.Files), Bytes: min(p.Limits.Bytes, base.Limits.Bytes)}
+	out.Limits = Limits{min(p.Limits.Files, base.Limits.Files), min(p.Limits.Bytes, base.Limits.Bytes), tightenBound(p.Limits.Open, base.Limits.Open)}
 	out.Commands = Commands{Run: unionRun(p.Commands.Run, base.Commands.Run), Allow: intersectAllow(p.Commands.Allow, base.Commands.Allow)}
 	if base.Apply.Merge != MergeAuto && p.Apply.Merge == MergeAuto {
 		out.Apply.Merge = MergeHuman
@@ -58,6 +56,14 @@ func Tighten(p, base Policy) Policy {
 	out.Explained.Decisions = tightenDecisions(p.Explained.Decisions, base.Explained.Decisions)
 	out.Explained.RefuseEmpty = p.Explained.RefuseEmpty || base.Explained.RefuseEmpty
 	return out
+}
+
+// tightenBound is the smaller of two bounds, of which 0 is none.
+func tightenBound[T int | Duration](p, base T) T {
+	if p == 0 || base == 0 {
+		return max(p, base)
+	}
+	return min(p, base)
 }
 
 // tightenDrift has the bounds of both.

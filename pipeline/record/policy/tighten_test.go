@@ -81,6 +81,10 @@ func TestT20Tighten(t *testing.T) {
 		{"version: 1", "secrets: refuse", "secrets: refuse"},
 		{"secrets: refuse", "version: 1", "secrets: refuse"},
 		{"secrets: {seal_to: [" + key("a") + ", " + key("b") + "]}", "secrets: {seal_to: [" + key("b") + ", " + key("c") + "]}", "secrets: {seal_to: [" + key("b") + "]}"},
+		{"limits: {open: 9}", "limits: {open: 7}", "limits: {open: 7}"},
+		{"limits: {open: 7}", "version: 1", "limits: {open: 7}"},
+		{"version: 1", "limits: {open: 7}", "limits: {open: 7}"},
+		{"approvals: {due: 2d}", "approvals: {due: 1d}", "approvals: {due: 2d}"}, // only the default branch's counts
 		{"limits: {files: 9, bytes: 8}", "limits: {files: 7, bytes: 99}", "limits: {files: 7, bytes: 8}"},
 		{"apply: {to: branch, sign: A}", "apply: {to: worktree, sign: B}", "apply: {to: branch, sign: A}"},
 		{"apply: {to: pull_request, merge: auto}", "apply: {to: pull_request, merge: auto}", "apply: {to: pull_request, merge: auto}"},

@@ -231,6 +231,7 @@ func valueDetails(g *generator) {
 		{"Y-6", "a ticket of any character", "tickets: [.]\n", nil}, {"Y-5", "a ticket twice", "tickets: [a, a]\n", nil},
 		{"Y-6", "a ticket of 101 characters", "tickets: [" + long(101) + "]\n", nil},
 		{"Y-6", "21 tickets", "tickets: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u]\n", nil},
+		{"Y-6", "no change that may be open", "limits: {open: 0}\n", nil}, {"Y-6", "more changes than may ever be open", "limits: {open: 100001}\n", nil}, {"Y-6", "due within no time span", "approvals: {due: 2}\n", nil},
 		{"Y-6", "a review of no time span", "exceptions: {review: 5}\n", nil}, {"Y-6", "exceptions with an unknown key", "exceptions: {until: 5d}\n", nil},
 		{"Y-6", "a base twice", "gate: {bases: [a, a]}\n", nil},
 		{"Y-6", "a base of 201 characters", "gate: {bases: [" + long(201) + "]}\n", nil},

@@ -78,6 +78,8 @@ func policyFiles(g *generator) {
 	good("Y-7 Y-20", "a command that is not required", "commands: {run: [{argv: [lint], required: false}]}\n",
 		canonicalPolicy(`"commands":{}`, `"commands":{"run":[{"argv":["lint"],"network":false,"required":false,"timeout":"600s"}]}`))
 	good("Y-6 Y-20", "tickets", `tickets: ["[A-Z0-9_a-z]+-[0-9]{2,}", "#\\d+", "GH/a:b@c d?\\.{99}"]`+"\n", canonicalPolicy(`"version":1`, `"tickets":["[A-Z0-9_a-z]+-[0-9]{2,}","#\\d+","GH/a:b@c d?\\.{99}"],"version":1`))
+	good("Y-6 Y-20", "until when approvals are due, and how many changes may be open", "approvals: {due: 2d}\nlimits: {open: 20}\n",
+		canonicalPolicy(`"permission"`, `"due":"172800s","permission"`, `"files":500`, `"files":500,"open":20`))
 	good("Y-6 Y-20", "exceptions are reviewed", "exceptions: {review: 5d}\n", canonicalPolicy(`"gate":{}`, `"exceptions":{"review":"432000s"},"gate":{}`))
 	good("Y-6 Y-20", "what a guard lets through", "gate: {allow_force: true, allow_delete: true, allow_tags: true}\n", canonicalPolicy(`"gate":{}`, `"gate":{"allow_delete":true,"allow_force":true,"allow_tags":true}`))
 	good("Y-5 Y-20", "nothing that a guard lets through", "gate: {allow_force: false, allow_delete: false, allow_tags: false}\n", canonicalPolicy())
@@ -142,6 +144,9 @@ func policyTightened(g *generator) {
 	}
 	tighten("nothing", "{}", "{}")
 	tighten("not what tickets are", "tickets: [A]", "tickets: [B]", `"version":1`, `"tickets":["A"],"version":1`)
+	tighten("the smaller number of open changes", "limits: {open: 9}", "limits: {open: 7}", `"files":500`, `"files":500,"open":7`)
+	tighten("the number of open changes of the one that has one", "{}", "limits: {open: 7}", `"files":500`, `"files":500,"open":7`)
+	tighten("not until when approvals are due", "approvals: {due: 2d}", "approvals: {due: 1d}", `"permission"`, `"due":"172800s","permission"`)
 	tighten("not how long exceptions may wait", "exceptions: {review: 5d}", "exceptions: {review: 5m}", `"gate":{}`, `"exceptions":{"review":"432000s"},"gate":{}`)
 	tighten("the greater number and permission", "approvals: {required: 2, permission: write}", "approvals: {required: 1, permission: admin}", `"permission":"write","required":1`, `"permission":"admin","required":2`)
 	tighten("allow_author needs both", "approvals: {allow_author: true}", "{}")
