@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,34 @@ type Listed struct {
 	State   plain.State
 	Verdict approval.State // "" of one that has ended
 	By      []string       // who approved, as far as their approvals count
+
+	// In a queue:
+	Turn lookup.Turn
+	In   []string // the repositories that wait for the same change, nil where it is clear
+}
+
+// Queue puts what waits first, in the order in which people are to look, then the others as they are. Of the same change
+// to several repositories it has the first, with the names of all.
+func Queue(list []Listed, now time.Time) (out []Listed) {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b Listed) int {
+		if a.State == plain.Waits && b.State == plain.Waits {
+			return a.Turn.Compare(b.Turn, now)
+		}
+		return rankOf(b) - rankOf(a)
+	})
+	at := map[string]int{}
+	for _, l := range list {
+		i, known := at[l.PatchID()]
+		if l.State != plain.Waits || l.In == nil || !known {
+			if l.State == plain.Waits {
+				at[l.PatchID()] = len(out)
+			}
+			out = append(out, l)
+			continue
+		}
+		out[i].In = append(slices.Clip(out[i].In), l.In...)
+	}
+	return out
 }
 
 // Documents are what --json has of a list (docs/schema/list.json).
@@ -35,6 +64,12 @@ func Documents(list []Listed) []any {
 		doc := map[string]any{
 			"transaction_id": l.TransactionID, "status": string(l.Status), "state": string(l.State), "closed": l.Closed, "patch_id": l.PatchID(),
 			"created_at": l.CreatedAt, "updated_at": l.UpdatedAt, "summary": l.Notes, "proposer": l.Proposer.Login,
+		}
+		if !l.Turn.Due.IsZero() {
+			doc["due_at"] = ledger.FormatTime(l.Turn.Due)
+		}
+		if l.In != nil {
+			doc["repository"] = l.In[0]
 		}
 		if l.Verdict != "" {
 			doc["verdict"] = string(l.Verdict)
@@ -94,7 +129,11 @@ func Screen(list []Listed, now time.Time, width int, s Style) string {
 		if made, err := time.Parse(time.RFC3339Nano, t.CreatedAt); err == nil {
 			age = Age(now.Sub(made))
 		}
-		lines = append(lines, [4]string{ShortID(t.TransactionID), string(t.State), age, Clean(t.Proposer.Login)})
+		state := string(t.State)
+		if t.overdue(now) {
+			state = "overdue since " + t.Turn.Due.In(cmp.Or(s.Zone, time.UTC)).Format(time.DateOnly)
+		}
+		lines = append(lines, [4]string{ShortID(t.TransactionID), state, age, Clean(t.Proposer.Login)})
 	}
 	for _, line := range lines {
 		for i, text := range line {
@@ -109,6 +148,12 @@ func Screen(list []Listed, now time.Time, width int, s Style) string {
 		if i > 0 {
 			t := list[i-1]
 			about, colour = t.About(), tones[t.State.Tone()]
+			if t.In != nil {
+				about = "in " + Clean(strings.Join(t.In, ", ")) + ": " + about
+			}
+			if t.overdue(now) {
+				colour = red
+			}
 			if by := "  approved by " + Clean(strings.Join(t.By, ", ")); len(t.By) > 0 && columns(text+about+by) <= width {
 				about += by
 			}
@@ -117,6 +162,9 @@ func Screen(list []Listed, now time.Time, width int, s Style) string {
 	}
 	return b.String()
 }
+
+// overdue reports whether people should have decided on it by now.
+func (l Listed) overdue(now time.Time) bool { return l.State == plain.Waits && l.Turn.Overdue(now) }
 
 // rankOf is 0 of what has ended, more of what somebody has something to do about.
 func rankOf(l Listed) int {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
@@ -64,5 +65,50 @@ func TestScreen(t *testing.T) {
 	}
 	if got, want := report.IDs([]ledger.Transaction{{TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HE"}, {TransactionID: "tx_01M82YFRMRC61F83E0W3CJ76HF"}}), "tx_01M82YFRMRC61F83E0W3CJ76HE\ntx_01M82YFRMRC61F83E0W3CJ76HF\n"; got != want {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestQueue: what is overdue comes first, then the riskiest, the oldest, by proposer; what does not wait comes last; the same change to
+// several repositories is one row.
+func TestQueue(t *testing.T) {
+	now := time.Date(2026, 11, 23, 1, 30, 0, 0, time.UTC)
+	row := func(end string, age, due time.Duration, rank int, by, patch string) report.Listed {
+		l := report.Listed{Transaction: ledger.Transaction{
+			TransactionID: "tx_01M82YFRMRC61F83E0W3CJ7" + end, Notes: end, Proposer: ledger.Actor{Login: by}, CreatedAt: ledger.FormatTime(now.Add(-age)),
+			Pointers: ledger.Pointers{Proposal: &ledger.Proposal{PatchID: patch}},
+		}, State: plain.Waits}
+		l.Turn = lookup.NewTurn(l.CreatedAt, due, rank, by)
+		return l
+	}
+	const day = 24 * time.Hour
+	ended := row("END", day, 0, 0, "a", "1")
+	ended.State = plain.Applied
+	unread := row("UNR", day, 2*day, 9, "a", "5")
+	unread.Turn = lookup.NewTurn("never", 2*day, 9, "a")
+	list := []report.Listed{
+		ended, row("NEW", 0, 2*day, 9, "a", "6"), row("ZOE", day, 2*day, 9, "zoe", "4"), row("ADA", day, 2*day, 9, "ada", "3"), row("RSK", time.Hour, 2*day, 1, "a", "2"),
+		row("DUE", 2*day, 2*day, 1, "a", "8"), row("LAT", 3*day, 2*day, 9, "a", "1"), unread,
+	}
+	order := func(list []report.Listed) (ends string) {
+		for _, l := range report.Queue(list, now) {
+			ends += l.Notes + " "
+		}
+		return ends
+	}
+	if got, want := order(list), "UNR LAT DUE RSK ADA ZOE NEW END "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	text := report.Screen(report.Queue(list, now), now, 80, report.Style{Colour: true, Zone: time.FixedZone("CET", 3600)})
+	if late := "\x1b[31m3CJ7LAT  overdue since 2026-11-22  3 days"; !strings.Contains(text, late) || strings.Count(text, "overdue") != 2 || strings.Contains(text, "\x1b[31m3CJ7END") {
+		t.Errorf("%q is not in\n%s", late, text)
+	}
+	a, b, c := row("AAA", day, 0, 3, "bot", "1"), row("BBB", 2*day, 0, 3, "bot", "1"), row("CCC", day, 0, 5, "bot", "2")
+	a.In, b.In, c.In = []string{"acme/a"}, []string{"acme/\x1bb"}, []string{"acme/c"}
+	text = report.Screen(report.Queue([]report.Listed{a, b, c}, now), now, 100, report.Style{})
+	if want := "3CJ7BBB  waits for approval  2 days  bot  in acme/\\x1bb, acme/a: \"BBB\"\n3CJ7CCC  waits for approval  1 day   bot  in acme/c: \"CCC\"\n"; !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if got := order([]report.Listed{row("AAA", day, 0, 3, "bot", "1"), row("BBB", 2*day, 0, 3, "bot", "1")}); got != "BBB AAA " { // each is decided by itself
+		t.Errorf("in one repository: %s", got)
 	}
 }

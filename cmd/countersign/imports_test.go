@@ -345,7 +345,7 @@ var mayImport = map[string][]string{
 		"report/template", "report/view",
 	},
 	"report/site": {
-		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon",
+		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon",
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
 	},
 	"report/template":              {},

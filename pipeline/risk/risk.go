@@ -319,6 +319,15 @@ func (l List) Count() int {
 	return n
 }
 
+// Rank is the place of the gravest risk among Kinds, behind all of them where there is none, and before them where it is of
+// a kind that it does not know.
+func (l List) Rank() int {
+	if len(l.Risks) == 0 {
+		return len(Kinds())
+	}
+	return slices.Index(Kinds(), l.Risks[0].Kind)
+}
+
 // Bytes are the List as it is recorded.
 func (l List) Bytes() []byte {
 	line, err := canon.Line(l)

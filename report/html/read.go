@@ -106,6 +106,8 @@ type Summary struct {
 	Own   bool       // whether its proposer alone gave an approval that it needs
 	Needs string     // what it waits for, such as "protected paths (1 of 2)"; "" for nothing
 
+	Rank int // of its gravest risk, as far as the record tells: before all where it does not
+
 	Findings []history.Finding // of the record alone, and what the caller added
 }
 
@@ -157,6 +159,9 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	} else if t.Risks != nil {
 		more := t.Risks.Under(t.policy, t.Paths)
 		t.Risks = &more
+	}
+	if t.Rank = -1; t.Risks != nil {
+		t.Rank = t.Risks.Rank()
 	}
 	if t.Rules.Policy != "" {
 		t.written = r.asWritten(t.Rules.Policy)

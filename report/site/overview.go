@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report/html"
@@ -80,10 +81,10 @@ func (s *Site) count(in []int) (c counts) {
 
 // How many rows the tables of the overview and of people and paths have.
 const (
-	oldestWaiting = 100
-	latest        = 20
-	most          = 15
-	longest       = 500
+	mostWaiting = 100
+	latest      = 20
+	most        = 15
+	longest     = 500
 )
 
 func (s *Site) overview() []byte {
@@ -99,22 +100,33 @@ func (s *Site) overview() []byte {
 		Broken, Waiting, Older, Review, Decided, People, Others, Chart *html.Body
 	}{Untold: s.o.Untold, Tip: s.o.Tip, Unsound: len(broken), Differ: s.o.Differ, Tally: d.tally(), Decided: d.decided(), Chart: chart(s.monthCounts())}
 	if len(broken) > 0 {
-		data.Broken = d.rows(broken[:min(len(broken), oldestWaiting)])
+		data.Broken = d.rows(broken[:min(len(broken), mostWaiting)])
 	}
-	if len(waiting) > oldestWaiting {
+	if len(waiting) > mostWaiting {
 		data.Older = d.to(standings[0].group()+page, fmt.Sprintf("all %d", len(waiting)))
 	}
-	data.Waiting = table(d, waiting[:min(len(waiting), oldestWaiting)], c.change, c.state, c.needs, c.proposer, column[int]{
-		head: "For", label: "for", number: true, cell: func(i int) any { return d.since(d.all[i].Proposed) },
+	waiting = slices.SortedStableFunc(slices.Values(waiting), func(a, b int) int { return d.turn(a).Compare(d.turn(b), d.o.Now) })
+	data.Waiting = table(d, waiting[:min(len(waiting), mostWaiting)], c.change, c.state, c.needs, c.proposer, column[int]{
+		head: "For", label: "for", number: true, cell: func(i int) any {
+			if turn := d.turn(i); turn.Overdue(d.o.Now) {
+				return html.Part("<span class=\"bad\">{}</span>", d.since(d.all[i].Proposed)+", overdue since "+turn.Due.Format(time.DateOnly))
+			}
+			return d.since(d.all[i].Proposed)
+		},
 	})
 	if open, _ := explain.Unreviewed(s.o.Exceptions); len(open) > 0 {
-		data.Open, data.Review = len(open), d.review(open[:min(len(open), oldestWaiting)])
+		data.Open, data.Review = len(open), d.review(open[:min(len(open), mostWaiting)])
 	}
 	data.People = d.peopleTable(who[:min(len(who), most)])
 	if len(who) > most {
 		data.Others = d.to(peopleAddress, fmt.Sprintf("All %d people", len(who)))
 	}
 	return d.bytes("overview", data)
+}
+
+// turn is a transaction's turn to be looked at.
+func (s *Site) turn(i int) lookup.Turn {
+	return lookup.NewTurn(s.all[i].Proposed, s.o.Due, s.all[i].Rank, s.all[i].Proposer.Login)
 }
 
 // A tally counts the transactions that stand alike, and leads to the list of them.

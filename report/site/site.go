@@ -29,10 +29,11 @@ import (
 
 // Options are what a site is given beside its transactions.
 type Options struct {
-	Now      time.Time   // until when something has waited
-	Name     string      // of the repository, "" where it is not known
-	Ref, Tip string      // of the ledger
-	Links    forge.Links // as html.Options has it
+	Now      time.Time     // until when something has waited
+	Due      time.Duration // within which people are to decide, 0 for ever
+	Name     string        // of the repository, "" where it is not known
+	Ref, Tip string        // of the ledger
+	Links    forge.Links   // as html.Options has it
 	Nav      []html.Link
 	Found    []history.Finding // of the ledger as a whole: every page has them on top
 	Differ   int               // how often pages in the ledger itself differ from the record

@@ -263,3 +263,34 @@ func TestExceptions(t *testing.T) {
 		t.Error("that nothing is known is not told")
 	}
 }
+
+// TestQueue: the first page has what waits in the order of the queue, and since when it is overdue.
+func TestQueue(t *testing.T) {
+	var all []html.Summary
+	for i, one := range []struct {
+		summary string
+		age     time.Duration
+		rank    int
+	}{{"plain", time.Hour, 9}, {"risky", time.Hour, 1}, {"overdue", 72 * time.Hour, 9}} {
+		all = append(all, html.Summary{
+			ID: fmt.Sprintf("tx_01M82YFRMRC61F83E0W3CJ76H%d", i), Status: ledger.Awaiting, State: plain.Waits, Waits: true, Summary: one.summary, Rank: one.rank,
+			Proposed: ledger.FormatTime(now.Add(-one.age)),
+		})
+	}
+	o := options()
+	for due, want := range map[time.Duration][]string{48 * time.Hour: {"overdue</a>", "risky", "plain"}, 0: {"risky", "overdue</a>", "plain"}} {
+		o.Due = due
+		page, _ := site.New(all, o).File("index.html")
+		_, text, _ := strings.Cut(string(page), "What waits")
+		for _, word := range want {
+			if before, after, found := strings.Cut(text, word); !found {
+				t.Errorf("due within %v: %q does not come there\n%s", due, word, before)
+			} else {
+				text = after
+			}
+		}
+		if late := `<span class="bad">3 days, overdue since 2026-11-22</span>`; strings.Contains(string(page), late) != (due > 0) {
+			t.Errorf("due within %v:\n%s", due, page)
+		}
+	}
+}

@@ -16,3 +16,9 @@ func toForeground(_, _ *os.File) {}
 func setSize(_ *os.File, _, _ int) {}
 
 func readAnswers(*os.File, string, time.Duration) string { return "" }
+
+// Quiet reports that no single key is read here.
+func Quiet(*os.File) bool { return false }
+
+// Key reads none.
+func Key(*os.File) (string, error) { return "", errors.ErrUnsupported }

@@ -4,13 +4,17 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // EmptyInput drops what was typed into a terminal so far, once all that was
@@ -42,6 +46,53 @@ func setSize(terminal *os.File, columns, rows int) {
 	if err == nil && columns > 0 && rows > 0 && (int(is.Col) != columns || int(is.Row) != rows) {
 		_ = unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
 	}
+}
+
+// Quiet waits until no key was pressed for a fifth of a second, so that one which is held down answers nothing, and reports
+// whether Key can read one here.
+func Quiet(terminal *os.File) bool {
+	_, err := keys(terminal, 200)
+	for ; err == nil; _, err = keys(terminal, 200) {
+	}
+	return err == errQuiet
+}
+
+// Key reads one key as it is pressed, and shows it not. What comes at once, as what is pasted, is one that means nothing. The end of the
+// input is io.EOF, and Ctrl-C ends this program as ever.
+func Key(terminal *os.File) (string, error) {
+	key, err := keys(terminal, -1)
+	switch key {
+	case "\x03":
+		return "", cmp.Or(unix.Kill(unix.Getpid(), unix.SIGINT), io.EOF)
+	case "\x04", "":
+		return "", cmp.Or(err, io.EOF)
+	}
+	return key, err
+}
+
+var errQuiet = errors.New("no key was pressed")
+
+// keys are those that are pressed within so many milliseconds, -1 for ever.
+func keys(terminal *os.File, within int) (string, error) {
+	was, err := term.MakeRaw(int(terminal.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = term.Restore(int(terminal.Fd()), was) }()
+	fds := []unix.PollFd{{Fd: int32(terminal.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, within)
+	for err == unix.EINTR {
+		n, err = unix.Poll(fds, within)
+	}
+	if n == 0 && err == nil {
+		err = errQuiet
+	}
+	if err != nil {
+		return "", err
+	}
+	part := make([]byte, 4096)
+	n, err = unix.Read(int(terminal.Fd()), part)
+	return string(part[:max(n, 0)]), err
 }
 
 // readAnswers takes what comes from a terminal up to an answer, for at most so long, and returns the last of it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"os"
 	"time"
 
@@ -22,3 +23,9 @@ func readAnswers(console *os.File, _ string, _ time.Duration) string {
 	_ = EmptyInput(console)
 	return ""
 }
+
+// Quiet reports that no single key is read here.
+func Quiet(*os.File) bool { return false }
+
+// Key reads none.
+func Key(*os.File) (string, error) { return "", errors.ErrUnsupported }

@@ -311,6 +311,21 @@ var ErrNotAsked = errors.New("there is nobody to ask here")
 
 // Answer asks one question, and reads the line that is typed after it.
 func (c *Console) Answer(person io.Writer, question string) (string, error) {
+	return c.ask(person, question, func(in *os.File) (string, error) { return bufio.NewReader(in).ReadString('\n') })
+}
+
+// Key asks one question, once no key is pressed any more, which the next key answers; where none can be read alone, it is Answer.
+func (c *Console) Key(person io.Writer, question string) (string, error) {
+	defer c.Line.Hold()()
+	if !terminal.Quiet(c.Stdin.(*os.File)) {
+		return c.Answer(person, question)
+	}
+	key, err := c.ask(person, question, terminal.Key)
+	return key, errors.Join(err, Emit(person, c.Redact(strings.TrimSpace(report.Clean(key))+"\n")))
+}
+
+// ask asks a question, and reads what is typed after it.
+func (c *Console) ask(person io.Writer, question string, read func(*os.File) (string, error)) (string, error) {
 	empty := c.EmptyInput
 	if empty == nil {
 		empty = EmptyInput
@@ -323,7 +338,7 @@ func (c *Console) Answer(person io.Writer, question string) (string, error) {
 	if err := Emit(person, c.Redact(question)); err != nil {
 		return "", err
 	}
-	return bufio.NewReader(c.Stdin).ReadString('\n')
+	return read(c.Stdin.(*os.File))
 }
 
 // Agrees asks a question that y or yes agrees to, and nothing else does.

@@ -129,7 +129,7 @@ func ask(
 	}
 	var yes []string
 	for i := 0; i < len(kinds); {
-		answer, err := a.Answer(person, p.Question(strings.Fields(kinds[i]), s))
+		answer, err := answer(a, person, p.Question(strings.Fields(kinds[i]), s))
 		switch {
 		case errors.Is(err, io.EOF): // the terminal is gone, or closed: no answer to anything
 			return nil, nil, nil
@@ -163,6 +163,14 @@ func ask(
 		}
 	}
 	return approved(ruling, strings.Fields(strings.Join(yes, " ")), basis.PatchID), nil, nil
+}
+
+// answer asks the person a question, which in a queue a single key answers.
+func answer(a *session.Session, person io.Writer, question string) (string, error) {
+	if a.OneKey {
+		return a.Key(person, question)
+	}
+	return a.Answer(person, question)
 }
 
 // approved is the ruling that approves of these kinds and no others, nil of none.

@@ -111,14 +111,14 @@ func decide(ctx context.Context, c *console.Console, args []string, ruling pipel
 	return decideOne(ctx, s, args, ruling, sign)
 }
 
-// queue are the transactions that wait for a decision here, the riskiest first. Nobody is asked about
+// queue are the transactions that wait for a decision here, in their turn. Nobody is asked about
 // one that cannot be judged, which is said.
 func queue(ctx context.Context, s *session.Session) (queue []string, err error) {
 	open, damaged, err := s.Runner.Open(ctx)
 	for _, one := range damaged {
 		s.Say("not asked: %s", console.OneLine(one))
 	}
-	rank := map[string]int{}
+	turn, due := map[string]lookup.Turn{}, s.Due(ctx)
 	for _, tx := range open {
 		if tx.PullRequest() > 0 { // decided there
 			continue
@@ -134,26 +134,27 @@ func queue(ctx context.Context, s *session.Session) (queue []string, err error) 
 			s.Say("not asked: %s", console.OneLine(err))
 			continue
 		}
-		rank[tx.TransactionID] = len(risk.Kinds())
-		if len(risks.Risks) > 0 {
-			rank[tx.TransactionID] = slices.Index(risk.Kinds(), risks.Risks[0].Kind)
-		}
+		turn[tx.TransactionID] = lookup.NewTurn(tx.CreatedAt, due, risks.Rank(), tx.Proposer.Login)
 		queue = append(queue, tx.TransactionID)
 	}
-	slices.SortStableFunc(queue, func(a, b string) int { return rank[a] - rank[b] })
+	slices.SortStableFunc(queue, func(a, b string) int { return turn[a].Compare(turn[b], s.Now()) })
 	return queue, err
 }
 
 // decideEach asks the person at the terminal about one after the other.
 func decideEach(ctx context.Context, s *session.Session, queue []string, ruling pipeline.Ruling, sign signFunc) (done console.Outcome, err error) {
 	var pending error
+	s = s.With(s.Runner)
+	s.OneKey = true
 	for i, id := range queue {
 		s.Say("%d of %d", i+1, len(queue))
 		done, err = decideOne(ctx, s, []string{id}, ruling, sign)
-		if code := console.CodeOf(err); err != nil && code != cli.ExitPending {
+		switch {
+		case err == nil:
+		case console.CodeOf(err) != cli.ExitPending:
 			return done, err
-		} else if err != nil {
-			pending = &cli.ExitError{Code: code}
+		default:
+			pending = &cli.ExitError{Code: cli.ExitPending}
 		}
 	}
 	return done, pending

@@ -345,13 +345,18 @@ func pagesCommands(c *console.Console) []*cobra.Command {
 				return pages.Source{}, err
 			}
 			elsewhere := s.Elsewhere || s.Local.KeptElsewhere(s.Repo.Config.RemoteURL(c.Flags.Remote))
-			var passkeys pages.Passkeys
-			if tree, p, err := s.Policy(context.Background()); err == nil && p.Approvals.Signing() != policy.SignedOff { // pages need no Policy
-				passkeys = pages.Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
-			}
-			return pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Passkeys: passkeys, Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
+			source := pages.Source{Repo: s.Repo, Ledger: s.Local, Ref: c.Flags.LedgerRef, Elsewhere: elsewhere, Links: s.Links(), Exceptions: func(ctx context.Context) ([]explain.Exception, error) {
 				return proofs.Exceptions(ctx, s, s.Local)
-			}}, nil
+			}}
+			tree, p, err := s.Policy(context.Background())
+			if err != nil { // pages need no Policy
+				return source, nil
+			}
+			source.Due = time.Duration(p.Approvals.Due)
+			if p.Approvals.Signing() != policy.SignedOff {
+				source.Passkeys = pages.Passkeys{Origin: p.Approvals.Passkeys, List: approval.ReadKeys(tree, p).Allowed}
+			}
+			return source, nil
 		},
 		Audit: func(ctx context.Context, repo *gitstore.Repo, h *gitstore.History, o verdict.Options) (audit.Result, error) {
 			return proofs.RunAudit(ctx, (&session.Session{Console: c, Repo: repo}), h, o, c.Line.Show)

@@ -2,7 +2,6 @@ package look
 
 import (
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +39,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Listing(ctx, snap, open)
+	rows, err := s.Queue(ctx, snap, open)
 	if err != nil {
 		return err
 	}
@@ -89,8 +88,7 @@ func Status(ctx context.Context, c *console.Console) error {
 	if untold != nil {
 		exceptions = s.Style().Red("what is to be reviewed cannot be told: "+report.Clean(console.OneLine(untold))) + "\n"
 	}
-	shown, _ := report.Fit(rows, math.MaxInt)
-	text := report.Screen(shown, c.Now(), c.Columns(), s.Style()) + exceptions + report.StepLines(steps)
+	text := report.Screen(rows, c.Now(), c.Columns(), s.Style()) + exceptions + report.StepLines(steps)
 	if len(rows) == 0 {
 		text = "Nothing waits.\n" + exceptions + report.StepLines(append(steps, []report.Step{{Type: c.Again("run", "--worktree"), For: "proposes what you have changed"}, {Type: c.Again("list"), For: "shows what was decided"}}...))
 	}

@@ -231,7 +231,7 @@ func (b *build) name() string {
 
 // site is everything but the transactions' own pages.
 func (b *build) site() *site.Site {
-	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count, Exceptions: b.exceptions, Untold: b.untold})
+	return site.New(slices.Collect(maps.Values(b.summaries)), site.Options{Now: b.Now(), Due: b.Due, Name: b.name(), Ref: b.Ref, Tip: b.tip, Links: b.Links, Nav: b.nav(), Found: b.whole, Differ: b.result.Pages.Count, Exceptions: b.exceptions, Untold: b.untold})
 }
 
 // writeAll audits the ledger and writes every page.

@@ -21,7 +21,7 @@ import (
 )
 
 // A Source is what the pages are made of: the ledger of a clone, how its ref is called, whether the shared one is in
-// another repository than the remote, and where people see the repository on its forge, and whose passkeys count.
+// another repository than the remote, where people see the repository on its forge, whose passkeys count, and when approvals are due.
 type Source struct {
 	Repo      *gitstore.Repo
 	Ledger    *gitstore.Ledger
@@ -29,6 +29,7 @@ type Source struct {
 	Elsewhere bool
 	Links     forge.Links
 	Passkeys  Passkeys
+	Due       time.Duration // within which people are to decide, 0 for ever
 	// Exceptions are those of the default branch that the Policy has people review.
 	Exceptions func(ctx context.Context) ([]explain.Exception, error)
 }

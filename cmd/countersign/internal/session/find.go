@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -89,6 +90,34 @@ func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledge
 		}
 	}
 	return list, nil
+}
+
+// Queue are open transactions, each as lists have it, what waits in its turn.
+func (s *Session) Queue(ctx context.Context, snap writing.Snapshot, open []ledger.Transaction) ([]report.Listed, error) {
+	list, err := s.Listing(ctx, snap, open)
+	due, still := s.Due(ctx), s.Runner.Still()
+	for i, one := range list {
+		if one.State != plain.Waits {
+			continue
+		}
+		rank := -1 // what cannot be looked at comes first
+		if g, err := still.History(ctx, snap, one.TransactionID); err == nil {
+			if risks, err := review.Risks(ctx, g); err == nil {
+				rank = risks.Rank()
+			}
+		}
+		list[i].Turn = lookup.NewTurn(one.CreatedAt, due, rank, one.Proposer.Login)
+	}
+	return report.Queue(list, s.Now()), err
+}
+
+// Due is how long the Policy gives people to decide, 0 for ever. Where no Policy can be read it says so, as nothing is decided by it.
+func (s *Session) Due(ctx context.Context) time.Duration {
+	rules, err := s.Runner.CurrentRules(ctx, "")
+	if err != nil {
+		s.Say("what is overdue cannot be told: %s", console.OneLine(err))
+	}
+	return time.Duration(rules.Policy.Approvals.Due)
 }
 
 // listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.

@@ -33,6 +33,7 @@ type Session struct {
 	Client ForgeClient      // nil where there is no token
 	Runner *pipeline.Runner
 
+	OneKey bool      // whether a single key answers, as in a queue
 	policy *policyAt // nil asks each time
 
 	opening   Opening

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// awaitsQuestion waits until more than n changes were asked about.
+func (p *pseudoTerminal) awaitsQuestion(n int) {
+	for strings.Count(p.text(), question) <= n {
+		<-p.more
+	}
+}
+
+// A queue is gone through with a key for each change, each of which is shown, the riskiest first: a hundred with 130 keys
+// at most. COUNTERSIGN_LONG=1 goes through a hundred.
+func TestApproveQueue(t *testing.T) {
+	n := 4
+	if everything() {
+		n = 100
+	}
+	s, _ := asked(t)
+	for i := range n - 1 {
+		s.proposes(fmt.Sprintf("change %d", i), addition(fmt.Sprintf("new%d.txt", i), fmt.Sprintf("bytes of %d\n", i)))
+	}
+	s.proposes("the riskiest", addition("run.sh", "old mode\n")+addition("Makefile", "all:\n"))
+	s.run(0, "status")
+	p := newTerminal(t)
+	typed := 0
+	ended := p.starts(s.repo, map[string]string{"NO_COLOR": "1"}, "approve")
+	for i := range n {
+		p.awaitsQuestion(i)
+		p.types("y")
+		typed++
+	}
+	code, out := ended()
+	if got := strings.Count(out, "Approved"); code != 0 || got != n || typed > max(n, 130*n/100) {
+		t.Fatalf("exit %d, %d of %d approved, with %d keys\n%s\n%s", code, got, n, typed, out, p.text())
+	}
+	for i := range n - 1 {
+		if line := fmt.Sprintf("+bytes of %d\r\n", i); strings.Count(p.text(), line) != 1 {
+			t.Errorf("%q is shown %d times", line, strings.Count(p.text(), line))
+		}
+	}
+	if first := strings.Index(p.text(), "+all:"); first < 0 || first > strings.Index(p.text(), "+bytes of 0") {
+		t.Errorf("the riskiest does not come first\n%s", p.text())
+	}
+}
+
+// T70 In a queue a key that is held down, keys that were pressed before the question, and several at once answer nothing; Enter and other
+// keys approve nothing.
+func TestT70QueueKeys(t *testing.T) {
+	s, _ := asked(t)
+	first, second := s.proposes("A", addition("a.txt", "a\n")), s.proposes("B", addition("b.txt", "b\n"))
+	p := newTerminal(t)
+	ended := p.starts(s.repo, nil, "approve")
+	p.awaits("1 of 2")
+	p.types("yyy") // before the question
+	for i, key := range []string{"x", "yy", "\x1b[A", "\r", "y"} {
+		p.awaitsQuestion(i)
+		p.types(key)
+	}
+	code, out := ended()
+	if s.decisions(first)+s.decisions(second) != 1 {
+		t.Errorf("exit %d, %d decisions\n%s\n%s", code, s.decisions(first)+s.decisions(second), out, p.text())
+	}
+}
