@@ -1,7 +1,12 @@
 package look
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -9,19 +14,90 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
+	"github.com/countersign-dev/countersign/report/html"
 )
 
 func statusCommand(c *console.Console) *cobra.Command {
-	return &cobra.Command{
+	var repos, cache string
+	cmd := &cobra.Command{
 		Use: "status", Short: "Say what waits, and what to type", Args: cli.NoArgs,
-		Example: "  countersign status\n  countersign status --json",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return Status(cmd.Context(), c) },
+		Long: `status shows what is open: first what waits for people, in the order in which they are to look: what is overdue
+by approvals.due of the Policy, then by risk, then the oldest. With --repos it fetches the repositories of a
+file, as evidence does, and shows what waits in all of them; the same change to several is one row.`,
+		Example: "  countersign status\n  countersign status --json\n  countersign status --repos repositories.txt",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case repos != "":
+				return statusOfAll(cmd.Context(), c, repos, cache)
+			case cache != "":
+				return &cli.UsageError{Message: "--cache is for repositories that are fetched", Hint: "name them: --repos FILE"}
+			}
+			return Status(cmd.Context(), c)
+		},
 	}
+	cmd.Flags().StringVar(&repos, "repos", "", "fetch and show the repositories in `FILE`, one a line: NAME ADDRESS")
+	cmd.Flags().StringVar(&cache, "cache", "", "with --repos: keep what was fetched in `DIR` (XDG_CACHE_HOME has one otherwise)")
+	return cmd
+}
+
+// statusOfAll shows what waits in many repositories. One that cannot be read is named, and keeps nobody from the others.
+func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) error {
+	all, err := proofs.Repositories(ctx, c, repos, cache, func(f proofs.Fetched) ([]report.Listed, error) { return waiting(ctx, f) })
+	if err != nil {
+		return err
+	}
+	var rows []report.Listed
+	unread := 0
+	for _, one := range all {
+		if rows = append(rows, one.Is...); one.Err != nil {
+			unread++
+			c.Say("%s cannot be read: %s", report.Clean(one.Name), console.OneLine(one.Err))
+		}
+	}
+	if c.Flags.JSON {
+		slices.SortStableFunc(rows, func(a, b report.Listed) int { return a.Turn.Compare(b.Turn, c.Now()) })
+		err = c.PrintJSON(console.Document{"transactions": report.Documents(rows), "more": unread > 0})
+	} else {
+		text := cmp.Or(report.Screen(report.Queue(rows, c.Now()), c.Now(), c.Columns(), c.Style()), "Nothing waits.\n")
+		err = c.LongWith(gitstore.Settings{}, c.Redact(text))
+	}
+	if unread > 0 {
+		err = errors.Join(err, &cli.ExitError{Code: cli.ExitIO, Err: fmt.Errorf("%s of %d cannot be read", ledger.Plural(unread, "repository", "repositories"), len(all))})
+	}
+	return err
+}
+
+// waiting is what waits in a repository, as its ledger tells it.
+func waiting(ctx context.Context, f proofs.Fetched) (rows []report.Listed, err error) {
+	snap, err := f.Local.Snapshot(ctx, ledger.TransactionsDir)
+	if err != nil {
+		return nil, err
+	}
+	all, damaged, err := lookup.Each(snap.Tree)
+	var reader html.Reader
+	for _, tx := range all {
+		if tx.Closed {
+			continue
+		}
+		t, err := reader.Read(snap.Tree, tx.TransactionID)
+		if err != nil {
+			return nil, err
+		}
+		if t.State == plain.Waits {
+			turn := lookup.NewTurn(tx.CreatedAt, time.Duration(f.Policy.Approvals.Due), t.Rank, tx.Proposer.Login)
+			rows = append(rows, report.Listed{Transaction: tx, State: t.State, Turn: turn, In: []string{f.Name}})
+		}
+	}
+	for _, one := range damaged {
+		err = errors.Join(err, one)
+	}
+	return rows, err
 }
 
 // Status shows what is open, and the commands that take it on.

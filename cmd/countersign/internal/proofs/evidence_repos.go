@@ -30,6 +30,39 @@ const fetchedAtOnce = 6
 // evidenceOfAll fetches repositories and has a part for each of them, in their order. One that
 // fails is a part that says so.
 func evidenceOfAll(ctx context.Context, a *console.Console, f evidenceFlags, p evidence.Period) ([]evidence.Part, error) {
+	return ofAll(ctx, a, f, func(c *collector, l evidence.Listed) evidence.Part {
+		if f.branch != "" {
+			l.Branch = cmp.Or(l.Branch, f.branch)
+		}
+		return c.part(ctx, l, p, f.atLeast)
+	})
+}
+
+// A Looked is what was made of one of several repositories, or why nothing was.
+type Looked[T any] struct {
+	Name string
+	Is   T
+	Err  error
+}
+
+// Repositories fetches those that a file lists, and makes something of each, in their order. Of one without a ledger nothing is made.
+func Repositories[T any](ctx context.Context, a *console.Console, repos, cache string, of func(Fetched) (T, error)) ([]Looked[T], error) {
+	return ofAll(ctx, a, evidenceFlags{repos: repos, cache: cache}, func(c *collector, l evidence.Listed) (out Looked[T]) {
+		out.Name = l.Name
+		f, err := c.fetch(ctx, l)
+		if err == nil {
+			out.Is, err = of(f)
+			err = errors.Join(err, f.Repo.Close())
+		}
+		if none := (*gitstore.NoRefError)(nil); !errors.As(err, &none) || none.Ref != a.Flags.LedgerRef {
+			out.Err = err
+		}
+		return out
+	})
+}
+
+// ofAll makes something of each repository that is listed, several at the same time, in their order.
+func ofAll[T any](ctx context.Context, a *console.Console, f evidenceFlags, of func(*collector, evidence.Listed) T) ([]T, error) {
 	listed, err := listedRepositories(ctx, a, f)
 	if err != nil {
 		return nil, err
@@ -43,20 +76,17 @@ func evidenceOfAll(ctx context.Context, a *console.Console, f evidenceFlags, p e
 		return nil, err
 	}
 	a.Finder() // made once, before many look at it
-	c := &collector{app: a, cache: cache, base: base, period: p, atLeast: f.atLeast}
-	parts, done := make([]evidence.Part, len(listed)), 0
+	c := &collector{app: a, cache: cache, base: base}
+	out, done := make([]T, len(listed)), 0
 	err = parallel.Try(fetchedAtOnce, len(listed), func(i int) error {
-		if f.branch != "" {
-			listed[i].Branch = cmp.Or(listed[i].Branch, f.branch)
-		}
-		parts[i] = c.part(ctx, listed[i])
+		out[i] = of(c, listed[i])
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		done++
 		a.Line.Show("repositories", done, len(listed))
 		return ctx.Err()
 	})
-	return parts, err
+	return out, err
 }
 
 // listedRepositories are those of a file, or of an app's installation.
@@ -109,15 +139,18 @@ func evidenceCache(c *console.Console, name string) (string, error) {
 // A collector fetches repositories into a cache, several at the same time.
 type collector struct {
 	app         *console.Console
-	cache, base string // base is where the paths of a list begin
-	period      evidence.Period
-	atLeast     string
+	cache, base string     // base is where the paths of a list begin
 	mu          sync.Mutex // for what of app is not for several goroutines
 }
 
-func (c *collector) part(ctx context.Context, l evidence.Listed) evidence.Part {
+func (c *collector) part(ctx context.Context, l evidence.Listed, p evidence.Period, atLeast string) evidence.Part {
 	about := evidence.Repository{Name: l.Name, Branch: cmp.Or(l.Branch, "HEAD"), LedgerRef: c.app.Flags.LedgerRef}
-	part, err := c.collect(ctx, l, about.Branch)
+	var part evidence.Part
+	f, err := c.fetch(ctx, l)
+	if err == nil {
+		part, err = evidenceOf(ctx, f.Session, judgedRepo{l.Name, f.ref, about.Branch, f.head, f.links, atLeast, func(string, int, int) {}}, p)
+		err = errors.Join(err, f.Repo.Close())
+	}
 	var none *gitstore.NoRefError
 	switch {
 	case errors.As(err, &none) && none.Ref == about.LedgerRef:
@@ -128,13 +161,26 @@ func (c *collector) part(ctx context.Context, l evidence.Listed) evidence.Part {
 	return part
 }
 
-// collect brings a repository's branch and ledger up to date, audits the one and judges the other.
-func (c *collector) collect(ctx context.Context, l evidence.Listed, branch string) (part evidence.Part, err error) {
+// A Fetched repository of a list is up to date, its ledger open, and its Policy that of the default branch.
+type Fetched struct {
+	*session.Session
+	Name      string
+	Policy    policy.Policy
+	ref, head string // of the branch, and the commit of the default one
+	links     forge.Links
+}
+
+// fetch brings a repository's branch and ledger up to date. Whoever has it closes its Repo.
+func (c *collector) fetch(ctx context.Context, l evidence.Listed) (part Fetched, err error) {
 	repo, err := c.open(l)
 	if err != nil {
 		return part, err
 	}
-	defer func() { err = errors.Join(err, repo.Close()) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, repo.Close())
+		}
+	}()
 	server, links, err := c.server(repo, l)
 	if err != nil {
 		return part, err
@@ -182,7 +228,7 @@ func (c *collector) collect(ctx context.Context, l evidence.Listed, branch strin
 	if _, err := s.OpenLedger(); err != nil {
 		return part, err
 	}
-	return evidenceOf(ctx, s, judgedRepo{l.Name, ref, branch, head, links, c.atLeast, func(string, int, int) {}}, c.period)
+	return Fetched{s, l.Name, rules, ref, head, links}, nil
 }
 
 // open opens the cache of a repository's branch, which is called by the hash of its name and its
