@@ -417,6 +417,7 @@ var rightsOfJobs = map[string]map[string]any{
 var rightsOfOthers = map[string]map[string]map[string]any{
 	"countersign-pages.yml":    {"build": {"contents": "read"}, "publish": {"pages": "write", "id-token": "write"}},
 	"countersign-watch.yml":    {"watch": {"contents": "read", "issues": "write"}},
+	"countersign-digest.yml":   {"digest": {"contents": "read", "issues": "write"}},
 	"countersign-attest.yml":   {"attest": {"contents": "write", "id-token": "write", "attestations": "write"}},
 	"countersign-evidence.yml": {"evidence": {}},
 }

@@ -127,7 +127,7 @@ artifact put a no
 canon no
 `)
 	// No ledger: a list of nothing, and otherwise nothing that is meant.
-	hold(0, s.repo, "list\nlist --matrix --max 3\nrun --all\nledger tip\npolicy check\n")
+	hold(0, s.repo, "digest\nlist\nlist --matrix --max 3\nrun --all\nledger tip\npolicy check\n")
 	hold(cli.ExitRefused, s.repo, `run
 approve
 deny

@@ -88,9 +88,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/document", "pipeline/explain", "pipeline/forge",
-		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/ledger", "pipeline/record/policy",
-		"pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/document",
+		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/input", "pipeline/lookup", "pipeline/observation",
@@ -345,8 +345,8 @@ var mayImport = map[string][]string{
 		"report/template", "report/view",
 	},
 	"report/site": {
-		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history", "pipeline/record/canon",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
+		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
 	},
 	"report/template":              {},
 	"report/template/templatetest": {"report/template"},

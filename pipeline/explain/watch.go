@@ -42,6 +42,17 @@ type Watch struct {
 // before one that the branch does not have any more. There are 200 of each at most. In an issue that this program
 // closed, the word is "done", and it is not looked at again.
 func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err error) {
+	ours := func(body string) bool {
+		_, is := readMark(body, a.Branch)
+		return is
+	}
+	return Keep(ctx, on, ours, a.bad(), a.next)
+}
+
+// Keep keeps one issue of the account that the program runs as, whose body is ours. next is given the issue, nil for none, and says
+// what it should be, nil for none, and what is to be said in a comment. One that was closed is looked for if there is something to tell.
+// It says what became of the issue.
+func Keep(ctx context.Context, on forge.Issues, ours func(body string) bool, tells bool, next func(*forge.Issue) (*forge.Issue, string)) (done string, err error) {
 	me, err := on.Viewer(ctx)
 	if err != nil {
 		return "", err
@@ -49,10 +60,7 @@ func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err 
 	if me.ID == "" {
 		return "", fmt.Errorf("the forge does not tell the number of the account that it is")
 	}
-	mine := func(i forge.Issue) bool {
-		_, is := readMark(i.Body, a.Branch)
-		return is && i.Author.ID == me.ID
-	}
+	mine := func(i forge.Issue) bool { return i.Author.ID == me.ID && ours(i.Body) }
 	open, err := on.OpenIssues(ctx)
 	if err != nil {
 		return "", err
@@ -60,7 +68,7 @@ func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err 
 	var issue *forge.Issue
 	if at := slices.IndexFunc(open, mine); at >= 0 {
 		issue = &open[at]
-	} else if a.bad() { // somebody may have closed it
+	} else if tells { // somebody may have closed it
 		closed, err := on.ClosedIssues(ctx)
 		if err != nil {
 			return "", err
@@ -69,33 +77,33 @@ func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err 
 			issue = &closed[at]
 		}
 	}
-	next, comment := a.next(issue)
+	want, comment := next(issue)
 	switch {
-	case next == nil:
+	case want == nil:
 		return "", nil
 	case issue == nil:
-		return create(ctx, on, *next, mine)
+		return create(ctx, on, *want, mine)
 	}
 	if comment != "" { // first, as what the issue tells of is not told again
-		if _, err := on.UpsertComment(ctx, next.Number, "", comment); err != nil {
+		if _, err := on.UpsertComment(ctx, want.Number, "", comment); err != nil {
 			return "", err
 		}
 	}
 	word := "is as it was"
 	switch {
-	case !next.Open:
+	case !want.Open:
 		word = "was closed"
 	case !issue.Open:
 		word = "was opened again"
-	case comment != "" || !same(*issue, *next):
+	case comment != "" || !same(*issue, *want):
 		word = "was updated"
 	}
-	if !same(*issue, *next) {
-		if err := on.UpdateIssue(ctx, *next); err != nil {
+	if !same(*issue, *want) {
+		if err := on.UpdateIssue(ctx, *want); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("issue %d %s", next.Number, word), nil
+	return fmt.Sprintf("issue %d %s", want.Number, word), nil
 }
 
 // create opens the issue. Where another run did the same meanwhile, the older one stays.

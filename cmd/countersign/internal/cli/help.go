@@ -14,7 +14,7 @@ import (
 var Groups = []struct{ Title, Common, Rare string }{
 	{"Change", "run agent review propose apply", "close"},
 	{"Decide", "approve deny wait", "gate sign"},
-	{"Look", "status list show diff log", "browse export"},
+	{"Look", "status list show diff log", "browse digest export"},
 	{"Prove", "validate audit evidence", "dispose deployed report attest verify site witness ledger"},
 	{"Set up", "demo init doctor guard sync help", "policy completion version"},
 	{"For programs", "mcp", "serve checks settle fleet canon pack patch proposal result"},

@@ -317,10 +317,10 @@ func (c *Console) Answer(person io.Writer, question string) (string, error) {
 // Key asks one question, once no key is pressed any more, which the next key answers; where none can be read alone, it is Answer.
 func (c *Console) Key(person io.Writer, question string) (string, error) {
 	defer c.Line.Hold()()
-	if !terminal.Quiet(c.Stdin.(*os.File)) {
+	if !Quiet(c.Stdin.(*os.File)) {
 		return c.Answer(person, question)
 	}
-	key, err := c.ask(person, question, terminal.Key)
+	key, err := c.ask(person, question, Key)
 	return key, errors.Join(err, Emit(person, c.Redact(strings.TrimSpace(report.Clean(key))+"\n")))
 }
 

@@ -53,7 +53,8 @@ func decideCommand(c *console.Console, word string) *cobra.Command {
 In a terminal it shows the risks and the patch, through the pager, and then asks about each kind of
 approval by itself, and says what it is needed for. The answer is about what was shown: if that has
 changed by then, nothing is recorded, and the change is shown again. With [p]art you choose files and hunks;
-what you took is proposed in its place, shown, and asked about. Elsewhere, and with --json, it
+what you took is proposed in its place, shown, and asked about. approve without a name goes through all that waits,
+in the order of status, and a single key answers. Elsewhere, and with --json, it
 asks nobody, and you must name the transaction: by the last seven
 characters of its id or more, or by the first twelve digits of the patch's SHA-256 or more.
 

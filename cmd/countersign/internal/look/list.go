@@ -33,7 +33,7 @@ import (
 
 // Commands are those that show transactions, and whole ledgers.
 func Commands(c *console.Console) []*cobra.Command {
-	return append(pagesCommands(c), statusCommand(c), listCommand(c), showCommand(c), logCommand(c), diffCommand(c), exportCommand(c), reportCommand(c))
+	return append(pagesCommands(c), statusCommand(c), digestCommand(c), listCommand(c), showCommand(c), logCommand(c), diffCommand(c), exportCommand(c), reportCommand(c))
 }
 
 // listFlags say which transactions are listed.

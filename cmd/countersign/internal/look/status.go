@@ -107,15 +107,7 @@ func Status(ctx context.Context, c *console.Console) error {
 		return err
 	}
 	r := s.Runner
-	snap, err := r.Ledger(ctx, ledger.TransactionsDir)
-	if err != nil {
-		return err
-	}
-	open, err := lookup.Open(snap.Tree)
-	if err != nil {
-		return err
-	}
-	rows, err := s.Queue(ctx, snap, open)
+	snap, rows, err := s.Queue(ctx)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ var actionStages = map[string][]string{
 	"watch":    {"since", "allowed-signers"},
 	"attest":   {},
 	"evidence": {"from", "to", "out"},
+	"digest":   {},
 }
 
 func runAction(ctx context.Context, c *console.Console) error {
@@ -78,6 +79,8 @@ func runAction(ctx context.Context, c *console.Console) error {
 		return actionWatch(ctx, c, step)
 	case "attest":
 		return actionAttest(ctx, c, step)
+	case "digest":
+		return actionDigest(ctx, c, step, args)
 	}
 	if step.Input("stage") == "propose" {
 		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
@@ -161,6 +164,22 @@ func actionSite(ctx context.Context, c *console.Console, step console.Step, args
 	return &cli.ExitError{Code: code, Err: nil}
 }
 
+// actionDigest tells what waits by the remote's ledger, in the form that COUNTERSIGN_DIGEST says.
+func actionDigest(ctx context.Context, c *console.Console, step console.Step, args []string) error {
+	form := cmp.Or(c.Getenv("COUNTERSIGN_DIGEST"), "github-issue")
+	if !slices.Contains([]string{"slack", "teams", "github-issue"}, form) {
+		return &cli.UsageError{Message: fmt.Sprintf("COUNTERSIGN_DIGEST is %+q", form), Hint: "slack, teams or github-issue"}
+	}
+	_, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	if err != nil {
+		return err
+	}
+	if code, _ := c.Command(c.Stdout, elsewhere, append(args, "--post", "--"+form)...); code != 0 {
+		return &cli.ExitError{Code: code, Err: nil}
+	}
+	return nil
+}
+
 // takeLedger makes the clone's ledger the remote's, also one that does not verify, which sync
 // would not bring: it is only looked at, in the clone of one job. It reports whether the remote
 // has one.
@@ -220,7 +239,7 @@ func actionArgs(step console.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest or evidence"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence or digest"}
 	}
 	args := []string{stage}
 	switch stage {

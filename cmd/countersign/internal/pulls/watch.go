@@ -22,7 +22,11 @@ import (
 // actionWatch is the stage watch: it audits the default branch by the remote's ledger, also
 // one that does not verify, and keeps the issue.
 func actionWatch(ctx context.Context, c *console.Console, step console.Step) error {
-	on, err := issues(c)
+	client, err := session.ForgeOfWorkflow(c)
+	if err != nil {
+		return err
+	}
+	on, err := session.Issues(c, client)
 	if err != nil {
 		return err
 	}
@@ -86,22 +90,6 @@ func holdTo(ctx context.Context, c *console.Console, signers string, f *proofs.A
 	f.Witness = proofs.WitnessFlags{File: p.File, Quorum: p.Required, Names: &names}
 	_, err = with.Shared.SyncBeside(ctx, gitstore.Checkpoints, c.Now())
 	return err
-}
-
-// issues is where the issue is kept.
-func issues(c *console.Console) (forge.Issues, error) {
-	client, err := session.ForgeOfWorkflow(c)
-	if err != nil {
-		return nil, err
-	}
-	if client == nil {
-		return nil, c.NoClient("there is no token to write an issue with")
-	}
-	on, has := client.(forge.Issues)
-	if !has {
-		return nil, &cli.UsageError{Message: "the issue about a branch is kept on GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
-	}
-	return on, nil
 }
 
 // keepIssue brings the issue about a branch up to date with what the audit came to, which

@@ -159,6 +159,7 @@ const (
 	AskPages        = "pages"
 	AskWatch        = "watch"
 	AskAttest       = "attest"
+	AskDigest       = "digest"
 	askCalled       = "uses ./"
 )
 
@@ -173,6 +174,7 @@ var List = []File{
 	{Path: PagesWorkflow, source: "pages.yml", Asked: AskPages},
 	{Path: watchWorkflow, source: "watch.yml", Asked: AskWatch},
 	{Path: attestWorkflow, source: "attest.yml", Asked: AskAttest},
+	{Path: Workflows + "digest.yml", source: "digest.yml", Asked: AskDigest},
 	{Path: calledWorkflow, source: "settle.yml", Asked: askCalled},
 }
 

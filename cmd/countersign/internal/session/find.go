@@ -82,33 +82,45 @@ func Since(c *console.Console, text string) (time.Time, error) {
 
 // Listing are transactions as lists have them, all at one moment.
 func (s *Session) Listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction) ([]report.Listed, error) {
+	return s.listing(ctx, snap, of, func(*report.Listed, pipeline.Judgement) {})
+}
+
+// listing is Listing, and looks at each that is open as the ledger tells it.
+func (s *Session) listing(ctx context.Context, snap writing.Snapshot, of []ledger.Transaction, look func(*report.Listed, pipeline.Judgement)) ([]report.Listed, error) {
 	list, still := make([]report.Listed, len(of)), s.Runner.Still()
 	for i, t := range of {
-		var err error
-		if list[i], err = listed(ctx, still, snap, t); err != nil {
+		g, open, err := listed(ctx, still, snap, t, &list[i])
+		if err != nil {
 			return nil, err
+		}
+		if open {
+			look(&list[i], g)
 		}
 	}
 	return list, nil
 }
 
-// Queue are open transactions, each as lists have it, what waits in its turn.
-func (s *Session) Queue(ctx context.Context, snap writing.Snapshot, open []ledger.Transaction) ([]report.Listed, error) {
-	list, err := s.Listing(ctx, snap, open)
-	due, still := s.Due(ctx), s.Runner.Still()
-	for i, one := range list {
+// Queue are the open transactions of the ledger, each as lists have it, what waits in its turn.
+func (s *Session) Queue(ctx context.Context) (snap writing.Snapshot, list []report.Listed, err error) {
+	if snap, err = s.Runner.Ledger(ctx, ledger.TransactionsDir); err != nil {
+		return snap, nil, err
+	}
+	open, err := lookup.Open(snap.Tree)
+	if err != nil {
+		return snap, nil, err
+	}
+	due := s.Due(ctx)
+	list, err = s.listing(ctx, snap, open, func(one *report.Listed, g pipeline.Judgement) {
 		if one.State != plain.Waits {
-			continue
+			return
 		}
 		rank := -1 // what cannot be looked at comes first
-		if g, err := still.History(ctx, snap, one.TransactionID); err == nil {
-			if risks, err := review.Risks(ctx, g); err == nil {
-				rank = risks.Rank()
-			}
+		if risks, err := review.Risks(ctx, g); err == nil {
+			rank = risks.Rank()
 		}
-		list[i].Turn = lookup.NewTurn(one.CreatedAt, due, rank, one.Proposer.Login)
-	}
-	return report.Queue(list, s.Now()), err
+		one.Turn = lookup.NewTurn(one.CreatedAt, due, rank, one.Proposer.Login)
+	})
+	return snap, report.Queue(list, s.Now()), err
 }
 
 // Due is how long the Policy gives people to decide, 0 for ever. Where no Policy can be read it says so, as nothing is decided by it.
@@ -120,21 +132,21 @@ func (s *Session) Due(ctx context.Context) time.Duration {
 	return time.Duration(rules.Policy.Approvals.Due)
 }
 
-// listed is a transaction as lists have it: of an open one, the verdict as the ledger tells it.
-func listed(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, t ledger.Transaction) (report.Listed, error) {
-	one := report.Listed{Transaction: t}
+// listed is a transaction as lists have it: of an open one, which can be judged, the verdict as the ledger tells it.
+func listed(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, t ledger.Transaction, one *report.Listed) (g pipeline.Judgement, open bool, err error) {
+	one.Transaction = t
 	if t.Closed && t.Status != ledger.Failed || t.Pointers.Proposal == nil {
 		one.State = plain.StateOf(t.Status, "", t.GateOnly(), false)
-		return one, nil
+		return g, false, nil
 	}
-	g, err := r.History(ctx, snap, t.TransactionID)
+	g, err = r.History(ctx, snap, t.TransactionID)
 	switch {
 	case console.As[*ledger.CorruptError](err):
 		one.State = plain.Damaged
-		return one, nil
+		return g, false, nil
 	case err != nil:
 		one.State = plain.Unknown
-		return one, ctx.Err()
+		return g, false, ctx.Err()
 	}
 	one.Verdict, one.State = g.Verdict.State, plain.StateOfLog(g.Log(), g.Verdict.State)
 	for _, d := range g.Verdict.Decisions {
@@ -142,7 +154,7 @@ func listed(ctx context.Context, r *pipeline.Runner, snap writing.Snapshot, t le
 			one.By = append(one.By, d.Author.Login)
 		}
 	}
-	return one, nil
+	return g, true, nil
 }
 
 // whole is a repository for work on all that is open, oldest first.

@@ -45,6 +45,7 @@ type initFlags struct {
 	doctor, check, harden, dryRun, pr bool
 	fleet, organization, ledgerBranch bool
 	pages, redact, watch, attest      bool
+	digest                            bool
 	mcp, agents                       bool
 	branch                            string
 	app                               int64
@@ -95,6 +96,8 @@ repository for ever. It is refused where not everybody may read the repository o
 --watch adds countersign-watch, which audits the default branch and keeps one issue about commits
 that nothing accounts for (docs/explain.md).
 
+--digest adds countersign-digest, which tells once a day what waits (docs/queue.md).
+
 With --mcp it writes none of these: it writes .mcp.json, in which clients of the Model Context
 Protocol find "countersign mcp", and a section of AGENTS.md that has agents propose their changes.
 It adds to files that are there, once the person agrees or with --force.
@@ -144,6 +147,7 @@ func (f *initFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.fleet, scaffold.AskFleet, false, "also write a workflow that settles many pull requests at once")
 	flags.BoolVar(&f.organization, scaffold.AskOrganization, false, "also write a workflow that starts countersign-fleet in every repository of an organisation")
 	flags.BoolVar(&f.pages, scaffold.AskPages, false, "also write a workflow that publishes pages of the ledger with GitHub Pages")
+	flags.BoolVar(&f.digest, scaffold.AskDigest, false, "also write a workflow that tells a team once a day what waits")
 	flags.BoolVar(&f.watch, scaffold.AskWatch, false, "also write a workflow that opens an issue when a commit of the default branch is unexplained")
 	flags.BoolVar(&f.attest, scaffold.AskAttest, false, "also write a workflow that attests what was settled; a public log names the repository for ever")
 	flags.BoolVar(&f.redact, "redact", false, "the pages leave out diffs and what commands printed; by default where not everybody may read the repository")
@@ -293,7 +297,7 @@ func setUp(ctx context.Context, c *console.Console, f initFlags) error {
 	}
 	r := scaffold.Result{Forge: f.Forge, Way: f.way(), Again: c.Again, Own: scaffold.Own()}
 	person := c.Person()
-	f.Say, f.Asked = c.Say, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch, scaffold.AskAttest: f.attest}
+	f.Say, f.Asked = c.Say, map[string]bool{scaffold.AskFleet: f.fleet, scaffold.AskOrganization: f.organization, scaffold.AskPages: f.pages, scaffold.AskWatch: f.watch, scaffold.AskAttest: f.attest, scaffold.AskDigest: f.digest}
 	f.Tags = func(ctx context.Context, repository string) (map[string]string, error) {
 		return tagsOf(ctx, s, repository)
 	}
