@@ -274,6 +274,68 @@ ln -s ../../.ssh/key .claude/projects/link 2>/dev/null; exit 0
 	}
 }
 
+// traceOf is the trace that a transaction has, as it is stored, "" for none.
+func (s playground) traceOf(id string) (trace string) {
+	s.t.Helper()
+	for line := range strings.Lines(s.git("ls-tree", "-r", "--name-only", "refs/agent/ledger", "transactions")) {
+		if name := strings.TrimSpace(line); strings.Contains(name, id+"/artifacts/") {
+			if text := s.git("show", "refs/agent/ledger:"+name); strings.Contains(text, `"countersign/trace/1"`) {
+				trace += text
+			}
+		}
+	}
+	return trace
+}
+
+// What an agent's log tells of this run is recorded with its change, without secrets. What is none, or another session's, is not, and keeps
+// nothing from being proposed.
+func TestAgentsTrace(t *testing.T) {
+	s := agentRepo(t)
+	script := `#!/bin/sh
+logs=$HOME/.claude/projects/here; mkdir -p "$logs"
+log() { printf '{"type":"assistant","cwd":"%s","message":{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{"command":"%s"}}]}}\n' "$1" "$2"; }
+echo "$*" >greet.txt; eval "$1"
+`
+	check(t, exectest.WriteFile(filepath.Join(s.dir, "tools/claude"), []byte(script)))
+	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
+	for i, c := range []struct{ does, recorded, told string }{
+		{`log "$PWD" "export TOKEN=` + secret + `" >"$logs/a.jsonl"`, "export TOKEN=", ""},
+		{`log "$PWD" linked >"$logs/a"; ln -s a "$logs/a.jsonl"`, "", "not a regular file"},
+		{`mkfifo "$logs/a.jsonl"`, "", "not a regular file"},
+		{`rm -r "$HOME/.claude"; ln -s "` + s.dir + `/.claude" "$HOME/.claude"`, "", ""},
+		{`log "$PWD" older >"$logs/a.jsonl"; sleep 0.1; log /home/other newer >"$logs/b.jsonl"`, "older", ""},
+		{`log /home/other theirs >"$logs/a.jsonl"`, "", ""},
+		{`log "$PWD" old >"$logs/a.jsonl"; touch -d 2001-01-01 "$logs/a.jsonl"`, "", ""},
+		{`echo none >"$logs/a.jsonl"`, "", ""},
+		{`log "$PWD" huge >"$logs/a.jsonl"; truncate -s 65M "$logs/a.jsonl"`, "", "a.jsonl: the patch or the content that it adds is larger than the limit of 64 MiB"},
+		{`printf '{"cwd":"%s"}\n' "$PWD" >"$logs/a.jsonl"`, "", "a.jsonl"},
+	} {
+		if i > 1 && !everything() {
+			break
+		}
+		if i == 4 { // from here on its logs are in the person's home
+			s.write("../.claude/projects/here/c.jsonl", "")
+		}
+		_, said := s.runCmd(cli.ExitPending, s.agent("--detach", "--", "claude", c.does))
+		trace := s.traceOf(s.newest())
+		if !strings.Contains(trace, c.recorded) || (trace == "") != (c.recorded == "") || strings.Contains(trace, secret) {
+			t.Errorf("%s: the trace is %q\n%s", c.does, trace, said)
+		}
+		if is := strings.Contains(said, "what the agent did is not recorded"); is != (c.told != "") || !strings.Contains(said, c.told) {
+			t.Errorf("%s: it is told:\n%s", c.does, said)
+		}
+		for _, name := range s.scratches() {
+			if left, _ := filepath.Glob(filepath.Join(s.dir, ".cache/countersign/agents/*", name, "home")); len(left) > 0 {
+				t.Errorf("the agent's home is left: %v", left)
+			}
+			s.runCmd(0, s.agent("--discard", name))
+		}
+		check(t, os.RemoveAll(filepath.Join(s.dir, ".claude/projects/here/a.jsonl")))
+		check(t, os.RemoveAll(filepath.Join(s.dir, ".claude/projects/here/b.jsonl")))
+	}
+	s.run(0, "audit")
+}
+
 // A denial reaches the agent, which is run once more where it left off. An approval by another command is as good as one at the terminal.
 func TestAgentDeniedAndResumed(t *testing.T) {
 	s := agentRepo(t)

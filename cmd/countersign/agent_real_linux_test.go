@@ -26,11 +26,12 @@ func TestAgentsOfOthers(t *testing.T) {
 		args  []string
 		alone []string // more arguments without countersign agent
 		told  string   // what the model is told there
+		trace string   // what its trace is read as
 	}{
-		{[]string{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"}, nil, "A person approves each change"},
+		{[]string{"claude", "-p", "make a file", "--permission-mode", "acceptEdits"}, nil, "A person approves each change", "claude-code"},
 		{[]string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "make a file"}, []string{"--dangerously-bypass-hook-trust"},
-			"A person approves each change"}, // its own sandbox does not start in ours
-		{[]string{"opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "make a file"}, nil, ""},
+			"A person approves each change", "codex"}, // its own sandbox does not start in ours
+		{[]string{"opencode", "run", "-m", "anthropic/claude-sonnet-4-5", "make a file"}, nil, "", ""},
 	} {
 		t.Run(c.args[0], func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(programs, c.args[0])); err != nil {
@@ -52,6 +53,9 @@ func TestAgentsOfOthers(t *testing.T) {
 			cmd.Env = append(cmd.Env, env...)
 			s.runCmd(cli.ExitPending, cmd)
 			id := s.newest()
+			if trace := s.traceOf(id); (trace != "") != (c.trace != "") || !strings.Contains(trace, c.trace) || !strings.Contains(trace, "made by an agent") && c.trace != "" {
+				t.Errorf("the trace is %q", trace)
+			}
 			s.run(0, "approve", id, "--reason", "read it")
 			s.run(0, "run", id)
 			if got := s.read("made.txt"); got != "made by an agent\n" {

@@ -73,6 +73,21 @@ func sessionOf(raw []byte) *session {
 	return nil
 }
 
+// WorksIn is the directory in which the session of a log works, as its first lines say, "" where they do not.
+func WorksIn(raw []byte) string {
+	n := 0
+	for r := range records(raw) {
+		payload, _ := r.object["payload"].(map[string]any) // of Codex
+		if cwd := cmp.Or(said(r.object, "cwd"), said(payload, "cwd")); cwd != "" {
+			return cwd
+		}
+		if n++; n > maxLooked {
+			break
+		}
+	}
+	return ""
+}
+
 // all reads a whole log. Its last line may be cut off, as in a session that goes on. Lines that cannot be
 // read are passed over, and the first step says which.
 func (s *session) all(raw []byte) ([]any, error) {

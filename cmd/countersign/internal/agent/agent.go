@@ -7,6 +7,7 @@
 //	tree/       what the program changes; its .git is the program's own
 //	git/        HEAD and index, which tell what it has changed
 //	home/, tmp/ the program's home and temporary files while it runs, made anew each time
+//	began       is as old as that
 //	channel/    the socket by which it asks that its change be proposed, while it runs
 //	state.json  what is run there, on which commit, and what was proposed
 package agent
@@ -187,6 +188,15 @@ func (t *Tree) Proposed(id string, found bool) error {
 	}
 	return t.Save()
 }
+
+// Tidy deletes the program's home and temporary files.
+func (t *Tree) Tidy() error {
+	return errors.Join(sandbox.RemoveAll(t.home()), sandbox.RemoveAll(t.temp()))
+}
+
+func (t *Tree) home() string { return filepath.Join(t.dir, "home") }
+
+func (t *Tree) temp() string { return filepath.Join(t.dir, "tmp") }
 
 // Remove deletes the scratch tree, whatever the program made of it.
 func (t *Tree) Remove() error { return sandbox.RemoveAll(t.dir) }

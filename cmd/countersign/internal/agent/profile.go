@@ -22,6 +22,7 @@ type Profile struct {
 	Copy  []string `json:"copy"`  // files into the agent's own home
 	Read  []string `json:"read"`  // files and directories
 	Write []string `json:"write"` // files and directories, where they are there
+	Log   string   `json:"log"`   // of a session: a pattern of files below one of Write
 
 	Set map[string]string `json:"set"` // variables with these values, which allow what init --agents has the agent deny elsewhere
 }

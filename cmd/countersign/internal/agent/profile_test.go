@@ -28,6 +28,9 @@ func TestProfiles(t *testing.T) {
 				}
 			}
 		}
+		if p.Log != "" && !slices.ContainsFunc(p.Write, func(dir string) bool { return within(p.Log, dir) && p.Log != dir }) {
+			t.Errorf("%s: %s is nothing that it writes", p.Name, p.Log)
+		}
 		if slices.ContainsFunc(p.Env, Withheld) {
 			t.Errorf("%s: %q", p.Name, p.Env)
 		}

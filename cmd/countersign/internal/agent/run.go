@@ -48,17 +48,16 @@ func Withheld(name string) bool {
 		slices.Contains([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"}, name)
 }
 
-// Run runs the command in the sandbox, and returns its exit code. The error is a *sandbox.UnavailableError where this
+// begin notes that the program starts now.
+func (t *Tree) begin() error { return os.WriteFile(filepath.Join(t.dir, beganFile), nil, 0o600) }
+
+// Run runs the command in the sandbox, and returns its exit code. Its home and temporary files are left, for Tidy. The error is a *sandbox.UnavailableError where this
 // system cannot hold it.
 func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
-	home, temp := filepath.Join(t.dir, "home"), filepath.Join(t.dir, "tmp")
-	for _, dir := range []string{home, temp} { // one who was killed left them
-		if err := errors.Join(sandbox.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-			return 0, err
-		}
-		defer func() { err = errors.Join(err, sandbox.RemoveAll(dir)) }()
+	if err := errors.Join(t.Tidy(), os.Mkdir(t.home(), 0o700), os.Mkdir(t.temp(), 0o700), t.begin()); err != nil { // one who was killed left them
+		return 0, err
 	}
-	binds, err := s.Profile.lend(s.Getenv("HOME"), home)
+	binds, err := s.Profile.lend(s.Getenv("HOME"), t.home())
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +72,7 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 	names = append(slices.DeleteFunc(names, Withheld), slices.Sorted(maps.Keys(ours))...)
 	path, read := t.readable(s)
 	box := sandbox.Sandbox{
-		Mode: sandbox.WorkspaceWrite, Scratch: temp, Path: strings.Join(path, string(filepath.ListSeparator)), Read: slices.Concat(read, objects, s.Read), Binds: binds,
+		Mode: sandbox.WorkspaceWrite, Scratch: t.temp(), Path: strings.Join(path, string(filepath.ListSeparator)), Read: slices.Concat(read, objects, s.Read), Binds: binds,
 		LookupEnv: func(name string) (string, bool) {
 			if v, is := ours[name]; is {
 				return v, true
@@ -150,6 +149,9 @@ func within(path, dir string) bool {
 // RunUnheld runs the command there without any wall. It has the person's environment, but for what would lead Git, or
 // this program, elsewhere.
 func (t *Tree) RunUnheld(ctx context.Context, s Setting) (exit int, err error) {
+	if err := t.begin(); err != nil {
+		return 0, err
+	}
 	cmd := exec.CommandContext(ctx, t.Command[0], t.Command[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Dir(), s.Stdio[0], s.Stdio[1], s.Stdio[2]
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {

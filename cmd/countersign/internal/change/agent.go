@@ -125,6 +125,7 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 		return done, err
 	}
 	defer unlock()
+	defer func() { err = errors.Join(err, t.Tidy()) }()
 	if f.resume || f.discard {
 		over, err := applied(ctx, s, t)
 		if err != nil && !f.discard {
@@ -311,6 +312,9 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 	in, err := scratchChange(ctx, s, f, t)
 	if err != nil {
 		return done, false, err
+	}
+	if err := addTrace(ctx, s, t, &in); err != nil {
+		s.Say("what the agent did is not recorded with its change: %s", console.OneLine(err))
 	}
 	f.review.made = &in
 	began := ledger.FormatTime(s.Runner.Now())

@@ -91,6 +91,7 @@ func (c *courier) propose(ctx context.Context) error {
 		return fault.Refuse(fmt.Sprintf("this run has proposed %d times", maxProposals), "end, and be run again")
 	}
 	in, err := scratchChange(ctx, c.s, c.f, c.t)
+	_ = addTrace(ctx, c.s, c.t, &in) // why there is none is told at the end: the terminal is the agent's
 	if err == nil {
 		in.RequestedBy, err = c.f.review.asked()
 	}
@@ -152,6 +153,38 @@ func scratchChange(ctx context.Context, s *session.Session, f agentFlags, t *age
 		in.Replaces, in.Because = tx.TransactionID, "its proposer proposed in its place what the scratch tree had later"
 	}
 	return in, err
+}
+
+// maxLogs is how many files an agent's log is looked for in.
+const maxLogs = 20
+
+// addTrace adds to a change what the agent did, where its profile says where its log of that is. The log is the agent's own word.
+func addTrace(ctx context.Context, s *session.Session, t *agent.Tree, in *input.Change) error {
+	profile, _ := agent.ProfileOf(t.Profile, t.Command[0])
+	dir, names, err := t.Logs(profile, s.Getenv("HOME"))
+	if err != nil {
+		return err
+	}
+	rules, err := s.Runner.Rules(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, name := range names[:min(maxLogs, len(names))] {
+		raw, failed := readInside(s.Console, dir, name, max(maxSession, rules.Policy.Limits.Bytes))
+		if failed == nil && input.WorksIn(raw) != t.Dir() { // of another session
+			continue
+		}
+		if failed == nil {
+			var steps []any
+			var format string
+			if steps, format, failed = traceOf(raw, rules.Policy, s.Runner.Secrets.Text); failed == nil {
+				in.Trace, in.TraceFormat = steps, format
+				return nil
+			}
+		}
+		err = cmp.Or(err, console.InFile(name, failed))
+	}
+	return err
 }
 
 func stateOf(ctx context.Context, s *session.Session, id string) (ledger.Transaction, error) {

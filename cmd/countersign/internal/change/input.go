@@ -235,18 +235,24 @@ func readTrace(c *console.Console, name string, p policy.Policy, clean func(stri
 	if err != nil {
 		return nil, "", err
 	}
-	steps, format, err = input.ReadTrace(raw, clean)
+	steps, format, err = traceOf(raw, p, clean)
 	if unread := input.Unread(steps); unread != "" {
 		c.Say("%s: %s", console.InputName(name), report.Clean(unread))
 	}
+	if err == nil && format != "" {
+		c.Say("%s: read as a trace of %s", console.InputName(name), format)
+	}
+	return steps, format, err
+}
+
+// traceOf is readTrace of what was read.
+func traceOf(raw []byte, p policy.Policy, clean func(string) string) (steps []any, format string, err error) {
+	steps, format, err = input.ReadTrace(raw, clean)
 	if have := int64(len(raw)); have > p.Limits.Bytes && format == "" {
 		return nil, "", &pipeline.LimitError{What: "bytes", Have: have, Max: p.Limits.Bytes}
 	}
 	if err != nil {
 		return nil, "", err
-	}
-	if format != "" {
-		c.Say("%s: read as a trace of %s", console.InputName(name), format)
 	}
 	written, err := input.WriteTrace(steps)
 	if have := int64(len(written)); err == nil && have > p.Limits.Bytes {
