@@ -34,6 +34,7 @@ func TestT94Passkeys(t *testing.T) {
 		}
 		return err
 	}
+	var all []foreign
 	for what, change := range map[string]func(*signedtest.Passkey){
 		"as Chromium writes it":      func(*signedtest.Passkey) {},
 		"without crossOrigin":        func(p *signedtest.Passkey) { p.Words = words(`"}`) },
@@ -42,9 +43,11 @@ func TestT94Passkeys(t *testing.T) {
 	} {
 		p := passkey()
 		change(&p)
-		if err := verify(good(p), p, nil, "ada"); err != nil {
+		err := verify(good(p), p, nil, "ada")
+		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+		all = append(all, foreignCase(what, p, good(p), err == nil))
 		verifyWithKeygen(t, p.Signer(), good(p))
 	}
 	port := passkey()
@@ -64,7 +67,9 @@ func TestT94Passkeys(t *testing.T) {
 		t.Helper()
 		p := passkey()
 		change(&p)
-		refuse(what, verify(good(p), p, nil, "ada"))
+		err := verify(good(p), p, nil, "ada")
+		refuse(what, err)
+		all = append(all, foreignCase(what, p, good(p), err == nil))
 	}
 	for _, origin := range []string{
 		"", "null", "http://acme.github.io", "https://acme.github.io/", "https://acme.github.io:8443", "https://ACME.github.io", "https://evil.acme.github.io", "https://acme.github.io.evil.org",
@@ -165,6 +170,8 @@ func TestT94Passkeys(t *testing.T) {
 	s := good(mine)
 	s.Statement.Reason = "another"
 	refuse("another statement", verify(s, mine, nil, "ada"))
+	all = append(all, foreignCase("another statement", mine, s, false), foreignCase("somebody else's passkey", mine, good(other), false))
+	besideSimpleWebAuthn(t, all)
 	for _, software := range []signedtest.Signer{signedtest.Ed25519(1), signedtest.SecurityKey("sk-ecdsa", 5)} { // no passkey, and none is needed
 		k := keys(t, "ada "+software.Public)
 		k.Passkeys = site
