@@ -39,17 +39,17 @@ func (r *Runner) Dispose(ctx context.Context, d *observation.Disposition, sign f
 	return r.observe(ctx, d, rules, base)
 }
 
-// Deployed records that a commit, which is in the repository, was deployed.
-func (r *Runner) Deployed(ctx context.Context, d *observation.Deployment) error {
-	d.Author = r.Actor
-	if err := r.identify(d); err != nil {
+// Observe records what whoever runs this observed: a deployment, or settings. base is a commit of the repository that it names.
+func (r *Runner) Observe(ctx context.Context, o observation.Observation, base string) error {
+	o.Base().Author = r.Actor
+	if err := r.identify(o); err != nil {
 		return err
 	}
 	rules, err := r.CurrentRules(ctx, "")
 	if err != nil {
 		return err
 	}
-	return r.observe(ctx, d, rules, d.Commit)
+	return r.observe(ctx, o, rules, base)
 }
 
 // identify gives an observation the id of its transaction.

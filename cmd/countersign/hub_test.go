@@ -64,6 +64,7 @@ func addHub(e *testscript.Env) { e.Values[hubKey{}] = &scriptHub{t: e.T().(testi
 //	hub event NAME [ACTION]        what started the next job; a comment's or review's is about what was said last
 //	hub check NAME PATTERN         a check run whose name begins so has a title that matches, as it stands now
 //	hub deploy COMMIT ENVIRONMENT STATE…  a deployment with these statuses
+//	hub ruleset TYPE [TEAM]        rules of this type hold for main; TEAM, a number, can bypass them
 //	hub copy VAR PATTERN           what the program says there, as far as it matches; - is no variable
 var hubVerbs = map[string]struct {
 	args int
@@ -113,6 +114,15 @@ var hubVerbs = map[string]struct {
 	}},
 	"set":   {0, (*scriptHub).set},
 	"event": {1, (*scriptHub).event},
+	"ruleset": {1, func(h *scriptHub, a []string) {
+		set := githubtest.Ruleset{Name: "main", Target: "branch", Branches: []string{"main"}, Rules: []map[string]any{{"type": a[0]}}}
+		for _, team := range a[1:] {
+			id, err := strconv.Atoi(team)
+			h.ts.Check(err)
+			set.Bypass = append(set.Bypass, map[string]any{"actor_id": id, "actor_type": "Team", "bypass_mode": "always"})
+		}
+		h.AddRuleset(h.repository, set)
+	}},
 	"deploy": {2, func(h *scriptHub, a []string) {
 		h.Deploy(h.repository, githubtest.Deployment{Commit: a[0], Environment: a[1], States: a[2:]})
 	}},

@@ -57,6 +57,10 @@ func (s Source) Changes(p Period) (Part, error) {
 		return part, err
 	}
 	t.disposed = seen.reviews
+	var unknown string
+	if part.Repository.Settings, unknown = inPeriod(seen.settings, p); unknown != "" {
+		part.Notes = append(part.Notes, s.Repository.Name+": "+unknown)
+	}
 	if err := t.readPatterns(); err != nil {
 		return part, err
 	}

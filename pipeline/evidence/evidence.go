@@ -77,6 +77,8 @@ type Repository struct {
 	Web          string `json:"web"`
 	Changes      int    `json:"changes"`
 	Exceptions   int    `json:"exceptions"`
+	// Settings are what protected its branches in the period, as far as that is on record.
+	Settings []Setting `json:"settings,omitempty"`
 }
 
 // A Code names a kind of exception.

@@ -23,10 +23,22 @@ type Deployment struct {
 	URL           string       `json:"url"`
 }
 
-// observed are the observations of a ledger: reviews by what they are about, and deployments, in the order in which they were recorded.
+// A Setting is what protected a branch from one moment to the next one at which something else was read, "" if nothing else was.
+type Setting struct {
+	Branch        string       `json:"branch"`
+	From          string       `json:"from"`
+	Until         string       `json:"until"`
+	Rules         []string     `json:"rules"`
+	Unread        []string     `json:"unread"`
+	Author        ledger.Actor `json:"author"`
+	TransactionID string       `json:"transaction_id"`
+}
+
+// observed are the observations of a ledger: reviews by what they are about, settings, and deployments, in the order in which they were recorded.
 type observed struct {
 	reviews     map[string][]said
 	deployments []Deployment
+	settings    []Setting
 }
 
 // observations reads those of the ledger.
@@ -55,6 +67,8 @@ func (s Source) observations() (out observed, err error) {
 			out.reviews[o.About] = append(out.reviews[o.About], one)
 		case *observation.Deployment:
 			out.deployments = append(out.deployments, Deployment{o.Environment, o.Commit, o.DeployedAt, ledger.FormatTime(at), o.Author, id, o.URL})
+		case *observation.Settings:
+			out.settings = append(out.settings, Setting{o.Branch, o.ReadAt, "", o.Rules, o.Unread, o.Author, id})
 		}
 	}
 	return out, nil
@@ -101,4 +115,35 @@ func (t *table) deployments(commit string) (out []Deployment) {
 		}
 	}
 	return out
+}
+
+// maxSettings is how many settings a report has of a repository: the last ones.
+const maxSettings = 100
+
+// inPeriod are the settings of a period, in order, and what is not known of it. What was read when is the word of who recorded it.
+func inPeriod(all []Setting, p Period) (out []Setting, unknown string) {
+	slices.SortStableFunc(all, func(a, b Setting) int { return strings.Compare(a.From, b.From) })
+	last := map[string]int{}
+	for i := range all {
+		if before, is := last[all[i].Branch]; is {
+			all[before].Until = all[i].From
+		}
+		last[all[i].Branch] = i
+	}
+	from, end := ledger.FormatTime(p.From), ledger.FormatTime(p.End())
+	for _, s := range all {
+		if s.From < end && (s.Until == "" || s.Until > from) {
+			out = append(out, s)
+		}
+	}
+	switch {
+	case len(out) == 0:
+		unknown = "what protected the branch is not on record (audit --online --record-settings)"
+	case out[0].From > from:
+		unknown = "what protected the branch before " + out[0].From + " is not on record"
+	}
+	if n := len(out) - maxSettings; n > 0 {
+		out, unknown = out[n:], fmt.Sprintf("of what protected the branch the last %d settings are shown, of %d", maxSettings, n+maxSettings)
+	}
+	return out, unknown
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/observation"
@@ -54,5 +55,40 @@ func TestT79Deployments(t *testing.T) {
 	r = report(t, source(t, files, first, second), "2026-01-05", "2026-01-31")
 	if n := len(got(r, pushed)); n != 48 || !slices.Contains(r.Notes, "acme/shop: deployments to 13 more environments than the first 50 are not shown") { // production, elsewhere and staging are before
 		t.Errorf("%d environments: %q", n, r.Notes)
+	}
+}
+
+// T67 What protected a branch is a list over the period, each until something else was read; of what is not on record, a note says so.
+func TestT67Settings(t *testing.T) {
+	files, ids := ledgerOf(t, storetest.Whole)
+	made := applied(t, files, ids[0])
+	read := func(from, to string) (out []string, notes string) {
+		r := report(t, source(t, files, made), from, to)
+		for _, s := range r.Repositories[0].Settings {
+			out = append(out, s.Branch+" "+s.From[5:10]+" "+strings.TrimSuffix(s.Until, "T00:00:00.000Z")+" "+strings.Join(s.Rules, ","))
+		}
+		return out, strings.Join(r.Notes, "|")
+	}
+	if got, notes := read("2026-01-05", "2026-01-31"); got != nil || !strings.Contains(notes, "acme/shop: what protected the branch is not on record") {
+		t.Errorf("nothing is on record: %q, %q", got, notes)
+	}
+	for i, one := range []struct{ day, branch, rule string }{{"06", "main", "a"}, {"20", "main", "b"}, {"25", "next", "c"}} {
+		at, id := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), fmt.Sprintf("tx_01KEZZZZZZ%016d", i)
+		o := observation.NewSettings(ledger.Repository{ID: "7", Name: "acme/shop"}, one.branch, at, []string{one.rule}, nil)
+		o.ReadAt = "2026-01-" + one.day + "T00:00:00.000Z"
+		o.Head = observation.Head{Schema: observation.Schema(o), TransactionID: id, Author: by(id, "ci@example.org").Proposer}
+		files = observed(t, files, by(id, "ci@example.org"), o)
+	}
+	for period, want := range map[[2]string]string{
+		{"2026-01-05", "2026-01-31"}: "main 01-06 2026-01-20 a|main 01-20  b|next 01-25  c|before 2026-01-06T00:00:00.000Z is not on record",
+		{"2026-01-06", "2026-01-19"}: "main 01-06 2026-01-20 a|",
+		{"2026-01-20", "2026-01-24"}: "main 01-20  b|",
+		{"2026-01-05", "2026-01-05"}: "|what protected the branch is not on record",
+	} {
+		got, notes := read(period[0], period[1])
+		rows, note := want[:strings.LastIndex(want, "|")], want[strings.LastIndex(want, "|")+1:]
+		if strings.Join(got, "|") != rows || !strings.Contains(notes, note) || note == "" && strings.Contains(notes, "protected") {
+			t.Errorf("%s: %q, %q", period, got, notes)
+		}
 	}
 }

@@ -386,6 +386,15 @@ type RequiredCheck struct {
 	AppID int64
 }
 
+// A Protector tells what protects a branch. A forge need not; the promises are those of the package.
+type Protector interface {
+	Protection(ctx context.Context, branch string) (Protection, error)
+}
+
+// Protection is what protects a branch, in lines of the forge's own words, in no certain order: what it demands, and who can bypass
+// that. Unread is what the forge does not tell the token.
+type Protection struct{ Rules, Unread []string }
+
 // Deployments are where a commit was deployed to, by a forge's own record of that. A forge need not have them; the promises are
 // those of the package.
 type Deployments interface {

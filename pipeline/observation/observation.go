@@ -1,4 +1,4 @@
-// Package observation is what somebody recorded beside the changes: what became of an exception, that a commit was deployed. Each is
+// Package observation is what somebody recorded beside the changes: what became of an exception, that a commit was deployed, what protects a branch. Each is
 // an artifact of a transaction of its own, which proposes nothing and is closed at once (rule L26). None decides anything: what was
 // approved and what accounts for a commit does not depend on it. The package is pure.
 package observation
@@ -43,6 +43,8 @@ func blank(kind string) Observation {
 		return &Disposition{}
 	case KindDeployment:
 		return &Deployment{}
+	case KindSettings:
+		return &Settings{}
 	}
 	return nil
 }
@@ -50,7 +52,7 @@ func blank(kind string) Observation {
 // Schema is that of a kind.
 func Schema(o Observation) string { return schemas[o.Kind()] }
 
-var schemas = map[string]string{KindDisposition: "countersign/disposition/1", KindDeployment: "countersign/deployment/1"}
+var schemas = map[string]string{KindDisposition: "countersign/disposition/1", KindDeployment: "countersign/deployment/1", KindSettings: "countersign/settings/1"}
 
 // Is reports whether artifacts of a kind are observations.
 func Is(kind string) bool { return blank(kind) != nil }

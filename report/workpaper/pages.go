@@ -21,7 +21,7 @@ var files embed.FS
 var templates = html.Templates(files, template.Funcs{
 	"wordsOf": wordsOf, "titleOf": func(code evidence.Code) string { return wordsOf("exception_" + string(code)) },
 	"overdue": func(code evidence.Code) bool { return code == evidence.Overdue }, "totalPage": totalPage, "short": short, "day": day,
-	"who": proposedApproved, "explained": explained, "chain": chain, "needs": needs,
+	"who": proposedApproved, "person": who, "explained": explained, "chain": chain, "needs": needs,
 	"subject": func(r evidence.Row) string { return cmp.Or(r.Subject, "no subject") },
 	"ids": func(r evidence.Row) string {
 		return view.Joined(r.Records, " ", func(r evidence.Record) string { return r.TransactionID })

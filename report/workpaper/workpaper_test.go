@@ -36,7 +36,7 @@ func reportOf(text string) evidence.Report {
 			Checks: []evidence.Check{{Name: text}}, Needs: []evidence.Need{{Kind: text}},
 		}},
 	}
-	repo := evidence.Repository{Name: text, Branch: text, Read: true, Commit: text, LedgerRef: text, LedgerCommit: text}
+	repo := evidence.Repository{Name: text, Branch: text, Read: true, Commit: text, LedgerRef: text, LedgerCommit: text, Settings: []evidence.Setting{{Branch: text, From: text, Rules: []string{text}, Unread: []string{text}, Author: who, TransactionID: text}}}
 	failed := evidence.Failed(evidence.Repository{Name: "b"}, evidence.Unreadable, text)
 	return evidence.New(p, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), []evidence.Part{{Repository: repo, Rows: []evidence.Row{row}}, failed})
 }

@@ -413,7 +413,7 @@ class Record(Fold):
                  and v["repository"]["id"] == self.proposal["repository"]["id"], "E-45: pull request, or two")
 
     def observation(self):  # E-46
-        kinds = {"disposition": self.disposition, "deployment": self.deployment}
+        kinds = {"disposition": self.disposition, "deployment": self.deployment, "settings": self.settings}
         found = [(n, p["kind"], self.content(p, p["kind"])) for n, p in self.artifacts(None) if p["kind"] in kinds]
         need(len(found) <= 1 and (self.proposal is None or not found), "E-46: two, or a proposal")
         for n, kind, v in found:
@@ -431,6 +431,11 @@ class Record(Fold):
 
     def deployment(self, n, v):  # E-48
         need(rfc3339(v["deployed_at"]) <= self.time(n), "E-48: deployed later")
+
+    def settings(self, n, v):  # E-49
+        need(rfc3339(v["read_at"]) <= self.time(n) and v["branch"] and v["repository"]["id"], "E-49: read later, or of nothing")
+        for lines in (v["rules"] or [], v["unread"] or []):
+            need(len(lines) <= 200 and "" not in lines and lines == sorted(set(lines), key=str.encode), "E-49: lines")
 
 def unique(things):
     return [x for x, _ in itertools.groupby(sorted(things, key=actor_key))]

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,26 +87,72 @@ func disposedLife(g *generator) {
 	})
 }
 
+// observedLife is the record of an observation of a kind: what it says by default, with what replaces or, where it is nil, leaves out members.
+func observedLife(g *generator, kind string, says, doc m) *record {
+	ada := m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
+	r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
+	for name := range r.files {
+		delete(r.files, name)
+	}
+	set("tx/meta", 0, "proposer", ada)(r)
+	all := m{"schema": "countersign/" + kind + "/1", "transaction_id": r.id, "author": ada}
+	maps.Copy(all, says)
+	for name, value := range doc {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	r.insert(len(r.events), r.artifact(kind, all))
+	r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
+	r.add("tx/close", m{"status": "interrupted"})
+	r.settle()
+	return r
+}
+
+// settingsLife is a transaction that says what protected a branch.
+func settingsLife(g *generator) {
+	made := func(doc m) *record {
+		return observedLife(g, "settings", m{
+			"branch": "main", "read_at": "2026-01-01T00:00:00.000Z", "repository": m{"id": "7", "name": "acme/shop"}, "rules": []any{"deletion", "update"}, "unread": []any{},
+		}, doc)
+	}
+	c := g.life("E-46 E-49", "what protected a branch", made(nil), m{"status": "interrupted", "closed": true})
+	many := func(n int) (out []any) {
+		for i := range n {
+			out = append(out, fmt.Sprintf("rule %03d", i))
+		}
+		return out
+	}
+	for note, doc := range inOrder(
+		"nothing, which was read", m{"rules": []any{}},
+		"what was not read", m{"unread": []any{"who can bypass ruleset 7"}},
+		"200 rules", m{"rules": many(200)},
+		"a rule of 1,000 characters", m{"rules": []any{strings.Repeat("a", 1000)}},
+	) {
+		c.good("E-49", note, func(r *record) { *r = *made(doc) })
+	}
+	for note, doc := range inOrder(
+		"rules in another order", m{"rules": []any{"update", "deletion"}},
+		"a rule twice", m{"rules": []any{"update", "update"}},
+		"a rule that says nothing", m{"rules": []any{""}},
+		"a rule of two lines", m{"rules": []any{"a\nb"}},
+		"201 rules", m{"rules": many(201)},
+		"a rule of 1,001 characters", m{"rules": []any{strings.Repeat("a", 1001)}},
+		"of no branch", m{"branch": ""},
+		"of a branch of two lines", m{"branch": "a\nb"},
+		"of a repository without a number", m{"repository": m{"id": "", "name": "acme/shop"}},
+		"read after it was recorded", m{"read_at": "2036-01-01T00:00:00.000Z"},
+		"without what was not read", m{"unread": nil},
+	) {
+		c.bad("E-49", note, "L26", func(r *record) { *r = *made(doc) })
+	}
+}
+
 // deployedLife is a transaction that says that a commit was deployed.
 func deployedLife(g *generator) {
 	ada := m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
 	made := func(doc m) *record {
-		r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
-		for name := range r.files {
-			delete(r.files, name)
-		}
-		set("tx/meta", 0, "proposer", ada)(r)
-		all := m{"schema": "countersign/deployment/1", "transaction_id": r.id, "commit": strings.Repeat("a", 40), "environment": "production", "deployed_at": "2026-01-01T00:00:00.000Z", "author": ada}
-		for name, value := range doc {
-			if all[name] = value; value == nil {
-				delete(all, name)
-			}
-		}
-		r.insert(len(r.events), r.artifact("deployment", all))
-		r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
-		r.add("tx/close", m{"status": "interrupted"})
-		r.settle()
-		return r
+		return observedLife(g, "deployment", m{"commit": strings.Repeat("a", 40), "environment": "production", "deployed_at": "2026-01-01T00:00:00.000Z"}, doc)
 	}
 	c := g.life("E-46 E-48", "a commit that was deployed", made(nil), m{"status": "interrupted", "closed": true})
 	for note, doc := range inOrder(

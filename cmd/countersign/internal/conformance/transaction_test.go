@@ -71,6 +71,8 @@ func transactionVectors(g *generator) {
 	disposedLife(g)
 	g.in("deployment")
 	deployedLife(g)
+	g.in("settings")
+	settingsLife(g)
 }
 
 func set(kind string, nth int, name string, value any) func(*record) {

@@ -59,7 +59,7 @@ func deployed(ctx context.Context, c *console.Console, d *observation.Deployment
 	if _, err := session.CodeCommit(ctx, s.Repo, d.Commit); err != nil {
 		return err
 	}
-	if err := s.Runner.Deployed(ctx, d); err != nil {
+	if err := s.Runner.Observe(ctx, d, d.Commit); err != nil {
 		return err
 	}
 	return session.Observed(c, d)

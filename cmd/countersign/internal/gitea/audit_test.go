@@ -80,3 +80,26 @@ func TestT67RequiredStatuses(t *testing.T) {
 		}
 	}
 }
+
+// T67, T82: what protects a branch is all that its rule says, where rules are told.
+func TestT67Protection(t *testing.T) {
+	const rules, branch = "repos/acme/site/branch_protections", "repos/acme/site/branches/main"
+	const rule = `[{"rule_name":"other","enable_push":true},{"rule_name":"main","created_at":"x","updated_at":"x","required_approvals":2,"push_whitelist_usernames":["ada"]}]`
+	for _, row := range []struct {
+		name    string
+		answers map[string]string
+		want    string
+		fails   bool
+	}{
+		{"a rule", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":"main"}`}, `push_whitelist_usernames: ["ada"]|required_approvals: 2|rule_name: "main"`, false},
+		{"none for it", map[string]string{rules: rule, branch: `{"effective_branch_protection_name":""}`}, "", false},
+		{"one that is not told", map[string]string{rules: "[]", branch: `{"effective_branch_protection_name":"main"}`}, "", true},
+		{"rules are not told", map[string]string{branch: `{}`}, "", true},
+		{"the branch is not told", map[string]string{rules: rule}, "", true},
+	} {
+		got, err := saying(t, row.answers).Protection(t.Context(), "main")
+		if strings.Join(got.Rules, "|") != row.want || (err != nil) != row.fails || got.Unread != nil {
+			t.Errorf("%s: %+v, %v", row.name, got, err)
+		}
+	}
+}

@@ -170,21 +170,27 @@ func (c *Client) probeRules(ctx context.Context, f *Facts, ledgerBranch string) 
 // ruleOf returns the rule that holds for a branch, nil for none. The server names it; of a branch
 // that is not there yet, it is the one of the same name.
 func (c *Client) ruleOf(ctx context.Context, rules []protection, branch string) (*Protection, error) {
+	name, err := c.ruleName(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(rules, func(p protection) bool { return p.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return rules[i].facts(), nil
+}
+
+// ruleName is the name of the rule that holds for a branch, "" for none.
+func (c *Client) ruleName(ctx context.Context, branch string) (string, error) {
 	var got struct {
 		Rule string `json:"effective_branch_protection_name"`
 	}
 	_, err := c.GetBelow(ctx, &got, nil, append([]string{"branches"}, strings.Split(branch, "/")...)...)
 	if rest.IsKind(err, rest.KindNotFound) {
-		got.Rule, err = branch, nil
+		return branch, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(rules, func(p protection) bool { return p.Name == got.Rule })
-	if i < 0 {
-		return nil, nil
-	}
-	return rules[i].facts(), nil
+	return got.Rule, err
 }
 
 // ProbeTeams asks of teams "org/team" whether their members can be read.

@@ -77,7 +77,7 @@ func (c *Client) ends(ctx context.Context, numbers []int) (map[int]forge.End, er
 // enforced. GitHub tells both to whoever may read.
 func (c *Client) Required(ctx context.Context, branch string) (forge.Required, error) {
 	op := "asking what " + ledger.OneLine(branch, 60) + " demands"
-	protected, err1 := c.protectionChecks(ctx, branch)
+	protected, _, err1 := c.protectionChecks(ctx, branch)
 	ruled, err2 := c.rulesetChecks(ctx, branch)
 	if err1 != nil && err2 != nil {
 		return forge.Required{}, failed(op, err1)
@@ -91,9 +91,9 @@ func (c *Client) Required(ctx context.Context, branch string) (forge.Required, e
 	return required, nil
 }
 
-// protectionChecks are those of a classic protection. An answer that does not tell
+// protectionChecks are those of a classic protection, and whether there is one. An answer that does not tell
 // whether the branch is protected, or how, is an error.
-func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.RequiredCheck, error) {
+func (c *Client) protectionChecks(ctx context.Context, branch string) (checks []forge.RequiredCheck, on bool, err error) {
 	var got struct {
 		Protected  *bool `json:"protected"`
 		Protection *struct {
@@ -109,17 +109,17 @@ func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.R
 		} `json:"protection"`
 	}
 	if _, err := c.GetBelow(ctx, &got, nil, "branches", branch); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	switch {
 	case got.Protected == nil, *got.Protected && (got.Protection == nil || got.Protection.Enabled == nil):
-		return nil, rest.Unusable("the answer does not tell how the branch is protected")
+		return nil, false, rest.Unusable("the answer does not tell how the branch is protected")
 	case !*got.Protected, !*got.Protection.Enabled:
-		return nil, nil
+		return nil, false, nil
 	case got.Protection.Required == nil, got.Protection.Required.Contexts == nil && got.Protection.Required.Checks == nil:
-		return nil, rest.Unusable("the answer does not tell which checks the branch's protection demands")
+		return nil, false, rest.Unusable("the answer does not tell which checks the branch's protection demands")
 	case got.Protection.Required.Level == "off":
-		return nil, nil
+		return nil, true, nil
 	}
 	var out []forge.RequiredCheck
 	for _, check := range got.Protection.Required.Checks {
@@ -130,7 +130,7 @@ func (c *Client) protectionChecks(ctx context.Context, branch string) ([]forge.R
 			out = append(out, forge.RequiredCheck{Name: name})
 		}
 	}
-	return out, nil
+	return out, true, nil
 }
 
 // rulesetChecks are those of the rulesets that are active for a branch.

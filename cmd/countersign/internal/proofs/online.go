@@ -23,12 +23,14 @@ import (
 // onlineFlags say whether the forge is asked again, and how much of it.
 type onlineFlags struct {
 	ask      bool
+	record   bool
 	requests int
 	maxAge   time.Duration
 }
 
 func (f *onlineFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.ask, "online", false, "ask the forge whether it tells still what is recorded of it (docs/online.md)")
+	cmd.Flags().BoolVar(&f.record, "record-settings", false, "with --online: record what protects the default branch, where that is not what was recorded last")
 	cmd.Flags().IntVar(&f.requests, "requests", mostAsked, "with --online: send at most `N` requests, and go on there the next time")
 	cmd.Flags().DurationVar(&f.maxAge, "max-age", 24*time.Hour, "with --online: for how long an answer counts, such as 24h; 0 asks everything again")
 }
@@ -36,6 +38,7 @@ func (f *onlineFlags) add(cmd *cobra.Command) {
 // check refuses values that mean nothing. changed reports whether a flag was given.
 func (f *onlineFlags) check(changed func(name string) bool) error {
 	return cmp.Or(
+		cli.RefuseIf(!f.ask && f.record, "--record-settings is about what the forge is asked", "ask it: --online"),
 		cli.RefuseIf(!f.ask && (changed("requests") || changed("max-age")), "--requests and --max-age are about what the forge is asked", "ask it: --online"),
 		cli.RefuseIf(f.requests < 1 || f.maxAge < 0, "--requests takes a number from 1 on, --max-age an age from 0 on", "countersign audit --online --requests 500 --max-age 24h"),
 	)
@@ -69,6 +72,9 @@ func askForge(ctx context.Context, s *session.Session, tip string, f onlineFlags
 	})
 	if kept != nil {
 		err = errors.Join(err, s.Local.WriteKept(keptOnline, kept))
+	}
+	if err == nil && f.record {
+		err = recordSettings(ctx, s, client)
 	}
 	return &r, err
 }

@@ -37,6 +37,8 @@ func Observed(c *console.Console, o observation.Observation) error {
 		return c.Result(doc, fmt.Sprintf("%s  %s reviewed %s: %s (%s)\n", id, who.Login, o.About, o.As, o.Reason))
 	case *observation.Deployment:
 		doc["commit"], doc["environment"], doc["deployed_at"], doc["url"] = o.Commit, o.Environment, o.DeployedAt, o.URL
+	case *observation.Settings:
+		doc["repository"], doc["branch"], doc["read_at"], doc["rules"], doc["unread"] = o.Repository, o.Branch, o.ReadAt, o.Rules, o.Unread
 	}
 	return c.Result(doc, fmt.Sprintf("%s  %s %s\n", id, who.Login, o.Words()))
 }

@@ -3,6 +3,7 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -268,6 +269,7 @@ type Ruleset struct {
 	Name, Target string
 	Branches     []string
 	Rules        []map[string]any
+	Bypass       []any // who can bypass it, nil where that is not told
 
 	id int64
 }
@@ -289,7 +291,9 @@ func (s *Server) getRuleset(c *call) answer {
 	for _, one := range c.repo.rulesets {
 		if one.id == c.id("ruleset_id") {
 			o := one.object(c.repo)
-			o["rules"] = one.Rules
+			if o["rules"] = one.Rules; one.Bypass != nil {
+				o["bypass_actors"] = one.Bypass
+			}
 			return ok(o)
 		}
 	}
@@ -301,7 +305,11 @@ func (s *Server) listRules(c *call) answer {
 	var found []object
 	for _, one := range c.repo.rulesets {
 		if one.Target == "branch" && slices.Contains(one.Branches, c.PathValue("branch")) {
-			found = append(found, one.Rules...)
+			for _, rule := range one.Rules {
+				rule = maps.Clone(rule)
+				rule["ruleset_id"], rule["ruleset_source"], rule["ruleset_source_type"] = one.id, c.repo.fullName(), "Repository"
+				found = append(found, rule)
+			}
 		}
 	}
 	return list(c, "", found, func(o object) object { return o })
