@@ -155,8 +155,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
 		"cmd/countersign/internal/session", "gitstore", "pipeline/atomicfile", "pipeline/attest", "pipeline/evidence", "pipeline/explain",
-		"pipeline/fault", "pipeline/lookup", "pipeline/page", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/page", "pipeline/record/approval", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/verifier":       {"report/html"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},

@@ -154,6 +154,8 @@ type CommitChange struct {
 	Change        explain.Explanation
 	Reviewed      struct{ Commit, Tree string }
 	Ref           string // that the commit is on, for statements that name one
+	// Of a Summary: the address of the repository, and of the commit's page, and when it was verified.
+	Resource, Page, At string
 }
 
 // An UnsettledError says why there is nothing to attest.
@@ -187,6 +189,8 @@ func New(predicateType string, r Record, of CommitChange) (Statement, error) {
 		return s.authorization()
 	case PullRequestApprovalType:
 		return s.pullRequestApproval()
+	case SummaryType:
+		return s.summary()
 	}
 	return Statement{}, fmt.Errorf("the predicate type %.200q is not one of this program's", predicateType)
 }

@@ -84,7 +84,7 @@ func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := attest.CommitChange{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main"}
+	of := attest.CommitChange{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main", Resource: "https://github.com/acme/app"}
 	of.Change = explain.Explanation{
 		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: replay.Shell, Once: explain.First,
 		Transactions: []explain.Claim{{TransactionID: id, Explains: true}},

@@ -164,6 +164,11 @@ func Agree(stated, again Statement) (agree, unknown bool, err error) {
 			}
 		}
 	}
+	if a, ok := stated.Predicate.(*Summary); ok {
+		if b, ok := again.Predicate.(*Summary); ok {
+			b.at(a.TimeVerified)
+		}
+	}
 	one, err := stated.Bytes()
 	if err != nil {
 		return false, false, err

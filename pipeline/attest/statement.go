@@ -49,8 +49,10 @@ func (d Digest) has() string {
 
 // A Subject is one thing that a statement is about.
 type Subject struct {
-	Name   string `json:"name,omitempty"`
-	Digest Digest `json:"digest"`
+	Name        string       `json:"name,omitempty"`
+	URI         string       `json:"uri,omitempty"` // of a page for people, where the predicate is a Summary
+	Digest      Digest       `json:"digest"`
+	Annotations *Annotations `json:"annotations,omitempty"` // the same
 }
 
 // A Resource names something by its hashes alone, as in-toto's ResourceDescriptor.
@@ -62,7 +64,7 @@ type Resource struct {
 type Statement struct {
 	Subject       []Subject
 	PredicateType string
-	Predicate     any // *Approval, *Coverage, *Authorization or *PullRequestApproval
+	Predicate     any // *Approval, *Coverage, *Authorization, *PullRequestApproval or *Summary
 }
 
 // header is the JSON of a Statement.
@@ -103,12 +105,13 @@ var kinds = map[string]kind{
 	ApprovalType:            {"approval", Namespace, false, func() any { return new(Approval) }, []string{"gitCommit gitTree", "sha256"}},
 	CoverageType:            {"review-coverage", Namespace, false, func() any { return new(Coverage) }, []string{"gitCommit gitTree"}},
 	AuthorizationType:       {"gittuf-authorization", gittufNamespace, true, func() any { return new(Authorization) }, []string{"gitTree"}},
+	SummaryType:             {"vsa", Namespace, false, func() any { return new(Summary) }, []string{"gitCommit gitTree"}},
 	PullRequestApprovalType: {"gittuf-pull-request-approval", gittufNamespace, false, func() any { return new(PullRequestApproval) }, []string{"gitTree"}},
 }
 
 // Names are the short names of the predicate types, with which the command line asks for
 // them, in the order in which they are told to people.
-var Names = []string{"approval", "review-coverage", "gittuf-authorization", "gittuf-pull-request-approval"}
+var Names = []string{"approval", "review-coverage", "gittuf-authorization", "gittuf-pull-request-approval", "vsa"}
 
 // TypeOf is the predicate type with a short name, "" for a name that none has.
 func TypeOf(name string) string {
@@ -165,7 +168,9 @@ func ParseStatement(raw []byte) (Statement, error) {
 		return Statement{}, fmt.Errorf("the statement's type is %.200q, not %s", h.Type, StatementType)
 	case !known:
 		return Statement{}, fmt.Errorf("the predicate type %.200q is not one of this program's", h.PredicateType)
-	case !slices.EqualFunc(h.Subject, k.subjects, func(one Subject, want string) bool { return one.Digest.has() == want }):
+	case !slices.EqualFunc(h.Subject, k.subjects, func(one Subject, want string) bool {
+		return one.Digest.has() == want && (h.PredicateType == SummaryType || one.URI == "" && one.Annotations == nil)
+	}):
 		return Statement{}, fmt.Errorf("the statement is about something else than one of %s is", k.name)
 	}
 	s := Statement{Subject: h.Subject, PredicateType: h.PredicateType, Predicate: k.predicate()}

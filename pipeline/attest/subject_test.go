@@ -46,6 +46,11 @@ func TestT79Subjects(t *testing.T) {
 		if !taken(s.Subject) {
 			t.Errorf("%s: its own subjects are refused", name)
 		}
+		paged := slices.Clone(s.Subject)
+		paged[0].URI = "https://example.org/"
+		if taken(paged) != (name == "vsa") {
+			t.Errorf("%s: a subject with a page", name)
+		}
 		for what, subjects := range map[string][]attest.Subject{
 			"none": {}, "one less": s.Subject[1:], "the first twice": append([]attest.Subject{s.Subject[0]}, s.Subject...),
 			"another commit too": append(slices.Clone(s.Subject), attest.Subject{Digest: attest.Digest{GitCommit: parent}}),

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -55,7 +56,8 @@ that commit, which may be a merged, squashed or rebased one. With --all every tr
 whose commit is in this repository.
 
 --predicate makes other statements: review-coverage, as it is proposed to in-toto, and
-gittuf-authorization and gittuf-pull-request-approval, which gittuf verifies.
+gittuf-authorization and gittuf-pull-request-approval, which gittuf verifies, and vsa, SLSA's
+verification summary of a source revision, at level 1 (docs/slsa.md).
 
 The key is that of --sign-key or COUNTERSIGN_SIGN_KEY, or, with --key, one of your own that
 ssh-keygen signs with. With --bundle the file is a Sigstore bundle, which cosign verifies with the
@@ -87,7 +89,7 @@ there is nothing to attest, or no key.`,
 	cmd.Flags().BoolVar(&f.link, "link", false, "write the signed link of a step \"countersign\" for in-toto's layouts, in a directory of its own below --out")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the statements beside the ledger; --push does, too")
 	f.keyless.add(cmd)
-	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:3], ", ")+" or "+attest.Names[3])
+	cmd.Flags().StringVar(&f.predicate, "predicate", attest.Names[0], "the statement: `NAME` "+strings.Join(attest.Names[:4], ", ")+" or "+attest.Names[4])
 	cmd.Flags().StringVar(&f.ref, "ref", "", "the `REF` that the commit is on, by its full name, for statements that name one")
 	return cmd
 }
@@ -192,6 +194,7 @@ type attester struct {
 	snap   writing.Snapshot
 	ledger string        // its ref
 	ref    string        // that the commits are on
+	links  forge.Links   // of the repository
 	had    map[kept]bool // statements that are not made again
 }
 
@@ -222,7 +225,7 @@ func newAttester(ctx context.Context, s *session.Session, snap writing.Snapshot,
 		return w, err
 	}
 	j, err := proofs.OpenJudge(ctx, s, snap.Tree, clock, "")
-	return attester{BranchJudge: j, snap: snap, ledger: s.Flags.LedgerRef, ref: ref}, err
+	return attester{BranchJudge: j, snap: snap, ledger: s.Flags.LedgerRef, ref: ref, links: s.Links()}, err
 }
 
 // attested are statements that were made, and the transactions of which none was.
@@ -366,7 +369,9 @@ func (w attester) applied(ctx context.Context, id string) (string, error) {
 
 // landed computes what a commit changes, and what explains that.
 func (w attester) landed(ctx context.Context, commit string) (attest.CommitChange, error) {
-	of := attest.CommitChange{Commit: commit, Ref: w.ref}
+	of := attest.CommitChange{
+		Commit: commit, Ref: w.ref, Resource: w.links.Web, Page: w.links.Page(0, forge.Posted{}, commit), At: ledger.FormatTime(w.Now),
+	}
 	parent, err := w.Repo.FirstParent(ctx, commit)
 	if err != nil {
 		return of, err

@@ -241,6 +241,8 @@ func (v verifier) change(ctx context.Context) (attest.Check, error) {
 	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
 		return v.approved(ctx, p, parent)
+	case *attest.Summary:
+		return good("change", "it says nothing of the change but by the record")
 	case *attest.Coverage:
 		from = p.MergeTransform.BaseAtMerge.Digest.GitCommit
 	case *attest.Authorization:
@@ -315,7 +317,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 	candidates, elsewhere := []string{}, ""
 	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
-		if elsewhere, err = v.elsewhere(ctx, w, p); err != nil {
+		if elsewhere, err = v.elsewhere(ctx, w, p.Ledger); err != nil {
 			return attest.Check{}, err
 		}
 		tx, err := lookup.State(snap.Tree, p.Transaction)
@@ -332,6 +334,25 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		}
 		w.snap.Tip, w.ledger = p.Ledger.Commit, p.Ledger.Ref // a closed transaction stays as it is
 		candidates = []string{p.Transaction}
+	case *attest.Summary:
+		at, id := p.Record()
+		switch elsewhere, err := v.elsewhere(ctx, w, attest.Ledger{Ref: w.ledger, Commit: at}); {
+		case at == "":
+			return bad("record", "it names no record of a ledger")
+		case err != nil:
+			return attest.Check{}, err
+		case elsewhere != "":
+			return unknown("record", "%s", elsewhere)
+		case w.links.Web == "":
+			return unknown("record", "it is about %+.200q, and which repository this is, is not known here", p.ResourceURI)
+		}
+		if snap, err = local.At(ctx, at); err == nil {
+			w, err = newAttester(ctx, v.s, snap, v.sourceRef())
+		}
+		if err != nil {
+			return attest.Check{}, err
+		}
+		w.snap.Tip, candidates = at, []string{id}
 	case *attest.Coverage:
 		w.ref = v.stated.Subject[0].Name
 	case *attest.Authorization:
@@ -349,6 +370,14 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		}
 	}
 	return v.compare(ctx, w, landed, candidates, elsewhere)
+}
+
+// sourceRef is the ref that a VSA names, "" for none.
+func (v verifier) sourceRef() string {
+	if a := v.stated.Subject[0].Annotations; a != nil && len(a.SourceRefs) == 1 {
+		return a.SourceRefs[0]
+	}
+	return ""
 }
 
 // compare makes the statement again of each transaction that it may be of. elsewhere says of which
@@ -385,15 +414,15 @@ func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitC
 
 // elsewhere says of which other ledger, or newer one, a statement is than the one here, "" if it
 // is of this one.
-func (v verifier) elsewhere(ctx context.Context, w attester, p *attest.Approval) (string, error) {
-	in, err := v.repo.Descends(ctx, w.snap.Tip, p.Ledger.Commit)
+func (v verifier) elsewhere(ctx context.Context, w attester, p attest.Ledger) (string, error) {
+	in, err := v.repo.Descends(ctx, w.snap.Tip, p.Commit)
 	switch {
 	case err != nil:
 		return "", err
 	case !in:
-		return fmt.Sprintf("the ledger here does not have commit %.40q, which it names", p.Ledger.Commit), nil
-	case p.Ledger.Ref != w.ledger:
-		return fmt.Sprintf("it is of the ledger %+.200q, and the one here is %s", p.Ledger.Ref, w.ledger), nil
+		return fmt.Sprintf("the ledger here does not have commit %.40q, which it names", p.Commit), nil
+	case p.Ref != w.ledger:
+		return fmt.Sprintf("it is of the ledger %+.200q, and the one here is %s", p.Ref, w.ledger), nil
 	}
 	return "", nil
 }
