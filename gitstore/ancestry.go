@@ -17,16 +17,13 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
-// A NoMergeBaseError is two commits that have no ancestor in common.
-type NoMergeBaseError struct{ A, B string }
-
-func (e *NoMergeBaseError) Error() string {
-	return fmt.Sprintf("commits %s and %s have no ancestor in common", e.A, e.B)
-}
+// ErrNoMergeBase is the cause of the error of two commits that are not of one history.
+var ErrNoMergeBase = errors.New("have no ancestor in common")
 
 // A CutOffError is a history that is not here as far back as it takes, as in a
 // shallow clone: Missing is a commit that was needed.
@@ -70,7 +67,7 @@ func (r *Repo) history(ctx context.Context, args ...string) (out, cut string, er
 func (r *Repo) MergeBase(ctx context.Context, a, b string) (string, error) {
 	found, err := r.MergeBases(ctx, a, b)
 	if err == nil && len(found) == 0 {
-		err = &NoMergeBaseError{a, b}
+		err = fmt.Errorf("commits %s and %s %w", a, b, ErrNoMergeBase)
 	}
 	if err != nil {
 		return "", err
@@ -215,7 +212,7 @@ func (r *Repo) OnRemote(ctx context.Context, commit string) (bool, error) {
 }
 
 // ErrNoBranch is a branch that is not there.
-var ErrNoBranch error = &git.Known{Message: "there is no such branch", Try: "git branch --all"}
+var ErrNoBranch = fault.Refuse("there is no such branch", "git branch --all")
 
 // CommitsBetween returns the commits that one commit has and since, another, has not, as "git
 // rev-list since..commit" does: none that is since or an ancestor of it. The first is the

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/git"
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -42,9 +43,6 @@ type History struct {
 	seen      object.ID // what was remembered
 }
 
-// A NotInHistoryError is lineage's.
-type NotInHistoryError = lineage.NotInHistoryError
-
 // objectsOf serves a source's objects to a lineage.
 type objectsOf struct{ source }
 
@@ -55,7 +53,7 @@ func (s objectsOf) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
 }
 
 // ErrNoLedger is a ledger's ref that is not there.
-var ErrNoLedger error = &git.Known{Message: "there is no ledger here", Try: "countersign sync"}
+var ErrNoLedger = fault.Refuse("there is no ledger here", "countersign sync")
 
 // History returns the ledger's history as it stands. The tip is held to the
 // memory, as in Snapshot; but one that does not descend from it can be read, and
@@ -109,11 +107,11 @@ func (r *Repo) commitNamed(name string) (object.ID, error) {
 		return id, nil
 	}
 	if !strings.HasPrefix(name, "refs/") {
-		return object.None, &NotInHistoryError{Name: name, Why: ": give all digits of an id, or the full name of a ref"}
+		return object.None, lineage.NotInHistory(name, ": give all digits of an id, or the full name of a ref")
 	}
 	id, err := r.tip(plumbing.ReferenceName(name))
 	if err == nil && id.IsZero() {
-		err = &NotInHistoryError{Name: name, Why: ": there is no such ref"}
+		err = lineage.NotInHistory(name, ": there is no such ref")
 	}
 	if err == nil {
 		id, _, err = r.peel(id)
@@ -133,11 +131,11 @@ func (r *Repo) peel(id object.ID) (object.ID, plumbing.ObjectType, error) {
 		}
 		next, _, tagged := object.HeaderLine(string(o.Data), "object ")
 		if !tagged {
-			return id, o.Type, &NotInHistoryError{Name: id.String(), Why: ": the tag is malformed"}
+			return id, o.Type, lineage.NotInHistory(id.String(), ": the tag is malformed")
 		}
 		id = next
 	}
-	return id, plumbing.TagObject, &NotInHistoryError{Name: id.String(), Why: fmt.Sprintf(": more than %d tags lead to it", maxTags)}
+	return id, plumbing.TagObject, lineage.NotInHistory(id.String(), fmt.Sprintf(": more than %d tags lead to it", maxTags))
 }
 
 // distortions reads what makes git show another history than there is.

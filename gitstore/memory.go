@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -187,12 +188,6 @@ func (l *Ledger) verifyNew(name string, objects source, from, tip object.ID) err
 	return &UnverifiedError{Ledger: name, Tip: tip.String(), Since: hexOf(from), First: found[0], Count: len(found)}
 }
 
-// An AcceptError is a tip that cannot be accepted: it is not the ledger's, or
-// nothing is wrong with it.
-type AcceptError struct{ Message string }
-
-func (e *AcceptError) Error() string { return e.Message }
-
 // Record makes the entry that records an acceptance, from the accepted tip's
 // tree and the tip that was remembered.
 type Record func(tree fs.FS, remembered string) (writing.Entry, error)
@@ -203,7 +198,7 @@ func (m memory) acceptable(now object.ID, tip string, c tipCheck) (seen object.I
 		return seen, err
 	}
 	if now.IsZero() || now.String() != tip {
-		return seen, &AcceptError{fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip)}
+		return seen, fault.Refuse(fmt.Sprintf("%s is at %s, not at %s", m.name, now, tip), "")
 	}
 	var rollback *RollbackError
 	for _, must := range []object.ID{seen, m.known} {
@@ -222,7 +217,7 @@ func (m memory) acceptable(now object.ID, tip string, c tipCheck) (seen object.I
 		}
 		return seen, err
 	}
-	return seen, &AcceptError{fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here, and verifies", m.name)}
+	return seen, fault.Refuse(fmt.Sprintf("%s needs no acceptance: its tip descends from what was last seen here, and verifies", m.name), "")
 }
 
 // AcceptTip takes tip, which must be the ledger's, for good although it does not
@@ -271,7 +266,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		return "", err
 	}
 	if now.IsZero() {
-		return "", &AcceptError{s.seen.name + " is not there"}
+		return "", fault.Refuse(s.seen.name+" is not there", "")
 	}
 	objects, dir, fetched, err := s.fetchAccepted(ctx, now)
 	if err != nil {
@@ -303,7 +298,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	}
 	if err != nil {
 		if errors.Is(err, writing.ErrMoved) {
-			err = &AcceptError{s.seen.name + " has moved meanwhile"}
+			err = fault.Refuse(s.seen.name+" has moved meanwhile", "")
 		}
 		return "", err
 	}

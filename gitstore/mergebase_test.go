@@ -70,8 +70,7 @@ func TestMergeBaseIsGits(t *testing.T) {
 			got, gotErr := repo.MergeBase(context.Background(), a, b)
 			if err != nil {
 				none++
-				var no *gitstore.NoMergeBaseError
-				if !errors.As(gotErr, &no) {
+				if !errors.Is(gotErr, gitstore.ErrNoMergeBase) {
 					t.Errorf("seed %d: MergeBase(%s, %s) is %s, %v; git finds none", seed, a, b, got, gotErr)
 				}
 			} else if got != want || gotErr != nil {
@@ -103,11 +102,10 @@ func TestMergeBaseIsNeverWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			var off *gitstore.CutOffError
-			var none *gitstore.NoMergeBaseError
 			switch {
 			case errors.As(err, &off):
 				cut++
-			case err == nil && got == want && wantErr == nil, errors.As(err, &none) && wantErr != nil:
+			case err == nil && got == want && wantErr == nil, errors.Is(err, gitstore.ErrNoMergeBase) && wantErr != nil:
 				right++
 			default:
 				t.Errorf("seed %d: without %s, MergeBase(%s, %s) is %q, %v; want %s", seed, gone, a, b, got, err, want)

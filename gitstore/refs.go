@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -216,15 +217,6 @@ func (r *Repo) checkedOut(name plumbing.ReferenceName) (bool, error) {
 	return strings.TrimSuffix(head, "\n") == name.String(), err
 }
 
-// A LockedError is a ref that another process holds, or one that died left
-// locked.
-type LockedError struct{ File string }
-
-func (e *LockedError) Error() string { return "the ledger is locked by " + e.File }
-func (e *LockedError) Hint() string {
-	return "remove " + e.File + ", if no other process is at work"
-}
-
 // lockWait is how long a locked ref is waited for. A holder keeps the lock for as long as one small write takes.
 var lockWait = 5 * time.Second // tests that leave a lock behind do not wait
 
@@ -356,7 +348,7 @@ func (r *Repo) moveRef(name plumbing.ReferenceName, old, next object.ID) error {
 		return writing.ErrMoved
 	}
 	if by := lockedBy().FindStringSubmatch(err.Error()); by != nil {
-		return &LockedError{by[1]}
+		return &fault.Error{Message: "the ledger is locked by " + by[1], Try: "remove " + by[1] + ", if no other process is at work"}
 	}
 	return fmt.Errorf("writing %s: %w", name, err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -41,15 +42,10 @@ type ourStep struct {
 	place string // a transaction's directory, or the ledger's own events
 }
 
-// An UnsignableError is a signed commit that has to be made again, without a
-// key to sign it.
-type UnsignableError struct{ Commit string }
-
-func (e *UnsignableError) Error() string {
-	return fmt.Sprintf("commit %s is signed, and has to be made and signed again with the same key", e.Commit)
+// unsignable is the error of a signed commit that has to be made again, without a key to sign it.
+func unsignable(commit object.ID) error {
+	return fault.Refuse(fmt.Sprintf("commit %s is signed, and has to be made and signed again with the same key", commit), "give the key: --sign-key FILE")
 }
-
-func (*UnsignableError) Hint() string { return "give the key: --sign-key FILE" }
 
 // A planned is what is to be made again: entries, each signed or not. conflicts
 // are the transactions that the remote has advanced differently, whose commits
@@ -391,10 +387,10 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 	case err != nil:
 		return madeAgain{}, fmt.Errorf("reading commit %s: %w", s.id, err)
 	case r.sign == nil:
-		return madeAgain{}, &UnsignableError{s.id.String()}
+		return madeAgain{}, unsignable(s.id)
 	default:
 		if again, err := r.sign(payload); err != nil || again != signature {
-			return madeAgain{}, errors.Join(&UnsignableError{s.id.String()}, err)
+			return madeAgain{}, errors.Join(unsignable(s.id), err)
 		}
 	}
 	when, message, err := commitWords(string(payload))

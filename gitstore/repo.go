@@ -22,12 +22,13 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/gitstore/wire"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // What Open and Head return besides other errors.
 var (
-	ErrNotRepository = error(&git.Known{Message: "not a Git repository, nor below one", Try: "run it inside a Git repository, or name one with -C DIR"})
-	ErrNoCommits     = error(&git.Known{Message: "the repository has no commits yet", Try: `git commit --allow-empty -m "first commit"`})
+	ErrNotRepository = fault.Refuse("not a Git repository, nor below one", "run it inside a Git repository, or name one with -C DIR")
+	ErrNoCommits     = fault.Refuse("the repository has no commits yet", `git commit --allow-empty -m "first commit"`)
 )
 
 // An UnsupportedError is a repository of a kind that is not read.
@@ -249,7 +250,7 @@ func commitTree(s source, commit object.ID) (*treeFS, error) {
 	}
 	root, err := readTree(s, c.Tree)
 	if err != nil {
-		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, MissingError{err})
+		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, missing(err))
 	}
 	return newTreeFS(s, root)
 }
@@ -302,18 +303,6 @@ func locate(dir string) (place, error) {
 	return at, nil
 }
 
-// An UnsafeError is a repository of another user, which git does not open.
-type UnsafeError struct {
-	Dir  string
-	Mend string // the command that git gives
-}
-
-func (e *UnsafeError) Error() string {
-	return e.Dir + " belongs to another user, and git does not open it (safe.directory)"
-}
-
-func (e *UnsafeError) Hint() string { return e.Mend }
-
 // openError is what git's refusal to open the repository of a directory means.
 func openError(dir string, err error) error {
 	var refused *git.Error
@@ -328,7 +317,8 @@ func openError(dir string, err error) error {
 		return ErrNotRepository
 	case strings.HasPrefix(said, "detected dubious ownership"):
 		_, dir, _ := strings.Cut(strings.TrimSuffix(strings.SplitN(said, "\n", 2)[0], "'"), "'")
-		return &UnsafeError{dir, strings.TrimSpace(said[strings.LastIndex(said, "\n")+1:])}
+		command := strings.TrimSpace(said[strings.LastIndex(said, "\n")+1:]) // which git gives
+		return fault.Refuse(dir+" belongs to another user, and git does not open it (safe.directory)", command)
 	case strings.Contains(said, "repo version"), strings.Contains(said, "repository extension"):
 		return &UnsupportedError{refused}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
 	"github.com/countersign-dev/countersign/gitstore/git"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -269,8 +270,8 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("no repository: %v", err)
 	}
 	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-	var unsafe *gitstore.UnsafeError
-	if _, err := gitstore.Open(w.path("plain")); !errors.As(err, &unsafe) || unsafe.Dir != w.path("plain") || unsafe.Mend != "git config --global --add safe.directory "+w.path("plain") {
+	var unsafe *fault.Error
+	if _, err := gitstore.Open(w.path("plain")); !errors.As(err, &unsafe) || !strings.HasPrefix(unsafe.Message, w.path("plain")+" belongs to another user") || unsafe.Try != "git config --global --add safe.directory "+w.path("plain") {
 		t.Errorf("of another user: %v, %+v", err, unsafe)
 	}
 	t.Setenv("GIT_CONFIG_COUNT", "1")

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
@@ -401,14 +402,13 @@ func TestT51Rewritten(t *testing.T) {
 				}
 				return writing.OwnEntry(files, time.Unix(1795000000, 0), &ledger.AcceptTip{AcceptedTip: now, RememberedTip: remembered, Reason: "a backup"})
 			}
-			var not *gitstore.AcceptError
-			if _, err := open().AcceptTip(t.Context(), old, record); !errors.As(err, &not) {
+			if _, err := open().AcceptTip(t.Context(), old, record); !errors.Is(err, fault.Refused) {
 				t.Errorf("accepted what is not the tip: %v", err)
 			}
 			if _, err := open().AcceptTip(t.Context(), now, record); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := open().AcceptTip(t.Context(), bare.git("rev-parse", gitstore.LedgerRef), record); !errors.As(err, &not) {
+			if _, err := open().AcceptTip(t.Context(), bare.git("rev-parse", gitstore.LedgerRef), record); !errors.Is(err, fault.Refused) {
 				t.Errorf("accepted twice: %v", err)
 			}
 			add(t, open(), "four")

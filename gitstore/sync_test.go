@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -279,8 +280,7 @@ func TestSigned(t *testing.T) {
 	if _, err := r.sync(a, signed, false); err != nil {
 		t.Fatal(err)
 	}
-	var unsignable *gitstore.UnsignableError
-	if _, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, false); !errors.As(err, &unsignable) {
+	if _, err := r.sync(b, gitstore.LedgerOptions{Pages: page.Versions{}}, false); !errors.Is(err, fault.Refused) {
 		t.Errorf("made again without a key: %v", err)
 	}
 	if _, err := r.sync(b, signed, false); err != nil {
@@ -308,7 +308,7 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	advance(t, l, "another key", "1")
-	if _, err := r.sync(b, signed, false); !errors.As(err, &unsignable) {
+	if _, err := r.sync(b, signed, false); !errors.Is(err, fault.Refused) {
 		t.Errorf("another's signature was replaced: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "allowed")

@@ -132,8 +132,7 @@ func TestT78SameVerdict(t *testing.T) {
 	if r, err := s.asBundle(raw, known); err != nil || !r.OK || r.Signed != r.Commits || r.Commits != len(s.commits) {
 		t.Errorf("the sound ledger: %+v %v", r, err)
 	}
-	var asked *verdict.QuestionError
-	if _, err := s.asBundle(raw, known[:39]); !errors.As(err, &asked) {
+	if _, err := s.asBundle(raw, known[:39]); err == nil || !strings.Contains(err.Error(), "is not a commit: give all digits of its id") {
 		t.Error(err)
 	}
 	if r, err := s.asBundle(raw, strings.Repeat("1", 40)); err != nil || r.OK || r.Findings[0].RuleID != "L14" {

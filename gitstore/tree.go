@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -278,7 +279,7 @@ func (r *Repo) FirstParent(_ context.Context, of string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(c.Parents) == 0:
-		return "", &NoParentError{of}
+		return "", &fault.Error{Kind: fault.Failed, Message: "commit " + of + " has no parent", Try: "name a later commit", Cause: ErrNoParent}
 	case !r.has(c.Parents[0]):
 		return "", &CutOffError{c.Parents[0].String()}
 	}
@@ -298,11 +299,8 @@ func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
 	return out, nil
 }
 
-// A NoParentError is a commit that a repository began with, where one that changed something is asked for.
-type NoParentError struct{ Commit string }
-
-func (e *NoParentError) Error() string { return fmt.Sprintf("commit %s has no parent", e.Commit) }
-func (*NoParentError) Hint() string    { return "name a later commit" }
+// ErrNoParent is the cause of the error of a commit that a repository began with, where one that changed something is asked for.
+var ErrNoParent = errors.New("it has no parent")
 
 // A NoCommitError is a name that names no commit here.
 type NoCommitError struct{ Name string }

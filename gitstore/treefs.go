@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // treeFS serves a Git tree as a read-only fs.FS with links (fs.ReadLinkFS). An
@@ -42,14 +44,13 @@ func (t *treeFS) fail(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// A MissingError is an object that cannot be read, for whatever reason.
-type MissingError struct{ err error }
-
-func (e MissingError) Error() string {
-	return "the object is not in this repository (a partial or damaged clone?): " + e.err.Error()
+// missing is the error of an object that cannot be read, for whatever reason, which is not told as its cause: that something is not
+// there would be the word about a file.
+func missing(err error) error {
+	return &fault.Error{
+		Message: "the object is not in this repository (a partial or damaged clone?): " + err.Error(), Try: "git fetch --refetch --no-filter origin",
+	}
 }
-
-func (MissingError) Hint() string { return "git fetch --refetch --no-filter origin" }
 
 // dir returns a directory's entries.
 func (t *treeFS) dir(name string) (*node, error) {
@@ -68,7 +69,7 @@ func (t *treeFS) dir(name string) (*node, error) {
 	}
 	entries, err := readTree(t.store, e.id)
 	if err != nil {
-		return nil, MissingError{err}
+		return nil, missing(err)
 	}
 	if n, err = newNode(entries); err != nil {
 		return nil, fmt.Errorf("tree %s %w", e.id, err)
@@ -139,7 +140,7 @@ func (t *treeFS) info(op, name string) (treeInfo, error) {
 	i := treeInfo{e.name, modeOf(e.mode), 0}
 	if e.mode.IsFile() {
 		if _, i.size, err = t.store.Size(e.id); err != nil {
-			return treeInfo{}, t.fail(op, name, MissingError{err})
+			return treeInfo{}, t.fail(op, name, missing(err))
 		}
 	}
 	return i, nil
@@ -193,7 +194,7 @@ func (t *treeFS) blob(op, name string, kind fs.FileMode, other error) ([]byte, e
 	}
 	b, err := readObject(t.store, plumbing.BlobObject, e.id)
 	if err != nil {
-		return nil, t.fail(op, name, MissingError{err})
+		return nil, t.fail(op, name, missing(err))
 	}
 	return bytes.Clone(b), nil // it is the caller's own
 }

@@ -84,7 +84,7 @@ func literals(t *testing.T) (all, hints map[string]string) {
 }
 
 // unkeyed are the types whose last field is a hint that need not be named.
-var unkeyed = map[string]bool{"RefusedError": true, "UsageError": true, "known": true, "Known": true}
+var unkeyed = map[string]bool{"RefusedError": true, "UsageError": true}
 
 // TestHintsAreTyped: a hint that begins with a program is its command line and nothing else, and every other is one
 // sentence.

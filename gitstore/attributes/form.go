@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf16"
@@ -85,10 +86,8 @@ func (e *UnsupportedError) Error() string {
 
 func (*UnsupportedError) Hint() string { return "countersign run TX --to branch" }
 
-// An EncodingError is content that an encoding cannot hold, or that is not in it.
-type EncodingError struct{ message string }
-
-func (e *EncodingError) Error() string { return e.message }
+// ErrNotUTF8 is content that an encoding cannot hold.
+var ErrNotUTF8 = errors.New("it is not UTF-8, as the attribute wants every file of a commit to be")
 
 // Form returns how the file at a path is checked out, or an *UnsupportedError.
 func (r *Rules) Form(ctx context.Context, name string) (Form, error) {
@@ -362,7 +361,7 @@ var encodings = map[string]encoding{
 
 func (e encoding) encode(text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
-		return nil, &EncodingError{"it is not UTF-8, as the attribute wants every file of a commit to be"}
+		return nil, ErrNotUTF8
 	}
 	var out []byte
 	if e.mark {
@@ -375,7 +374,7 @@ func (e encoding) encode(text []byte) ([]byte, error) {
 }
 
 func (e encoding) decode(data []byte) ([]byte, error) {
-	bad := &EncodingError{"it is not in the encoding that the attribute says"}
+	bad := errors.New("it is not in the encoding that the attribute says")
 	if len(data)%2 != 0 {
 		return nil, bad
 	}

@@ -19,16 +19,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // ErrNotInstalled says that there is no git program in PATH.
-var ErrNotInstalled error = &Known{"git is not installed, and nothing is read of a repository without it", "install Git, version 2.39 or later, and see that it is in PATH"}
-
-// A Known error is one of which it is known what to do about it.
-type Known struct{ Message, Try string }
-
-func (e *Known) Error() string { return e.Message }
-func (e *Known) Hint() string  { return e.Try }
+var ErrNotInstalled error = &fault.Error{Message: "git is not installed, and nothing is read of a repository without it", Try: "install Git, version 2.39 or later, and see that it is in PATH"}
 
 // An Error is what git said when it failed, in English.
 type Error struct {

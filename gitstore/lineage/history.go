@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -86,14 +87,10 @@ func MayBeLedger(objects Objects, id object.ID) bool {
 // New returns the history that ends with a tip.
 func New(objects Objects, o Options) *History { return &History{objects: objects, o: o} }
 
-// A NotInHistoryError is a commit that is none of a ledger's.
-type NotInHistoryError struct{ Name, Why string }
-
-func (e *NotInHistoryError) Error() string {
-	return fmt.Sprintf("%+q is not a commit of the ledger's history%s", e.Name, e.Why)
+// NotInHistory is the error of a commit that is none of a ledger's.
+func NotInHistory(name, why string) error {
+	return fault.Refuse(fmt.Sprintf("%+q is not a commit of the ledger's history%s", name, why), "countersign ledger tip")
 }
-
-func (*NotInHistoryError) Hint() string { return "countersign ledger tip" }
 
 // format is that of all objects.
 func (h *History) format() object.Format { return object.FormatOf(h.o.Tip) }
@@ -183,7 +180,7 @@ func (h *History) walk(emit func([]rawCommit)) error {
 	met := !h.done.IsZero() || h.o.From.IsZero() || len(chunk) > 0 && chunk[len(chunk)-1].base
 	emit(chunk)
 	if !met {
-		return &NotInHistoryError{h.o.From.String(), ""}
+		return NotInHistory(h.o.From.String(), "")
 	}
 	return nil
 }

@@ -64,11 +64,6 @@ type Question struct {
 // MostSigners is how many bytes a file of allowed signers may have (S-47 of docs/spec/signatures.md).
 const MostSigners = 1 << 20
 
-// A QuestionError is a question that cannot be asked: what its reader typed is at fault.
-type QuestionError struct{ Message string }
-
-func (e *QuestionError) Error() string { return e.Message }
-
 // signers reads what stands in a field that may be empty.
 func (q Question) signers() (*sshsig.Allowed, error) {
 	if q.Signers == "" {
@@ -79,7 +74,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 		err = fmt.Errorf("%d bytes are more than %d", len(q.Signers), MostSigners)
 	}
 	if err != nil {
-		return nil, &QuestionError{fmt.Sprintf("the allowed signers: %v", err)}
+		return nil, fmt.Errorf("the allowed signers: %w", err)
 	}
 	return &allowed, nil
 }
@@ -88,7 +83,7 @@ func (q Question) signers() (*sshsig.Allowed, error) {
 // of the ref that is named.
 func OfObjects(objects lineage.Objects, ref packfile.Ref, q Question) (audit.Result, error) {
 	if q.Tip != "" && (!object.IsID(q.Tip) || object.ParseID(q.Tip).IsZero()) { // zeros are no commit, and nothing would be held to them
-		return audit.Result{}, &QuestionError{fmt.Sprintf("%+q is not a commit: give all digits of its id", q.Tip)}
+		return audit.Result{}, fmt.Errorf("%+q is not a commit: give all digits of its id", q.Tip)
 	}
 	signers, err := q.signers()
 	if err != nil {

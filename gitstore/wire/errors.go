@@ -13,21 +13,17 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // What an [Error] may wrap, besides the types below.
 var (
-	ErrNotFound  = error(&known{"there is no such repository, or we are not allowed to see it", "use a token that may read it, in COUNTERSIGN_TOKEN, and see that git remote -v has its name"})
+	ErrNotFound  = error(&fault.Error{Message: "there is no such repository, or we are not allowed to see it", Try: "use a token that may read it, in COUNTERSIGN_TOKEN, and see that git remote -v has its name"})
 	ErrNoFilter  = errors.New("the server does not filter what it sends")
 	ErrTooLarge  = errors.New("the answer is larger than allowed")
-	ErrElsewhere = error(&known{"the server says that it is elsewhere now, which is not followed", "give it its new name: in ledger.repository of the Policy, or with git remote set-url"})
+	ErrElsewhere = error(&fault.Error{Message: "the server says that it is elsewhere now, which is not followed", Try: "give it its new name: in ledger.repository of the Policy, or with git remote set-url"})
 )
-
-// known is an error of which it is known what to do about it.
-type known struct{ message, try string }
-
-func (e *known) Error() string { return e.message }
-func (e *known) Hint() string  { return e.try }
 
 // An Error is what every method of a [Server] returns: where, while doing what,
 // and why. It has no user and no password in it.
@@ -89,17 +85,6 @@ func (e *AuthError) Hint() string {
 
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }
-
-// A HostKeyError is an ssh server whose key is not the one that is known.
-type HostKeyError struct{ Err error }
-
-func (e *HostKeyError) Error() string { return "the server's key is not trusted: " + e.Err.Error() }
-func (*HostKeyError) Hint() string {
-	return "compare the server's key with what its owner publishes: ssh asks you about it once"
-}
-
-// Unwrap returns the cause.
-func (e *HostKeyError) Unwrap() error { return e.Err }
 
 // A HashError is a repository whose objects are named otherwise than those here.
 type HashError struct{ Format string }

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/countersign-dev/countersign/pipeline/fault"
 )
 
 // ErrNoSSH is a machine without the program that connects to ssh servers.
-var ErrNoSSH error = &known{"there is no ssh program", "install OpenSSH's client, or use an https address"}
+var ErrNoSSH error = &fault.Error{Message: "there is no ssh program", Try: "install OpenSSH's client, or use an https address"}
 
 // SSH is the program that connects to ssh servers, and what it is told besides
 // the user's own ssh_config(5). It is the one that git would run: the zero value
@@ -176,7 +178,10 @@ func whySSHEnded(status int, said string) error {
 	case status != 255:
 		return err
 	case strings.Contains(said, "Host key verification failed"):
-		return &HostKeyError{err}
+		return &fault.Error{
+			Message: "the server's key is not trusted: " + err.Error(), Cause: err,
+			Try: "compare the server's key with what its owner publishes: ssh asks you about it once",
+		}
 	case strings.Contains(said, "Permission denied"), strings.Contains(said, "Too many authentication failures"):
 		return &AuthError{Err: err}
 	}

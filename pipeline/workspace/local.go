@@ -113,9 +113,8 @@ func (as form) convert(f patch.Change, disk *patch.File) (patch.Change, error) {
 			return &patch.File{Mode: file.Mode, Data: disk.Data}, true, nil
 		}
 		data, err := form.Checkout(file.Data)
-		var not *attributes.EncodingError
-		if errors.As(err, &not) {
-			err = &attributes.UnsupportedError{Path: f.Path, Attribute: "working-tree-encoding", Why: not.Error()}
+		if errors.Is(err, attributes.ErrNotUTF8) {
+			err = &attributes.UnsupportedError{Path: f.Path, Attribute: "working-tree-encoding", Why: attributes.ErrNotUTF8.Error()}
 		}
 		return &patch.File{Mode: file.Mode, Data: data}, false, err
 	}

@@ -37,10 +37,10 @@ func (t *Tree) File(path string) (*File, error) {
 
 func (t *Tree) read(path string) (*File, error) {
 	info, err := t.Stat(path)
-	var why linkError
+	var why *Error
 	switch {
 	case errors.As(err, &why):
-		return nil, &Error{Path: path, Message: string(why), Try: "leave it out: only regular files can be proposed"}
+		return nil, &Error{Path: path, Message: why.Message, Try: "leave it out: only regular files can be proposed"}
 	case err != nil || info == nil:
 		return nil, err
 	}
@@ -50,11 +50,6 @@ func (t *Tree) read(path string) (*File, error) {
 	}
 	return &File{Mode: ModeOf(info), Data: data}, nil
 }
-
-// A linkError says why what is at a path is neither a regular file nor nothing.
-type linkError string
-
-func (e linkError) Error() string { return string(e) }
 
 // Stat describes the regular file at a path, nil if there is none. A link or a submodule
 // at the path or above it is an error.
@@ -69,7 +64,7 @@ func (t *Tree) Stat(path string) (fs.FileInfo, error) {
 		case mode == nothing || mode.IsRegular():
 			return nil, nil
 		case !mode.IsDir():
-			return nil, linkError("is under a symbolic link or submodule")
+			return nil, &Error{Message: "is under a symbolic link or submodule"}
 		}
 	}
 	info, err := fs.Lstat(t.base, path)
@@ -81,7 +76,7 @@ func (t *Tree) Stat(path string) (fs.FileInfo, error) {
 	case info.IsDir():
 		return nil, nil
 	case !info.Mode().IsRegular():
-		return nil, linkError("is a symbolic link or submodule")
+		return nil, &Error{Message: "is a symbolic link or submodule"}
 	}
 	return info, nil
 }

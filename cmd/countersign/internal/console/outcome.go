@@ -69,7 +69,6 @@ var exitCodes = []struct {
 	{cli.ExitFailed, []func(error) bool{
 		is(fault.Failed),
 		As[*effect.UncommittedError], As[*ledger.CorruptError], As[*ledger.DamagedError], As[*gitstore.ConflictError],
-		As[*gitstore.NoParentError],
 		As[*gitstore.RollbackError], As[*witness.HistoryError], As[*gitstore.UnverifiedError], As[*pipeline.ChecksError],
 	}},
 	{cli.ExitRefused, []func(error) bool{
@@ -77,8 +76,8 @@ var exitCodes = []struct {
 		As[*attest.UnsettledError], As[*pipeline.SupersededError], As[*pipeline.LimitError],
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],
 		As[*lookup.AmbiguousError],
-		As[*gitstore.AcceptError], As[*gitstore.NotInHistoryError], As[*gitstore.UnsignableError], As[*gitstore.UnsafeError], As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
-		is(gitstore.ErrNoLedger), is(gitstore.ErrNoBranch), is(gitstore.ErrNotRepository), is(gitstore.ErrNoCommits), As[*wire.HashError],
+		As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
+		As[*wire.HashError],
 		As[policy.Problems], As[*redact.FoundError], As[*pipeline.RedactedError],
 		As[*sandbox.UnavailableError], As[*input.SeveralError], As[*patch.Error],
 	}},

@@ -191,7 +191,7 @@ func (p packer) packet(ctx context.Context, row evidence.Row) (map[string][]byte
 // diff is what a commit changes, nil where no patch can say it, or something in it looks like a secret.
 func (p packer) diff(ctx context.Context, id string) ([]byte, error) {
 	parent, err := p.Repo.FirstParent(ctx, id)
-	if console.As[*gitstore.NoParentError](err) || console.As[*gitstore.CutOffError](err) {
+	if errors.Is(err, gitstore.ErrNoParent) || console.As[*gitstore.CutOffError](err) {
 		return nil, nil
 	}
 	if err != nil {
