@@ -104,6 +104,35 @@ for request in "approve
 for words in "rm -f" "mv -t /tmp" "ln -sf /dev/null" "chmod 777"; do try "channel $words" "$words \"\$COUNTERSIGN_SCRATCH\""; done
 try "a file in the channel" "echo owned >\"\$(dirname \"\$COUNTERSIGN_SCRATCH\")/owned\""
 
+# MCP: no tool decides, applies, closes or reaches the repository, however it is called.
+begin='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+tools="approve deny apply run decide close sync gate settle approval_respond propose_patch propose_edits review sign"
+for server in "countersign mcp" "countersign -C $real mcp"; do
+	n=1 answers=$(mktemp)
+	{
+		echo "$begin"
+		for tool in $tools; do
+			n=$((n + 1))
+			echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"method\":\"tools/call\",\"params\":{\"name\":\"$tool\",\"arguments\":{\"transaction\":\"$tx\",\"patch\":\"x\"}}}"
+		done
+		sleep 0.5
+	} | timeout 5 $server >"$answers" 2>/dev/null
+	n=1
+	for tool in $tools; do
+		n=$((n + 1))
+		try "$tool by $server" "grep '\"id\":$n[,}]' '$answers' | grep -qv '\"error\"\|\"isError\":true'"
+	done
+	rm "$answers"
+done
+
+# Privileges, and races with whoever reads the tree.
+cp "$(command -v sh)" suid && for mode in 4755 2755 6755; do try "setuid $mode" "chmod $mode suid && ./suid -p -c 'echo owned >>$real/greet.txt'"; done
+for way in "sudo -n" "su -c" "doas -n" "pkexec"; do try "$way" "$way true"; done
+try "capability" "setcap cap_sys_admin+ep suid && ./suid -c 'echo owned >>$real/greet.txt'"
+try "race a directory" "for n in 1 2 3 4 5 6 7 8 9; do rm -rf raced; mkdir raced; rmdir raced; ln -s '$real' raced; echo owned >>raced/greet.txt && exit 0; done; exit 1"
+try "race the channel" "for n in 1 2 3 4 5 6 7 8 9; do ln -sfn '$real' \"\$COUNTERSIGN_SCRATCH\" && exit 0; done; exit 1"
+rm -rf suid raced
+
 # What tells the program about the scratch tree, and the scratch trees of others.
 for file in ../state.json ../git/HEAD ../git/index ../apply.lock ../home/owned ../../owned; do try "write $file" "test -e '$file' && echo owned >>'$file'"; done
 try "move the tree" "mv '$scratch' '$scratch.gone'"
