@@ -156,6 +156,7 @@ evidence
 	// A transaction that is not there.
 	s.run(0, "review", "--patch", file)
 	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\ndispose tx_7 --as fixed -m x\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(cli.ExitRefused, s.repo, "deployed "+strings.Repeat("1", 40)+" --to production\n")
 	// No repository.
 	hold(cli.ExitRefused, s.dir, "run --patch x\nagent -- true\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")
 	// By their specifications.

@@ -62,6 +62,12 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule", "github.com/spf13/cobra",
 	},
+	"cmd/countersign/internal/forgetest": {
+		"pipeline", "pipeline/code", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/online", "pipeline/pull",
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/review", "pipeline/secret", "pipeline/storetest", "report", "report/template/templatetest",
+	},
+	"cmd/countersign/internal/forgetest/gitea": {"gitstore/wire/wiretest", "pipeline/exectest"},
 	"cmd/countersign/internal/gitea": {
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/signed",
@@ -70,10 +76,15 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/rest", "pipeline/forge", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/signed",
 		"github.com/google/go-github/v60",
 	},
+	"cmd/countersign/internal/github/githubtest": {
+		"pipeline/exectest", "github.com/getkin/kin-openapi/openapi3", "github.com/getkin/kin-openapi/openapi3filter",
+		"github.com/getkin/kin-openapi/routers", "github.com/vektah/gqlparser/v2", "github.com/vektah/gqlparser/v2/ast",
+		"github.com/vektah/gqlparser/v2/parser", "github.com/vektah/gqlparser/v2/validator", "github.com/vektah/gqlparser/v2/validator/rules",
+	},
 	"cmd/countersign/internal/guard": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/proofs", "cmd/countersign/internal/session",
-		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
+		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages", "cmd/countersign/internal/proofs",
@@ -88,19 +99,19 @@ var mayImport = map[string][]string{
 		"pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
-		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile",
-		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval",
-		"pipeline/record/audit", "pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig",
-		"report", "report/html", "report/site", "github.com/spf13/cobra",
+		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain",
+		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/audit/history", "pipeline/record/ledger", "pipeline/record/rule", "pipeline/record/sshsig", "report", "report/html",
+		"report/site", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/proofs": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/pages",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "gitstore/wire", "pipeline/atomicfile",
-		"pipeline/code", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online",
-		"pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/audit/history",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/view",
-		"report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
+		"pipeline/code", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/observation",
+		"pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html",
+		"report/view", "report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -145,7 +156,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
 		"cmd/countersign/internal/session", "gitstore", "pipeline/atomicfile", "pipeline/attest", "pipeline/evidence", "pipeline/explain",
 		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/page", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing", "report",
+		"github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/verifier":       {"report/html"},
 	"cmd/countersign/internal/verifier/build": {"cmd/countersign/internal/verifier"},
@@ -168,7 +180,8 @@ var mayImport = map[string][]string{
 		"gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/ledger", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
-	"gitstore/wire": {"gitstore/object", "pipeline/fault", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
+	"gitstore/wire":          {"gitstore/object", "pipeline/fault", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
+	"gitstore/wire/wiretest": {"gitstore/object", "pipeline/exectest"},
 	"pipeline": {
 		"pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
 		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
@@ -201,6 +214,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
 	},
+	"pipeline/exectest": {},
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/conversation", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -279,19 +293,20 @@ var mayImport = map[string][]string{
 	"pipeline/record/signed": {
 		"pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/sshsig",
 	},
-	"pipeline/record/sshsig":         {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
-	"pipeline/record/sshsig/signing": {"pipeline/record/sshsig", "golang.org/x/crypto"},
-	"pipeline/record/visible":        {},
-	"pipeline/redact":                {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
+	"pipeline/record/signed/signedtest": {"pipeline/record/signed", "golang.org/x/crypto"},
+	"pipeline/record/sshsig":            {"pipeline/record/lazyregexp", "pipeline/record/visible", "golang.org/x/crypto"},
+	"pipeline/record/sshsig/signing":    {"pipeline/record/sshsig", "golang.org/x/crypto"},
+	"pipeline/record/visible":           {},
+	"pipeline/redact":                   {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
 	"pipeline/replay": {
 		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/writing",
 	},
 	"pipeline/review": {
-		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch",
-		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
+		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
+		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
 	},
 	"pipeline/risk": {
 		"pipeline/escape", "pipeline/gitpatch", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
@@ -301,6 +316,12 @@ var mayImport = map[string][]string{
 	"pipeline/secret": {
 		"pipeline/gitpatch", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/redact",
 		"github.com/pelletier/go-toml/v2",
+	},
+	"pipeline/storetest": {
+		"pipeline", "pipeline/code", "pipeline/forge", "pipeline/gitpatch", "pipeline/input", "pipeline/lookup", "pipeline/page",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/signed/signedtest", "pipeline/review", "pipeline/secret",
+		"pipeline/writing",
 	},
 	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/workspace": {
@@ -318,6 +339,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/rule",
 		"pipeline/replay", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
+	"report/browsertest": {},
 	"report/html": {
 		"pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -328,7 +350,8 @@ var mayImport = map[string][]string{
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "report/html", "report/template", "report/view",
 	},
-	"report/template": {},
+	"report/template":              {},
+	"report/template/templatetest": {"report/template"},
 	"report/view": {
 		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay",
 		"pipeline/risk",
