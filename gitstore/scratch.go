@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func (r *Repo) Scratch(base, gitDir, dir string) *Scratch { return &Scratch{r, b
 // scratchBranch is where HEAD is, where the repository's own is on no branch.
 const scratchBranch = "refs/heads/main"
 
-// MakeScratch makes the Git directory, which must be missing, and in dir, where the commit's files are, a
+// MakeScratch makes the Git directory, which must be missing, and in dir, which is empty, the commit's files and a
 // repository for the program: it borrows all objects of this one, and has refs and an index of its own.
 func (r *Repo) MakeScratch(ctx context.Context, base, gitDir, dir string) (*Scratch, error) {
 	s := r.Scratch(base, gitDir, dir)
@@ -55,10 +56,26 @@ func (r *Repo) MakeScratch(ctx context.Context, base, gitDir, dir string) (*Scra
 			_, err = s.command(programs, "config", "--", set[0], set[1]).Output(ctx)
 		}
 	}
+	if err == nil {
+		err = s.checkOut(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making the scratch tree: %w", err)
 	}
 	return s, nil
+}
+
+// checkOut writes the files with the commit's bytes: what the commit or the user says of attributes converts none, and runs no filter.
+func (s *Scratch) checkOut(ctx context.Context) error {
+	attributes := filepath.Join(s.gitDir, "info", "attributes") // stands above all others (gitattributes(5))
+	err := os.MkdirAll(filepath.Dir(attributes), 0o700)
+	if err == nil {
+		err = os.WriteFile(attributes, []byte("* -text !eol -ident -filter !working-tree-encoding\n"), 0o600)
+	}
+	if err == nil {
+		_, err = s.command(s.gitDir, "checkout-index", "--all").Set("core.symlinks", "true").Output(ctx)
+	}
+	return errors.Join(err, os.RemoveAll(attributes))
 }
 
 // command is a command of git on the files, with a Git directory that git is not to look for.

@@ -23,7 +23,7 @@ type limits struct {
 // copyLimits leave room for the largest public repositories.
 var copyLimits = limits{entries: 500_000, bytes: 4 << 30, depth: 256}
 
-// Copy writes a commit's tree into dir, which is there and empty. Files have
+// copyTree writes a commit's tree into dir, which is there and empty. Files have
 // their bytes as the commit has them, whatever .gitattributes says, and mode
 // 0644 or 0755. A submodule is an empty directory. An entry that Git would
 // take for its own (.git) is refused: nothing in the tree may configure it.
@@ -31,13 +31,9 @@ var copyLimits = limits{entries: 500_000, bytes: 4 << 30, depth: 256}
 // Nothing is written outside dir: every access goes through an os.Root, and
 // links are made when all files are there, so that none is written through.
 // Where links point to is not looked at. At most 500,000 entries, 256
-// directories deep, and 4 GiB are copied; more is an error, as is a name or a
+// directories deep, and 4 GiB (copyLimits) are copied; more is an error, as is a name or a
 // kind of file that the platform does not have. After an error, dir holds a
 // part of the tree.
-func Copy(tree fs.FS, dir string) error {
-	return copyTree(context.Background(), tree, dir, copyLimits)
-}
-
 func copyTree(ctx context.Context, tree fs.FS, dir string, max limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

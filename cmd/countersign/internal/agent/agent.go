@@ -88,13 +88,7 @@ func Make(ctx context.Context, repo *gitstore.Repo, parent string, s State, chan
 			err = errors.Join(err, t.Remove())
 		}
 	}()
-	files, err := repo.Tree(ctx, s.Base)
-	if err == nil {
-		err = os.Mkdir(t.Dir(), treeMode)
-	}
-	if err == nil {
-		err = workspace.Copy(files, t.Dir())
-	}
+	err = os.Mkdir(t.Dir(), treeMode)
 	if err == nil {
 		_, err = repo.MakeScratch(ctx, s.Base, t.git(), t.Dir())
 	}
