@@ -543,6 +543,20 @@ func TestNobodyIsAsked(t *testing.T) {
 	}
 }
 
+// What a queue names nobody named: where the person can be asked no more, none of it is decided.
+func TestQueueIsNotAsked(t *testing.T) {
+	s, _ := asked(t)
+	ids := []string{s.proposes("a change", addition("new.txt", "x\n")), s.proposes("another", addition("other.txt", "x\n"))}
+	p := newTerminal(t)
+	p.cannotEmpty = true
+	if code, _ := p.starts(s.repo, nil, "approve")(); code != cli.ExitRefused {
+		t.Errorf("exit %d\n%s", code, p.text())
+	}
+	if n := s.decisions(ids[0]) + s.decisions(ids[1]); n != 0 {
+		t.Errorf("%d were decided\n%s", n, p.text())
+	}
+}
+
 // Several patches in a file are asked about in a terminal: as one change, or one transaction
 // each. No answer is the refusal that names the option.
 func TestAskSeveral(t *testing.T) {

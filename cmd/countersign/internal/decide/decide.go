@@ -181,7 +181,7 @@ func decideOne(ctx context.Context, s *session.Session, args []string, ruling pi
 }
 
 // decideSomewhere asks the person at the terminal, whatever was named. Where nobody can
-// be asked it takes the ruling on what was named as it is.
+// be asked it takes the ruling on what was named as it is; but nobody named what a queue names.
 func decideSomewhere(ctx context.Context, s *session.Session, args []string, ruling pipeline.Ruling, sign signFunc) (id string, g pipeline.Judgement, answered bool, err error) {
 	find := func() (string, error) {
 		id, err = toDecide(ctx, s, args)
@@ -197,7 +197,7 @@ func decideSomewhere(ctx context.Context, s *session.Session, args []string, rul
 			return id, g, answered, err
 		}
 	}
-	if len(args) == 0 {
+	if len(args) == 0 || s.OneKey {
 		return "", g, false, unnamed(ctx, s, "", ruling)
 	}
 	_, err = find()
