@@ -48,11 +48,12 @@ func setSize(terminal *os.File, columns, rows int) {
 	}
 }
 
-// Quiet waits until no key was pressed for a fifth of a second, so that one which is held down answers nothing, and reports
-// whether Key can read one here.
+// Quiet waits until no key was pressed for longer than it takes until one that is held down repeats, so that it answers nothing
+// else, and reports whether Key can read one here.
 func Quiet(terminal *os.File) bool {
-	_, err := keys(terminal, 200)
-	for ; err == nil; _, err = keys(terminal, 200) {
+	const pause = 700 // milliseconds: X has 660, most others less
+	_, err := keys(terminal, pause)
+	for ; err == nil; _, err = keys(terminal, pause) {
 	}
 	return err == errQuiet
 }
