@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -109,4 +110,9 @@ func TestActionDigest(t *testing.T) {
 	}
 	tells(1, false, "nothing waits")
 	tells(1, false)
+	writes("review", "--push", "--patch", h.write("again.patch", addition("again.txt", "more\n")))
+	tells(1, true, "1 change waits")
+	header := "http.extraHeader=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+h.token))
+	h.git(h.dir, "-c", header, "push", "-q", "origin", ":refs/agent/ledger")
+	tells(1, true, "1 change waits") // that the ledger is gone is no word that nothing waits
 }

@@ -170,8 +170,11 @@ func actionDigest(ctx context.Context, c *console.Console, step console.Step, ar
 	if !slices.Contains([]string{"slack", "teams", "github-issue"}, form) {
 		return &cli.UsageError{Message: fmt.Sprintf("COUNTERSIGN_DIGEST is %+q", form), Hint: "slack, teams or github-issue"}
 	}
-	_, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
-	if err != nil {
+	found, elsewhere, err := takeLedger(ctx, c, cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef))
+	if err == nil && !found { // or none any more: that is not for an issue to close
+		c.Say("there is no ledger, and so nothing is told")
+	}
+	if err != nil || !found {
 		return err
 	}
 	if code, _ := c.Command(c.Stdout, elsewhere, append(args, "--post", "--"+form)...); code != 0 {
