@@ -15,6 +15,7 @@ import (
 type Digest struct {
 	Repository string // "" where it is not known
 	Rows       []Listed
+	Unread     int    // how many changes cannot be judged: they may wait too
 	Review     string // how many exceptions are to be reviewed, in words of ours; "" for none
 	Now        time.Time
 	Page       func(Listed) string // the address of a change's page, "" for none
@@ -33,8 +34,11 @@ const (
 func NewDigest(queue []Listed, now time.Time) Digest {
 	d := Digest{Now: now, Page: func(Listed) string { return "" }}
 	for _, l := range queue {
-		if l.State == plain.Waits {
+		switch l.State {
+		case plain.Waits:
 			d.Rows = append(d.Rows, l)
+		case plain.Unknown, plain.Damaged:
+			d.Unread++
 		}
 	}
 	return d
@@ -53,6 +57,8 @@ func (d Digest) Title() string {
 		about = spoken(d.Repository) + ": "
 	}
 	switch {
+	case len(d.Rows) == 0 && d.Unread > 0:
+		return about + d.unread()
 	case len(d.Rows) == 0:
 		return about + "nothing waits for approval"
 	case late == 0:
@@ -60,6 +66,14 @@ func (d Digest) Title() string {
 	}
 	return fmt.Sprintf("%s%s for approval, %d overdue", about, ledger.Plural(len(d.Rows), "change waits", "changes wait"), late)
 }
+
+// unread says how many changes cannot be judged.
+func (d Digest) unread() string {
+	return ledger.Plural(d.Unread, "change", "changes") + " cannot be judged: countersign audit"
+}
+
+// Tells reports whether there is anything to tell.
+func (d Digest) Tells() bool { return len(d.Rows) > 0 || d.Unread > 0 || d.Review != "" }
 
 // spoken are somebody's words as a message has them: short, in one line, and such that no program takes them for a mention or a tag.
 func spoken(text string) string {
@@ -83,6 +97,9 @@ func (d Digest) lines() (lines []digestLine, more []string) {
 	}
 	if n := len(d.Rows) - len(lines); n > 0 {
 		more = append(more, fmt.Sprintf("and %d more: countersign status", n))
+	}
+	if d.Unread > 0 {
+		more = append(more, d.unread())
 	}
 	if d.Review != "" {
 		more = append(more, d.Review)
@@ -158,7 +175,7 @@ func (d Digest) Slack() any {
 		list := object{"type": "rich_text_list", "style": "bullet", "elements": items}
 		blocks = append(blocks, object{"type": "rich_text", "elements": []any{list}})
 	}
-	return object{"text": Digest{Rows: d.Rows, Now: d.Now}.Title(), "blocks": blocks} // that is read as Slack's markup
+	return object{"text": Digest{Rows: d.Rows, Unread: d.Unread, Now: d.Now}.Title(), "blocks": blocks} // that is read as Slack's markup
 }
 
 // Teams is the digest as the webhooks of Microsoft Teams take it: an Adaptive Card of text runs, which have no markup.

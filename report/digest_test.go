@@ -116,3 +116,16 @@ func TestDigest(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestDigestUnread: a change that cannot be judged is no change that does not wait.
+func TestDigestUnread(t *testing.T) {
+	for _, state := range []plain.State{plain.Unknown, plain.Damaged} {
+		d := report.NewDigest([]report.Listed{{State: state}}, time.Time{})
+		if want := "1 change cannot be judged"; !d.Tells() || !strings.HasPrefix(d.Title(), want) || !strings.Contains(d.Markdown(), "- "+want) {
+			t.Errorf("%s: %q", state, d.Markdown())
+		}
+	}
+	if d := report.NewDigest([]report.Listed{{State: plain.Merged}}, time.Time{}); d.Tells() {
+		t.Errorf("%q", d.Markdown())
+	}
+}

@@ -111,13 +111,13 @@ func postIssue(ctx context.Context, s *session.Session, d report.Digest, body st
 		return err
 	}
 	ours := func(body string) bool { return strings.HasPrefix(body, report.DigestMarker) }
-	tells := len(d.Rows) > 0 || d.Review != ""
+	tells := d.Tells()
 	done, err := explain.Keep(ctx, on, ours, tells, func(was *forge.Issue) (*forge.Issue, string) {
 		if was == nil && !tells {
 			return nil, ""
 		}
 		was = cmp.Or(was, &forge.Issue{})
-		return &forge.Issue{Number: was.Number, Title: "countersign: " + report.Digest{Rows: d.Rows, Now: d.Now}.Title(), Body: body, Open: tells}, ""
+		return &forge.Issue{Number: was.Number, Title: "countersign: " + report.Digest{Rows: d.Rows, Unread: d.Unread, Now: d.Now}.Title(), Body: body, Open: tells}, ""
 	})
 	if err == nil {
 		s.Say("%s", cmp.Or(done, "nothing waits, and there is no issue"))
