@@ -12,17 +12,20 @@ import (
 )
 
 // refuseCrowd refuses a change whose proposer has as many open as the Policy allows. Who proposed what is the record's word. What the
-// change takes the place of does not count, nor do the same bytes elsewhere.
+// change takes the place of does not count, nor do the same bytes elsewhere. A damaged one counts for everybody.
 func (p gathered) refuseCrowd(tree fs.FS, supersedes []string) error {
 	most := p.rules.Policy.Limits.Open
 	if most == 0 {
 		return nil
 	}
-	all, _, err := lookup.Each(tree)
+	all, damaged, err := lookup.Each(tree)
 	if err != nil {
 		return err
 	}
 	var open []string
+	for _, d := range damaged { // which may be anybody's
+		open = append(open, d.ID)
+	}
 	for _, t := range all {
 		if !t.Closed && t.Proposer.Kind == p.proposer.Kind && t.Proposer.ID == p.proposer.ID && t.PatchID() != p.ID && !p.replacesOwn(t) && !slices.Contains(supersedes, t.TransactionID) {
 			open = append(open, t.TransactionID)

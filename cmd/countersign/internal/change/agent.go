@@ -316,6 +316,9 @@ func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.App
 	if err := addTrace(ctx, s, t, &in); err != nil {
 		s.Say("what the agent did is not recorded with its change: %s", console.OneLine(err))
 	}
+	if err := t.Tidy(); err != nil { // before anybody is asked, who may end the program there
+		return done, false, err
+	}
 	f.review.made = &in
 	began := ledger.FormatTime(s.Runner.Now())
 	if f.detach {

@@ -79,6 +79,6 @@ const LedgerTokenName = "COUNTERSIGN_LEDGER_TOKEN"
 // tokenNames are the variables whose values this program is given to use, and
 // that never appear in what it writes.
 var tokenNames = []string{
-	"COUNTERSIGN_TOKEN", LedgerTokenName, "COUNTERSIGN_SIGN_KEY", "COUNTERSIGN_SIGN_PASSPHRASE", "COUNTERSIGN_AGE_IDENTITY", McpTokenName,
+	"COUNTERSIGN_TOKEN", LedgerTokenName, "COUNTERSIGN_SIGN_KEY", "COUNTERSIGN_SIGN_PASSPHRASE", "COUNTERSIGN_AGE_IDENTITY", McpTokenName, "COUNTERSIGN_WEBHOOK",
 	"GITHUB_TOKEN", "GH_TOKEN", "GITEA_TOKEN", "FORGEJO_TOKEN", "INPUT_TOKEN", "INPUT_PUSH-TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }

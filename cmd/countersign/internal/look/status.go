@@ -55,7 +55,11 @@ func statusOfAll(ctx context.Context, c *console.Console, repos, cache string) e
 	var rows []report.Listed
 	unread := 0
 	for _, one := range all {
-		if rows = append(rows, one.Is...); one.Err != nil {
+		rows = append(rows, one.Is...)
+		switch {
+		case one.NoLedger:
+			c.Say("%s has no ledger on %s", report.Clean(one.Name), c.Flags.LedgerRef)
+		case one.Err != nil:
 			unread++
 			c.Say("%s cannot be read: %s", report.Clean(one.Name), console.OneLine(one.Err))
 		}

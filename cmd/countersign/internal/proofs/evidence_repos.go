@@ -40,9 +40,10 @@ func evidenceOfAll(ctx context.Context, a *console.Console, f evidenceFlags, p e
 
 // A Looked is what was made of one of several repositories, or why nothing was.
 type Looked[T any] struct {
-	Name string
-	Is   T
-	Err  error
+	Name     string
+	Is       T
+	NoLedger bool // and so nothing
+	Err      error
 }
 
 // Repositories fetches those that a file lists, and makes something of each, in their order. Of one without a ledger nothing is made.
@@ -54,7 +55,8 @@ func Repositories[T any](ctx context.Context, a *console.Console, repos, cache s
 			out.Is, err = of(f)
 			err = errors.Join(err, f.Repo.Close())
 		}
-		if none := (*gitstore.NoRefError)(nil); !errors.As(err, &none) || none.Ref != a.Flags.LedgerRef {
+		var none *gitstore.NoRefError
+		if out.NoLedger = errors.As(err, &none) && none.Ref == a.Flags.LedgerRef; !out.NoLedger {
 			out.Err = err
 		}
 		return out
