@@ -51,7 +51,11 @@ func TestAgentsOfOthers(t *testing.T) {
 			}
 			cmd := s.agent(append([]string{"--detach", "--"}, c.args...)...)
 			cmd.Env = append(cmd.Env, env...)
+			said.Reset()
 			s.runCmd(cli.ExitPending, cmd)
+			if !offered.MatchString(said.String()) {
+				t.Error("the model was offered no propose_worktree")
+			}
 			id := s.newest()
 			if trace := s.traceOf(id); (trace != "") != (c.trace != "") || !strings.Contains(trace, c.trace) || !strings.Contains(trace, "made by an agent") && c.trace != "" {
 				t.Errorf("the trace is %q", trace)
@@ -96,6 +100,9 @@ func agentsModel(t *testing.T, home, trusted string, said *strings.Builder) []st
 	}
 	return []string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=none", "OPENAI_API_KEY=none"}
 }
+
+// offered is the tool of a scratch tree's server, as agents name it for their models.
+var offered = regexp.MustCompile(`"name":"(mcp__countersign__|countersign_)?propose_worktree"`)
 
 // workingDirectory is where Claude Code says that it works.
 var workingDirectory = regexp.MustCompile(`orking directory: ([^\\"\n]+)`)

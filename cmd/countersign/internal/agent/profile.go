@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
 )
@@ -25,6 +27,14 @@ type Profile struct {
 	Log   string   `json:"log"`   // of a session: a pattern of files below one of Write
 
 	Set map[string]string `json:"set"` // variables with these values, which allow what init --agents has the agent deny elsewhere
+
+	Trust *Trust `json:"trust"` // nil for none
+}
+
+// Trust has an agent take the project's settings in a scratch tree, as it asks a person to elsewhere: lines that end a copied file of TOML,
+// where DIR is the scratch tree in quotes. They cannot be added to a file that has Table as one value.
+type Trust struct {
+	File, Table, Lines string
 }
 
 //go:embed profiles.json
@@ -75,16 +85,19 @@ func ProfileOf(name, command string) (Profile, bool) {
 // maxCopied is how large a file may be that is copied into the agent's home.
 const maxCopied = 16 << 20
 
-// lend fills an empty directory that is to be the agent's home, and returns what the agent sees there.
-func (p Profile) lend(from, home string) ([]sandbox.Bind, error) {
+// lend fills an empty directory that is to be the agent's home, and returns what the agent sees there. tree is the scratch tree.
+func (p Profile) lend(from, home, tree string) ([]sandbox.Bind, error) {
 	binds := []sandbox.Bind{{Source: home, Target: seenHome, Write: true}}
 	if !filepath.IsAbs(from) { // the person has none
-		return binds, nil
+		return binds, p.Trust.add(home, tree)
 	}
 	for _, name := range p.Copy {
 		if err := copyFile(filepath.Join(from, name), filepath.Join(home, name)); err != nil {
 			return nil, fmt.Errorf("copying %s for the agent: %w", name, err)
 		}
+	}
+	if err := p.Trust.add(home, tree); err != nil {
+		return nil, err
 	}
 	for i, name := range slices.Concat(p.Read, p.Write) {
 		source, err := filepath.EvalSymlinks(filepath.Join(from, name))
@@ -105,6 +118,29 @@ func (p Profile) lend(from, home string) ([]sandbox.Bind, error) {
 		binds = append(binds, bind)
 	}
 	return binds, nil
+}
+
+// add adds the lines to the file in the agent's home.
+func (t *Trust) add(home, tree string) error {
+	if t == nil {
+		return nil
+	}
+	file := filepath.Join(home, t.File)
+	have, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range bytes.Lines(have) {
+		if name, _, is := bytes.Cut(line, []byte("=")); is && string(bytes.TrimSpace(name)) == t.Table {
+			return nil
+		}
+	}
+	dir, err := json.Marshal(tree) // as TOML writes a string
+	if err != nil {
+		return err
+	}
+	added := append(have, "\n"+strings.ReplaceAll(t.Lines, "DIR", string(dir))...)
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, added, 0o600))
 }
 
 // copyFile copies a regular file, if it is there.

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,5 +44,25 @@ func TestProfiles(t *testing.T) {
 	}
 	if _, known := ProfileOf("other", "claude"); known {
 		t.Error("a profile that is not there is known")
+	}
+}
+
+// A scratch tree is trusted in the copy of a person's settings, by a line that any directory's name leaves whole, but where the file cannot take one.
+func TestTrust(t *testing.T) {
+	trust := &Trust{File: ".codex/config.toml", Table: "projects", Lines: "[projects.DIR]\n"}
+	for have, want := range map[string]string{
+		"":                         "\n[projects.\"/a\\\"\\nb]\"]\n",
+		"model = 1":                "model = 1\n[projects.\"/a\\\"\\nb]\"]\n",
+		"[projects.x]\nprojects=1": "[projects.x]\nprojects=1",
+		" projects = {}\n":         " projects = {}\n",
+	} {
+		home := t.TempDir()
+		file := filepath.Join(home, trust.File)
+		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(have), 0o600), trust.add(home, "/a\"\nb]")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%q: %q %v", have, got, err)
+		}
 	}
 }

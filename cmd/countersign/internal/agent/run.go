@@ -57,7 +57,7 @@ func (t *Tree) Run(ctx context.Context, s Setting) (exit int, err error) {
 	if err := errors.Join(t.Tidy(), os.Mkdir(t.home(), 0o700), os.Mkdir(t.temp(), 0o700), t.begin()); err != nil { // one who was killed left them
 		return 0, err
 	}
-	binds, err := s.Profile.lend(s.Getenv("HOME"), t.home())
+	binds, err := s.Profile.lend(s.Getenv("HOME"), t.home(), t.Dir())
 	if err != nil {
 		return 0, err
 	}
