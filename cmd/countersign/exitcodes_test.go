@@ -96,6 +96,7 @@ attest --all --sign-key KEY --out o
 witness
 policy check
 policy explain --patch x
+passkey add x
 checks --out o
 init
 init --mcp

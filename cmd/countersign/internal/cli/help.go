@@ -16,7 +16,7 @@ var Groups = []struct{ Title, Common, Rare string }{
 	{"Decide", "approve deny wait", "gate sign"},
 	{"Look", "status list show diff log", "browse digest export"},
 	{"Prove", "validate audit evidence", "dispose deployed report attest verify site witness ledger"},
-	{"Set up", "demo init doctor guard sync help", "policy completion version"},
+	{"Set up", "demo init doctor guard sync help", "policy passkey completion version"},
 	{"For programs", "mcp", "serve checks settle fleet canon pack patch proposal result"},
 }
 

@@ -299,7 +299,7 @@ func Plan(tree fs.FS, s Settings, given func(flag string) bool, asked map[string
 	there := map[string][]byte{}
 	var called error // of the called workflow, which is init's in one repository alone
 	for _, file := range List {
-		have, err := readThere(tree, file.Path)
+		have, err := ReadThere(tree, file.Path)
 		if there[file.Path] = have; err != nil && file.Path == calledWorkflow {
 			called = err
 		} else if err != nil {
@@ -365,8 +365,8 @@ func (s Settings) afterLedger(there map[string][]byte, caller string) Settings {
 	return s
 }
 
-// readThere reads a file that is no link, nil for none.
-func readThere(tree fs.FS, name string) ([]byte, error) {
+// ReadThere reads a file that is no link, nil for none.
+func ReadThere(tree fs.FS, name string) ([]byte, error) {
 	have, err := readRegular(tree, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

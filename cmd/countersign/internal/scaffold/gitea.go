@@ -58,7 +58,7 @@ func (s *Setup) planGitea(tree fs.FS) (files []Planned, err error) {
 	}
 	there := map[string][]byte{}
 	for _, file := range giteaFiles(folder) {
-		have, err := readThere(tree, file.Path)
+		have, err := ReadThere(tree, file.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,7 @@ func PlanMCP(tree fs.FS, agents bool) ([]Planned, error) {
 	}
 	var files []Planned
 	for _, f := range plan {
-		have, err := readThere(tree, f.path)
+		have, err := ReadThere(tree, f.path)
 		if err != nil {
 			return nil, err
 		}

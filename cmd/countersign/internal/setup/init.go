@@ -1,4 +1,4 @@
-// Package setup has the commands that set a repository up and say what is in force: init, doctor, policy, version, demo, conformance.
+// Package setup has the commands that set a repository up and say what is in force: init, doctor, policy, passkey, version, demo, conformance.
 package setup
 
 import (
@@ -37,7 +37,7 @@ import (
 
 // Commands are those that set a repository up, and the program.
 func Commands(c *console.Console, explain *cobra.Command) []*cobra.Command {
-	return []*cobra.Command{initCommand(c), doctorCommand(c), policyCommand(c, explain), demoCommand(c), versionCommand(c), conformanceCommand(c)}
+	return []*cobra.Command{initCommand(c), doctorCommand(c), policyCommand(c, explain), passkeyCommand(c), demoCommand(c), versionCommand(c), conformanceCommand(c)}
 }
 
 type initFlags struct {
