@@ -23,8 +23,7 @@ func TestOtherFormat(t *testing.T) {
 			w.git("update-ref", "refs/heads/"+strings.Repeat("c", len(odd)), "HEAD")
 			r := w.open()
 			for _, name := range []string{odd, strings.Repeat("c", len(odd))} {
-				var no *gitstore.NoCommitError
-				if id, err := r.Commit(t.Context(), name); !errors.As(err, &no) {
+				if id, err := r.Commit(t.Context(), name); !errors.Is(err, gitstore.ErrNoCommit) {
 					t.Errorf("%s is the commit %s, %v", name, id, err)
 				}
 				if has, err := r.Descends(t.Context(), tip, name); has {

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -26,28 +27,6 @@ type RemoteRefs struct {
 }
 
 var _ code.Refs = (*RemoteRefs)(nil)
-
-// A PushError is a ref that the remote would not move: it is protected, a rule
-// refuses what the commit holds, or we may not push there. Reason is what the
-// remote says, one line of at most 500 visible characters, to be shown and never
-// decided by.
-type PushError struct {
-	Ref, Remote, Reason string
-	Err                 error // a wire.RejectedError or wire.AuthError is in it
-}
-
-func (e *PushError) Error() string {
-	return fmt.Sprintf("%s refuses to move %+q: %s", e.Remote, e.Ref, e.Reason)
-}
-
-func (e *PushError) Hint() string {
-	if strings.Contains(e.Reason, "workflow") { // GitHub's words where a token may not push .github/workflows
-		return "gh auth refresh -s workflow"
-	}
-	return "give a token that may push there, in COUNTERSIGN_TOKEN"
-}
-
-func (e *PushError) Unwrap() error { return e.Err }
 
 // Ref returns the commit that a ref of the remote names, which is in the clone
 // afterwards (Repo.Fetch); "" if there is no such ref.
@@ -79,7 +58,7 @@ func (m *RemoteRefs) CheckRef(_ context.Context, name string) error {
 // MoveRef sends the commit next, with the objects that its parent has not, and
 // sets the ref to it if it still is old ("": absent); else it returns
 // writing.ErrMoved. next must be one commit on old. A ref that is at next, or
-// at a commit after it, is left alone. What the remote refuses is a *PushError.
+// at a commit after it, is left alone. What the remote refuses, as it is protected or a rule forbids it, is a [fault.Error].
 func (m *RemoteRefs) MoveRef(ctx context.Context, name, old, next string) error {
 	if err := m.CheckRef(ctx, name); err != nil {
 		return err
@@ -132,7 +111,11 @@ func (m *RemoteRefs) explain(name string, err error) error {
 	if errors.As(err, &at) && at.Message != "" {
 		reason += ": " + at.Message
 	}
-	return &PushError{name, m.Server.String(), ledger.OneLine(reason, 500), err}
+	try := "give a token that may push there, in COUNTERSIGN_TOKEN"
+	if reason = ledger.OneLine(reason, 500); strings.Contains(reason, "workflow") { // GitHub's words where a token may not push .github/workflows
+		try = "gh auth refresh -s workflow"
+	}
+	return &fault.Error{Kind: fault.Away, Message: fmt.Sprintf("%s refuses to move %+q: %s", m.Server, name, reason), Try: try, Cause: err}
 }
 
 // step is a pack of what a commit has that its one parent, which is old unless that is

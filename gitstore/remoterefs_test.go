@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -222,12 +223,12 @@ func TestRemoteRefused(t *testing.T) {
 				}
 				return
 			}
-			var no *gitstore.PushError
-			if !errors.As(err, &no) || !strings.Contains(no.Reason, c.want) || no.Ref != branch {
+			var no *fault.Error
+			if !errors.As(err, &no) || !strings.Contains(no.Message, c.want) || !strings.Contains(no.Message, branch) {
 				t.Fatalf("%v", err)
 			}
-			if len([]rune(no.Reason)) > 500 || strings.ContainsAny(no.Error(), "\n\r\x1b\u202e") {
-				t.Errorf("%q", no.Reason)
+			if len([]rune(no.Message)) > 650 || strings.ContainsAny(no.Error(), "\n\r\x1b\u202e") {
+				t.Errorf("%q", no.Message)
 			}
 			if u.repo.Ref(branch).String() != old {
 				t.Error("the branch has moved")

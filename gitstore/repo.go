@@ -39,9 +39,9 @@ func (e *UnsupportedError) Error() string {
 }
 
 func (e *UnsupportedError) Hint() string {
-	var hash *wire.HashError
-	if errors.As(e.Err, &hash) {
-		return hash.Hint()
+	var format *fault.Error
+	if errors.As(e.Err, &format) {
+		return format.Try
 	}
 	return "a plain clone of it works: git clone --no-local"
 }
@@ -285,7 +285,7 @@ func locate(dir string) (place, error) {
 	}
 	format, known := object.ParseFormat(lines[1])
 	if !known {
-		return place{}, &UnsupportedError{&wire.HashError{Format: lines[1]}}
+		return place{}, &UnsupportedError{wire.OtherFormat(lines[1])}
 	}
 	at := place{format: format, head: head, own: filepath.FromSlash(lines[2]), common: filepath.FromSlash(lines[3])}
 	if lines[0] != "true" {

@@ -302,14 +302,14 @@ func (r *Repo) Parents(_ context.Context, of string) ([]string, error) {
 // ErrNoParent is the cause of the error of a commit that a repository began with, where one that changed something is asked for.
 var ErrNoParent = errors.New("it has no parent")
 
-// A NoCommitError is a name that names no commit here.
-type NoCommitError struct{ Name string }
+// ErrNoCommit is the error of a name behind which no commit is.
+var ErrNoCommit = errors.New("names no commit here")
 
-func (e *NoCommitError) Error() string { return fmt.Sprintf("%+q names no commit here", e.Name) }
+func noCommit(name string) error { return fmt.Errorf("%+q %w", name, ErrNoCommit) }
 
 // Commit returns the id of the commit that HEAD, a branch, a remote branch
 // ("origin/main"), a tag, or the full name of a ref names, or that is a whole id
-// itself. What is none is a *NoCommitError: also the beginning of an id, which
+// itself. What is none is [ErrNoCommit]: also the beginning of an id, which
 // another commit can be made to have.
 func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 	id, err := name, error(nil)
@@ -319,13 +319,13 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 	case !object.IsID(name):
 		id, err = r.named(name)
 	case r.id(name).IsZero():
-		return "", &NoCommitError{name}
+		return "", noCommit(name)
 	}
 	if err != nil {
 		return "", err
 	}
 	if _, err := readCommit(r.objects, r.id(id)); errors.Is(err, packfile.ErrMissing) {
-		return "", &NoCommitError{name}
+		return "", noCommit(name)
 	} else if err != nil {
 		return "", err
 	}
@@ -335,7 +335,7 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 func (r *Repo) named(name string) (string, error) {
 	full, tip, err := r.firstRef(name, "refs/heads/", "refs/remotes/", "refs/tags/", "")
 	if err != nil || tip.IsZero() {
-		return "", cmp.Or(err, error(&NoCommitError{name}))
+		return "", cmp.Or(err, noCommit(name))
 	}
 	tip, err = r.commitNamed(full)
 	return tip.String(), err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
-	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -21,7 +20,7 @@ import (
 // proposed, have their exit code whatever else went wrong; the hint is that of the
 // rest.
 func TestExitCodeBesideOthers(t *testing.T) {
-	queue, forge, push := pull.ErrQueue, &rest.Error{Kind: rest.KindAuth}, &gitstore.PushError{}
+	queue, forge, push := pull.ErrQueue, &rest.Error{Kind: rest.KindAuth}, &fault.Error{Kind: fault.Away, Try: "give a token"}
 	authHint, pushHint := console.HintOf(forge), console.HintOf(push)
 	for _, c := range []struct {
 		err  error

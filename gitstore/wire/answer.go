@@ -82,7 +82,7 @@ func readAdvertisement(r io.Reader, service string) (*refList, error) {
 		}
 		if name, named := strings.CutPrefix(can, objectFormat); named {
 			if adv.format, named = object.ParseFormat(name); !named {
-				return nil, &HashError{name}
+				return nil, OtherFormat(name)
 			}
 		}
 	}

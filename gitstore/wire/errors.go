@@ -86,15 +86,10 @@ func (e *AuthError) Hint() string {
 // Unwrap returns the cause.
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// A HashError is a repository whose objects are named otherwise than those here.
-type HashError struct{ Format string }
-
-func (e *HashError) Error() string {
-	return "its objects are named by " + strings.ToUpper(plain(e.Format)) + ", and those here are not"
-}
-
-func (*HashError) Hint() string {
-	return "use repositories of one object format: git rev-parse --show-object-format"
+// OtherFormat is the error of a repository whose objects are named otherwise than those here.
+func OtherFormat(format string) error {
+	return fault.Refuse("its objects are named by "+strings.ToUpper(plain(format))+", and those here are not",
+		"use repositories of one object format: git rev-parse --show-object-format")
 }
 
 // A StatusError is an HTTP answer that is none of the others: overload, a

@@ -228,7 +228,7 @@ func (s *Server) listOf(ctx context.Context, at session) (*refList, error) {
 		return nil, err
 	}
 	if s.format != 0 && adv.format != s.format && len(adv.can) > 0 {
-		return nil, &HashError{adv.format.String()}
+		return nil, OtherFormat(adv.format.String())
 	}
 	return adv, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -32,12 +33,12 @@ type asker struct {
 // A seen is why something of a kind cannot be seen with the token, nil if it can.
 type seen struct{ err error }
 
-// An untoldError is of an answer that leaves something open. Nothing failed.
-type untoldError struct{ what string }
+// errUntold is the cause of an answer that leaves something open. Nothing failed.
+var errUntold = errors.New("the forge does not tell")
 
-func (e *untoldError) Error() string { return e.what }
-
-func untold(format string, args ...any) error { return &untoldError{fmt.Sprintf(format, args...)} }
+func untold(format string, args ...any) error {
+	return &fault.Error{Kind: fault.Away, Message: fmt.Sprintf(format, args...), Cause: errUntold}
+}
 
 // isGone reports whether what was not found is surely not there: other things of its kind
 // can be seen with the token. Else it returns why that is unknown.

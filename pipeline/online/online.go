@@ -223,8 +223,7 @@ func (a *asker) askAll(ctx context.Context, o Options, questions []*question, an
 
 // answered reports whether the forge gave an answer, be it a no.
 func answered(err error) bool {
-	var untold *untoldError
-	return err == nil || errors.As(err, &untold) || errors.Is(err, forge.ErrPermission) || errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrRefused)
+	return err == nil || errors.Is(err, errUntold) || errors.Is(err, forge.ErrPermission) || errors.Is(err, forge.ErrNotFound) || errors.Is(err, forge.ErrRefused)
 }
 
 // worse reports whether a finding is worth asking about again.

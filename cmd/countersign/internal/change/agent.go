@@ -153,7 +153,7 @@ func runAgent(ctx context.Context, a *console.Console, f agentFlags, name string
 	exit, err := attend(ctx, s, f, t)
 	err = errors.Join(err, quiet())
 	if err != nil {
-		if !f.resume && errors.As(err, new(*heldError)) {
+		if !f.resume && errors.As(err, new(*sandbox.UnavailableError)) {
 			err = errors.Join(err, t.Remove())
 		}
 		return done, err
@@ -293,19 +293,11 @@ func attend(ctx context.Context, s *session.Session, f agentFlags, t *agent.Tree
 	takeBack := console.Lend(setting.Stdio[0], setting.Stdio[2])
 	exit, err = run(ctx, setting)
 	takeBack()
-	if missing, is := errors.AsType[*sandbox.UnavailableError](err); is {
-		err = &cli.ExitError{Code: cli.ExitRefused, Err: &heldError{missing}}
+	if missing, is := errors.AsType[*sandbox.UnavailableError](err); is { // the hint is what to enable; what runs it all the same is in the help alone
+		err = &fault.Error{Kind: fault.Refused, Message: "the agent was not run: " + missing.Error(), Try: missing.Try, Cause: missing}
 	}
 	return exit, err
 }
-
-// A heldError is an agent that nothing could hold, and that was not run.
-type heldError struct{ *sandbox.UnavailableError }
-
-func (e *heldError) Error() string { return "the agent was not run: " + e.UnavailableError.Error() }
-
-// Hint is what to enable; what runs it all the same is in the help alone.
-func (e *heldError) Hint() string { return e.Try }
 
 // offer proposes what the agent changed, and has a person asked about it, who may leave a rest of it.
 func offer(ctx context.Context, s *session.Session, f agentFlags, o pipeline.ApplyOptions, t *agent.Tree) (done console.Outcome, rest bool, err error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/gitstore/attributes"
-	"github.com/countersign-dev/countersign/gitstore/wire"
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/code"
@@ -64,7 +63,7 @@ var exitCodes = []struct {
 	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
 	{cli.ExitIO, []func(error) bool{ // whatever they wrap
 		is(fault.Away),
-		As[*rest.Error], As[*conversation.ReadingError], As[*gitstore.PushError],
+		As[*rest.Error], As[*conversation.ReadingError],
 	}},
 	{cli.ExitFailed, []func(error) bool{
 		is(fault.Failed),
@@ -77,7 +76,6 @@ var exitCodes = []struct {
 		As[*effect.DirtyError], As[*code.UncommittableError], As[*attributes.UnsupportedError],
 		As[*lookup.AmbiguousError],
 		As[*gitstore.UnsupportedError], As[*gitstore.RefError], As[*gitstore.BundleError],
-		As[*wire.HashError],
 		As[policy.Problems], As[*redact.FoundError], As[*pipeline.RedactedError],
 		As[*sandbox.UnavailableError], As[*input.SeveralError], As[*patch.Error],
 	}},

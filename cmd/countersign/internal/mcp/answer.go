@@ -151,7 +151,7 @@ func about(err error, doc map[string]any) {
 		put("unchanged", "", 0)
 	case errors.As(err, &unfit):
 		put("patch", unfit.Path, unfit.Line)
-	case errors.As(err, new(*PanicError)):
+	case errors.Is(err, errBug):
 		put("bug", "", 0)
 	}
 }

@@ -2,31 +2,26 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 )
 
-// A PanicError is a call that a bug of this program ended. What it had begun is as after a crash: doing it again is
-// harmless.
-type PanicError struct {
-	Method string // of the protocol
-	Value  any    // of the panic
-	At     string // the function of ours that it came from, with its line; "" if it is none of ours
+// errBug is a call that a bug of this program ended. What it had begun is as after a crash: doing it again is
+// safe.
+var errBug = errors.New("a bug in countersign ended this call, and no other")
+
+// panicked is that error of a method of the protocol, with the value of the panic.
+func panicked(method string, value any) error {
+	return &fault.Error{
+		Kind: fault.Failed, Message: fmt.Sprintf("%v: %v (%s%s)", errBug, value, method, cameFrom()),
+		Try: "do the same with the command line, and report what it says", Cause: errBug,
+	}
 }
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("a bug in countersign ended this call, and no other: %v (%s%s)", e.Value, e.Method, e.At)
-}
-
-// ExitCode is that of what failed.
-func (*PanicError) ExitCode() int { return cli.ExitFailed }
-
-func (*PanicError) Hint() string { return "do the same with the command line, and report what it says" }
 
 // recovered answers a call that panics with an error. The call has given back what it took, and the session goes on.
 func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
@@ -36,7 +31,7 @@ func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 			if value == nil {
 				return
 			}
-			p, bug := s.program.Fresh(), &PanicError{method, value, cameFrom()}
+			p, bug := s.program.Fresh(), panicked(method, value)
 			p.Warn(bug)
 			if method == "tools/call" {
 				result, err = failed(p, bug)

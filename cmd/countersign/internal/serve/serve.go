@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -177,12 +178,13 @@ func (c *call) do(notify notifier, work func() (any, error)) (result any, err er
 	return work()
 }
 
-// An applyError is why an apply that was asked for in the right way failed.
-type applyError struct{ err error }
+// errApply is the error of an apply that was asked for in the right way and failed.
+var errApply = errors.New("the apply failed")
 
-func (e *applyError) Error() string { return "Apply failed: " + e.err.Error() }
-
-func (e *applyError) Unwrap() error { return e.err }
+// notApplied is that error, with why.
+func notApplied(err error) error {
+	return &fault.Error{Message: "Apply failed: " + err.Error(), Cause: errors.Join(errApply, err)}
+}
 
 // failed is an error as a client sees it. What was refused is the parameters'
 // fault, anything else is ours; data.exit is the exit code that the command line
@@ -190,7 +192,7 @@ func (e *applyError) Unwrap() error { return e.err }
 func (c *call) failed(err error) error {
 	exit, _, message := c.Failure(err)
 	e := &rpcError{Code: codeInternal, Message: message.String(), Data: map[string]any{"exit": exit}}
-	if slices.Contains([]int{cli.ExitRefused, cli.ExitPending, cli.ExitDenied}, exit) && !console.As[*applyError](err) {
+	if slices.Contains([]int{cli.ExitRefused, cli.ExitPending, cli.ExitDenied}, exit) && !errors.Is(err, errApply) {
 		e.Code = codeInvalidParams
 	}
 	return e

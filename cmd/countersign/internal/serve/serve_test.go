@@ -44,8 +44,8 @@ func TestFailed(t *testing.T) {
 		"waits":                  {&cli.ExitError{Code: 4, Err: errors.New("it waits")}, 4, codeInvalidParams},
 		"denied":                 {&cli.ExitError{Code: 5, Err: errors.New("it is denied")}, 5, codeInvalidParams},
 		"broken":                 {errors.New("it is hunter2hunter2"), 3, codeInternal},
-		"an apply that failed":   {&applyError{wrong}, 2, codeInternal},
-		"an apply that is wrong": {fmt.Errorf("later: %w", &applyError{wrong}), 2, codeInternal},
+		"an apply that failed":   {notApplied(wrong), 2, codeInternal},
+		"an apply that is wrong": {fmt.Errorf("later: %w", notApplied(wrong)), 2, codeInternal},
 	} {
 		got, is := errors.AsType[*rpcError]((&call{run: fresh(nowhere(t, nil))}).failed(c.err))
 		if !is || got.Code != c.code || strings.Contains(got.Message, "hunter2") || fmt.Sprint(got.Data) != fmt.Sprintf("map[exit:%d]", c.exit) {

@@ -146,7 +146,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		return nil, err
 	}
 	if tx := log.Transaction(); !tx.Closed && tx.SandboxPolicy.Type == string(policy.ReadOnly) {
-		return nil, &applyError{checks.ErrReadOnly} // and nobody is asked
+		return nil, notApplied(checks.ErrReadOnly) // and nobody is asked
 	}
 	r := c.Runner
 	if p.Patch != "" {
@@ -155,7 +155,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 			r, err = r.Give(ctx, snap, p.TransactionID, []byte(p.Patch))
 		}
 		if err != nil {
-			return nil, &applyError{err}
+			return nil, notApplied(err)
 		}
 	}
 	out, err := r.Advance(ctx, p.TransactionID, pipeline.Ahead{Until: pipeline.StageValidate})
@@ -164,7 +164,7 @@ func (c *call) applyExecute(ctx context.Context, p applyParams) (any, error) {
 		return map[string]any{"ok": false, "pendingApprovals": pending(out.Log())}, nil
 	}
 	if err != nil {
-		return nil, &applyError{err}
+		return nil, notApplied(err)
 	}
 	files := []string{}
 	for _, op := range out.Applied.Result.Operations {

@@ -57,8 +57,8 @@ func IsNone(err error) bool {
 
 func CodeCommit(ctx context.Context, repo *gitstore.Repo, name string) (string, error) {
 	id, err := repo.Commit(ctx, name)
-	if none, is := errors.AsType[*gitstore.NoCommitError](err); is {
-		err = &cli.UsageError{Message: none.Error(), Hint: "give all digits of an id, HEAD, a branch or a tag"}
+	if errors.Is(err, gitstore.ErrNoCommit) {
+		err = &cli.UsageError{Message: err.Error(), Hint: "give all digits of an id, HEAD, a branch or a tag"}
 	}
 	return id, err
 }
