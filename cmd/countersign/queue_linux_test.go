@@ -3,7 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // awaitsQuestion waits until more than n changes were asked about.
@@ -64,5 +68,28 @@ func TestT70QueueKeys(t *testing.T) {
 	code, out := ended()
 	if s.decisions(first)+s.decisions(second) != 1 {
 		t.Errorf("exit %d, %d decisions\n%s\n%s", code, s.decisions(first)+s.decisions(second), out, p.text())
+	}
+}
+
+// Ctrl-C ends a queue also before its question, while keys are awaited to be let go.
+func TestQueueInterrupted(t *testing.T) {
+	s, _ := asked(t)
+	ids := []string{s.proposes("A", addition("a.txt", "a\n")), s.proposes("B", addition("b.txt", "b\n"))}
+	p := newTerminal(t)
+	cmd := s.command("approve")
+	cmd.Env = append(cmd.Env, "TERM=xterm", "COUNTERSIGN_PAGER=cat")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.inner, p.inner, p.inner
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	check(t, cmd.Start())
+	for raw := false; !raw; { // from when keys are read one by one
+		settings, err := unix.IoctlGetTermios(int(p.inner.Fd()), unix.TCGETS)
+		check(t, err)
+		raw = settings.Lflag&unix.ISIG == 0
+		time.Sleep(time.Millisecond)
+	}
+	p.types("\x03")
+	err := cmd.Wait()
+	if err == nil || s.decisions(ids[0])+s.decisions(ids[1]) != 0 || strings.Contains(p.text(), "2 of 2") {
+		t.Errorf("%v\n%s", err, p.text())
 	}
 }

@@ -59,13 +59,10 @@ func Quiet(terminal *os.File) bool {
 }
 
 // Key reads one key as it is pressed, and shows it not. What comes at once, as what is pasted, is one that means nothing. The end of the
-// input is io.EOF, and Ctrl-C ends this program as ever.
+// input is io.EOF.
 func Key(terminal *os.File) (string, error) {
 	key, err := keys(terminal, -1)
-	switch key {
-	case "\x03":
-		return "", cmp.Or(unix.Kill(unix.Getpid(), unix.SIGINT), io.EOF)
-	case "\x04", "":
+	if key == "\x04" || key == "" {
 		return "", cmp.Or(err, io.EOF)
 	}
 	return key, err
@@ -73,7 +70,7 @@ func Key(terminal *os.File) (string, error) {
 
 var errQuiet = errors.New("no key was pressed")
 
-// keys are those that are pressed within so many milliseconds, -1 for ever.
+// keys are those that are pressed within so many milliseconds, -1 for ever. Ctrl-C among them ends this program as ever.
 func keys(terminal *os.File, within int) (string, error) {
 	was, err := term.MakeRaw(int(terminal.Fd()))
 	if err != nil {
@@ -93,7 +90,10 @@ func keys(terminal *os.File, within int) (string, error) {
 	}
 	part := make([]byte, 4096)
 	n, err = unix.Read(int(terminal.Fd()), part)
-	return string(part[:max(n, 0)]), err
+	if part = part[:max(n, 0)]; bytes.IndexByte(part, 3) >= 0 {
+		return "", cmp.Or(unix.Kill(unix.Getpid(), unix.SIGINT), io.EOF)
+	}
+	return string(part), err
 }
 
 // readAnswers takes what comes from a terminal up to an answer, for at most so long, and returns the last of it.
