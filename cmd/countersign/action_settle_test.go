@@ -102,6 +102,7 @@ func TestActionGateVerdict(t *testing.T) {
 
 // TestActionDenialThatIsGone: a denial that only the event still tells is final.
 func TestActionDenialThatIsGone(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, action := range []string{"deleted", "edited"} {
 		t.Run(action, func(t *testing.T) {
@@ -176,6 +177,7 @@ func (h *hub) conclusion(commit string) string {
 
 // TestActionSweep: what an event missed is found.
 func TestActionSweep(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	fingerprint := h.settled(h.proposedBy(bundleOf(greetFix, ""), githubtest.NewWorkflowRun{}))["fingerprint"]
@@ -315,6 +317,7 @@ func TestActionOutputsOfOne(t *testing.T) {
 // TestActionWaitsForCommands: until the job without rights has run the commands,
 // an approved change is neither refused nor failed.
 func TestActionWaitsForCommands(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.policy("commands:\n  run: [{argv: [\"true\"]}]\n")

@@ -12,6 +12,7 @@ import (
 
 // TestT68BundleIsNotBelieved: the pull request and the proposer are the event's.
 func TestT68BundleIsNotBelieved(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	h.s.Fork(site, "eve/site")
@@ -90,6 +91,7 @@ func TestT18StagesOfOneTransaction(t *testing.T) {
 // TestT15EventOfAnotherRepository: an event that names another repository, or none,
 // moves nothing, whatever the repository is called now.
 func TestT15EventOfAnotherRepository(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := newHub(t)
 	tx, fingerprint := h.propose(greetFix)

@@ -195,6 +195,7 @@ func differing(before, after string) string {
 
 // What an agent changes is proposed and, once a person has approved it at the terminal, applied: to the working tree, or to a branch.
 func TestAgentIsAsked(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	env := map[string]string{}
 	for _, name := range []string{"HOME", "PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_EMAIL"} {
@@ -338,6 +339,7 @@ echo "$*" >greet.txt; eval "$1"
 
 // A denial reaches the agent, which is run once more where it left off. An approval by another command is as good as one at the terminal.
 func TestAgentDeniedAndResumed(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	check(t, os.WriteFile(filepath.Join(s.dir, "victim"), []byte("victim\n"), 0o644))
 	_, said := s.runCmd(cli.ExitPending, s.agent("--", "sh", "-c", "echo bad >greet.txt; mkdir -p .git; ln -sf "+s.dir+"/victim .git/DENIED"))
@@ -599,6 +601,7 @@ func TestAgentRuns(t *testing.T) {
 
 // What an agent leaves as .git, in its tree and below, has no part in what is proposed: nothing of it is run.
 func TestAgentsGitIsNotAsked(t *testing.T) {
+	long(t)
 	s := agentRepo(t)
 	plant := `git config core.fsmonitor "touch OUT"; git config filter.x.clean "touch OUT; cat"; git config core.worktree REPO; echo '* filter=x' >.gitattributes
 mkdir sub; git init -q sub; git -C sub config core.fsmonitor "touch OUT"; echo x >sub/x; printf '#!/bin/sh\ntouch OUT\n' >.git/hooks/post-index-change; chmod +x .git/hooks/*

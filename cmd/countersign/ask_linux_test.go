@@ -56,6 +56,7 @@ func (p *pseudoTerminal) answers(pairs ...string) {
 // In a terminal every kind is asked about by itself, with its reasons; what is
 // answered with yes is recorded, and nothing else.
 func TestAskByKind(t *testing.T) {
+	long(t)
 	token := exectest.Samples()[1].Text()
 	workflow := addition(".github/workflows/x.yml", "on: push\n") + addition("config.env", "A=1\n"+token+"\n")
 	for _, c := range []struct {
@@ -169,6 +170,7 @@ func TestNothingToDecide(t *testing.T) {
 // T06 An answer is about what was shown: another transaction, another Policy or another
 // one beside it by then, and nothing is recorded; it is shown again.
 func TestT06AnswerIsAboutWhatWasShown(t *testing.T) {
+	long(t)
 	first, second := addition("read.txt", "read\n"), addition("unread.txt", "unread\n")
 	for _, args := range [][]string{{"approve"}, {"deny", "--reason", "no"}, {"run"}} {
 		ask := question
@@ -560,6 +562,7 @@ func TestQueueIsNotAsked(t *testing.T) {
 // Several patches in a file are asked about in a terminal: as one change, or one transaction
 // each. No answer is the refusal that names the option.
 func TestAskSeveral(t *testing.T) {
+	long(t)
 	s, _ := asked(t)
 	mails := ""
 	for i := range 2 {
@@ -618,6 +621,7 @@ func TestFirstSyncAsks(t *testing.T) {
 // T10 Who takes a part of a change has it proposed in its place, by all who proposed it and themselves, is shown its exact bytes, and approves
 // these. The rest is not applied, the record says what was taken of which, and who signs for others is asked once more.
 func TestAskPart(t *testing.T) {
+	long(t)
 	s, _ := asked(t)
 	var before, after strings.Builder
 	for i := range 40 {

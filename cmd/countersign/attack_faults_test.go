@@ -95,6 +95,7 @@ func (a *attack) sane(where string) {
 // A denial somewhere in the conversation is never overlooked because an answer
 // was not whole.
 func TestT61FaultWhileReadingADenial(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.closes()

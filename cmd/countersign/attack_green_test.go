@@ -58,6 +58,7 @@ func (g *green) find() {
 // A job's patch becomes a pull request, a person presses Approve and merges, and the
 // record is proved.
 func TestGreenReviewIsEnough(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, toPulls)
 	opened := g.s.Pull(site, g.pr)

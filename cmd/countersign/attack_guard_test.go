@@ -68,6 +68,7 @@ const (
 )
 
 func TestT10AuthorsOfTheDiff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	a.person("dan", "admin")
@@ -100,6 +101,7 @@ func TestT56RunnerAhead(t *testing.T) {
 }
 
 func TestT04PushTakesGreenBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	reviewed := a.s.Pull(site, a.pr).Head

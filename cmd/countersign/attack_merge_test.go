@@ -24,6 +24,7 @@ func (a *attack) explains(commit string, want int) string {
 }
 
 func TestT06Merged(t *testing.T) {
+	long(t)
 	for _, how := range []string{"merge", "squash"} {
 		if how == "merge" && !everything() { // which is the plainest
 			continue
@@ -222,6 +223,7 @@ func (a *attack) queued(files map[string]string) string {
 }
 
 func TestT06MergeQueue(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	honest := map[string]string{"feature.txt": "feature\n"}
@@ -287,6 +289,7 @@ func TestT42TooMuch(t *testing.T) {
 // T42: a proposer who has as many changes open as the Policy allows is told so on the pull request, and nobody is asked, until one has
 // ended. A push to the same pull request takes the place of what was there.
 func TestT42TooManyOpen(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "limits: {open: 1}\n")
 	a.pushes("bob", "topic", "more.txt", "more\n")
@@ -314,6 +317,7 @@ func TestT42TooManyOpen(t *testing.T) {
 
 // The same of what a workflow hands over: what takes the place of an earlier proposal is none more, and anything else is refused.
 func TestT42TooManyProposed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "limits: {open: 1}\n")
 	a.waits()

@@ -83,6 +83,7 @@ func (h *hub) before(method, part string, do func()) {
 
 // T03, T10, T65: only a person's own Approve of exactly this head merges anything.
 func TestT03GreenButton(t *testing.T) {
+	long(t)
 	t.Parallel()
 	g := newGreen(t, autoMerge)
 	main, head := g.s.Ref(site, "refs/heads/main"), g.s.Pull(site, g.pr).Head

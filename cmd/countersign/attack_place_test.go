@@ -59,6 +59,7 @@ func TestT15T17SaidElsewhere(t *testing.T) {
 
 // Somebody carries the ledger over to a repository where they may approve.
 func TestT15LedgerOfAnotherRepository(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.another()
@@ -89,6 +90,7 @@ func TestT15LedgerOfAnotherRepository(t *testing.T) {
 
 // Edited after the bare approval was recorded, and before what it allows is done.
 func TestT17RequestEditedLater(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	request := a.s.ReviewComments(site, a.pr)[0]

@@ -11,6 +11,7 @@ import (
 func TestT04PushAfterTheApproval(t *testing.T) {
 	t.Parallel()
 	t.Run("of another file", func(t *testing.T) {
+		long(t)
 		t.Parallel()
 		a := newAttack(t, "")
 		a.says("ada", "/approve "+a.fingerprint)
@@ -37,6 +38,7 @@ func TestT04PushAfterTheApproval(t *testing.T) {
 		a.audits()
 	})
 	t.Run("under same_head", func(t *testing.T) {
+		long(t)
 		t.Parallel()
 		a := newAttack(t, "approvals: {same_head: true, required: 2}\n")
 		a.says("ada", "/approve "+a.fingerprint)
@@ -120,6 +122,7 @@ func (a *attack) settleOpen() {
 // The access is lost, or a denial is said, right before any of the requests of
 // the settle that applies: as long as it is asked for once more, nothing is.
 func TestT09LostMeanwhile(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, lose := range map[string]struct {
 		asked string // by which request it is noticed

@@ -87,6 +87,7 @@ func TestT68BundleOfAFile(t *testing.T) {
 // An approval is of one transaction: the same bytes, proposed once more after
 // they were applied and reverted, are asked for once more.
 func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	bundle := a.bundle(greetFix)

@@ -64,6 +64,7 @@ func TestT16SameHeadInAFork(t *testing.T) {
 
 // The approval of a pull request to one branch is not one to another.
 func TestT16Retargeted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "gate: {bases: [main, release]}\n")
 	a.s.Git(site, "update-ref", "refs/heads/release", a.s.Ref(site, "refs/heads/main"))

@@ -220,6 +220,7 @@ func TestT73KeyAddedForTheChange(t *testing.T) {
 // T51: who signs without a clone remembers the ledger as a clone does, and files that are
 // named are where the person is.
 func TestT51SignWithoutAClone(t *testing.T) {
+	long(t)
 	t.Parallel()
 	key, _ := sshKey(t)
 	a := &attack{hub: newHub(t)}

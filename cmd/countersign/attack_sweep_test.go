@@ -51,6 +51,7 @@ func TestT46SweepKeepsSecretsApart(t *testing.T) {
 // T46: nor is it one of another proposal's for the same pull request that the same
 // run settles.
 func TestT46SettleKeepsSecretsApart(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const value = "Zx81mQp0" + "LkTy47VbNc63"
 	a := newAttack(t, "")

@@ -53,6 +53,7 @@ func (a *attack) refuses(what, says string) {
 // A denial is not forgotten with the ledger: a fresh runner knows from check runs
 // that there was one, on the same pull request and on any other.
 func TestT81DeletedLedger(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a, before, denied := newDenied(t)
 	a.s.Git(site, "update-ref", "-d", ledgerRef)
@@ -202,6 +203,7 @@ func (h *hub) publishes(token, commit string, run forge.Check) {
 
 // The tip that the Policy names is demanded.
 func TestT81TipOfThePolicy(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	for _, c := range []struct {
@@ -218,6 +220,7 @@ func TestT81TipOfThePolicy(t *testing.T) {
 
 // What cannot be read is not as if nothing were there.
 func TestT81SourceUnread(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a, _, _ := newDenied(t)
 	a.s.Git(site, "update-ref", "-d", ledgerRef)

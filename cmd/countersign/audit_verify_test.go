@@ -27,6 +27,7 @@ const greetPatch = "diff --git a/greet.txt b/greet.txt\n--- a/greet.txt\n+++ b/g
 // nothing that was tampered with. COUNTERSIGN_LONG=1 is for every way to do that, and
 // not two of them.
 func TestT53VerifyWithGit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	script := verifyScript(t)
 	s := newSandbox(t, map[string]string{"greet.txt": "hello\n"})

@@ -68,6 +68,7 @@ func TestDigestWebhook(t *testing.T) {
 
 // The stage digest keeps one issue about what waits, of the remote's ledger: opened, brought up to date, and closed once nothing waits.
 func TestActionDigest(t *testing.T) {
+	long(t)
 	t.Parallel()
 	h := openHub(t, false)
 	tells := func(issues int, open bool, says ...string) {

@@ -28,6 +28,7 @@ import (
 
 // TestMCPRefused: what is refused says what to mend, and leaves nothing behind.
 func TestMCPRefused(t *testing.T) {
+	long(t)
 	s := newServed(t, map[string]string{"c.txt": "c\n", "two.txt": "x\ny\nx\n", ".github/countersign.yml": "version: 1\nlimits: {bytes: 2000, files: 2}\nsecrets: {mode: refuse}\n"})
 	check(t, os.Symlink("/etc/passwd", filepath.Join(s.repo, "link")))
 	s.commit()

@@ -251,6 +251,9 @@ func TestMCPSameChange(t *testing.T) {
 func TestMCPTools(t *testing.T) {
 	for way, dial := range mcpWays {
 		t.Run(way, func(t *testing.T) {
+			if way != "stdio" {
+				long(t)
+			}
 			s := newServed(t, todoFiles)
 			c := dial(s)
 			if got := c.answers("status", obj{}); fmt.Sprint(got) != "map[more:false transactions:[]]" {

@@ -27,6 +27,7 @@ var realModules = []struct{ name, before, after string }{
 // approve, apply and validate, and the working tree is the second release.
 // COUNTERSIGN_LONG=1 is for all of them.
 func TestRealModules(t *testing.T) {
+	long(t)
 	if testing.Short() {
 		t.Skip("whole releases")
 	}

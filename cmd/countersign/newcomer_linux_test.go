@@ -110,6 +110,7 @@ func TestNewcomerLines(t *testing.T) {
 
 // TestNewcomerLater: who puts a decision off, or denies without a reason, has made no error, and nothing is recorded.
 func TestNewcomerLater(t *testing.T) {
+	long(t)
 	s := newcomer(t)
 	for _, answers := range [][]string{{question, "\n"}, {question, "n\n"}, {question, "d\n", "Why? (empty: do not deny) > ", "\n"}} {
 		text := newTerminal(t).shows(s.command("run", "--worktree"), cli.ExitPending, answers...)

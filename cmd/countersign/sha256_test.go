@@ -15,6 +15,7 @@ import (
 // TestSHA256Bundle: the ledger of a repository of SHA-256 objects is audited out of its bundle, by the program and by
 // the second verifier, and a bundle of which one byte is another is refused.
 func TestSHA256Bundle(t *testing.T) {
+	long(t)
 	src := t.TempDir()
 	k := kind{t: t, work: t.TempDir(), src: src}
 	for _, name := range []string{"here/a.txt", "there/b.txt", "big.bin"} {

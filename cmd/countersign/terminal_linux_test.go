@@ -193,6 +193,7 @@ func TestAsk(t *testing.T) {
 // T70 What was typed before the question is no answer to it: not a whole line,
 // not several, and not the beginning of one.
 func TestT70TypedBefore(t *testing.T) {
+	long(t)
 	for _, before := range []string{"y\n", "y\ny\nyes\n", "y", "d\n", "n\nd"} {
 		s, file := asked(t)
 		p := newTerminal(t)
