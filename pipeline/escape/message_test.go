@@ -2,6 +2,7 @@ package escape_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -115,7 +116,10 @@ func TestT75Trailers(t *testing.T) {
 		"line ends":      "a\r\n\r\nApproved-by: boss\r\nAssisted-by: x\rCountersign-Patch: y\u2028Approved-by: z\n",
 		"a pull request": "Title\n\n## Why\n\n| a | b |\n|---|---|\n\n---\n\n[skip ci] see [x](https://y)\n\nCloses #1\n",
 	} {
-		for _, subject := range []string{"a", "b", "---", "# ------------------------ >8 ------------------------", own[0], "Approved-by: boss"} {
+		for i, subject := range []string{"---", "a", "b", "# ------------------------ >8 ------------------------", own[0], "Approved-by: boss"} {
+			if i > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
+				continue
+			}
 			read, declared := escape.ReadMessages(text)
 			whole := escape.Message(subject, read, declared, own)
 			want := strings.Join(append(declared, own...), "\n") + "\n"

@@ -13,16 +13,15 @@ import (
 // TestGenerated (T87, T88, T89): of random histories whose truth is known, no unapproved commit is explained and
 // no approved one unexplained.
 func TestGenerated(t *testing.T) {
-	want := 80
+	want, parts := 30, 3
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
-		want = 4000
+		want, parts = 4000, 8
 	}
-	const parts = 8
-	for part := range uint64(parts) {
+	for part := range parts {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
 			commits, explained := 0, 0
-			for seed := part + 1; commits < want/parts && !t.Failed(); seed += parts {
+			for seed := uint64(part + 1); commits < want/parts && !t.Failed(); seed += uint64(parts) {
 				var moves []int
 				for n := range 20 {
 					moves = append(moves, n)
@@ -93,6 +92,9 @@ func TestForkOfBefore(t *testing.T) {
 // TestHotFile: what is approved, or done by hand, later in the same file takes nothing from what was
 // approved before: a row after many commits by hand, and a squash on a base that has moved.
 func TestHotFile(t *testing.T) {
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		t.Skip("COUNTERSIGN_LONG=1 runs it")
+	}
 	t.Parallel()
 	w := newTale(t, 1)
 	r := ruleset{book: rulebook{required: 1, decisions: "signed, forge, local"}, keys: "ada cyd", bots: "bot"}
@@ -142,6 +144,9 @@ func TestHotFile(t *testing.T) {
 // TestRowOfManyLines: of a file with thousands of lines that are alike, too, it is found out soon
 // that commits are no row.
 func TestRowOfManyLines(t *testing.T) {
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		t.Skip("COUNTERSIGN_LONG=1 runs it")
+	}
 	t.Parallel()
 	w := newTale(t, 1)
 	x, y := strings.Repeat("x\n", 8000), strings.Repeat("y\n", 8000)

@@ -55,6 +55,9 @@ func TestHostile(t *testing.T) {
 			if !ok {
 				refused[threat]++
 			}
+			if os.Getenv("COUNTERSIGN_LONG") == "" {
+				return
+			}
 			theirs := work.judge(a.base(t), diff)
 			if strings.HasPrefix(ours, "accepted") != theirs {
 				verb := map[bool]string{true: "accepts", false: "refuses"}[theirs]
@@ -62,7 +65,9 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-	checkTable(t, table.String())
+	if os.Getenv("COUNTERSIGN_LONG") != "" {
+		checkTable(t, table.String())
+	}
 	for threat, what := range threats {
 		if refused[threat] == 0 {
 			t.Errorf("%s (%s): no case is refused", threat, what)

@@ -103,7 +103,7 @@ func applies() int {
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_RACES")); err == nil {
 		return n
 	}
-	return 200
+	return 60
 }
 
 // A pipe in the target is not waited for, and neither replaced nor removed.

@@ -51,6 +51,9 @@ func TestResults(t *testing.T) {
 		{"an orphan is reaped", sh("(sleep 0 &) ; exit 5"), 5, "", "", ""},
 	} {
 		for kind, s := range boxes(writer) {
+			if kind != "namespaces" && c.name != "success" && c.name != "missing" && os.Getenv("COUNTERSIGN_LONG") == "" {
+				continue
+			}
 			t.Run(kind+"/"+c.name, func(t *testing.T) {
 				dir := openDir(t)
 				must(t, os.WriteFile(filepath.Join(dir, "data"), nil, 0o644))

@@ -3,6 +3,7 @@ package html_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -321,7 +322,10 @@ func hostilePages(t testing.TB, life map[storetest.Life]map[string]fstest.MapFS,
 // always has, and the text is there, letter by letter, in each place.
 func TestT76Hostile(t *testing.T) {
 	life := someLives(t)
-	for _, text := range templatetest.HostileTexts() {
+	for i, text := range templatetest.HostileTexts() {
+		if i%3 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
+			continue
+		}
 		for name, page := range hostilePages(t, life, text) {
 			doc, err := parser.Parse(strings.NewReader(page))
 			check(t, err)

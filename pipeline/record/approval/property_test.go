@@ -88,7 +88,7 @@ func TestProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	states := map[approval.State]int{}
 	tightened, broken := 0, 0
-	n := 300
+	n := 150
 	if os.Getenv("COUNTERSIGN_LONG") != "" {
 		n = 4000
 	}

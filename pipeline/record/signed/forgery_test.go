@@ -80,6 +80,9 @@ func TestT73Forgeries(t *testing.T) {
 		keygen(t, "ed25519", "-t", "ed25519"), keygen(t, "ecdsa256", "-t", "ecdsa", "-b", "256"), keygen(t, "ecdsa521", "-t", "ecdsa", "-b", "521"),
 		keygen(t, "rsa", "-t", "rsa", "-b", "2048"), signedtest.SecurityKey("sk-ed25519", 1), signedtest.SecurityKey("sk-ecdsa", 5),
 	}
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		signers = []signedtest.Signer{signers[0], signers[5]}
+	}
 	other := keygen(t, "another", "-t", "ed25519")
 	tried := 0
 	refuse := func(what string, s signed.Signature, about signed.Subject, k signed.Keys, at time.Time, by ...string) {
@@ -238,8 +241,8 @@ func TestT73Forgeries(t *testing.T) {
 	cert := certificate(t)
 	refuse("a certificate", signed.Signature{Statement: statement(), Armored: cert.Sign(signed.Namespace, statement().Bytes())}, subject(), keys(t, "ada "+cert.Public), decidedAt)
 
-	if tried < 200 {
-		t.Errorf("%d forgeries, want 200", tried)
+	if least := 70 * len(signers); tried < least {
+		t.Errorf("%d forgeries, want %d", tried, least)
 	}
 	t.Logf("%d forgeries, none taken", tried)
 }

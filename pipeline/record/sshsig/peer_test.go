@@ -126,7 +126,10 @@ func comparePeers(t testing.TB, what, kind string, blob, signature []byte) {
 
 // TestPeer: every bit of keys and signatures of all types.
 func TestPeer(t *testing.T) {
-	for _, s := range signedByPeers(t) {
+	for i, s := range signedByPeers(t) {
+		if i%3 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			touched := !strings.HasPrefix(s.kind, "sk-") || s.signature[len(s.signature)-5]&userPresent != 0
 			key, err := parseKey(s.key)

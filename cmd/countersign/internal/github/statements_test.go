@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,8 +218,11 @@ func TestT61Reading(t *testing.T) {
 		{Kind: githubtest.GraphQLError, Text: "no"}, {Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest.comments"},
 		{Kind: githubtest.GraphQLPartial, Text: "repository.pullRequest"}, {Kind: githubtest.GraphQLPartial, Text: "nodes"},
 	}
-	for _, f := range faults {
+	for i, f := range faults {
 		for skip := range requests {
+			if skip != i%requests && os.Getenv("COUNTERSIGN_LONG") == "" {
+				continue
+			}
 			f.Skip, f.Times, f.Path = skip, -1, "/api/"
 			w.Fail(f)
 			all, err := w.client.Statements(context.Background(), 1)

@@ -39,6 +39,15 @@ func fixtures(t testing.TB) []fixture {
 	return all
 }
 
+// some are one of each kind of key, and all with COUNTERSIGN_LONG: ssh-keygen and git are asked about each.
+func some(t testing.TB) []fixture {
+	all := fixtures(t)
+	if os.Getenv("COUNTERSIGN_LONG") == "" {
+		all = []fixture{all[0], all[1], all[4]}
+	}
+	return all
+}
+
 func load(t testing.TB, name string) fixture {
 	t.Helper()
 	file := filepath.Join("..", "testdata", name+".txtar")

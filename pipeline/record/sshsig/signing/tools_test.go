@@ -77,7 +77,7 @@ func (k keygen) principals(signature string) string {
 
 // TestKeygen: ssh-keygen verifies what we sign, and we what it signs.
 func TestKeygen(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range some(t) {
 		t.Run(f.name, func(t *testing.T) {
 			k := newKeygen(t, f)
 			s, allowed := f.signer(t), f.allowed(t)
@@ -167,7 +167,7 @@ func (r repo) verify(commit string) error {
 
 // TestGit: git verifies our commits, of every kind of header, and we git's.
 func TestGit(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range some(t) {
 		t.Run(f.name, func(t *testing.T) {
 			r, s := newRepo(t, f), f.signer(t)
 			commits := []string{r.commit("one"), r.commit("two\n\nwith a body\n"), r.commit("encoded", "-c", "i18n.commitEncoding=ISO-8859-1"), r.merge()}
