@@ -428,6 +428,20 @@ type Issues interface {
 	UpdateIssue(ctx context.Context, issue Issue) error
 }
 
+// Reviews are what people say of exceptions in comments on an issue. A forge need not have them; the promises are those of the
+// package.
+type Reviews interface {
+	Issues
+	// Access is Reader's.
+	Access(ctx context.Context, who ledger.Actor) (approval.Access, error)
+	// IssueComment returns a comment on an issue, with the texts that it had before. It fails with ErrNotFound if the issue has none of
+	// that number.
+	IssueComment(ctx context.Context, issue int, id string) (approval.Statement, error)
+	// CommitAuthors are the accounts that wrote or committed a commit, or are named as co-authors there; strangers tells that some
+	// of these is of no account.
+	CommitAuthors(ctx context.Context, commit string) (accounts []ledger.Actor, strangers bool, err error)
+}
+
 // An Issue is one as the forge has it. Title is one line of plain text, Body Markdown of at
 // most 65,536 characters.
 type Issue struct {

@@ -155,10 +155,7 @@ query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files
       mergeCommit { oid } mergedAt
       commits(first: 100, after: $afterCommit) @include(if: $commits) {
         totalCount pageInfo { hasNextPage endCursor }
-        nodes { commit {
-          author { user { databaseId login } } committer { user { databaseId login } }
-          authors(first: 100) { totalCount nodes { user { databaseId login } } }
-        } }
+        nodes { commit { ...authors } }
       }
       files(first: 100, after: $afterFile) @include(if: $files) {
         totalCount pageInfo { hasNextPage endCursor }
@@ -167,7 +164,18 @@ query($owner: String!, $name: String!, $number: Int!, $commits: Boolean!, $files
     }
   }
 }
-fragment place on Repository { databaseId nameWithOwner owner { __typename } }` + fragmentWho
+fragment place on Repository { databaseId nameWithOwner owner { __typename } }` + fragmentAuthors + fragmentWho
+
+const fragmentAuthors = `
+fragment authors on Commit {
+  author { user { databaseId login } } committer { user { databaseId login } }
+  authors(first: 100) { totalCount nodes { user { databaseId login } } }
+}`
+
+const queryCommit = `
+query($owner: String!, $name: String!, $commit: GitObjectID!) {
+  repository(owner: $owner, name: $name) { object(oid: $commit) { ... on Commit { oid ...authors } } }
+}` + fragmentAuthors
 
 const fragmentSaid = `
 fragment said on Comment {
@@ -175,11 +183,13 @@ fragment said on Comment {
   author { ...who }
   editor { login }
   ... on Minimizable { isMinimized }
-}
+}` + fragmentWho
+
+const fragmentThread = `
 fragment thread on PullRequestReviewCommentConnection {
   totalCount pageInfo { hasNextPage endCursor }
   nodes { ...said fullDatabaseId url originalCommit { oid } pullRequestReview { state } }
-}` + fragmentWho
+}` + fragmentSaid
 
 const queryStatements = `
 query($owner: String!, $name: String!, $number: Int!, $reviews: Boolean!, $threads: Boolean!, $comments: Boolean!,
@@ -200,14 +210,17 @@ query($owner: String!, $name: String!, $number: Int!, $reviews: Boolean!, $threa
       }
     }
   }
-}` + fragmentSaid
+}` + fragmentThread
+
+const queryComments = `
+query($ids: [ID!]!) { nodes(ids: $ids) { ... on IssueComment { ...said fullDatabaseId url } } }` + fragmentSaid
 
 const queryThread = `
 query($id: ID!, $after: String) {
   node(id: $id) {
     ... on PullRequestReviewThread { comments(first: 100, after: $after) { ...thread } }
   }
-}` + fragmentSaid
+}` + fragmentThread
 
 const queryHistories = `
 query($ids: [ID!]!, $after: String) {

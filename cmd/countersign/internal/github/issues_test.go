@@ -2,13 +2,16 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 )
 
 // TestIssues: issues are opened, found on any page without the pull requests among them,
@@ -74,5 +77,68 @@ func TestIssueAnswers(t *testing.T) {
 	s = newScript(t, step{status: 502}, step{status: 201, body: `{"number":1,"state":"open"}`})
 	if _, err := newClient(t, s.URL, new(pauses)).CreateIssue(t.Context(), "t", "b"); err == nil || s.requests() != 1 {
 		t.Errorf("a lost answer is not asked for again: %v, %d requests", err, s.requests())
+	}
+}
+
+// TestIssueComment: a comment is told with its history and what posted it; one that is gone, or on another issue, is not there.
+func TestIssueComment(t *testing.T) {
+	w := newWorld(t)
+	c := w.as(w.ActionsToken(site, "contents:read", "issues:write"))
+	here, other := w.OpenIssue(site, "ada", "one", ""), w.OpenIssue(site, "ada", "two", "")
+	id := w.Comment(githubtest.NewComment{Repository: site, Number: here, By: "ada", Body: "first"}).ID
+	w.Edit(id, "ada", "second")
+	got, err := c.IssueComment(t.Context(), here, fmt.Sprint(id))
+	if err != nil || got.Kind != approval.KindIssueComment || got.Body != "second" || !got.Edited || !slices.Equal(got.Earlier, []string{"first"}) || got.Author.Login != "ada" || got.Author.Kind != "user" || got.App != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	app := w.Comment(githubtest.NewComment{Repository: site, Number: here, By: "ada", Body: "x", App: "github-actions[bot]"}).ID
+	if got, err := c.IssueComment(t.Context(), here, fmt.Sprint(app)); err != nil || got.App != "github-actions" || got.Edited {
+		t.Errorf("through an app: %+v, %v", got, err)
+	}
+	if got, err := c.IssueComment(t.Context(), other, fmt.Sprint(id)); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("on another issue: %+v, %v", got, err)
+	}
+	w.Delete(id)
+	if got, err := c.IssueComment(t.Context(), here, fmt.Sprint(id)); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("gone: %+v, %v", got, err)
+	}
+}
+
+// TestIssueCommentAnswers: an answer that leaves open what a comment is, or who wrote a commit, is an error.
+func TestIssueCommentAnswers(t *testing.T) {
+	const listed = `[{"id":7,"node_id":"IC_7","body":"x","user":{"id":1}}]`
+	const whole = `"id":"IC_7","fullDatabaseId":"7","url":"u","body":"x","createdAt":"2026-01-05T12:00:00Z","lastEditedAt":null,"includesCreatedEdit":false,"createdViaEmail":false,"isMinimized":false,"author":{"__typename":"User","login":"ada","databaseId":1},"editor":null`
+	read := func(nodes string) error {
+		s := newScript(t, step{status: 200, body: listed}, step{status: 200, body: `{"data":{"nodes":` + nodes + `}}`})
+		_, err := newClient(t, s.URL, new(pauses)).IssueComment(t.Context(), 1, "7")
+		return err
+	}
+	if err := read("[{" + whole + "}]"); err != nil {
+		t.Error(err)
+	}
+	for _, member := range []string{`"id":"IC_7",`, `"fullDatabaseId":"7",`, `"createdAt":"2026-01-05T12:00:00Z",`, `"includesCreatedEdit":false,`, `"createdViaEmail":false,`, `"isMinimized":false,`} {
+		if read("[{"+strings.Replace(whole, member, "", 1)+"}]") == nil {
+			t.Errorf("without %s", member)
+		}
+	}
+	for _, nodes := range []string{"[]", "[null]", "null", "[{" + whole + "},{" + whole + "}]", "[{" + strings.Replace(whole, "IC_7", "IC_8", 1) + "}]", "[{" + strings.Replace(whole, `"7"`, `"8"`, 1) + "}]"} {
+		if read(nodes) == nil {
+			t.Errorf("nodes %s", nodes)
+		}
+	}
+	id := strings.Repeat("a", 40)
+	for object, ok := range map[string]bool{
+		`{"oid":"` + id + `","author":null,"committer":null,"authors":{"totalCount":1,"nodes":[{"user":{"databaseId":1,"login":"ada"}}]}}`: true,
+		`{"oid":"` + id + `","authors":{"totalCount":2,"nodes":[{"user":{"databaseId":1,"login":"ada"}}]}}`:                                false,
+		`{"oid":"` + id + `"}`:                    false,
+		`{"authors":{"totalCount":0,"nodes":[]}}`: false,
+		`{}`:   false,
+		`null`: false,
+	} {
+		s := newScript(t, step{status: 200, body: `{"data":{"repository":{"object":` + object + `}}}`})
+		by, strangers, err := newClient(t, s.URL, new(pauses)).CommitAuthors(t.Context(), id)
+		if (err == nil) != ok || !strangers || ok && (len(by) != 1 || by[0].ID != "1") {
+			t.Errorf("%s: %+v %v %v", object, by, strangers, err)
+		}
 	}
 }

@@ -183,14 +183,17 @@ func (c *Client) protected(ctx context.Context, branch string) (bool, error) {
 const webFlow = "web-flow"
 
 type commitNode struct {
-	Commit struct {
-		Author    *gitActor `json:"author"`
-		Committer *gitActor `json:"committer"`
-		Authors   *struct { // the author, and co-authors by the message
-			TotalCount int         `json:"totalCount"`
-			Nodes      []*gitActor `json:"nodes"`
-		} `json:"authors"`
-	} `json:"commit"`
+	Commit commitAuthors `json:"commit"`
+}
+
+type commitAuthors struct {
+	Oid       string    `json:"oid"` // where that was asked for
+	Author    *gitActor `json:"author"`
+	Committer *gitActor `json:"committer"`
+	Authors   *struct { // the author, and co-authors by the message
+		TotalCount int         `json:"totalCount"`
+		Nodes      []*gitActor `json:"nodes"`
+	} `json:"authors"`
 }
 
 type gitActor struct {

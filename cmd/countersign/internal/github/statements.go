@@ -213,9 +213,10 @@ func (s said) statement(earlier []string) approval.Statement {
 
 // postedComment is what only the REST API tells of a conversation comment.
 type postedComment struct {
-	ID   int64  `json:"id"`
-	Body string `json:"body"`
-	User *struct {
+	ID     int64  `json:"id"`
+	NodeID string `json:"node_id"`
+	Body   string `json:"body"`
+	User   *struct {
 		ID int64 `json:"id"`
 	} `json:"user"`
 	App *struct {

@@ -112,10 +112,13 @@ func (s *Server) origin(t *text, n NewComment) {
 	}
 }
 
-// Comment adds a comment to a conversation.
+// Comment adds a comment to a conversation, of a pull request or an issue.
 func (s *Server) Comment(n NewComment) Comment {
 	defer s.lock()()
-	p := s.pull(n.Repository, n.Number)
+	p := s.repo(n.Repository).findIssue(n.Number)
+	if p == nil {
+		p = s.pull(n.Repository, n.Number)
+	}
 	c := &comment{text: s.newText(s.account(n.By), n.Body), pull: p}
 	s.origin(&c.text, n)
 	p.comments = append(p.comments, c)
@@ -207,7 +210,7 @@ func (c *comment) nodeID() string {
 // comment finds a comment of any pull request by its id.
 func (s *Server) comment(id int64) *comment {
 	var all []*comment
-	for _, p := range s.pulls() {
+	for _, p := range s.conversations() {
 		all = append(all, p.allComments()...)
 	}
 	c := first(all, func(c *comment) bool { return c.id == id })
@@ -219,7 +222,7 @@ func (s *Server) comment(id int64) *comment {
 
 // text finds a text by its id.
 func (s *Server) text(id int64) *text {
-	p := first(s.pulls(), func(p *pull) bool { return p.find(id) != nil })
+	p := first(s.conversations(), func(p *pull) bool { return p.find(id) != nil })
 	if p == nil {
 		misuse("no comment, review or pull request %d", id)
 	}

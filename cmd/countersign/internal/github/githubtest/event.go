@@ -74,9 +74,9 @@ func (s *Server) payload(e Event) object {
 	return payload
 }
 
-// pullOf is the pull request of a comment or review, also of a deleted one.
+// pullOf is the pull request, or the issue, of a comment or review, also of a deleted one.
 func (r *repository) pullOf(id int64) *pull {
-	p := first(r.pulls, func(p *pull) bool {
+	p := first(slices.Concat(r.pulls, r.issues), func(p *pull) bool {
 		return p.find(id) != nil || slices.ContainsFunc(p.gone, func(c *comment) bool { return c.id == id })
 	})
 	if p == nil {
@@ -151,14 +151,17 @@ func (s *Server) mergeGroup(r *repository, e Event) object {
 	}
 }
 
-// issue is a pull request as an issue, which is what a conversation is of.
+// issue is what a conversation is of: an issue, or a pull request as one.
 func (s *Server) issue(p *pull) object {
-	return object{
+	o := object{
 		"id": p.id + 1_000_000, "node_id": nodeID("I", p.id), "number": p.number, "title": p.title, "state": p.state(), "body": orNull(p.body),
 		"user": s.user(p.author), "comments": len(p.comments), "created_at": stamp(p.created), "updated_at": stamp(p.updated),
 		"closed_at": maybe(p.closed), "author_association": s.association(p.repo, p.author), "draft": p.draft, "html_url": s.pullURL(p),
-		"pull_request": object{"html_url": s.pullURL(p), "merged_at": maybe(p.merged)},
 	}
+	if p.number < firstIssue {
+		o["pull_request"] = object{"html_url": s.pullURL(p), "merged_at": maybe(p.merged)}
+	}
+	return o
 }
 
 func (s *Server) organization(a *account) object {

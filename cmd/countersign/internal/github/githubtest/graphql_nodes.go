@@ -73,7 +73,7 @@ func (g *graph) byNodeIDs(a map[string]any) any {
 // byNodeID is a thread or what stands in one, a comment, a review or a pull
 // request, where the token sees it.
 func (g *graph) byNodeID(id string) any {
-	for _, p := range g.pulls() {
+	for _, p := range g.conversations() {
 		if !g.sees(g.token, p.repo) {
 			continue
 		}
@@ -193,6 +193,7 @@ func (g *graph) repositoryNamed(a map[string]any) any {
 func (g *graph) repositoryNode(r *repository) *node {
 	return &node{"Repository", object{
 		"databaseId": r.id, "id": nodeID("R", r.id), "name": r.name, "nameWithOwner": r.fullName(), "owner": g.accountNode(r.owner), "url": g.URL + "/" + r.fullName(),
+		"object": resolver(func(a map[string]any) any { return g.commitOf(r, word(a["oid"])) }),
 		"pullRequest": resolver(func(a map[string]any) any {
 			n, _ := number(a["number"])
 			p := r.findPull(n)

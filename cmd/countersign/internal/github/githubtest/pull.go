@@ -143,6 +143,15 @@ func (s *Server) pulls() []*pull {
 	return all
 }
 
+// conversations are all pull requests and issues.
+func (s *Server) conversations() []*pull {
+	all := s.pulls()
+	for _, r := range s.repos {
+		all = append(all, r.issues...)
+	}
+	return all
+}
+
 func (p *pull) find(id int64) *text {
 	if p.id == id {
 		return &p.text
