@@ -82,6 +82,11 @@ func (s Source) signs(d observation.Disposition, at time.Time) (proof sshsig.Pro
 	switch {
 	case d.Signature == nil && approvals.Signing() == policy.SignedOnly:
 		return proof, "it is not signed, which the Policy asks for"
+	case d.Comment != nil:
+		if why = approval.Refused(s.Policy, d.Comment.Access); why != "" {
+			why = "its author " + why
+		}
+		return proof, why
 	case d.Signature == nil && !approvals.Local.Counts(false):
 		return proof, "a shell alone tells who it was, which does not count here"
 	case d.Signature == nil:

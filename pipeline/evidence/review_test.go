@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/observation"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -30,6 +31,9 @@ func disposed(t *testing.T, files fstest.MapFS, mail, about string, key *signedt
 	if change != nil {
 		change(d)
 	}
+	if d.Comment != nil {
+		meta.TransactionID, meta.Proposer = d.TransactionID, d.Author
+	}
 	if key != nil {
 		d.Signature = &observation.Signed{Armored: key.Sign(observation.DispositionNamespace, d.Statement()), Line: mail + " " + key.Public}
 	}
@@ -43,6 +47,20 @@ func by(id, mail string) *ledger.Meta {
 	return &ledger.Meta{
 		TransactionID: id, Proposer: ledger.Actor{Kind: "user", ID: "local:" + mail, Login: mail}, WorkspaceRoots: []string{},
 		SandboxPolicy: ledger.SandboxPolicy{WritableRoots: []string{}},
+	}
+}
+
+// said has a disposition be that of a comment by an account of this login, who may do so much.
+func said(t *testing.T, login, permission string) func(*observation.Disposition) {
+	return func(d *observation.Disposition) {
+		read, err := observation.Comment{Access: approval.Access{Permission: permission, Role: permission}, Statement: approval.Statement{
+			Kind: approval.KindIssueComment, ID: "4711", URL: "https://forge.example/1#4711", Author: ledger.Actor{Kind: "user", ID: "7", Login: login},
+			Body: "/dispose " + d.About + " accepted\n" + d.Reason, CreatedAt: "2026-01-05T12:00:00Z",
+		}}.Disposition()
+		if err != nil {
+			t.Fatal(err)
+		}
+		*d = *read
 	}
 }
 
@@ -101,6 +119,13 @@ func TestReviews(t *testing.T) {
 		"signed, as the Policy asks":     {mail: "bob@example.org", about: pushed, by: &key, policy: "approvals: {keys: k, signed: require}", shown: true},
 		"not signed, as the Policy asks": {mail: "bob@example.org", about: pushed, policy: "approvals: {keys: k, signed: require}", shown: true, why: "it is not signed"},
 		"a shell where none counts":      {mail: "bob@example.org", about: pushed, policy: "approvals: {local: false}", shown: true, why: "a shell alone"},
+		"a comment":                      {mail: "bob", about: pushed, policy: "approvals: {local: false}", change: said(t, "bob", "write"), shown: true},
+		"a comment by who may only read": {mail: "bob", about: pushed, change: said(t, "bob", "read"), shown: true, why: "its author has read permission, write needed"},
+		"a comment, where admins decide": {mail: "bob", about: pushed, policy: "approvals: {permission: admin}", change: said(t, "bob", "write"), shown: true, why: "its author has write permission, admin needed"},
+		"a comment, not signed":          {mail: "bob", about: pushed, policy: "approvals: {keys: k, signed: require}", change: said(t, "bob", "admin"), shown: true, why: "it is not signed"},
+		"a comment by its author":        {mail: "mallory", about: pushed, change: said(t, "mallory", "write"), shown: true, why: "its author or committer"},
+		"a comment that says otherwise":  {mail: "bob", about: pushed, change: func(d *observation.Disposition) { said(t, "bob", "write")(d); d.As = observation.Fixed }},
+		"a comment elsewhere":            {mail: "bob", about: pushed, change: func(d *observation.Disposition) { said(t, "bob", "write")(d); d.TransactionID = observedID }},
 		"its author":                     {mail: "mallory@example.org", about: pushed, shown: true, why: "its author or committer"},
 		"who wrote it together":          {mail: "carol@example.org", about: pushed, shown: true, why: "its author or committer"},
 		"a name of its author":           {mail: "fay@example.org", about: pushed, by: &other, shown: true, why: "its author or committer"},

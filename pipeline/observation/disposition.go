@@ -34,14 +34,15 @@ const (
 var Outcomes = []Outcome{Accepted, Fixed, Revoked}
 
 // A Disposition is what became of an exception: somebody has reviewed it. It names its own transaction, so that a signature is
-// good for no other. About is the commit or the transaction that was reviewed. Whether its Author is independent of that is
-// not said here: who reads it judges (package evidence).
+// good for no other. About is the commit or the transaction that was reviewed, Comment what was read on a forge. Whether its Author is
+// independent of that is not said here: who reads it judges (package evidence).
 type Disposition struct {
 	Head
-	About     string  `json:"about"`
-	As        Outcome `json:"as"`
-	Reason    string  `json:"reason"`
-	Signature *Signed `json:"signature,omitempty"`
+	About     string   `json:"about"`
+	As        Outcome  `json:"as"`
+	Reason    string   `json:"reason"`
+	Signature *Signed  `json:"signature,omitempty"`
+	Comment   *Comment `json:"comment,omitempty"`
 }
 
 // Kind is Observation's.
@@ -78,12 +79,14 @@ func (d Disposition) Prove(keys sshsig.Allowed, at time.Time) (sshsig.Proof, err
 // Check is Observation's.
 func (d *Disposition) Check(at time.Time) error {
 	switch {
-	case !canon.IsGitID(d.About) && (ledger.CheckID(d.About) != nil || d.About == d.TransactionID):
+	case !isAbout(d.About) || d.About == d.TransactionID:
 		return errors.New("it is about no commit and no other transaction")
 	case !slices.Contains(Outcomes, d.As):
 		return fmt.Errorf("it has the unknown outcome %.40q", d.As)
 	case d.Reason == "" || ledger.OneLine(d.Reason, 500) != d.Reason:
 		return errors.New("its reason is not one line of 1 to 500 characters")
+	case d.Comment != nil:
+		return d.Comment.check(d)
 	case d.Signature == nil:
 		return nil
 	}
@@ -126,6 +129,9 @@ func Part(dir fs.FS, log *ledger.Log, who ledger.Source, keys sshsig.Allowed) st
 // Source is where a disposition is from, as people are told apart by it.
 func (d Disposition) Source(proof sshsig.Proof) ledger.Source {
 	s := ledger.Source{Kind: "local", Author: d.Author}
+	if d.Comment != nil {
+		s.Kind = d.Comment.Statement.Kind
+	}
 	if proof.Fingerprint != "" {
 		s.Signature = &ledger.Signature{KeyFingerprint: proof.Fingerprint, Principal: proof.Principal}
 	}

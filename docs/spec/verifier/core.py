@@ -67,6 +67,9 @@ def visible(ch):  # U-3
     return " " <= ch <= "~" or printable(ch) and not form("hidden").match(ch) and ch != "\ufffc"
 def one_line(text, n):  # U-4
     return len(text) <= n and "\ufffd" not in text and all(map(visible, text)) and text == re.sub("^ | $|  ", "", text)
+def as_line(text, n):  # H-22
+    text = " ".join("".join(c if visible(c) and c != "\ufffd" else " " for c in text).split())
+    return text if len(text) <= n else text[:n - 1] + "\u2026"
 def normalize(form, text):  # Python's, of a text in which others of the same class stand for what it may not know
     combine = [TABLES["combine"].get("%04X" % ord(c), 0) for c in text]
     known = [c if category(c) != "Cn" and not k else STANDS[k] for c, k in zip(text, combine)]

@@ -174,10 +174,6 @@ def known_path(p):  # H-10
         return pulls.group(1) == "%02x" % (int(pulls.group(2)) % 256)
     return p in ("ledger.json", "events.jsonl") or form("index_path").fullmatch(p)
 
-def as_line(text, n):  # H-22
-    text = " ".join("".join(c if core.visible(c) and c != "\ufffd" else " " for c in text).split())
-    return text if len(text) <= n else text[:n - 1] + "\u2026"
-
 def split_signature(data):  # S-50: a commit without its signature, and the armored text or None
     head, _, message = data.partition(b"\n\n")
     if b"\ngpgsig" not in head:
@@ -322,7 +318,7 @@ class Audit(Findings):
             need(c.parents == [p["accepted_tip"]], "H-22: parent")
         else:
             need(core.version(p["from"]) == self.version < core.version(p["version"]), "H-22: versions")
-        said = {"login": as_line(p["author"]["login"], 60), "reason": as_line(p["reason"], 120)}
+        said = {"login": core.as_line(p["author"]["login"], 60), "reason": core.as_line(p["reason"], 120)}
         title = core.TABLES["own"][v["type"]].format(**{**p, **said, "tip": p.get("accepted_tip", "")[:12]})
         message = ("%s\n\nCountersign-Stage: %s\n" % (title, title.partition(":")[0])).encode()
         need(c.message == message and b" %d +0000\n\n" % (rfc3339(v["timestamp"]) // 1) in c.plain, "H-22")

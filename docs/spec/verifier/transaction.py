@@ -422,12 +422,27 @@ class Record(Fold):
 
     def disposition(self, n, v):  # E-47
         need(v["about"] != self.id and v["reason"], "E-47: about itself, or no reason")
+        if "comment" in v:
+            self.comment(v, v["comment"]["statement"])
         if "signature" in v:
             space, mail = "countersign-disposition@v1", v["author"]["id"].removeprefix("local:")
             said = core.line_of({k: x for k, x in v.items() if k != "signature"})
             line, key = signatures.Line(v["signature"]["line"]), signatures.sshsig(said, v["signature"]["armored"], space)
             need(key.fingerprint == line.key.fingerprint and "@" in mail != v["author"]["id"], "E-47: key, or author")
             need(line.good_for([mail], [self.time(n)], space), "E-47: principal")
+
+    def comment(self, v, said):  # E-50
+        first, _, rest = said["body"].partition("\n")
+        need(first.removesuffix("\r") == "/dispose %s %s" % (v["about"], v["as"]) and core.as_line(rest, 500) == v["reason"], "E-50: text")
+        need(not any(x.lstrip(" \t").startswith("/") for x in rest.split("\n")), "E-50: two commands")
+        need(said["author"] == v["author"] and v["author"]["kind"] == "user" and v["author"]["id"], "E-50: author")
+        void = said["edited"] or any(x != said["body"] for x in said.get("earlier") or []) or said.get("state") == "DISMISSED"
+        void = void or any(map(said.get, ("gone", "hidden", "untold", "app", "email")))
+        need(said["kind"] == "issue_comment" and not void and "signature" not in v, "E-50: void, or signed")
+        made = rfc3339(said["created_at"]) // 1 * 1000
+        number = made << 80 | int(sha(b"countersign-disposition@v1 " + said["id"].encode())[:20], 16)
+        digits = ["0123456789ABCDEFGHJKMNPQRSTVWXYZ"[number >> i & 31] for i in range(125, -5, -5)]
+        need(made >= 0 and self.id == "tx_" + "".join(digits), "E-50: another transaction")
 
     def deployment(self, n, v):  # E-48
         need(rfc3339(v["deployed_at"]) <= self.time(n), "E-48: deployed later")

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -19,25 +20,13 @@ func disposedLife(g *generator) {
 	const another = "tx_01KE5Q86Z943M4K0W7WAJYDRW9"
 	// made has the document with what replaces or, where it is nil, leaves out members.
 	made := func(doc m, by *signedtest.Signer, line string) *record {
-		r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
-		for name := range r.files {
-			delete(r.files, name)
-		}
-		set("tx/meta", 0, "proposer", ada)(r)
+		r := begun(g, "", ada)
 		all := m{"schema": "countersign/disposition/1", "transaction_id": r.id, "about": strings.Repeat("a", 40), "as": "accepted", "author": ada, "reason": "it is right"}
-		for name, value := range doc {
-			if all[name] = value; value == nil {
-				delete(all, name)
-			}
-		}
+		replace(all, doc)
 		if by != nil {
 			all["signature"] = m{"armored": by.Sign(observation.DispositionNamespace, []byte(lineOf(all))), "line": line}
 		}
-		r.insert(len(r.events), r.artifact("disposition", all))
-		r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
-		r.add("tx/close", m{"status": "interrupted"})
-		r.settle()
-		return r
+		return r.observes("disposition", all)
 	}
 	c := g.life("E-46 E-47", "an exception that was accepted", made(nil, nil, ""), m{"status": "interrupted", "closed": true})
 	good := func(note string, doc m, by *signedtest.Signer, line string) {
@@ -87,26 +76,130 @@ func disposedLife(g *generator) {
 	})
 }
 
+// saidLife is a disposition that was read from a comment.
+func saidLife(g *generator) {
+	bob := m{"id": "7", "kind": "user", "login": "bob"}
+	about := strings.Repeat("a", 40)
+	line, body := "/dispose "+about+" accepted", "/dispose "+about+" accepted\r\n\r\nit is right,\r\n  as I saw"
+	const id, reason = "tx_01KE70EHG00C796EFJDZ75B506", "it is right, as I saw"
+	// made has the comment and the document with what replaces or, where it is nil, leaves out members.
+	made := func(id string, said, doc m) *record {
+		all := m{
+			"schema": "countersign/disposition/1", "transaction_id": id, "author": bob, "about": about, "as": "accepted", "reason": reason,
+			"comment": m{"access": m{"permission": "write", "role": "write"}, "statement": m{
+				"author": bob, "body": body, "created_at": "2026-01-05T12:00:00Z", "edited": false, "id": "4711", "kind": "issue_comment",
+				"url": "https://forge.example/acme/app/issues/1#issuecomment-4711",
+			}},
+		}
+		replace(all["comment"].(m)["statement"].(m), said)
+		replace(all, doc)
+		return begun(g, id, all["author"].(m)).observes("disposition", all)
+	}
+	c := g.life("E-50", "an exception that was accepted in a comment", made(id, nil, nil), m{"status": "interrupted", "closed": true})
+	in := func(id, note string, said, doc m) {
+		c.good("E-50", "in a comment: "+note, func(r *record) { *r = *made(id, said, doc) })
+	}
+	in("tx_01KE70EJF80C796EFJDZ75B506", "made in a part of a second, in another zone", m{"created_at": "2026-01-05T13:00:01.75+01:00"}, nil)
+	in("tx_01KE70EHG0T9VRFBRHSY508X7J", "of another number", m{"id": "4712"}, nil)
+	in(id, "its lines end with LF", m{"body": line + "\nit is right, as I saw"}, nil)
+	in(id, "a slash inside a line", m{"body": line + "\nit is right,\n. /as I saw"}, m{"reason": "it is right, . /as I saw"})
+	in(id, "with the text that it had", m{"earlier": []any{body}}, nil)
+	in(id, "a reason that is long", m{"body": line + "\n" + strings.Repeat("b", 501)}, m{"reason": strings.Repeat("b", 499) + "…"})
+	bad := func(note string, said, doc m) {
+		c.bad("E-50", "in a comment: "+note, "L26", func(r *record) { *r = *made(id, said, doc) })
+	}
+	for note, said := range inOrder(
+		"about something else", m{"body": strings.ReplaceAll(body, "a a", "b a")},
+		"says something else", m{"body": strings.Replace(body, "accepted", "fixed", 1)},
+		"another reason", m{"body": line + "\nit is wrong"},
+		"a space behind the command", m{"body": strings.Replace(body, "accepted", "accepted ", 1)},
+		"two spaces", m{"body": strings.Replace(body, " accepted", "  accepted", 1)},
+		"a line before it", m{"body": "\n" + body},
+		"upper case", m{"body": strings.Replace(body, "/dispose", "/DISPOSE", 1)},
+		"its line ends with CR", m{"body": line + "\rit is right, as I saw"},
+		"written by somebody else", m{"author": m{"id": "8", "kind": "user", "login": "bob"}},
+		"written by somebody of another name", m{"author": m{"id": "7", "kind": "user", "login": "eve"}},
+		"a review", m{"kind": "review"},
+		"edited", m{"edited": true},
+		"had another text", m{"earlier": []any{"a word"}},
+		"gone", m{"gone": true},
+		"hidden", m{"hidden": true},
+		"its first text is not told", m{"untold": true},
+		"through an app", m{"app": "helper"},
+		"by e-mail", m{"email": true},
+		"dismissed", m{"state": "DISMISSED"},
+		"of no time", m{"created_at": "yesterday"},
+		"of another time", m{"created_at": "2026-01-05T12:00:01Z"},
+		"of another number, where it is not recorded", m{"id": "4712"},
+		"not told whether it was edited", m{"edited": nil},
+		"an unknown member", m{"by": "bob"},
+	) {
+		bad(note, said, nil)
+	}
+	for note, who := range inOrder(
+		"of a bot", m{"id": "7", "kind": "bot", "login": "bob"},
+		"of nobody", m{"id": "", "kind": "user", "login": "bob"},
+	) {
+		bad(note, m{"author": who}, m{"author": who})
+	}
+	bad("two commands", m{"body": body + "\n \t/deny"}, m{"reason": reason + " /deny"})
+	bad("without a statement", nil, m{"comment": m{"access": m{"permission": "write", "role": "write"}}})
+	bad("a comment without a reason", m{"body": line + "\n\n"}, m{"reason": ""})
+	c.bad("E-50", "in a comment: and signed", "L26", func(r *record) {
+		key, ada := signedtest.Ed25519(1), m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
+		var doc m
+		said := m{"author": ada}
+		*r = *made(id, said, m{"author": ada})
+		if err := json.Unmarshal([]byte(r.files[r.path("disposition")]), &doc); err != nil {
+			g.t.Fatal(err)
+		}
+		armored := key.Sign(observation.DispositionNamespace, []byte(lineOf(doc)))
+		*r = *made(id, said, m{"author": ada, "signature": m{"armored": armored, "line": "ada@example.org " + key.Public}})
+	})
+	c.bad("E-50", "in a comment: from before 1970", "L26", func(r *record) { *r = *made(id, m{"created_at": "1969-12-31T23:59:59.5Z"}, nil) })
+}
+
 // observedLife is the record of an observation of a kind: what it says by default, with what replaces or, where it is nil, leaves out members.
 func observedLife(g *generator, kind string, says, doc m) *record {
 	ada := m{"id": "local:ada@example.org", "kind": "user", "login": "Ada"}
-	r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
-	for name := range r.files {
-		delete(r.files, name)
-	}
-	set("tx/meta", 0, "proposer", ada)(r)
+	r := begun(g, "", ada)
 	all := m{"schema": "countersign/" + kind + "/1", "transaction_id": r.id, "author": ada}
 	maps.Copy(all, says)
-	for name, value := range doc {
-		if all[name] = value; value == nil {
-			delete(all, name)
-		}
+	replace(all, doc)
+	return r.observes(kind, all)
+}
+
+// begun is a transaction that proposes nothing, of this id unless that is "".
+func begun(g *generator, id string, by m) *record {
+	r := lifeOf(g.t, storetest.Reviewed).until("tx/status", 0)
+	clear(r.files)
+	set("tx/meta", 0, "proposer", by)(r)
+	if id == "" {
+		return r
 	}
-	r.insert(len(r.events), r.artifact(kind, all))
+	r.id = id
+	for _, e := range r.events {
+		e["payload"].(m)["transaction_id"] = id
+	}
+	return r
+}
+
+// observes ends a transaction with an observation.
+func (r *record) observes(kind string, doc m) *record {
+	r.insert(len(r.events), r.artifact(kind, doc))
 	r.add("tx/status", m{"from": "in_progress", "reason": "it proposes nothing", "to": "interrupted"})
 	r.add("tx/close", m{"status": "interrupted"})
 	r.settle()
 	return r
+}
+
+// replace changes members of a document; nil leaves one out.
+func replace(all, with m) {
+	for name, value := range with {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
 }
 
 // settingsLife is a transaction that says what protected a branch.

@@ -69,6 +69,8 @@ func transactionVectors(g *generator) {
 	guardedLife(g)
 	g.in("disposition")
 	disposedLife(g)
+	g.in("comment")
+	saidLife(g)
 	g.in("deployment")
 	deployedLife(g)
 	g.in("settings")
