@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -36,7 +38,22 @@ func (r *Runner) Dispose(ctx context.Context, d *observation.Disposition, sign f
 	if err != nil {
 		return err
 	}
-	return r.observe(ctx, d, rules, base)
+	_, err = r.observe(ctx, d, rules, base)
+	return err
+}
+
+// Part says which part somebody had in the change of a transaction, as observation.Part does, whose ledger is given.
+func (r *Runner) Part(ctx context.Context, tree fs.FS, id string, who ledger.Source) (string, error) {
+	log, err := lookup.Read(tree, id)
+	if err != nil {
+		return "", err
+	}
+	dir, err := fs.Sub(tree, ledger.Dir(id))
+	if err != nil {
+		return "", err
+	}
+	rules, err := r.CurrentRules(ctx, "")
+	return observation.Part(dir, log, who, rules.Keys.Allowed), err
 }
 
 // Observe records what whoever runs this observed: a deployment, or settings. base is a commit of the repository that it names.
@@ -49,7 +66,8 @@ func (r *Runner) Observe(ctx context.Context, o observation.Observation, base st
 	if err != nil {
 		return err
 	}
-	return r.observe(ctx, o, rules, base)
+	_, err = r.observe(ctx, o, rules, base)
+	return err
 }
 
 // identify gives an observation the id of its transaction.
@@ -60,14 +78,17 @@ func (r *Runner) identify(o observation.Observation) (err error) {
 }
 
 // observe records an observation, which has its id, in a transaction of its own: that of what it is about may be over. base is the
-// commit that it names.
-func (r *Runner) observe(ctx context.Context, o observation.Observation, rules Rules, base string) error {
+// commit that it names. It reports whether the transaction was not there yet.
+func (r *Runner) observe(ctx context.Context, o observation.Observation, rules Rules, base string) (bool, error) {
 	if err := o.Check(r.Now()); err != nil {
-		return &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: "docs/evidence.md says what can be recorded", Cause: err}
+		return false, &fault.Error{Kind: fault.Refused, Message: err.Error(), Try: "docs/evidence.md says what can be recorded", Cause: err}
 	}
-	_, _, err := Update(ctx, r, []string{ledger.Day(r.Now())}, func(snap writing.Snapshot) (Try[none], error) {
+	fresh, _, err := Update(ctx, r, []string{ledger.Day(r.Now()), ledger.Dir(o.Base().TransactionID)}, func(snap writing.Snapshot) (Try[bool], error) {
 		if snap.Tip == "" {
-			return Nothing(none{}, lookup.ErrNoTransactions)
+			return Nothing(false, lookup.ErrNoTransactions)
+		}
+		if _, err := fs.Stat(snap.Tree, ledger.Dir(o.Base().TransactionID)); !errors.Is(err, fs.ErrNotExist) {
+			return Nothing(false, err)
 		}
 		s := r.Stage(&ledger.Log{})
 		s.Event(&ledger.Meta{
@@ -78,22 +99,22 @@ func (r *Runner) observe(ctx context.Context, o observation.Observation, rules R
 		s.Status(ledger.InProgress, "it is about what is there")
 		s.Artifact(o.Kind(), o)
 		if stored := s.Log.Artifacts(o.Kind()); len(stored) == 1 && stored[0].Redacted {
-			return Nothing(none{}, &fault.Error{Kind: fault.Refused, Message: "what is to be recorded looks like a secret, and the ledger keeps none", Try: "say it in other words"})
+			return Nothing(false, &fault.Error{Kind: fault.Refused, Message: "what is to be recorded looks like a secret, and the ledger keeps none", Try: "say it in other words"})
 		}
 		began, err := s.Entry(writing.Title{Stage: "review", Outcome: string(ledger.InProgress), Subject: o.Words()}, false)
 		if err != nil {
-			return Nothing(none{}, err)
+			return Nothing(false, err)
 		}
 		s = r.Stage(s.Log)
 		s.Status(ledger.Interrupted, "it proposes nothing")
 		s.Close()
 		ended, err := s.Entry(writing.Title{Stage: "close", Outcome: string(ledger.Interrupted), Subject: o.Words()}, false)
 		if err != nil {
-			return Nothing(none{}, err)
+			return Nothing(false, err)
 		}
-		return Try[none]{Entries: []writing.Entry{*began, *ended}}, nil
+		return Try[bool]{Value: true, Entries: []writing.Entry{*began, *ended}}, nil
 	})
-	return err
+	return fresh, err
 }
 
 // signDisposition signs it with a key that the Policy lists for its author.

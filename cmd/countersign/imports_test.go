@@ -115,9 +115,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
-		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "pipeline", "pipeline/atomicfile", "pipeline/explain",
-		"pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon", "pipeline/record/policy", "pipeline/secret", "pipeline/writing",
-		"report", "github.com/spf13/cobra",
+		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "pipeline", "pipeline/atomicfile", "pipeline/escape",
+		"pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/pull", "pipeline/record/canon", "pipeline/record/policy",
+		"pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/rest": {
 		"pipeline/forge", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",

@@ -69,9 +69,9 @@ func (a Watch) reviews() string {
 	if overdue > 0 {
 		fmt.Fprintf(&b, "\n> [!CAUTION]\n> **%s overdue for review.**\n", ledger.Plural(overdue, "exception is", "exceptions are"))
 	}
-	b.WriteString("\nSomebody who had no part in it reviews each of these, with `countersign dispose`:\n\n")
+	b.WriteString("\nSomebody who had no part in it reviews each of these, with `countersign dispose`, or with a comment here: `/dispose COMMIT accepted` (or `fixed`, `revoked`), and the reason in the lines below.\n\n")
 	for i, e := range open {
-		one := fmt.Sprintf("- %s, %s: %s, due by %.10s", a.commit(e.Commit), a.quoted(e.Subject), escape.Code(strings.Join(e.Codes, " ")), e.DueBy)
+		one := fmt.Sprintf("- %s, %s: %s, due by %.10s", a.link(e.Commit, e.Commit), a.quoted(e.Subject), escape.Code(strings.Join(e.Codes, " ")), e.DueBy)
 		if e.State == Overdue {
 			one += ", **overdue**"
 		}
@@ -139,12 +139,14 @@ func (a Watch) ids(ids []string) string {
 }
 
 // commit is a commit's id, as a link where it has a page.
-func (a Watch) commit(id string) string {
-	short := fmt.Sprintf("%.12s", id)
+func (a Watch) commit(id string) string { return a.link(id, fmt.Sprintf("%.12s", id)) }
+
+// link is a commit by a text, its id or a part of that.
+func (a Watch) link(id, text string) string {
 	if page := a.Page(id); page != "" {
-		return escape.Link(short, page)
+		return escape.Link(text, page)
 	}
-	return escape.Code(short)
+	return escape.Code(text)
 }
 
 // list tells of commits, each with why and its files, in so many bytes at most.

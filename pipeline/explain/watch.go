@@ -49,6 +49,19 @@ func KeepIssue(ctx context.Context, on forge.Issues, a Watch) (done string, err 
 	return Keep(ctx, on, ours, a.bad(), a.next)
 }
 
+// IsKept reports whether an open issue is the one that KeepIssue keeps about a branch.
+func IsKept(ctx context.Context, on forge.Issues, branch string, number int) (bool, error) {
+	me, err := on.Viewer(ctx)
+	if err != nil {
+		return false, err
+	}
+	open, err := on.OpenIssues(ctx)
+	return me.ID != "" && slices.ContainsFunc(open, func(i forge.Issue) bool {
+		_, is := readMark(i.Body, branch)
+		return is && i.Number == number && i.Author.ID == me.ID
+	}), err
+}
+
 // Keep keeps one issue of the account that the program runs as, whose body is ours. next is given the issue, nil for none, and says
 // what it should be, nil for none, and what is to be said in a comment. One that was closed is looked for if there is something to tell.
 // It says what became of the issue.

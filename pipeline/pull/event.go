@@ -287,6 +287,15 @@ func (e Event) Witnessed() ([]approval.Statement, int) {
 	return []approval.Statement{s}, e.Issue.Number
 }
 
+// Commented is the comment that somebody has made on an issue, which is no pull request: by the numbers of both. The id is "" for any
+// other event.
+func (e Event) Commented() (issue int, id string) {
+	if e.Name != "issue_comment" || e.Action != "created" || e.Issue == nil || e.Issue.PullRequest != nil || e.Comment == nil || e.Comment.ID <= 0 {
+		return 0, ""
+	}
+	return e.Issue.Number, strconv.FormatInt(e.Comment.ID, 10)
+}
+
 // Acts reports whether there is anything to do for a pull request: an ordinary
 // comment costs no more than this look.
 func (e Event) Acts() bool {

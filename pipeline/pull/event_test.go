@@ -39,3 +39,25 @@ func TestT68HandsOver(t *testing.T) {
 		}
 	}
 }
+
+// TestCommented: only a new comment on an issue, which is no pull request, is one that may review an exception.
+func TestCommented(t *testing.T) {
+	for text, id := range map[string]string{
+		`{"action":"created","issue":{"number":7},"comment":{"id":9}}`:                   "9",
+		`{"action":"edited","issue":{"number":7},"comment":{"id":9}}`:                    "",
+		`{"action":"created","issue":{"number":7,"pull_request":{}},"comment":{"id":9}}`: "",
+		`{"action":"created","issue":{"number":7},"comment":{"id":-9}}`:                  "",
+		`{"action":"created","issue":{"number":7}}`:                                      "",
+		`{"action":"created","comment":{"id":9}}`:                                        "",
+	} {
+		for _, name := range []string{"issue_comment", "push"} {
+			e, err := ReadEvent(name, "refs/heads/main", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if issue, got := e.Commented(); name == "push" && got != "" || name != "push" && (got != id || (issue == 7) != (id != "")) {
+				t.Errorf("%s %s: %d %q", name, text, issue, got)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package decide
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
@@ -95,20 +93,9 @@ func exception(ctx context.Context, s *session.Session, name string) (string, er
 	if err != nil {
 		return "", err
 	}
-	log, err := lookup.Read(snap.Tree, id)
-	if err != nil {
-		return "", err
+	part, err := s.Runner.Part(ctx, snap.Tree, id, ledger.Source{Kind: "local", Author: s.Runner.Decider})
+	if err == nil && part != "" {
+		err = &cli.UsageError{Message: fmt.Sprintf("%s %s, and so cannot review %s", s.Runner.Decider.Login, part, id), Hint: "have somebody review it who had no part in it"}
 	}
-	dir, err := fs.Sub(snap.Tree, ledger.Dir(id))
-	if err != nil {
-		return "", err
-	}
-	rules, err := s.Runner.CurrentRules(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	if part := observation.Part(dir, log, ledger.Source{Kind: "local", Author: s.Runner.Decider}, rules.Keys.Allowed); part != "" {
-		return "", &cli.UsageError{Message: fmt.Sprintf("%s %s, and so cannot review %s", s.Runner.Decider.Login, part, id), Hint: "have somebody review it who had no part in it"}
-	}
-	return id, nil
+	return id, err
 }

@@ -51,6 +51,7 @@ var actionStages = map[string][]string{
 	"attest":   {},
 	"evidence": {"from", "to", "out"},
 	"digest":   {},
+	"dispose":  {},
 }
 
 func runAction(ctx context.Context, c *console.Console) error {
@@ -81,6 +82,8 @@ func runAction(ctx context.Context, c *console.Console) error {
 		return actionAttest(ctx, c, step)
 	case "digest":
 		return actionDigest(ctx, c, step, args)
+	case "dispose":
+		return actionDispose(ctx, c, step)
 	}
 	if step.Input("stage") == "propose" {
 		if err := os.MkdirAll(bundleDir(step), 0o700); err != nil {
@@ -242,7 +245,7 @@ func actionArgs(step console.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence or digest"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence, digest or dispose"}
 	}
 	args := []string{stage}
 	switch stage {

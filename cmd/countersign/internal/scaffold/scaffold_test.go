@@ -418,7 +418,9 @@ func TestWatch(t *testing.T) {
 	plain := string(file.Render(s))
 	for _, line := range []string{
 		"\npermissions: {}\n", "\n    permissions:\n      contents: read\n      issues: write\n    steps:\n", "\n          stage: watch\n          ledger-ref: refs/heads/l\n",
-		"\n    if: github.event_name != 'push' || github.ref_name == github.event.repository.default_branch\n", "\n      group: countersign-watch\n      cancel-in-progress: false\n", "persist-credentials: false\n",
+		"\n    if: github.event_name != 'issue_comment' && (github.event_name != 'push' || github.ref_name == github.event.repository.default_branch)\n",
+		"\n    permissions:\n      contents: write\n      issues: write\n    steps:\n", "\n          stage: dispose\n          ledger-ref: refs/heads/l\n",
+		"!github.event.issue.pull_request && github.event.issue.user.type == 'Bot'\n", "\n      group: countersign-watch\n      cancel-in-progress: false\n", "persist-credentials: false\n",
 	} {
 		if !strings.Contains(plain, line) {
 			t.Errorf("the workflow lacks %q:\n%s", line, plain)
@@ -431,7 +433,7 @@ func TestWatch(t *testing.T) {
 		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
 		if err != nil || at < 0 || files[at].State != Same {
 			t.Errorf("since %s: %v %+v", since, err, files)
-		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue" {
+		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue; records what comments there say of exceptions" {
 			t.Errorf("it %s", may)
 		}
 	}

@@ -252,12 +252,12 @@ func askGH(c *console.Console, host string) string {
 // ForgeOfWorkflow is the client of a job that may have no clone.
 func ForgeOfWorkflow(c *console.Console) (ForgeClient, error) { return Forge(c, gitstore.Settings{}) }
 
-// Issues is where an issue of the program is kept.
-func Issues(c *console.Console, client ForgeClient) (forge.Issues, error) {
+// Issues is where an issue of the program is kept, and where people comment on it.
+func Issues(c *console.Console, client ForgeClient) (forge.Reviews, error) {
 	if client == nil {
 		return nil, c.NoClient("there is no token to write an issue with")
 	}
-	on, has := client.(forge.Issues)
+	on, has := client.(forge.Reviews)
 	if !has {
 		return nil, &cli.UsageError{Message: "issues are kept on GitHub alone, and the repository is on Gitea or Forgejo", Hint: "docs/forges.md says what there is for these"}
 	}
