@@ -35,6 +35,7 @@ type Judgement struct {
 	head      string    // HEAD, or the pull request's head, at that time
 	at        time.Time // when the Verdict was asked for
 	rules     Rules     // that the Verdict goes by
+	advised   []policy.Advice
 	denials   []ledger.Denial
 	unjoined  []ledger.Denial // fetched with a ledger that could not be joined with this one
 	patch     PatchSource     // where the patch is to be had
@@ -128,7 +129,7 @@ func (g Judgement) PolicyCommit() string {
 // Needs are the approvals that the change takes.
 func (g Judgement) Needs() []policy.Need {
 	p := g.Transaction().Pointers.Proposal
-	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets)
+	return g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets, g.advised...)
 }
 
 // Commands are those that run before the change is applied, in words.
@@ -175,6 +176,9 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 		err = g.asItWas(snap, event, policy)
 	} else if g.rules, err = r.rulesFor(ctx, snap.Tree, g); err == nil && g.talk != nil {
 		g.rules.Keys, err = g.talk.Keys(ctx, g.rules.Policy, g.rules.Keys, log)
+	}
+	if err == nil {
+		g.advised, err = approval.Advised(g.dir(), log, decidedOn(log))
 	}
 	if err != nil {
 		return Judgement{}, err
@@ -226,6 +230,14 @@ func (r *Runner) headOf(ctx context.Context, g Judgement) string {
 	return head
 }
 
+// decidedOn is how many events of a log the Verdict is of: nothing that was recorded after an apply turns that of then.
+func decidedOn(log *ledger.Log) int {
+	if event, _, done := log.DecidedAt(); done {
+		return event
+	}
+	return len(log.Payloads())
+}
+
 // asItWas takes the verdict's time, Policy and standing from the record.
 func (g *Judgement) asItWas(snap writing.Snapshot, event int, policy ledger.PolicyRef) (err error) {
 	if g.at, err = g.log.Time(event); err != nil {
@@ -247,8 +259,7 @@ func (g *Judgement) asItWas(snap writing.Snapshot, event int, policy ledger.Poli
 func (g Judgement) verdict(ctx context.Context, now time.Time) approval.Verdict {
 	p := g.Transaction().Pointers.Proposal
 	c := approval.Case{
-		Policy: g.rules.Policy, Needs: g.rules.Policy.Needs(p.TargetFiles, p.ContainsSecrets),
-		Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
+		Policy: g.rules.Policy, Needs: g.Needs(), Log: g.log, Denials: slices.Concat(g.denials, g.unjoined), Now: now, Head: g.head, PullRequest: p.PullRequest > 0, Authors: g.talk.Authors(p),
 		Drift: g.drift, Signed: g.signedAt, People: approval.People(g.dir(), g.log, g.rules.Keys.Listed),
 	}
 	c.Party = g.party()

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -119,6 +120,19 @@ func (g Judgement) Patchset(ctx context.Context) (patch.Patchset, error) {
 		err = &ledger.CorruptError{ID: tx.TransactionID, Err: errors.New("what is stored of its patch is another patch")}
 	}
 	return set, err
+}
+
+// Advice is what tools are recorded to have said of the patch, in order. It may have come after the Verdict.
+func (g Judgement) Advice() ([]approval.Advice, error) {
+	var out []approval.Advice
+	for _, stored := range g.log.Artifacts(ledger.KindAdvice) {
+		a, err := approval.ReadAdvice(g.dir(), g.log, stored)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 // Provenances are where the transaction's patch came from, each time that it was proposed.

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/report/view"
 )
 
-func riskPath(r risk.Risk) string { return cmp.Or(pathInList(r.Path), view.EveryFile) }
+func riskPath(r risk.Risk) string { return cmp.Or(pathInList(r.Path), view.Whole(r.Kind)) }
 
 // pathInList is a path among others: in quotation marks where what it has could be taken
 // for the words and signs of a list.
@@ -281,7 +281,7 @@ func (r Report) risks(room int, to Links) string {
 func riskWhere(r risk.Risk) string {
 	switch {
 	case r.Path == "":
-		return view.EveryFile
+		return view.Whole(r.Kind)
 	case r.From != "":
 		return code(shortenTo(r.From, maxRiskWords)) + " → " + code(shortenTo(r.Path, maxRiskWords))
 	}

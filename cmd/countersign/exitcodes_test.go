@@ -123,6 +123,7 @@ witness --witnesses no
 witness key a --sign-key no
 policy check no
 policy explain --patch no
+advise tx_7 --from no
 artifact put a no
 canon no
 `)
@@ -154,8 +155,9 @@ attest --commit HEAD
 evidence
 `)
 	// A transaction that is not there.
+	check(t, os.WriteFile(filepath.Join(s.dir, "advice.json"), []byte(`{"tool":"a","findings":[]}`), 0o644))
 	s.run(0, "review", "--patch", file)
-	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\ndispose tx_7 --as fixed -m x\nwait tx_7\nchecks tx_7 --out o\n")
+	hold(cli.ExitRefused, s.repo, "run tx_7\napprove tx_7\ndeny tx_7\ngate tx_7\napply tx_7\nvalidate tx_7\nshow tx_7\nreport tx_7\nreport tx_7 --html\nlog tx_7\ndiff tx_7\nexport tx_7 --out o\napprove tx_7 --sign\nclose tx_7\ndispose tx_7 --as fixed -m x\nadvise tx_7 --from "+filepath.Join(s.dir, "advice.json")+"\nwait tx_7\nchecks tx_7 --out o\n")
 	hold(cli.ExitRefused, s.repo, "deployed "+strings.Repeat("1", 40)+" --to production\n")
 	// No repository.
 	hold(cli.ExitRefused, s.dir, "run --patch x\nagent -- true\nstatus\nlist\naudit\nevidence\nserve --stdio\nmcp\nmcp --http\ninit --mcp\ninit\n")

@@ -44,11 +44,11 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/console": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/credential", "cmd/countersign/internal/rest", "gitstore", "gitstore/attributes",
-		"gitstore/wire", "pipeline", "pipeline/attest", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault",
-		"pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format",
-		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing",
-		"pipeline/redact", "pipeline/sandbox", "pipeline/secret", "pipeline/witness", "pipeline/writing", "report",
-		"github.com/sethvargo/go-githubactions", "github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
+		"pipeline", "pipeline/attest", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/input",
+		"pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact",
+		"pipeline/sandbox", "pipeline/secret", "pipeline/witness", "pipeline/writing", "report", "github.com/sethvargo/go-githubactions",
+		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
 	},
 	"cmd/countersign/internal/credential": {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/decide": {
@@ -93,10 +93,10 @@ var mayImport = map[string][]string{
 		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/secret", "pipeline/writing", "report", "report/html", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/mcp": {
-		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/input", "pipeline/lookup", "pipeline/observation",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review", "pipeline/risk",
-		"pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
+		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/lookup",
+		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/rule", "pipeline/redact", "pipeline/review",
+		"pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain",
@@ -130,7 +130,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp",
 		"cmd/countersign/internal/proofs", "cmd/countersign/internal/session", "gitstore", "gitstore/verdict", "pipeline", "pipeline/checks",
-		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
+		"pipeline/fault", "pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/record/signed", "pipeline/review", "pipeline/risk", "pipeline/secret", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
@@ -149,8 +149,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/conversation",
 		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/replay", "pipeline/writing",
-		"report", "github.com/spf13/cobra",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/replay",
+		"pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -239,10 +239,11 @@ var mayImport = map[string][]string{
 	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
 	"pipeline/observation": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/rule", "pipeline/record/sshsig",
+		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/sshsig",
 	},
 	"pipeline/online": {
-		"pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/ledger",
+		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/ledger",
 	},
 	"pipeline/packapply": {
 		"pipeline/atomicfile", "pipeline/document", "pipeline/effect", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/rule",
@@ -309,8 +310,9 @@ var mayImport = map[string][]string{
 		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
 	},
 	"pipeline/risk": {
-		"pipeline/escape", "pipeline/gitpatch", "pipeline/plain", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "golang.org/x/text",
+		"pipeline/escape", "pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format",
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact",
+		"golang.org/x/text",
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
 	"pipeline/secret": {

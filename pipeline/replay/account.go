@@ -131,7 +131,11 @@ func On(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Deni
 // that counts takes; nil takes all.
 func (m *moment) on(t Terms, counts func(ledger.ApprovalDecision) bool) (v approval.Verdict, unknown []string, err error) {
 	p, proposed := t.Policy, m.Log.Transaction().Pointers.Proposal
-	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)
+	said, err := approval.Advised(m.Dir, m.Log, m.events)
+	if err != nil {
+		return v, nil, err
+	}
+	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets, said...)
 	if slices.ContainsFunc(needs, func(n policy.Need) bool { return n.Owners }) && !t.Owners() {
 		return approval.Verdict{State: Unknown}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
 	}

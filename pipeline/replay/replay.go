@@ -32,6 +32,8 @@ type Replay struct {
 	Least  approval.Verdict
 	Best   approval.Verdict
 	Untold []string
+
+	events int // that the verdicts are on
 }
 
 // State is the state of the other Policy's verdict, Unknown where that depends on what the
@@ -52,7 +54,7 @@ func By(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Deni
 	if err != nil {
 		return Replay{}, err
 	}
-	r := Replay{At: m.at, Policy: m.policy, Then: m.then}
+	r := Replay{At: m.at, Policy: m.policy, Then: m.then, events: m.events}
 	if r.Least, err = m.under(p, false); err == nil {
 		r.Best, err = m.under(p, true)
 	}

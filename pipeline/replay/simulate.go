@@ -105,11 +105,12 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	c.At, c.PolicySHA256 = ledger.FormatTime(r.At), r.Policy.Sum()
 	change := proposedIn(dir, log)
 	blocked, untold := change.refused(p, asked, r.Policy)
+	said, err := approval.Advised(dir, log, r.events)
 	needs := func(p policy.Policy) []policy.Need {
-		return p.Needs(tx.Pointers.Proposal.TargetFiles, tx.Pointers.Proposal.ContainsSecrets)
+		return p.Needs(tx.Pointers.Proposal.TargetFiles, tx.Pointers.Proposal.ContainsSecrets, said...)
 	}
 	c.settle(r, needs(r.Policy), needs(p), blocked, untold)
-	return nil
+	return err
 }
 
 // askedWhenReviewed is the Policy by which a change was taken in.

@@ -225,7 +225,8 @@ func (m *moment) asksTheSame(p policy.Policy) bool {
 			Bots      []string           `json:"bots"`
 			Secrets   policy.SecretsMode `json:"secrets"`
 			Needs     []policy.Need      `json:"needs"`
-		}{p.Approvals, p.Bots, p.Secrets.Mode, p.Needs(proposed.TargetFiles, proposed.ContainsSecrets)})
+			Advised   []policy.Rule      `json:"advised"` // which are met by what tools said
+		}{p.Approvals, p.Bots, p.Secrets.Mode, p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), slices.DeleteFunc(slices.Clone(p.Protected), func(r policy.Rule) bool { return r.Advice == nil })})
 		if err != nil {
 			panic("replay: encoding what a Policy asks: " + err.Error())
 		}

@@ -28,7 +28,13 @@ func Risks(ctx context.Context, g pipeline.Judgement) (risk.List, error) {
 	if err != nil {
 		list = unlisted(ctx, g, err)
 	}
-	return list.Under(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles).Also(recorded), nil
+	paths := g.Transaction().Pointers.Proposal.TargetFiles
+	list = list.Under(g.Policy(), paths).Also(recorded)
+	said, err := g.Advice()
+	for _, a := range said {
+		list = list.Claimed(a, paths)
+	}
+	return list, err
 }
 
 // recordedRisks reads the list that the review recorded, empty where there is none.

@@ -17,8 +17,9 @@
 //	            not UTF-8, and text that blanks push out of sight
 //	lookalike   added words and signs, and names of files, that look like others
 //	generated   a file that says that it is generated, or looks minified
+//	claimed     what a tool is recorded to have said, which nobody has checked
 //
-// A list follows from the patch and the Policy alone. Whoever reads the list and
+// A list follows from the patch and the Policy alone, but for what is claimed. Whoever reads the list and
 // the diff has seen every byte: that is held by a test against git itself.
 package risk
 
@@ -28,10 +29,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
+	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -61,12 +64,13 @@ const (
 	Hidden     Kind = "hidden"
 	Lookalike  Kind = "lookalike"
 	Generated  Kind = "generated"
+	Claimed    Kind = "claimed"
 )
 
 // Kinds are all kinds, the most dangerous first.
 func Kinds() []Kind {
 	return []Kind{
-		Unlisted, Executable, Trusted, Build, Secret, Protected, Binary, Delete, Rename, Mode, Whitespace, Long, Hidden, Lookalike, Generated,
+		Unlisted, Executable, Trusted, Build, Secret, Protected, Binary, Delete, Rename, Mode, Whitespace, Long, Hidden, Lookalike, Generated, Claimed,
 	}
 }
 
@@ -265,6 +269,35 @@ func (l List) With(risks []Risk) List {
 
 // Under is the List with what a Policy protects of these paths.
 func (l List) Under(p policy.Policy, paths []string) List { return l.With(InPolicy(p, paths)) }
+
+// Claimed is the List with what advice says of a patch that changes these paths. What it says of others stands in its words.
+func (l List) Claimed(a approval.Advice, paths []string) List {
+	var said []Risk
+	for _, f := range a.Findings {
+		one, at := Risk{Kind: Claimed}, f.File
+		if f.Line > 0 {
+			at += ":" + strconv.Itoa(f.Line)
+		}
+		if slices.Contains(paths, f.File) {
+			one.Path, at = f.File, ""
+			if f.Line > 0 {
+				one.Lines = []int{f.Line}
+			}
+		}
+		one.Detail = a.Tool + " says " + string(f.Level)
+		for _, more := range []struct{ before, text string }{{" of ", f.Rule}, {" in ", at}, {": ", f.Message}} {
+			if more.text != "" {
+				one.Detail += more.before + more.text
+			}
+		}
+		said = append(said, one)
+	}
+	l = l.With(said)
+	if a.More > 0 {
+		l.More[Claimed] += min(a.More, maxMore)
+	}
+	return l
+}
 
 // Also is the List with what somebody else lists beside: that takes the room that is
 // left, and nothing of the List gives way to it. Both leave out of one patch, so that of

@@ -19,6 +19,7 @@ type Join struct {
 	common  int               // how many events both have
 	renamed map[string]string // requests of the other log, by their ids there
 	hard    bool              // the log has more than what commutes
+	advised bool              // the log has advice that the other side did not know
 	untold  bool              // a further proposal was left out, whose proposer may have approved it since
 
 	overruled bool // an approval was left out, as the log has a denial
@@ -28,6 +29,10 @@ type Join struct {
 func NewJoin(log *ledger.Log, common int) *Join {
 	j := &Join{log: log, common: min(common, len(log.Payloads())), renamed: map[string]string{}}
 	j.hard = slices.ContainsFunc(log.Payloads()[j.common:], func(p ledger.Payload) bool { return !commutes(p) })
+	j.advised = slices.ContainsFunc(log.Payloads()[j.common:], func(p ledger.Payload) bool {
+		a, is := p.(*ledger.ArtifactStored)
+		return is && a.Kind == ledger.KindAdvice
+	})
 	return j
 }
 
@@ -108,6 +113,9 @@ func (j *Join) add(at time.Time, p ledger.Payload, e ledger.Event) error {
 	}
 	if left, err := j.leaveOut(p); left || err != nil {
 		return err
+	}
+	if _, applies := p.(*ledger.ApplyStart); applies && j.advised { // it might need more approvals than it had
+		return errors.New("an apply, and the other side has advice that it did not wait for")
 	}
 	if j.hard && !commutes(p) {
 		return fmt.Errorf("%s, and the other side went on as well", p.Type())

@@ -61,9 +61,9 @@ func (s *sheet) pullPage() string {
 	return to.Pull(s.T.PullRequest)
 }
 
-// riskDetail is more about a risk. That of some risks of lines has words of them.
+// riskDetail is more about a risk. That of some risks of lines has words of them, and a tool may quote any.
 func (s *sheet) riskDetail(r risk.Risk) string {
-	if s.O.Redact && len(r.Lines) > 0 && (r.Kind == risk.Lookalike || r.Kind == risk.Hidden) {
+	if s.O.Redact && (len(r.Lines) > 0 && (r.Kind == risk.Lookalike || r.Kind == risk.Hidden) || r.Kind == risk.Claimed) {
 		r.Detail = "left out of these pages"
 	}
 	return r.Detail

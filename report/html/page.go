@@ -36,7 +36,7 @@ var templates = Templates(files, template.Funcs{
 		return policy.Need{Users: m.Users, Teams: m.Teams, Owners: m.Owners}.People()
 	}, "unfinished": view.Unfinished, "stepSaid": view.StepSaid, "exit": exit, "form": lookup.Form, "requests": requests,
 	"edited":     func(doc *approval.StatementDoc) bool { return doc.Statement.Edited || len(doc.Statement.Earlier) > 0 },
-	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead }, "everyFile": func() string { return view.EveryFile },
+	"policyPath": func() string { return policy.Path }, "claimsHead": func() string { return view.ClaimsHead }, "everyFile": view.Whole,
 	"failed": func(to ledger.Status) bool { return to == ledger.Failed }, "endedAs": endedAs, "approves": func(d ledger.Decision) bool { return d == ledger.Approve },
 	"unnamed": func(doc *ledger.Findings) int { return max(0, len(doc.Violations)-3+doc.More) },
 })

@@ -69,6 +69,7 @@ type Transaction struct {
 	Result    *ledger.ApplyResult
 	facts     view.Facts                 // of a record that verifies, but for the verdict
 	asides    map[string]json.RawMessage // the artifacts that pages show, by path
+	advice    []approval.Advice
 }
 
 // An event is one line of events.jsonl. Payload is nil where it cannot be read.
@@ -159,6 +160,12 @@ func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) 
 	} else if t.Risks != nil {
 		more := t.Risks.Under(t.policy, t.Paths)
 		t.Risks = &more
+	}
+	for _, a := range t.advice {
+		if t.Risks != nil {
+			list := t.Risks.Claimed(a, t.Paths)
+			t.Risks = &list
+		}
 	}
 	if t.Rank = -1; t.Risks != nil {
 		t.Rank = t.Risks.Rank()
@@ -318,6 +325,10 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 		case ledger.KindRisks:
 			if list, err := risk.Read(raw); err == nil {
 				t.Risks = &list
+			}
+		case ledger.KindAdvice:
+			if a, err := approval.ReadAdvice(dir, log, a); err == nil {
+				t.advice = append(t.advice, a)
 			}
 		case approval.KindStatement, "command", "validation", ledger.KindFindings, forge.KindPosted, approval.KindStanding, approval.KindMerge, approval.KindDecision, "trace", "proposal":
 			t.asides[a.Path] = raw

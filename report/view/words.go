@@ -24,8 +24,13 @@ type Risks struct {
 	kind  risk.Kind // empty for unknown ones
 }
 
-// EveryFile stands for the path of a risk without one.
-const EveryFile = "every file"
+// Whole stands for the path of a risk without one.
+func Whole(kind risk.Kind) string {
+	if kind == risk.Claimed { // a tool need not name a file
+		return "the change"
+	}
+	return "every file"
+}
 
 // Lines says in which lines a risk is: "line 3", "lines 3, 7 and 2 more", of most that are named; "" for none.
 func Lines(lines []int, more, most int) string {
@@ -126,7 +131,7 @@ var riskTitles = map[risk.Kind]string{
 	"unlisted": "not listed", "executable": "becomes executable", "trusted": "steers automation", "build": "builds or installs",
 	"secret": "secret", "protected": "protected", "binary": "binary", "delete": "deleted", "rename": "renamed",
 	"mode": "executable no more", "whitespace": "white space only", "long": "long lines", "hidden": "hidden characters",
-	"lookalike": "look-alike letters", "generated": "generated",
+	"lookalike": "look-alike letters", "generated": "generated", "claimed": "claims of a tool",
 }
 
 // RiskTitle says what a kind of risk means, in few words.

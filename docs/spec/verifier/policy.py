@@ -226,7 +226,8 @@ core.TYPES.update({
     "size": size, "span": time_span, "words": words, "each": each, "some": lambda v, of: each(v or None, of),
     "account": lambda v, _: take(str(v) if type(v) is int and v > 0 else v, "named")})
 core.SHORT.update({"Secrets": lambda v: {"mode": v}, "Run": argv, "Command": argv})
-core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000, "Drift": bool,
+core.CHECKS.update({"Run": runs, "Command": runs, "Bots": lambda v: len(v["paths"]) <= 1000,
+                    "Protected": lambda v: ("paths" in v) != ("advice" in v), "Drift": bool,
                     "Policy": lambda v: len(v.get("tickets", [])) <= 20})
 
 def build(v):  # the canonical form of what was read (Y-6, Y-20, Y-21)
@@ -235,7 +236,7 @@ def build(v):  # the canonical form of what was read (Y-6, Y-20, Y-21)
     return take(v, "Policy")
 def read_file(data):
     v = build(Reader(data).document())
-    need(sum(len(r["paths"]) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
+    need(sum(len(r.get("paths", [])) for r in v.get("protected", [])) <= 1000, "Y-6: too many globs")
     need(v.get("explained", {}).get("decisions") != [], "Y-6: words")
     return v
 def read_recorded(data):  # Y-21
@@ -291,9 +292,11 @@ def rules(p):  # name, globs, rule (Y-41, Y-46)
     files += [("explained.bots[%d].keys" % n, b["keys"]) for n, b in enumerate(p.get("explained", {}).get("bots", []))]
     files += [("witnesses.file", p.get("witnesses", {}).get("file"))]
     return [("built-in", BUILT_IN, {}), *[(name, ["/" + file], {}) for name, file in files if file],
-            *[("protected[%d]" % n, r["paths"], r) for n, r in enumerate(p.get("protected", []))]]
+            *[("protected[%d]" % n, r.get("paths", []), r) for n, r in enumerate(p.get("protected", []))]]
 
-def needs(p, paths, secret):  # Y-45 to Y-48
+LEVELS = SHAPES["Advised"]["level"][0][1:-1].split("/")
+
+def needs(p, paths, secret, said=()):  # Y-45 to Y-49; said: event, tool and level of what tools said
     everywhere = {"signed": True} if signed(p) == "require" else {}
     out = [{"kind": "fileChange", "prefix": "", "required": p["approvals"]["required"], **everywhere}]
     if secret:
@@ -301,12 +304,15 @@ def needs(p, paths, secret):  # Y-45 to Y-48
         out.append({"kind": "secrets_override", "prefix": "secret:", "required": 1, **mine})
     groups = {}
     for name, globs, r in rules(p):
-        hit = [x for x in paths if any(glob(g)(x) for g in globs)]
-        if hit:
+        hit, of = [x for x in paths if any(glob(g)(x) for g in globs)], r.get("advice", {"tool": None})
+        met = [n for n, tool, level in said if tool == of["tool"] and LEVELS.index(level) >= LEVELS.index(of["level"])][:1]
+        if hit or met:
+            hit = paths if met else hit
             who = {k: by_bytes(r[k]) for k in ("users", "teams") if k in r}
             who.update({"owners": True} if "owners" in r else {})
-            n = groups.setdefault(str(who), {"kind": "protected_path", "prefix": "protected:", "required": 0,
-                                             "paths": [], "rules": [], **who, **everywhere})
+            n = groups.setdefault(str((who, met)), {"kind": "protected_path", "prefix": "protected:", "required": 0,
+                                             "paths": [], "rules": [], **who, **everywhere,
+                                                     **({"behind": met[0]} if met else {})})
             n.update(required=max(n["required"], r.get("required", 1)), paths=by_bytes(n["paths"] + hit),
                      rules=n["rules"] + [name], **({"signed": True} if "signed" in r else {}))
     return out + list(groups.values())

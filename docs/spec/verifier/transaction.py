@@ -1,7 +1,7 @@
-"""A transaction's directory: events, their fold, its own rules (E-1 to E-45, D-25 to D-27, S-30, S-31)."""
+"""A transaction's directory: events, their fold, its own rules (E-1 to E-51, D-25 to D-27, S-30, S-31)."""
 import functools, itertools, re
 
-import core, patch, signatures, verdict
+import core, patch, policy, signatures, verdict
 from core import SHAPES, WRONG, Findings, Refused, attempt, hashed, need, record, rfc3339, sha
 from signatures import actor_key
 
@@ -204,8 +204,8 @@ class Record(Fold):
         checks += [("L5", self.patch_files), *(("L18", self.evidence, *d) for d in decisions)]
         checks += [*(("L21", self.signed, *d) for d in decisions), *(("L3", self.start, p) for _, p in starts)]
         checks += [("L17", self.verdict, *x) for x in (self.of_type("validate/complete") if self.gate else starts)]
-        for check in [*checks, ("L24", self.again), ("L25", self.merges), ("L26", self.observation)]:
-            if check[0] not in ("L17", "L18", "L21", "L25", "L26") or all(rule != "NEWER" for rule, _ in self.problems):  # V10
+        for check in [*checks, ("L24", self.again), ("L25", self.merges), ("L26", self.observation), ("L27", self.advice)]:
+            if check[0] not in ("L17", "L18", "L21", "L25", "L26", "L27") or all(rule != "NEWER" for rule, _ in self.problems):  # V10
                 self.run(*check)
         return self
 
@@ -419,6 +419,17 @@ class Record(Fold):
         for n, kind, v in found:
             need((v["transaction_id"], v["author"]) == (self.id, self.meta["proposer"]), "E-46: transaction, or author")
             kinds[kind](n, v)
+
+    def advice(self, before=None):  # E-51; what it says, by event
+        found = [(n, self.content(p, "advice")) for n, p in self.artifacts("advice", before)]
+        for _, v in found:
+            levels = [policy.LEVELS.index(f["level"]) for f in v["findings"] or []]
+            need((v["patch_id"], v["transaction_id"]) == (self.pid, self.id), "E-51: another change")
+            need(len(levels) <= 100 and levels == sorted(levels, reverse=True), "E-51: too many, or their order")
+            need(all(f.get("line", 0) >= 0 for f in v["findings"] or []) and v.get("more", 0) >= 0, "E-51: negative")
+        return found
+    def advised(self, before):  # Y-49
+        return [(n, v["tool"], v["findings"][0]["level"]) for n, v in self.advice(before) if v["findings"]]
 
     def disposition(self, n, v):  # E-47
         need(v["about"] != self.id and v["reason"], "E-47: about itself, or no reason")

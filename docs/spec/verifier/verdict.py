@@ -52,7 +52,7 @@ class Verdict:
         need(m is not None, "D-1: no proposal")
         self.lists, change = rec.people(n), "patchset:" + rec.pid
         prints = {p + change for p in ("", "secret:", "protected:")}
-        needs = policy.needs(pol, m["target_files"] or [], m["contains_secret_introductions"])
+        needs = policy.needs(pol, m["target_files"] or [], m["contains_secret_introductions"], rec.advised(n))
         self.needs = [dict(x, fingerprint=x["prefix"] + change) for x in needs]
         self.secret = [x for x in self.needs if x["kind"] == "secrets_override"]
         votes = [(x, path, []) for x in self.needs  # votes are (i, d, part)
@@ -81,7 +81,7 @@ class Verdict:
     def vote(self, i, d, x, path, votes):  # whether an approval is one person more for a need, at a path
         part, good = self.part(i, d), self.good_for(i, d, x)
         theirs = self.persons([v for v in votes if v[2]])
-        if not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
+        if i <= x.get("behind", -1) or not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
             return False
         votes.append((i, d, part))
         return not any(self.persons([v, votes[-1]]) == 1 for v in votes[:-1])  # D-11: one vote each

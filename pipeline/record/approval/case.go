@@ -170,7 +170,7 @@ func (c Case) Decide() Verdict {
 	c.untold = c.Log.Transaction().Proposer.Redacted()
 	c.ask(c.Log.Transaction().RequestedBy())
 	var broken *ledger.ApprovalDecision // the first that breaks the glass
-	for _, p := range c.Log.Payloads() {
+	for i, p := range c.Log.Payloads() {
 		if a, ok := p.(*ledger.ArtifactStored); ok && (a.Kind == ledger.KindAgain || a.Kind == ledger.KindElsewhere) {
 			who := c.Proposers[a.Path]
 			by, told := c.Requesters[a.Path]
@@ -201,7 +201,7 @@ func (c Case) Decide() Verdict {
 				broken = d
 			}
 		} else {
-			j.Counted, j.Reason = c.count(*d, tallies)
+			j.Counted, j.Reason = c.count(*d, tallies, i)
 		}
 		v.Decisions = append(v.Decisions, j)
 		if j.Counted && d.Decision == ledger.Deny {
@@ -236,9 +236,9 @@ func (c Case) tallies() []*tally {
 	return out
 }
 
-// count judges one decision, adds it to the tallies that it is for, and says
+// count judges one decision, at its place in the log, adds it to the tallies that it is for, and says
 // whether it counted, and why: where no tally took it, why the first did not.
-func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) {
+func (c Case) count(d ledger.ApprovalDecision, tallies []*tally, at int) (bool, string) {
 	switch {
 	case !slices.Contains(policy.Fingerprints(c.Log.Transaction().PatchID()), d.Fingerprint):
 		return false, "names another patch"
@@ -247,7 +247,7 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally) (bool, string) 
 	case d.Decision != ledger.Approve:
 		return false, "is neither an approval nor a denial"
 	}
-	asked := slices.DeleteFunc(slices.Clone(tallies), func(t *tally) bool { return t.fingerprint != d.Fingerprint })
+	asked := slices.DeleteFunc(slices.Clone(tallies), func(t *tally) bool { return t.fingerprint != d.Fingerprint || t.need.After > at })
 	if len(asked) == 0 {
 		return false, "is not asked for"
 	}

@@ -18,7 +18,7 @@ import (
 
 // schemas are those of the documents of each kind of artifact here.
 var schemas = map[string]string{
-	KindDrift: "countersign/drift/1", KindKey: "countersign/key/1", KindMerge: "countersign/merge/1", KindPolicy: "countersign/policy/1",
+	ledger.KindAdvice: "countersign/advice/1", KindDrift: "countersign/drift/1", KindKey: "countersign/key/1", KindMerge: "countersign/merge/1", KindPolicy: "countersign/policy/1",
 	KindSignature: "countersign/signature/1", KindStanding: "countersign/standing/1", KindStatement: "countersign/statement/1",
 }
 
@@ -122,7 +122,7 @@ func (ps *Policies) Record(dir fs.FS, log *ledger.Log) *Record {
 
 // Redo holds decisions to their evidence, rule L18, and to their signatures, rule
 // L21, and decides again, from the record alone, what each apply/start was begun
-// on: rule L17. As what a pull request was merged has to be of that one: rule L25. Of a pull
+// on: rule L17. As what a pull request was merged has to be of that one: rule L25. Advice has its form: rule L27. Of a pull
 // request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
@@ -153,9 +153,13 @@ func (r *Record) Redo() []rule.Violation {
 			}
 			add("L17", "", err)
 		case *ledger.ArtifactStored:
-			if p.Kind == KindMerge {
+			switch p.Kind {
+			case KindMerge:
 				_, err := ReadMerge(dir, log)
 				add("L25", "", err)
+			case ledger.KindAdvice:
+				_, err := ReadAdvice(dir, log, p)
+				add("L27", "", err)
 			}
 		case *ledger.ApprovalDecision:
 			evidence, err := checkEvidence(dir, log, i, p)
@@ -228,10 +232,11 @@ func (r *Record) At(n int, at time.Time, p policy.Policy) (Case, error) {
 	if proposed == nil {
 		return Case{}, errors.New("nothing is proposed")
 	}
+	said, err := Advised(r.Dir, r.Log, n)
 	return Case{
-		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: before, Now: at, Authors: proposed.Authors,
+		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets, said...), Log: before, Now: at, Authors: proposed.Authors,
 		Party: ReadParty(r.Dir, before), PullRequest: proposed.PullRequest > 0, Signed: r.Signed(p), People: People(r.Dir, before, sshsig.Allowed{}),
-	}, nil
+	}, err
 }
 
 // Granted leaves out of needs whom the record of a change without a pull request cannot tell apart.

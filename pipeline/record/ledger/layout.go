@@ -162,6 +162,9 @@ const (
 	RisksSchema = "countersign/risks/1"
 )
 
+// KindAdvice is the kind of the artifact in which somebody recorded what a tool claims of a patch (package approval).
+const KindAdvice = "advice"
+
 // KindFindings is the kind of the artifact that lists what a validate found that was
 // not as approved, and FindingsSchema its schema. It has at most MaxFindings.
 const (

@@ -45,7 +45,7 @@ func (c *checker) artifacts() {
 }
 
 // kinds are those of artifacts that this program knows (docs/spec/names.md): what others say, a reader ignores (V9).
-var kinds = strings.Fields("apply checks command decision deployment disposition drift findings key merge policy posted proposal proposed_again proposed_elsewhere risks settings signature standing statement trace validation")
+var kinds = strings.Fields("advice apply checks command decision deployment disposition drift findings key merge policy posted proposal proposed_again proposed_elsewhere risks settings signature standing statement trace validation")
 
 // risks: what people are shown first is recorded once, and is about the patch's
 // own files.

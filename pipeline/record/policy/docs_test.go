@@ -53,7 +53,7 @@ func TestDocs(t *testing.T) {
 // checkKeys: whatever the program says is allowed, the page names.
 func checkKeys(t *testing.T, page string) {
 	t.Helper()
-	const file = "x: 1\napprovals: {x: 1, permission: x}\nprotected: [{x: 1}]\nsandbox: x\nsecrets: {x: 1, mode: x}\nlimits: {x: 1}\n" +
+	const file = "x: 1\napprovals: {x: 1, permission: x}\nprotected: [{x: 1}, {advice: {x: 1, level: x}}]\nsandbox: x\nsecrets: {x: 1, mode: x}\nlimits: {x: 1}\n" +
 		"commands: {run: [{x: 1}], allow: [{x: 1}]}\napply: {x: 1, to: x}\ngate: {x: 1}\nexplained: {x: 1, merges: x, decisions: [x], bots: [{x: 1}]}\nledger: {x: 1}"
 	_, err := policy.Parse("x.yml", []byte(file))
 	words := 0

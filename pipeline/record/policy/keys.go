@@ -86,7 +86,8 @@ var file = section(
 
 // rule reads one of protected.
 var rule = section(
-	field{name: "paths", read: set(glob, "which protects nothing"), required: true},
+	field{name: "paths", read: set(glob, "which protects nothing")},
+	field{name: "advice", read: section(field{name: "tool", read: text(toolForm), required: true}, field{name: "level", read: word(Levels...), required: true})},
 	field{name: "required", read: number(1, mostApprovals), otherwise: 1},
 	field{name: "users", read: accounts("which lets anybody approve; leave it out for that")},
 	field{name: "teams", read: set(text(teamForm), "which lets anybody approve; leave it out for that")},
@@ -111,6 +112,7 @@ var command = []field{
 
 var (
 	accountForm   = form{lazyregexp.New(`^[^@\s][^\s]*$`), 100, "a login (without @) or a numeric id"}
+	toolForm      = form{lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+/@()-]*( [A-Za-z0-9._+/@()-]+)*$`), 100, "the name of a tool, in letters, digits and . _ + / @ ( ) - with single spaces"}
 	teamForm      = form{lazyregexp.New(`^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$`), 100, "a team such as acme/security"}
 	recipientForm = form{lazyregexp.New(`^age1[0-9a-z]{58,}$`), 4000, "an age recipient (age1…)"}
 	variableForm  = form{lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`), 100, "the name of an environment variable"}
@@ -132,6 +134,11 @@ func IsRepository(name string) bool {
 
 // endsInGit: a name that does is none on any forge, as the address of a clone may end so.
 func endsInGit(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".git") }
+
+// IsTool reports whether a text can be the name of a tool.
+func IsTool(name string) bool {
+	return len(name) <= toolForm.most && toolForm.pattern().MatchString(name)
+}
 
 // Parse reads a Policy file; name is what errors call it. What the file
 // leaves out is as in Default. The error is of type Problems, or of a file of a later
@@ -213,6 +220,13 @@ func protected(r *reader, n node, key string) any {
 		v, _ := rule(r, n, key).(map[string]any)
 		if globs += countOf(v["paths"]); globs > mostGlobs && !r.joined {
 			r.problem(n.mark, key, fmt.Sprintf("more than %d globs", mostGlobs))
+		}
+		is := [2]bool{} // whether it has each of the two, of which it has one
+		for _, k := range n.keys {
+			is = [2]bool{is[0] || k.text == "paths", is[1] || k.text == "advice"}
+		}
+		if n.kind == isMapping && is[0] == is[1] {
+			r.problem(n.mark, key, map[bool]string{true: "has paths and advice: make two rules of it", false: "has no paths"}[is[0]])
 		}
 		return v
 	}, "")(r, n, key)

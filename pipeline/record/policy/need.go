@@ -49,7 +49,8 @@ func Fingerprints(patchID string) []string {
 // it. Paths are the touched ones that Rules matched ("built-in", approvals.keys,
 // explained.bots[n].keys, witnesses.file, protected[n]).
 //
-// Signed says that only signed approvals count.
+// Signed says that only signed approvals count. After is the place in the log of the Advice that asks for it, 0 of another
+// need: only what was decided behind it counts.
 type Need struct {
 	Kind     string   `json:"kind"`
 	Prefix   string   `json:"prefix"`
@@ -60,13 +61,22 @@ type Need struct {
 	Paths    []string `json:"paths,omitempty"`
 	Rules    []string `json:"rules,omitempty"`
 	Signed   bool     `json:"signed,omitempty"`
+	After    int      `json:"-"`
+}
+
+// Advice says that a tool claimed something of a Level, and where in the log that stands.
+type Advice struct {
+	Tool  string
+	Level Level
+	Event int
 }
 
 // Needs are the approvals that a patch takes which touches paths (both sides of
 // a rename) and, with secret, adds what looks like one: fileChange first, then
 // secrets_override, then a protected_path for each set of people that the rules
-// name. Those of one kind have one fingerprint; one vote can count for several.
-func (p Policy) Needs(paths []string, secret bool) []Need {
+// name. Those of one kind have one fingerprint; one vote can count for several. Advice, in the
+// order of the log, can only add to them.
+func (p Policy) Needs(paths []string, secret bool, said ...Advice) []Need {
 	signed := p.Approvals.Signing() == SignedOnly
 	needs := []Need{{Kind: KindFileChange, Required: max(1, p.Approvals.Required), Signed: signed}}
 	if secret {
@@ -80,11 +90,19 @@ func (p Policy) Needs(paths []string, secret bool) []Need {
 				touched = append(touched, path)
 			}
 		}
-		if len(touched) > 0 {
+		if i := slices.IndexFunc(said, m.Advice.met); i >= 0 {
+			touched, m.after = paths, said[i].Event
+		}
+		if len(touched) > 0 || m.after > 0 {
 			protected = addNeed(protected, m, touched, signed)
 		}
 	}
 	return append(needs, protected...)
+}
+
+// met reports whether Advice is of a rule's tool, and of its level or above.
+func (r *AdviceRule) met(a Advice) bool {
+	return r != nil && a.Tool == r.Tool && a.Level.Rank() >= r.Level.Rank()
 }
 
 // Rules are all that protect files: the built-in one, those of the files that the Policy itself
@@ -115,9 +133,10 @@ func addNeed(needs []Need, m NamedRule, touched []string, signed bool) []Need {
 	n := Need{
 		Kind: KindProtected, Prefix: prefixes[KindProtected], Required: max(1, m.Required), Users: sorted(m.Users),
 		Teams: sorted(m.Teams), Owners: m.Owners, Paths: sorted(touched), Rules: []string{m.Name}, Signed: signed || m.Signed == SignedOnly,
+		After: m.after,
 	}
 	for i, other := range needs {
-		if slices.Equal(other.Users, n.Users) && slices.Equal(other.Teams, n.Teams) && other.Owners == n.Owners {
+		if slices.Equal(other.Users, n.Users) && slices.Equal(other.Teams, n.Teams) && other.Owners == n.Owners && other.After == n.After {
 			needs[i].Required = max(other.Required, n.Required)
 			needs[i].Paths = sorted(append(other.Paths, n.Paths...))
 			needs[i].Rules = append(other.Rules, m.Name)

@@ -74,6 +74,45 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// TestT79NeedsOfAdvice: what a tool said adds the need of a rule for it and its level, or none; it never takes one away, and is no
+// part of a need that stood without it.
+func TestT79NeedsOfAdvice(t *testing.T) {
+	p := policy.Default()
+	p.Protected = []policy.Rule{
+		{Paths: []string{"*.tf"}, Required: 1},
+		{Advice: &policy.AdviceRule{Tool: "semgrep", Level: "warning"}, Required: 2},
+		{Advice: &policy.AdviceRule{Tool: "model", Level: "error"}, Required: 1, Teams: []string{"acme/ops"}},
+		{Advice: &policy.AdviceRule{Tool: "semgrep", Level: "error"}, Required: 3},
+	}
+	said := func(tool string, level policy.Level, at int) policy.Advice {
+		return policy.Advice{Tool: tool, Level: level, Event: at}
+	}
+	for _, c := range []struct {
+		said []policy.Advice
+		want string
+	}{
+		{nil, ""},
+		{[]policy.Advice{said("semgrep", "note", 3), said("Semgrep", "error", 4), said("model", "warning", 5), said("", "", 6)}, ""},
+		{[]policy.Advice{said("semgrep", "note", 3), said("semgrep", "warning", 5), said("semgrep", "warning", 7)}, "; protected_path 2 for a b.tf by protected[1] after 5"},
+		{[]policy.Advice{said("semgrep", "error", 3)}, "; protected_path 3 for a b.tf by protected[1] protected[3] after 3"},
+		{[]policy.Advice{said("semgrep", "warning", 3), said("semgrep", "error", 4)}, "; protected_path 2 for a b.tf by protected[1] after 3; protected_path 3 for a b.tf by protected[3] after 4"},
+		{[]policy.Advice{said("model", "error", 9)}, "; protected_path 1 of team acme/ops for a b.tf by protected[2] after 9"},
+	} {
+		got := ""
+		for _, n := range p.Needs([]string{"b.tf", "a"}, false, c.said...) {
+			if got += "; " + told(n); n.After > 0 {
+				got += fmt.Sprintf(" after %d", n.After)
+			}
+		}
+		if want := "; fileChange 1; protected_path 1 for b.tf by protected[0]" + c.want; got != want {
+			t.Errorf("%v\ngot  %s\nwant %s", c.said, got, want)
+		}
+	}
+	if needs := p.Needs(nil, false, said("model", "error", 9)); len(needs) != 2 {
+		t.Errorf("of no known path: %v", needs)
+	}
+}
+
 // TestNeedsOfNothing: no Policy value asks for no approval.
 func TestNeedsOfNothing(t *testing.T) {
 	needs := policy.Policy{}.Needs(nil, false)

@@ -50,11 +50,14 @@ func TestParseSample(t *testing.T) {
 			Independent: []policy.Part{policy.Proposing, policy.Requesting},
 			Local:       policy.LocalNever, BreakGlass: []string{"ada"}, Keys: ".github/allowed_signers", Signed: policy.SignedToo, Passkeys: "https://acme.github.io",
 		},
-		Bots:      []string{"12345", "renovate"},
-		Protected: []policy.Rule{{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly}},
-		Sandbox:   policy.WorkspaceWrite,
-		Secrets:   policy.Secrets{Mode: policy.RequireApproval},
-		Limits:    policy.Limits{Files: 500, Bytes: 5 << 20, Open: 20},
+		Bots: []string{"12345", "renovate"},
+		Protected: []policy.Rule{
+			{Paths: []string{"/deploy/", "*.tf"}, Required: 2, Teams: []string{"acme/security"}, Signed: policy.SignedOnly},
+			{Advice: &policy.AdviceRule{Tool: "semgrep", Level: "error"}, Required: 2},
+		},
+		Sandbox: policy.WorkspaceWrite,
+		Secrets: policy.Secrets{Mode: policy.RequireApproval},
+		Limits:  policy.Limits{Files: 500, Bytes: 5 << 20, Open: 20},
 		Commands: policy.Commands{
 			Run: []policy.Check{{Command: policy.Command{Argv: []string{"go", "vet", "./..."}, Timeout: policy.DefaultTimeout}, Required: true}},
 			Allow: []policy.Command{{

@@ -27,6 +27,8 @@
 //	    required: 2
 //	    teams: [acme/security]
 //	    signed: require        # whatever approvals.signed says
+//	  - advice: {tool: semgrep, level: error} # in the place of paths: what a tool is recorded to have claimed
+//	    required: 2
 //	sandbox: workspace-write # or read-only, danger-full-access
 //	secrets: require-approval
 //	limits: {files: 500, bytes: 5 MiB, open: 20} # open: changes of one proposer at once; left out: any number
@@ -122,16 +124,24 @@ type Approvals struct {
 }
 
 // A Rule protects the files that one of Paths matches (see Glob): Required
-// people must approve that they change. If it names any, these are Users,
+// people must approve that they change. One with Advice, which has no Paths, protects
+// all files of a patch that a tool is recorded to have objected to. If it names any, these are Users,
 // members of Teams or, with Owners, the file's code owners. Signed is "" or
 // SignedOnly: then only signed approvals count.
 type Rule struct {
-	Paths    []string `json:"paths"`
-	Required int      `json:"required"`
-	Users    []string `json:"users,omitempty"`
-	Teams    []string `json:"teams,omitempty"`
-	Owners   bool     `json:"owners,omitempty"`
-	Signed   Signing  `json:"signed,omitempty"`
+	Paths    []string    `json:"paths,omitempty"`
+	Advice   *AdviceRule `json:"advice,omitempty"`
+	Required int         `json:"required"`
+	Users    []string    `json:"users,omitempty"`
+	Teams    []string    `json:"teams,omitempty"`
+	Owners   bool        `json:"owners,omitempty"`
+	Signed   Signing     `json:"signed,omitempty"`
+}
+
+// An AdviceRule is met by a finding of a Tool, of its Level or above.
+type AdviceRule struct {
+	Tool  string `json:"tool"`
+	Level Level  `json:"level"`
 }
 
 // Secrets says what happens to a patch that adds what looks like a secret.
@@ -258,6 +268,15 @@ func (p Permission) AtLeast(least Permission) bool {
 	have, want := slices.Index(permissions, p), slices.Index(permissions, least)
 	return want >= 0 && have >= want
 }
+
+// A Level is how grave a tool finds what it found.
+type Level string
+
+// Levels are all of them, from the least.
+var Levels = []Level{"note", "warning", "error"}
+
+// Rank is the place of a level, -1 of what is none.
+func (l Level) Rank() int { return slices.Index(Levels, l) }
 
 // A Sandbox is what effects may reach. FullAccess needs a flag of the command
 // line as well.

@@ -45,6 +45,7 @@ type NamedRule struct {
 	Name string
 	Rule
 	globs []Glob
+	after int // where the Advice stands that meets it
 }
 
 var builtInRule = sync.OnceValue(func() NamedRule {

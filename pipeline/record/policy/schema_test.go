@@ -44,6 +44,7 @@ approvals: {forge_keys: true}
 approvals: {signed: accept}
 secrets: {signed: require}
 protected: [{paths: [a], signed: require}]
+protected: [{advice: {tool: Semgrep OSS, level: error}, required: 2, teams: [acme/sec]}]
 bots: ["dependabot[bot]", 49699333, "local:ada@example.org"]
 protected: [{paths: ["*.tf", "/a/", "a/**/b", "\\!x"], required: 2, users: [1, ada], teams: [acme/sec, acme/ops], owners: true}]
 sandbox: danger-full-access
@@ -140,6 +141,13 @@ bots: null
 protected: {}
 protected: [{required: 1}]
 protected: [{paths: []}]
+protected: [{paths: [a], advice: {tool: semgrep, level: error}}]
+protected: [{advice: {tool: semgrep}}]
+protected: [{advice: {level: error}}]
+protected: [{advice: {tool: semgrep, level: none}}]
+protected: [{advice: {tool: " semgrep", level: note}}]
+protected: [{advice: {tool: "a  b", level: note}}]
+protected: [{advice: error}]
 protected: [{paths: "a"}]
 protected: [{paths: ["!a"]}]
 protected: [{paths: ["#a"]}]

@@ -13,7 +13,7 @@ import (
 // listed by help --all alone.
 var Groups = []struct{ Title, Common, Rare string }{
 	{"Change", "run agent review propose apply", "close"},
-	{"Decide", "approve deny wait", "gate sign"},
+	{"Decide", "approve deny wait", "gate sign advise"},
 	{"Look", "status list show diff log", "browse digest export"},
 	{"Prove", "validate audit evidence", "dispose deployed report attest verify site witness ledger"},
 	{"Set up", "demo init doctor guard sync help", "policy passkey completion version"},

@@ -513,8 +513,12 @@ func verdictDecide(in struct {
 	if proposed == nil {
 		return nil, errors.New("nothing is proposed")
 	}
+	said, err := approval.Advised(dir, log, len(log.Payloads()))
+	if err != nil {
+		return nil, err
+	}
 	c := approval.Case{
-		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), Log: log, Now: in.Now,
+		Policy: p, Needs: p.Needs(proposed.TargetFiles, proposed.ContainsSecrets, said...), Log: log, Now: in.Now,
 		PullRequest: proposed.PullRequest > 0, Authors: proposed.Authors, Party: approval.ReadParty(dir, log),
 		Signed: new(approval.Policies).Record(dir, log).Signed(p), People: approval.People(dir, log, sshsig.Allowed{}),
 	}

@@ -75,6 +75,8 @@ func transactionVectors(g *generator) {
 	deployedLife(g)
 	g.in("settings")
 	settingsLife(g)
+	g.in("advice")
+	adviceLife(g)
 }
 
 func set(kind string, nth int, name string, value any) func(*record) {

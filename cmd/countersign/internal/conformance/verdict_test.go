@@ -128,6 +128,7 @@ func verdictVectors(g *generator) {
 	d.decides("D-11", "protected, for another who is named", "pending", "10", votes(ada, of(ada, protected)), protect(`"required":1,"users":["bea"]`))
 	d.decides("D-11", "protected, for one of two who are named", "pending", "110", votes(ada, of(bea, protected), of(cy, protected)), protect(`"required":2,"users":["bea","ada"]`))
 	d.decides("D-11", "protected, for a team, from the shell", "pending", "10", votes(ada, of(ada, protected)), protect(`"required":1,"teams":["acme/ops"]`))
+	advised(d, ada, bea)
 	d.decides("D-9", "an approval of the very age", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T00:00:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval that is a second older", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-04T23:59:59Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval of the next minute", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T01:01:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))

@@ -33,7 +33,7 @@ import (
 
 // Commands are those with which people decide.
 func Commands(c *console.Console) []*cobra.Command {
-	return []*cobra.Command{decideCommand(c, "approve"), decideCommand(c, "deny"), signCommand(c), gateCommand(c), waitCommand(c), closeCommand(c), disposeCommand(c), deployedCommand(c)}
+	return []*cobra.Command{decideCommand(c, "approve"), decideCommand(c, "deny"), signCommand(c), gateCommand(c), waitCommand(c), closeCommand(c), disposeCommand(c), deployedCommand(c), adviseCommand(c)}
 }
 
 // decideCommand is approve or deny.
