@@ -213,3 +213,45 @@ func TestJoinValidates(t *testing.T) {
 		})
 	}
 }
+
+// TestT79JoinAdvice: what one side applied without waiting for what a tool said to the other contradicts that; everything else,
+// a denial above all, goes together with it.
+func TestT79JoinAdvice(t *testing.T) {
+	advise := func(s *writing.Stage) { s.Artifact(ledger.KindAdvice, map[string]any{"tool": "a"}) }
+	approve := func(s *writing.Stage) {
+		s.Event(request("req_1"))
+		s.Status(ledger.Awaiting, "")
+		s.Event(decision("req_1", ledger.Approve))
+	}
+	begin := func(s *writing.Stage) { s.Event(start(0)) }
+	deny := func(s *writing.Stage) {
+		s.Event(request("req_1"))
+		s.Status(ledger.Awaiting, "")
+		s.Event(decision("req_1", ledger.Deny))
+		s.Status(ledger.Denied, "")
+	}
+	for name, c := range map[string]struct {
+		theirs, ours func(*writing.Stage)
+		want         string
+		recorded     int
+	}{
+		"applied here":   {advise, begin, "did not wait for", 0},
+		"applied there":  {begin, advise, "", 1},
+		"approved here":  {advise, approve, "", 1},
+		"approved there": {approve, advise, "", 1},
+		"denied here":    {advise, deny, "", 1},
+		"both":           {advise, advise, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			common, theirs, ours := len(proposed(t).Events()), proposed(t, c.theirs), proposed(t, c.ours)
+			j := writing.NewJoin(theirs, common)
+			_, err := j.Add(ours, common, len(ours.Events()))
+			if told := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(told, c.want) {
+				t.Fatalf("%v, want %q", err, c.want)
+			}
+			if n := len(j.Log().Artifacts(ledger.KindAdvice)); err == nil && n != c.recorded {
+				t.Errorf("%d are recorded, want %d", n, c.recorded)
+			}
+		})
+	}
+}
