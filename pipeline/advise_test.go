@@ -45,9 +45,9 @@ func (w *world) protects(who ledger.Actor, tx string) error {
 	return err
 }
 
-// TestT79Advice: what comes between approval and apply stops the apply until somebody approves who can know it, and an audit decides
+// TestT98Advice: what comes between approval and apply stops the apply until somebody approves who can know it, and an audit decides
 // the same; a better result takes nothing back.
-func TestT79Advice(t *testing.T) {
+func TestT98Advice(t *testing.T) {
 	w := advised(t)
 	g := w.approved()
 	tx := g.Transaction().TransactionID
@@ -88,9 +88,9 @@ func TestT79Advice(t *testing.T) {
 	}
 }
 
-// TestT79AdviceDuringApply: a finding that arrives while apply is about to record its intent makes it look again, and one that
+// TestT98AdviceDuringApply: a finding that arrives while apply is about to record its intent makes it look again, and one that
 // arrives while it writes turns nothing.
-func TestT79AdviceDuringApply(t *testing.T) {
+func TestT98AdviceDuringApply(t *testing.T) {
 	for n, stopped := range map[int]bool{1: true, 2: false} {
 		w := advised(t)
 		g := w.approved()
@@ -109,8 +109,8 @@ func TestT79AdviceDuringApply(t *testing.T) {
 	}
 }
 
-// TestT79AdviceFlood: a change takes so much and no more, but what asks for somebody is always taken, and what is over takes none.
-func TestT79AdviceFlood(t *testing.T) {
+// TestT98AdviceFlood: a change takes so much and no more, but what asks for somebody is always taken, and what is over takes none.
+func TestT98AdviceFlood(t *testing.T) {
 	w := advised(t)
 	tx := w.review().ID
 	for i := range 20 {
@@ -132,9 +132,9 @@ func TestT79AdviceFlood(t *testing.T) {
 	w.verifies(tx)
 }
 
-// TestT79AdviceSecrets: texts lose a secret that the patch has, which nothing else tells from other words; where it cannot be read, they
+// TestT98AdviceSecrets: texts lose a secret that the patch has, which nothing else tells from other words; where it cannot be read, they
 // are left out.
-func TestT79AdviceSecrets(t *testing.T) {
+func TestT98AdviceSecrets(t *testing.T) {
 	const word = "correct-horse-battery-staple-7"
 	diff := strings.Replace(fix, "+hello, world", "+password = \""+word+"\"", 1)
 	for _, whole := range []bool{true, false} {
@@ -161,4 +161,21 @@ func TestT79AdviceSecrets(t *testing.T) {
 			t.Errorf("%v: %v %+v", whole, err, said)
 		}
 	}
+}
+
+// TestT98AdviceOnPull: on a pull request, what was said before asks for an approval behind it as well, and the record says so alone.
+func TestT98AdviceOnPull(t *testing.T) {
+	w := advised(t)
+	h := newHub(w)
+	tx, fingerprint := h.propose()
+	h.says(adaThere, "/approve "+fingerprint)
+	h.want(tx, approval.Approved, "")
+	w.advises(tx, claim("semgrep", "error"))
+	h.want(tx, approval.Pending, "")
+	h.says(bobThere, "/approve protected:"+fingerprint)
+	g := h.want(tx, approval.Approved, "")
+	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.verifies(tx)
 }

@@ -214,9 +214,9 @@ func TestJoinValidates(t *testing.T) {
 	}
 }
 
-// TestT79JoinAdvice: what one side applied without waiting for what a tool said to the other contradicts that; everything else,
+// TestT98JoinAdvice: what one side applied without waiting for what a tool said to the other contradicts that; everything else,
 // a denial above all, goes together with it.
-func TestT79JoinAdvice(t *testing.T) {
+func TestT98JoinAdvice(t *testing.T) {
 	advise := func(s *writing.Stage) { s.Artifact(ledger.KindAdvice, map[string]any{"tool": "a"}) }
 	approve := func(s *writing.Stage) {
 		s.Event(request("req_1"))

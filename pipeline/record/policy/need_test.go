@@ -74,9 +74,9 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestT79NeedsOfAdvice: what a tool said adds the need of a rule for it and its level, or none; it never takes one away, and is no
+// TestT98NeedsOfAdvice: what a tool said adds the need of a rule for it and its level, or none; it never takes one away, and is no
 // part of a need that stood without it.
-func TestT79NeedsOfAdvice(t *testing.T) {
+func TestT98NeedsOfAdvice(t *testing.T) {
 	p := policy.Default()
 	p.Protected = []policy.Rule{
 		{Paths: []string{"*.tf"}, Required: 1},
