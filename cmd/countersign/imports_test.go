@@ -47,8 +47,8 @@ var mayImport = map[string][]string{
 		"pipeline", "pipeline/attest", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/input",
 		"pipeline/lookup", "pipeline/plain", "pipeline/pull", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig/signing", "pipeline/redact",
-		"pipeline/sandbox", "pipeline/secret", "pipeline/witness", "pipeline/writing", "report", "github.com/sethvargo/go-githubactions",
-		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term",
+		"pipeline/sandbox", "pipeline/secret", "pipeline/writing", "report", "github.com/sethvargo/go-githubactions", "github.com/spf13/cobra",
+		"golang.org/x/sys", "golang.org/x/term",
 	},
 	"cmd/countersign/internal/credential": {"pipeline/record/lazyregexp"},
 	"cmd/countersign/internal/decide": {
@@ -325,7 +325,7 @@ var mayImport = map[string][]string{
 		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/signed/signedtest", "pipeline/review", "pipeline/secret",
 		"pipeline/writing",
 	},
-	"pipeline/witness": {"pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
+	"pipeline/witness": {"pipeline/fault", "pipeline/record/canon", "pipeline/record/format", "golang.org/x/mod"},
 	"pipeline/workspace": {
 		"gitstore/attributes", "pipeline/atomicfile", "pipeline/checks", "pipeline/effect", "pipeline/gitpatch", "pipeline/parallel",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/sandbox",

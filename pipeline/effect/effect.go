@@ -117,7 +117,7 @@ const (
 type Reader func(name string, base *patch.File) (*patch.File, error)
 
 // A LimitedReader is a Reader that does not read a file which Git would store as more
-// than most bytes beyond base's: that is [gitpatch.ErrTooLarge].
+// than most bytes beyond base's: that is a *gitpatch.TooLargeError.
 type LimitedReader func(name string, base *patch.File, most int64) (*patch.File, error)
 
 // Predict is the report of a write in which everything goes well.

@@ -292,8 +292,7 @@ func size(f *patch.File) int {
 	return len(f.Data)
 }
 
-// ErrTooLarge is the cause of a file that has more bytes than may be read.
-var ErrTooLarge = errors.New("it is too large")
+// A TooLargeError is a file that has more bytes than may be read.
+type TooLargeError struct{ Path string }
 
-// TooLarge is that error of a path.
-func TooLarge(path string) error { return fmt.Errorf("%s: %w", patch.Quote(path), ErrTooLarge) }
+func (e *TooLargeError) Error() string { return patch.Quote(e.Path) + " is too large" }

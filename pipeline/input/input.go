@@ -283,7 +283,7 @@ func Worktree(changed []string, read func(name string, base *patch.File, most in
 			after[name] = f
 			set := patch.Patchset{Changes: []patch.Change{{Path: name, Before: before, After: f}}}
 			if room -= gitpatch.Growth(set); room < 0 {
-				return patch.Patchset{}, gitpatch.TooLarge(name)
+				return patch.Patchset{}, &gitpatch.TooLargeError{Path: name}
 			}
 		}
 		return patch.NewTree(base).Between(after)

@@ -158,8 +158,8 @@ func (r reviewer) gather(ctx context.Context, in input.Change) (gathered, error)
 		}
 	}
 	set, err := in.Resolve(tree)
-	if errors.Is(err, gitpatch.ErrTooLarge) {
-		return gathered{}, fmt.Errorf("%w: %w", err, &pipeline.LimitError{What: "bytes", Have: limits.Bytes + 1, Max: limits.Bytes})
+	if large := new(gitpatch.TooLargeError); errors.As(err, &large) {
+		return gathered{}, fmt.Errorf("%s: %w", patch.Quote(large.Path), &pipeline.LimitError{What: "bytes", Have: limits.Bytes + 1, Max: limits.Bytes})
 	}
 	if err != nil {
 		return gathered{}, r.unfit(ctx, in, base, tree, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/fault"
 	"golang.org/x/mod/sumdb/note"
 )
 
@@ -109,29 +110,33 @@ func signatureTime(s note.Signature) int64 {
 	return at
 }
 
-// A HistoryError is a checkpoint, signed with the ledger's key, of another history than the ledger has.
-type HistoryError struct {
-	Size int64 // of the checkpoint
-	Has  int64 // how many commits the ledger has
-}
+// ErrHistory is a checkpoint, signed with the ledger's key, of another history than the ledger has, and ErrBeyond one of more
+// commits than it has.
+var (
+	ErrHistory = errors.New("the ledger was made anew")
+	ErrBeyond  = fmt.Errorf("%w, or set back", ErrHistory)
+)
 
-func (e *HistoryError) Error() string {
-	if e.Size > e.Has {
-		return fmt.Sprintf("the ledger was set back or made anew: its key signed a checkpoint of %d commits, and it has %d", e.Size, e.Has)
+// history is that error of a checkpoint of so many commits, where the ledger has others.
+func history(size, has int64) error {
+	e := &fault.Error{
+		Kind: fault.Failed, Cause: ErrHistory, Try: "find out who moved the ledger's ref, and put it back",
+		Message: fmt.Sprintf("the ledger was made anew: its key signed a checkpoint of %d commits with another history than its first %d have", size, size),
 	}
-	return fmt.Sprintf("the ledger was made anew: its key signed a checkpoint of %d commits with another history than its first %d have", e.Size, e.Size)
+	if size > has {
+		e.Cause, e.Message = ErrBeyond, fmt.Sprintf("the ledger was set back or made anew: its key signed a checkpoint of %d commits, and it has %d", size, has)
+	}
+	return e
 }
 
-func (*HistoryError) Hint() string { return "find out who moved the ledger's ref, and put it back" }
-
-// In holds a note to the commits that the ledger has. What does not fit is a *HistoryError.
+// In holds a note to the commits that the ledger has. What does not fit is [ErrHistory].
 func (n Note) In(t *Tree) error {
 	root, err := t.Root(min(n.Size, t.Size()))
 	if err != nil {
 		return err
 	}
 	if n.Size > t.Size() || root != n.Root {
-		return &HistoryError{n.Size, t.Size()}
+		return history(n.Size, t.Size())
 	}
 	return nil
 }

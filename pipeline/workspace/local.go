@@ -159,7 +159,7 @@ func (t *Tree) stored(ctx context.Context, commit fs.FS, changes []patch.Change,
 	return func(name string, base *patch.File, most int64) (*patch.File, error) {
 		form, unknown := rules.Form(ctx, name)
 		if !form.IsFiltered() && t.exceeds(name, base, most, form) {
-			return nil, gitpatch.TooLarge(name)
+			return nil, &gitpatch.TooLargeError{Path: name}
 		}
 		f, err := t.Read(name, base)
 		if err != nil || f == nil {

@@ -26,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/sandbox"
-	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -68,7 +67,7 @@ var exitCodes = []struct {
 	{cli.ExitFailed, []func(error) bool{
 		is(fault.Failed),
 		As[*effect.UncommittedError], As[*ledger.CorruptError], As[*ledger.DamagedError], As[*gitstore.ConflictError],
-		As[*gitstore.RollbackError], As[*witness.HistoryError], As[*gitstore.UnverifiedError], As[*pipeline.ChecksError],
+		As[*gitstore.RollbackError], As[*gitstore.UnverifiedError], As[*pipeline.ChecksError],
 	}},
 	{cli.ExitRefused, []func(error) bool{
 		is(fault.Refused),

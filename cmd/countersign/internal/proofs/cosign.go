@@ -34,7 +34,7 @@ func CosignSettled(ctx context.Context, s *session.Session, sum *pull.Settled) {
 		done, err = cosign(ctx, s, f)
 	}
 	switch {
-	case err != nil && (p.Required > 0 || p.File == "" || console.As[*witness.HistoryError](err)): // or it is not known what is required
+	case err != nil && (p.Required > 0 || p.File == "" || errors.Is(err, witness.ErrHistory)): // or it is not known what is required
 		sum.Fail(fmt.Errorf("showing the ledger's tip to witnesses: %w", err))
 	case err != nil:
 		sum.Notes = append(sum.Notes, "The ledger's tip was not shown to witnesses: "+ledger.OneLine(s.Redact(err.Error()).String(), 300))

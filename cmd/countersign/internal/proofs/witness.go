@@ -194,8 +194,7 @@ func cosign(ctx context.Context, s *session.Session, f witness.File) (cosigned, 
 	done := cosigned{file: f, failed: map[string]error{}}
 	for attempt := 1; ; attempt++ {
 		err := cosignOnce(ctx, s.Console, s.Store.(checkpointStore), &done, k, sign)
-		var history *witness.HistoryError
-		ahead := errors.As(err, &history) && history.Size > history.Has // somebody else was faster, or it was set back
+		ahead := errors.Is(err, witness.ErrBeyond) // somebody else was faster, or it was set back
 		if attempt == maxCosigns || !ahead && !errors.Is(err, writing.ErrMoved) {
 			return done, err
 		}
