@@ -210,13 +210,14 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
 	"pipeline/evidence": {
-		"pipeline/attest", "pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/plain",
-		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
+		"pipeline/attest", "pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
+		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/replay",
 	},
 	"pipeline/exectest": {},
 	"pipeline/explain": {
-		"pipeline/code", "pipeline/conversation", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation",
+		"pipeline/code", "pipeline/conversation", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/rule", "pipeline/record/signed",
 		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay",

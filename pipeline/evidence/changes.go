@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -73,21 +75,19 @@ func (s Source) Changes(p Period) (Part, error) {
 	if left := t.deploy(seen.deployments); left != "" {
 		part.Notes = append(part.Notes, left)
 	}
-	for _, group := range t.groups() {
-		span := t.span(group)
-		if !span.Within(p.From, p.End()) {
-			continue
-		}
-		row, err := t.row(group, span)
-		if err == nil {
-			err = t.tickets(&row)
+	groups := slices.DeleteFunc(t.groups(), func(group []string) bool { return !t.span(group).Within(p.From, p.End()) })
+	rows := make([]Row, len(groups))
+	err = parallel.Try(runtime.GOMAXPROCS(0), len(groups), func(i int) (err error) {
+		if rows[i], err = t.row(groups[i], t.span(groups[i])); err == nil {
+			err = t.tickets(&rows[i])
 		}
 		if err != nil {
-			return part, fmt.Errorf("commit %s: %w", row.Commit, err)
+			err = fmt.Errorf("commit %s: %w", rows[i].Commit, err)
 		}
-		part.Rows = append(part.Rows, row)
-	}
-	return part, nil
+		return err
+	})
+	part.Rows = append(part.Rows, rows...)
+	return part, err
 }
 
 // A table makes rows.

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -69,10 +68,11 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 	if known := j.claims[key]; known != nil {
 		return known, nil
 	}
-	log, found, err := approval.CheckRecord(j.Ledger, e.id)
+	r, err := j.record(e.id)
 	if err != nil {
 		return nil, err
 	}
+	log, found := r.log, r.found
 	c := &Claim{TransactionID: e.id, Code: RecordInvalid, Decisions: []Answer{}, terms: t}
 	if len(found) > 0 {
 		c.Why = fmt.Sprint("its record does not verify: ", rule.Error(found))

@@ -70,9 +70,9 @@ func NewIndex(tree fs.FS, c *Clock) (*Index, error) {
 		}
 	}
 	order = slices.DeleteFunc(order, func(id string) bool { return !here[id] })
-	x := newIndex()
+	x, read := newIndex(), readAhead(order, func(id string) (*ledger.Log, error) { return lookup.Read(tree, id) })
 	for i, id := range order {
-		log, err := lookup.Read(tree, id)
+		log, err := read(i)
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,7 @@ type judge struct {
 	trust                    // what is believed of the Policy where it is now
 	policies approval.Policies
 	claims   map[claimKey]*Claim
+	record   func(id string) (checked, error)
 	patches  patches
 	changes  map[string]change   // by "from..to"
 	subjects map[string]*subject // by commit: what it changes in its first parent
@@ -51,6 +52,7 @@ func newJudge(ctx context.Context, o Options, commits []code.BranchCommit) (*jud
 		commits: map[string]code.BranchCommit{}, taken: map[string]bool{}, claims: map[claimKey]*Claim{}, changes: map[string]change{},
 		subjects: map[string]*subject{}, rows: map[string][]*way{}, noRow: map[string]refusal{}, lines: map[string]line{}, madeFor: map[string]string{}, place: map[string]int{}, reached: map[string]reach{}, used: map[string]*way{}, of: map[string]*way{},
 	}
+	j.record = j.records()
 	for _, c := range commits {
 		j.commits[c.ID] = c
 		j.order = append(j.order, c.ID)
