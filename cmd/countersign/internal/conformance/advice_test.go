@@ -34,10 +34,10 @@ func adviceLife(g *generator) {
 	said := func(doc m) func(*record) {
 		return func(r *record) { r.events = append(r.events, r.artifact("advice", adviceDoc(r, doc))) }
 	}
-	base := lifeOf(g.t, storetest.Asked).without("policy", "risks")
+	base := lifeOf(g.t, storetest.Asked).without("policy", "risks", "trace", "proposed_again").until("approval/request", 0)
 	said(nil)(base)
 	base.settle()
-	c := g.life("E-51", "what a tool said of a change", base, m{"status": "awaiting_approval", "closed": false})
+	c := g.life("E-51", "what a tool said of a change", base, m{"status": "proposed", "closed": false})
 	many := strings.Fields(strings.Repeat("note ", 100))
 	for note, doc := range inOrder(
 		"another tool", m{"tool": "Code (QL) 2@x/y+z_", "version": "1.2.3"},
@@ -94,7 +94,7 @@ func adviceLife(g *generator) {
 	}
 	c.bad("E-51 V-9", "advice of a newer version", "NEWER", said(m{"needs_version": "1.1"}))
 	g.in("advised")
-	whole := lifeOf(g.t, storetest.Whole).until("apply/start", 0)
+	whole := lifeOf(g.t, storetest.Whole).without("risks").until("apply/start", 0)
 	ruled := func(level string) func(*record) {
 		return func(r *record) {
 			r.policy(canonicalPolicy(`"sandbox"`, `"protected":[{"advice":{"level":"`+level+`","tool":"semgrep"},"required":1}],"sandbox"`))

@@ -124,7 +124,7 @@ func TestTwins(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || size > 10<<19 {
+	if err != nil || size > 6<<20 {
 		t.Errorf("the vectors have %d bytes: %v", size, err)
 	}
 }
