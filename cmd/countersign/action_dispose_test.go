@@ -179,3 +179,31 @@ func TestT10DisposeForged(t *testing.T) {
 		t.Errorf("a forge that fails: exit code 0\n%s", printed)
 	}
 }
+
+// T67 The daily job records what protects the branch where it has changed, and begins no ledger.
+func TestT67SettingsDaily(t *testing.T) {
+	t.Parallel()
+	h := openHub(t, false)
+	h.event("schedule", nil)
+	h.env["INPUT_TOKEN"] = h.s.ActionsToken(site, "contents:write")
+	settings := func(want string, moves bool) {
+		t.Helper()
+		h.clone()
+		before := h.s.Ref(site, "refs/agent/ledger")
+		code, _, printed := h.step("settings")
+		if code != 0 || !strings.Contains(printed, want) || moves != (h.s.Ref(site, "refs/agent/ledger") != before) {
+			t.Errorf("exit code %d, ledger %q, want %q\n%s", code, before, want, printed)
+		}
+	}
+	settings("", false)
+	h.propose(greetFix)
+	settings("what protects main: 0 rules: recorded in ", true)
+	settings("", false)
+	h.s.AddRuleset(site, githubtest.Ruleset{Target: "branch", Branches: []string{"main"}, Rules: []map[string]any{{"type": "deletion"}}})
+	settings("what protects main: 1 rule: recorded in ", true)
+	h.clone()
+	h.run("sync")
+	if code, _, stderr := h.run("audit"); code != 0 {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}

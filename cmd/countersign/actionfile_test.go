@@ -416,7 +416,7 @@ var rightsOfJobs = map[string]map[string]any{
 // the site, what reads the ledger publishes nothing, and what publishes reads nothing.
 var rightsOfOthers = map[string]map[string]map[string]any{
 	"countersign-pages.yml":    {"build": {"contents": "read"}, "publish": {"pages": "write", "id-token": "write"}},
-	"countersign-watch.yml":    {"watch": {"contents": "read", "issues": "write"}, "dispose": {"contents": "write", "issues": "write"}},
+	"countersign-watch.yml":    {"watch": {"contents": "read", "issues": "write"}, "dispose": {"contents": "write", "issues": "write"}, "settings": {"contents": "write"}},
 	"countersign-digest.yml":   {"digest": {"contents": "read", "issues": "write"}},
 	"countersign-attest.yml":   {"attest": {"contents": "write", "id-token": "write", "attestations": "write"}},
 	"countersign-evidence.yml": {"evidence": {}},

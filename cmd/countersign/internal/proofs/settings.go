@@ -16,6 +16,15 @@ import (
 // recordSettings records what protects the default branch, unless the ledger's last word about that says the same. What cannot
 // be read as a whole is an error, and not recorded.
 func recordSettings(ctx context.Context, s *session.Session, of forge.Auditor) error {
+	writing, err := session.Open(s.Console)
+	if err != nil {
+		return err
+	}
+	return RecordSettings(ctx, writing, of)
+}
+
+// RecordSettings does so by a session that writes the ledger.
+func RecordSettings(ctx context.Context, s *session.Session, of forge.Auditor) error {
 	with, can := of.(forge.Protector)
 	if !can {
 		return &cli.UsageError{Message: "a forge of this kind does not tell what protects a branch", Hint: "leave out --record-settings"}
@@ -29,11 +38,7 @@ func recordSettings(ctx context.Context, s *session.Session, of forge.Auditor) e
 		return err
 	}
 	settings := observation.NewSettings(*at.Repository, at.Branch, s.Now(), now.Rules, now.Unread)
-	writing, err := session.Open(s.Console)
-	if err != nil {
-		return err
-	}
-	snap, err := writing.Store.Snapshot(ctx)
+	snap, err := s.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +56,7 @@ func recordSettings(ctx context.Context, s *session.Session, of forge.Auditor) e
 	if err != nil {
 		return err
 	}
-	if err := writing.Runner.Observe(ctx, settings, base); err != nil {
+	if err := s.Runner.Observe(ctx, settings, base); err != nil {
 		return err
 	}
 	s.Say("%s: recorded in %s, %d unread", report.Clean(settings.Words()), settings.TransactionID, len(settings.Unread))

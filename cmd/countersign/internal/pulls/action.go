@@ -52,6 +52,7 @@ var actionStages = map[string][]string{
 	"evidence": {"from", "to", "out"},
 	"digest":   {},
 	"dispose":  {},
+	"settings": {},
 }
 
 func runAction(ctx context.Context, c *console.Console) error {
@@ -82,6 +83,8 @@ func runAction(ctx context.Context, c *console.Console) error {
 		return actionAttest(ctx, c, step)
 	case "digest":
 		return actionDigest(ctx, c, step, args)
+	case "settings":
+		return actionSettings(ctx, c, step)
 	case "dispose":
 		return actionDispose(ctx, c, step)
 	}
@@ -245,7 +248,7 @@ func actionArgs(step console.Step) ([]string, error) {
 	stage := cmp.Or(step.Input("stage"), "run")
 	inputs, known := actionStages[stage]
 	if !known {
-		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence, digest or dispose"}
+		return nil, &cli.UsageError{Message: fmt.Sprintf("input stage: %+q is not a stage", stage), Hint: "run, review, gate, apply, validate, propose, plan, settle, checks, sweep, matrix, fleet, site, watch, attest, evidence, digest, dispose or settings"}
 	}
 	args := []string{stage}
 	switch stage {

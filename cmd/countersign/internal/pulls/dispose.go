@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
+	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/explain"
@@ -21,11 +22,7 @@ func actionDispose(ctx context.Context, c *console.Console, step console.Step) e
 	if err != nil {
 		return err
 	}
-	c.Flags.LedgerRef = cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
-	s, err := session.Open(c)
-	if err == nil {
-		err = s.WorkShared()
-	}
+	s, err := openShared(c, step)
 	if err != nil {
 		return err
 	}
@@ -49,6 +46,36 @@ func actionDispose(ctx context.Context, c *console.Console, step console.Step) e
 	c.Say("%s", answer)
 	_, err = on.UpsertComment(ctx, issue, "", c.Redact(answer).String())
 	return err
+}
+
+// actionSettings is the stage settings: it records what protects the default branch, where that is not what the ledger has last.
+func actionSettings(ctx context.Context, c *console.Console, step console.Step) error {
+	s, err := openShared(c, step)
+	if err != nil {
+		return err
+	}
+	client, err := session.ForgeOfWorkflow(c)
+	if err == nil && client == nil {
+		err = s.NoClient("there is no token to ask the forge with")
+	}
+	if err != nil {
+		return err
+	}
+	snap, err := s.Store.Snapshot(ctx)
+	if err != nil || snap.Tip == "" { // a ledger is not begun by this
+		return err
+	}
+	return proofs.RecordSettings(ctx, s, client)
+}
+
+// openShared opens the remote's ledger.
+func openShared(c *console.Console, step console.Step) (*session.Session, error) {
+	c.Flags.LedgerRef = cmp.Or(step.Input("ledger-ref"), c.Flags.LedgerRef)
+	s, err := session.Open(c)
+	if err == nil {
+		err = s.WorkShared()
+	}
+	return s, err
 }
 
 // disposeSaid records what a comment says, and returns the answer, "" for none.
