@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 )
@@ -64,14 +67,7 @@ func (r *jsonRedactor) value(key string, v any) (any, error) {
 		}
 		return r.redact(plainText{r.finder.rules(), []byte(v)}, v), nil
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			var err error
-			if out[i], err = r.value(key, v[i]); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
+		return r.list(key, v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, member := range v {
@@ -91,6 +87,24 @@ func (r *jsonRedactor) value(key string, v any) (any, error) {
 		return out, nil
 	}
 	return v, nil
+}
+
+// list redacts the elements of an array, those of a long one on all cores.
+func (r *jsonRedactor) list(key string, v []any) (any, error) {
+	const long = 100
+	workers := 1
+	if len(v) >= long {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	out, secrets := make([]any, len(v)), make([][]known, len(v))
+	err := parallel.Try(workers, len(v), func(i int) (err error) {
+		one := jsonRedactor{finder: r.finder, typed: r.typed}
+		out[i], err = one.value(key, v[i])
+		secrets[i] = one.secrets
+		return err
+	})
+	r.secrets = append(r.secrets, slices.Concat(secrets...)...)
+	return out, err
 }
 
 func (r *jsonRedactor) redact(src source, s string) string {

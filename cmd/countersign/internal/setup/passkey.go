@@ -15,8 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
@@ -40,15 +38,7 @@ the working tree. It counts once the list is on the branch whose Policy is in fo
 }
 
 func passkeyAdd(ctx context.Context, c *console.Console, args []string) error {
-	s, err := session.OpenRepo(c)
-	if err != nil {
-		return err
-	}
-	commit, err := session.PolicyCommit(ctx, c, s.Repo)
-	if err != nil {
-		return err
-	}
-	rules, err := pipeline.ReadRules(ctx, s.Repo, commit, "")
+	s, rules, err := rulesNow(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -66,16 +66,22 @@ func readPolicy(c *console.Console, name string) (policy.Policy, error) {
 	return p, nil
 }
 
-func policyNow(ctx context.Context, c *console.Console) error {
+// rulesNow are the rules in force.
+func rulesNow(ctx context.Context, c *console.Console) (*session.Session, pipeline.Rules, error) {
 	s, err := session.OpenRepo(c)
 	if err != nil {
-		return err
+		return nil, pipeline.Rules{}, err
 	}
 	commit, err := session.PolicyCommit(ctx, c, s.Repo)
 	if err != nil {
-		return err
+		return nil, pipeline.Rules{}, err
 	}
 	rules, err := pipeline.ReadRules(ctx, s.Repo, commit, "")
+	return s, rules, err
+}
+
+func policyNow(ctx context.Context, c *console.Console) error {
+	_, rules, err := rulesNow(ctx, c)
 	if err != nil {
 		return err
 	}
