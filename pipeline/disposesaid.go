@@ -27,6 +27,9 @@ func (r *Runner) DisposeSaid(ctx context.Context, on forge.Reviews, issue int, i
 	if err != nil {
 		return nil, false, err
 	}
+	if who := c.Statement.Author; rules.Policy.IsBot(who.ID, who.Login) {
+		return nil, false, fault.Bar("the Policy lists its author under bots", "")
+	}
 	if why := approval.Refused(rules.Policy, c.Access); why != "" {
 		return nil, false, fault.Bar("its author "+why, "")
 	}

@@ -167,6 +167,10 @@ func TestT10DisposeForged(t *testing.T) {
 			t.Errorf("%s: it was recorded\n%s", name, printed)
 		}
 	}
+	h.policyOn("ada", "main", "version: 1\nbots: [bob]\n")
+	if answer, printed, recorded := h.comments(githubtest.NewComment{By: "bob", Body: good}, nil); recorded || answer != "" || !strings.Contains(printed, "lists its author under bots") {
+		t.Errorf("of an account that is listed as a bot: %q\n%s", answer, printed)
+	}
 	h.policyOn("ada", "main", "version: 1\napprovals: {signed: require, keys: .github/countersign.yml}\n")
 	if answer, printed, recorded := h.comments(githubtest.NewComment{By: "ada", Body: good}, nil); recorded || !strings.Contains(answer, "asks for signatures") {
 		t.Errorf("where the Policy asks for signatures: %q\n%s", answer, printed)

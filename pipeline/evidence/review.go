@@ -80,6 +80,8 @@ type said struct {
 func (s Source) signs(d observation.Disposition, at time.Time) (proof sshsig.Proof, why string) {
 	approvals := s.Policy.Approvals
 	switch {
+	case s.Policy.IsBot(d.Author.ID, d.Author.Login):
+		return proof, "the Policy lists its author under bots"
 	case d.Signature == nil && approvals.Signing() == policy.SignedOnly:
 		return proof, "it is not signed, which the Policy asks for"
 	case d.Comment != nil:

@@ -123,6 +123,8 @@ func TestReviews(t *testing.T) {
 		"a comment by who may only read": {mail: "bob", about: pushed, change: said(t, "bob", "read"), shown: true, why: "its author has read permission, write needed"},
 		"a comment, where admins decide": {mail: "bob", about: pushed, policy: "approvals: {permission: admin}", change: said(t, "bob", "write"), shown: true, why: "its author has write permission, admin needed"},
 		"a comment, not signed":          {mail: "bob", about: pushed, policy: "approvals: {keys: k, signed: require}", change: said(t, "bob", "admin"), shown: true, why: "it is not signed"},
+		"a comment by a listed bot":      {mail: "bob", about: pushed, policy: "bots: [bob]", change: said(t, "bob", "write"), shown: true, why: "under bots"},
+		"a listed bot":                   {mail: "bob@example.org", about: pushed, policy: "bots: [\"local:bob@example.org\"]", shown: true, why: "under bots"},
 		"a comment by its author":        {mail: "mallory", about: pushed, change: said(t, "mallory", "write"), shown: true, why: "its author or committer"},
 		"a comment that says otherwise":  {mail: "bob", about: pushed, change: func(d *observation.Disposition) { said(t, "bob", "write")(d); d.As = observation.Fixed }},
 		"a comment elsewhere":            {mail: "bob", about: pushed, change: func(d *observation.Disposition) { said(t, "bob", "write")(d); d.TransactionID = observedID }},
