@@ -163,15 +163,17 @@ func TestT98AdviceSecrets(t *testing.T) {
 	}
 }
 
-// TestT98AdviceOnPull: on a pull request, what was said before asks for an approval behind it as well, and the record says so alone.
+// TestT98AdviceOnPull: on a pull request, what was said before asks for an approval behind it as well, and the record says so alone. A
+// comment from before is none, also where it is read after.
 func TestT98AdviceOnPull(t *testing.T) {
 	w := advised(t)
 	h := newHub(w)
 	tx, fingerprint := h.propose()
 	h.says(adaThere, "/approve "+fingerprint)
 	h.want(tx, approval.Approved, "")
+	h.says(bobThere, "/approve protected:"+fingerprint)
 	w.advises(tx, claim("semgrep", "error"))
-	h.want(tx, approval.Pending, "")
+	h.want(tx, approval.Pending, "before it was recorded what a tool found")
 	h.says(bobThere, "/approve protected:"+fingerprint)
 	g := h.want(tx, approval.Approved, "")
 	if _, err := h.runner().Apply(t.Context(), g, pipeline.ApplyOptions{}); err != nil {

@@ -81,10 +81,17 @@ class Verdict:
     def vote(self, i, d, x, path, votes):  # whether an approval is one person more for a need, at a path
         part, good = self.part(i, d), self.good_for(i, d, x)
         theirs = self.persons([v for v in votes if v[2]])
-        if i <= x.get("behind", -1) or not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
+        if not self.knew(i, d, x.get("behind")) or not good or good is not True and path not in good or part and theirs >= x["required"] - 1:  # D-16
             return False
         votes.append((i, d, part))
         return not any(self.persons([v, votes[-1]]) == 1 for v in votes[:-1])  # D-11: one vote each
+
+    def made(self, i, d):  # D-8
+        said, s = attempt(rfc3339, d["source"]["created_at"]), self.rec.signatures.get(i)
+        return said and s and min(said, s["decided_at"]) or said
+    def knew(self, i, d, behind):  # D-4
+        made = self.made(i, d)
+        return behind is None or i > behind and made is not None and made >= self.rec.time(behind)
 
     def breaks_glass(self, i, d, change):  # D-13
         asks_signed = any(x.get("signed") for x in self.needs)
@@ -107,12 +114,11 @@ class Verdict:
             stand = [x for x in self.standing["decisions"] if x["approval_request_id"] == d["approval_request_id"]][0]
             enough = PERMISSIONS[PERMISSIONS.index(ap["permission"]):]
             need(stand["stands"] and s["permission"] in enough and stand["permission"] in enough, "D-7")
-        commit, said = s["commit"], attempt(rfc3339, s["created_at"])
+        commit, said = s["commit"], self.made(i, d)
         if "signature" in s:  # D-8
             g = rec.signatures[i]
             need(g, "V3: the signature is newer", "NEWER")
             need(signed(self.pol) != "off" and hardware_allows(ap, g["key"]), "D-8")
-            said = said and min(said, g["decided_at"])
             commit = rec.proposal.get("head_commit") or rec.proposal["base_commit"]
         need(not ap["same_head"] or self.local or self.head and commit == self.head, "D-9")
         need("drift" not in ap or self.drift_allows(commit, ap["drift"]), "D-15")

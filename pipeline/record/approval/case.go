@@ -247,7 +247,7 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally, at int) (bool, 
 	case d.Decision != ledger.Approve:
 		return false, "is neither an approval nor a denial"
 	}
-	asked := slices.DeleteFunc(slices.Clone(tallies), func(t *tally) bool { return t.fingerprint != d.Fingerprint || t.need.After > at })
+	asked := slices.DeleteFunc(slices.Clone(tallies), func(t *tally) bool { return t.fingerprint != d.Fingerprint })
 	if len(asked) == 0 {
 		return false, "is not asked for"
 	}
@@ -257,6 +257,9 @@ func (c Case) count(d ledger.ApprovalDecision, tallies []*tally, at int) (bool, 
 	counted, reason := false, ""
 	for _, t := range asked {
 		why := c.refuseFor(t.need, d.Source)
+		if !c.knew(d, at, t.need.After) {
+			why = "was made before it was recorded what a tool found"
+		}
 		if why == "" {
 			why = t.vote(c, d.Source)
 		}

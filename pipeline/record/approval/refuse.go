@@ -53,18 +53,12 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 			return why
 		}
 	}
-	on, said := MadeOn(c.Log, d), s.CreatedAt
 	if s.Signature != nil {
-		signedAt, err := c.signature(d)
-		if err != nil {
+		if _, err := c.signature(d); err != nil {
 			return "its signature does not count: " + ledger.OneLine(err.Error(), 300)
 		}
-		// Whoever has it can post it again: it is of the time that it was signed for.
-		if at, err := time.Parse(time.RFC3339, said); err == nil && signedAt.Before(at) {
-			said = ledger.FormatTime(signedAt)
-		}
 	}
-	if c.Policy.Approvals.SameHead && (c.Head == "" || on != c.Head) {
+	if c.Policy.Approvals.SameHead && (c.Head == "" || MadeOn(c.Log, d) != c.Head) {
 		return "was made on another commit"
 	}
 	if why := c.drifted(d); why != "" {
@@ -75,7 +69,7 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		return ""
 	}
 	// One from the future has no age; a minute is left for clocks that differ (T56).
-	at, err := time.Parse(time.RFC3339, said)
+	at, err := c.madeAt(d)
 	switch age := c.Now.Sub(at); {
 	case err != nil, age < -time.Minute: // so is everything, without a Now
 		return "its age cannot be told"
@@ -83,6 +77,29 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 		return "expired"
 	}
 	return ""
+}
+
+// madeAt is when an approval was made. Whoever has a signed one can post it again: it is of the time that it was signed for.
+func (c Case) madeAt(d ledger.ApprovalDecision) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, d.Source.CreatedAt)
+	if err != nil || d.Source.Signature == nil {
+		return at, err
+	}
+	signedAt, err := c.signature(d)
+	if signedAt.Before(at) {
+		at = signedAt
+	}
+	return at, err
+}
+
+// knew reports whether an approval, at its place in the log, was recorded after the event that a need is behind, 0 of none, and not made before it.
+func (c Case) knew(d ledger.ApprovalDecision, at, behind int) bool {
+	if behind == 0 || behind >= at {
+		return behind == 0
+	}
+	told, untold := c.Log.Time(behind)
+	made, unknown := c.madeAt(d)
+	return untold == nil && unknown == nil && !made.Before(told)
 }
 
 // signature verifies an approval's signature, and tells when it was made.
