@@ -16,12 +16,17 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/scaffold"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
+	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/report"
 )
 
 // passkeyType is the type of every passkey (docs/spec/signatures.md, S-33).
 const passkeyType = "sk-ecdsa-sha2-nistp256@openssh.com"
+
+// loginForm is a login as the page takes it: no pattern, which would list the key for others too.
+var loginForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func passkeyCommand(c *console.Console) *cobra.Command {
 	add := &cobra.Command{
@@ -102,8 +107,12 @@ func passkeyLine(c *console.Console, args []string, origin string) (line, who, k
 	line = strings.TrimSpace(string(raw))
 	listed, err := sshsig.ParseAllowedSigners([]byte(line))
 	lines := listed.Lines()
-	if err != nil || len(lines) != 1 || lines[0].Text != line || len(lines[0].Principals) != 1 {
-		return "", "", "", fault.Refuse("that is not one line of a passkey: LOGIN "+passkeyType+" KEY", "copy the line that the page decide/ shows, whole")
+	form := func(login, key string) string {
+		return fmt.Sprintf("%s namespaces=%q %s %s", login, signed.Namespace, passkeyType, key)
+	}
+	ours := err == nil && len(lines) == 1 && lines[0].Text == line && len(lines[0].Principals) == 1 && loginForm().MatchString(lines[0].Principals[0])
+	if !ours || lines[0].Type == passkeyType && line != form(lines[0].Principals[0], lines[0].Key) {
+		return "", "", "", fault.Refuse("that is not one line of a passkey: "+form("LOGIN", "KEY"), "copy the line that the page decide/ shows, whole")
 	}
 	return line, lines[0].Principals[0], lines[0].Type + " " + lines[0].Key, isPasskeyOf(lines[0], origin)
 }
