@@ -149,8 +149,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/conversation",
 		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/format", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/sshsig", "pipeline/redact", "pipeline/replay",
-		"pipeline/writing", "report", "github.com/spf13/cobra",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/redact", "pipeline/replay", "pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -317,7 +317,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},
 	"pipeline/secret": {
-		"pipeline/gitpatch", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/redact",
+		"pipeline/gitpatch", "pipeline/parallel", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/redact",
 		"github.com/pelletier/go-toml/v2",
 	},
 	"pipeline/storetest": {
