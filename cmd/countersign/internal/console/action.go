@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -19,6 +21,24 @@ type Step struct{ gha *githubactions.Action }
 // out, which must be the step's standard output.
 func NewAction(getenv func(string) string, out io.Writer) Step {
 	return Step{githubactions.New(githubactions.WithGetenv(getenv), githubactions.WithWriter(out))}
+}
+
+// Log is the step's output for all but its own commands: nothing that somebody wrote can be one there. The runner takes what follows
+// "##[" anywhere in a line, and "::" at its begin, for a command.
+func Log(out io.Writer) io.Writer { return stepLog{out} }
+
+type stepLog struct{ out io.Writer }
+
+var commandForm = lazyregexp.New(`(?m)##\[|^[\s\p{Z}]*::`)
+
+func (l stepLog) Write(text []byte) (int, error) {
+	broken := commandForm().ReplaceAllFunc(text, func(is []byte) []byte {
+		return slices.Insert(slices.Clone(is), len(is)-1, ' ')
+	})
+	if _, err := l.out.Write(broken); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // Input returns an input of action.yml, "" where it is not set.

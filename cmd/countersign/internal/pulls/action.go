@@ -57,6 +57,7 @@ var actionStages = map[string][]string{
 
 func runAction(ctx context.Context, c *console.Console) error {
 	step := console.NewAction(c.Getenv, c.Stdout)
+	c.Stdout, c.Stderr = console.Log(c.Stdout), console.Log(c.Stderr)
 	step.Mask(step.Input("token"))
 	step.Mask(step.Input("push-token"))
 	args, err := actionArgs(step)
