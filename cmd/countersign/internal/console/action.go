@@ -29,7 +29,7 @@ func Log(out io.Writer) io.Writer { return stepLog{out} }
 
 type stepLog struct{ out io.Writer }
 
-var commandForm = lazyregexp.New(`(?m)##\[|^[\s\p{Z}]*::`)
+var commandForm = lazyregexp.New(`(?m)##\[|(^|[\r\x{85}\x{2028}\x{2029}])[\s\p{Z}]*::`)
 
 func (l stepLog) Write(text []byte) (int, error) {
 	broken := commandForm().ReplaceAllFunc(text, func(is []byte) []byte {
