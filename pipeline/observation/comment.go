@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -58,7 +57,7 @@ func (c Comment) Disposition() (*Disposition, error) {
 // id is that of the transaction which the comment is recorded in, so that none is recorded twice: a ULID of the second in which
 // it was made, and of the first 80 bits of a hash of its number.
 func (c Comment) id() (string, error) {
-	at, err := time.Parse(time.RFC3339, c.Statement.CreatedAt)
+	at, err := ledger.ParseTime(c.Statement.CreatedAt)
 	if err != nil || at.Unix() < 0 {
 		return "", errors.New("its time cannot be read")
 	}

@@ -27,7 +27,7 @@ type Merge struct {
 
 // Check is an error if the forge does not tell the commit or the time yet.
 func (m Merge) Check() error {
-	at, err := time.Parse(time.RFC3339, m.MergedAt)
+	at, err := ledger.ParseTime(m.MergedAt)
 	switch {
 	case m.MergeCommit == "":
 		return errors.New("it is merged, and the forge does not tell yet as which commit")

@@ -81,7 +81,7 @@ func (c Case) refuse(d ledger.ApprovalDecision) string {
 
 // madeAt is when an approval was made. Whoever has a signed one can post it again: it is of the time that it was signed for.
 func (c Case) madeAt(d ledger.ApprovalDecision) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, d.Source.CreatedAt)
+	at, err := ledger.ParseTime(d.Source.CreatedAt)
 	if err != nil || d.Source.Signature == nil {
 		return at, err
 	}

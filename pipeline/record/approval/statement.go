@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -65,7 +64,7 @@ const (
 // state of a review, whatever it says; "" if it may. That the text of a review was edited
 // changes nothing about its state.
 func (s Statement) Void(native bool) string {
-	_, err := time.Parse(time.RFC3339, s.CreatedAt)
+	_, err := ledger.ParseTime(s.CreatedAt)
 	switch {
 	case s.Gone:
 		return VoidGone

@@ -22,6 +22,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
 // A Type names an event (seed: review_apply_resume_v0, checkpoint 10).
@@ -79,6 +81,16 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // FormatTime writes a moment as the ledger does.
 func FormatTime(t time.Time) string { return t.UTC().Format(TimeFormat) }
+
+var timeForm = lazyregexp.New(`^[-0-9]{10}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+
+// ParseTime reads a time of RFC 3339 to the letter, which time.Parse does not.
+func ParseTime(text string) (time.Time, error) {
+	if !timeForm().MatchString(text) {
+		return time.Time{}, errors.New("it is no time of RFC 3339")
+	}
+	return time.Parse(time.RFC3339, text)
+}
 
 // Decode returns the event's payload as its type's struct pointer. A payload
 // that the type would not be written as is an error: unknown or missing keys,

@@ -140,7 +140,7 @@ func Prove(s Signature, about Subject, keys Keys, from ledger.Source, at time.Ti
 	}
 	valid := []time.Time{at}
 	if IsForge(from) {
-		posted, err := time.Parse(time.RFC3339, from.CreatedAt)
+		posted, err := ledger.ParseTime(from.CreatedAt)
 		if err != nil {
 			return sshsig.Proof{}, fmt.Errorf("nobody can tell when it was posted: %w", err)
 		}

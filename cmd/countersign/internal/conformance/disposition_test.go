@@ -129,6 +129,7 @@ func saidLife(g *generator) {
 		"by e-mail", m{"email": true},
 		"dismissed", m{"state": "DISMISSED"},
 		"of no time", m{"created_at": "yesterday"},
+		"of a time with a comma", m{"created_at": "2026-01-05T12:00:00,5Z"},
 		"of another time", m{"created_at": "2026-01-05T12:00:01Z"},
 		"of another number, where it is not recorded", m{"id": "4712"},
 		"not told whether it was edited", m{"edited": nil},

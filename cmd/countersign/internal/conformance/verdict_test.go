@@ -134,6 +134,7 @@ func verdictVectors(g *generator) {
 	d.decides("D-9", "an approval of the next minute", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T01:01:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval from after the next minute", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T01:01:01Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "an approval at a time that is none", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"created_at": "yesterday"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
+	d.decides("D-9", "an approval at an hour of one digit", "pending", "0", votes(of(ada, func(v *vote) { v.source = m{"created_at": "2026-01-05T0:30:00Z"} })), policyOf(`"permission"`, `"max_age":"3600s","permission"`))
 	d.decides("D-9", "a time that is none, where nobody asks", "approved", "1", votes(of(ada, func(v *vote) { v.source = m{"created_at": "yesterday"} })), nil)
 	drift := func(commits, beside int) m {
 		return m{"policy": canonicalPolicy(`"permission"`, `"drift":{"commits":3,"same_directory":"ask"},"permission"`), "drift": m{"schema": "countersign/drift/1", "to": strings.Repeat("2", 40),
