@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
@@ -93,6 +94,15 @@ func (r *Runner) claims(ctx context.Context, g Judgement) func(approval.Advice) 
 	}
 }
 
+// asked are the needs of a Judgement, whatever they are behind.
+func asked(g Judgement) []policy.Need {
+	needs := slices.Clone(g.Needs())
+	for i := range needs {
+		needs[i].After = min(needs[i].After, 1)
+	}
+	return needs
+}
+
 // addAdvice records advice, unless it is there already, and tells the Judgement of it.
 func (r *Runner) addAdvice(s *writing.Stage, g *Judgement, a approval.Advice) error {
 	refuse := func(why string) error {
@@ -106,7 +116,7 @@ func (r *Runner) addAdvice(s *writing.Stage, g *Judgement, a approval.Advice) er
 		with.advised = append(g.advised[:len(g.advised):len(g.advised)], policy.Advice{Tool: a.Tool, Level: f.Level, Event: now})
 	}
 	stored := len(s.Log.Artifacts(ledger.KindAdvice))
-	if stored >= maxAdvice && (g.history || reflect.DeepEqual(with.Needs(), g.Needs())) {
+	if stored >= maxAdvice && (g.history || reflect.DeepEqual(asked(with), asked(*g))) {
 		return refuse(fmt.Sprintf("%d records of advice are there already, and this one would ask for nothing more", stored))
 	}
 	s.Artifact(ledger.KindAdvice, a)

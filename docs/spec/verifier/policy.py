@@ -305,7 +305,7 @@ def needs(p, paths, secret, said=()):  # Y-45 to Y-49; said: event, tool and lev
     groups = {}
     for name, globs, r in rules(p):
         hit, of = [x for x in paths if any(glob(g)(x) for g in globs)], r.get("advice", {"tool": None})
-        met = [n for n, tool, level in said if tool == of["tool"] and LEVELS.index(level) >= LEVELS.index(of["level"])][:1]
+        met = [n for n, tool, level in said if tool == of["tool"] and LEVELS.index(level) >= LEVELS.index(of["level"])][-1:]
         if hit or met:
             hit = paths if met else hit
             who = {k: by_bytes(r[k]) for k in ("users", "teams") if k in r}

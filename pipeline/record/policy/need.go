@@ -90,8 +90,10 @@ func (p Policy) Needs(paths []string, secret bool, said ...Advice) []Need {
 				touched = append(touched, path)
 			}
 		}
-		if i := slices.IndexFunc(said, m.Advice.met); i >= 0 {
-			touched, m.after = paths, said[i].Event
+		for _, a := range said {
+			if m.Advice.met(a) {
+				touched, m.after = paths, a.Event
+			}
 		}
 		if len(touched) > 0 || m.after > 0 {
 			protected = addNeed(protected, m, touched, signed)

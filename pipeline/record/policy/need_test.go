@@ -93,9 +93,9 @@ func TestT98NeedsOfAdvice(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]policy.Advice{said("semgrep", "note", 3), said("Semgrep", "error", 4), said("model", "warning", 5), said("", "", 6)}, ""},
-		{[]policy.Advice{said("semgrep", "note", 3), said("semgrep", "warning", 5), said("semgrep", "warning", 7)}, "; protected_path 2 for a b.tf by protected[1] after 5"},
+		{[]policy.Advice{said("semgrep", "note", 3), said("semgrep", "warning", 5), said("semgrep", "warning", 7)}, "; protected_path 2 for a b.tf by protected[1] after 7"},
 		{[]policy.Advice{said("semgrep", "error", 3)}, "; protected_path 3 for a b.tf by protected[1] protected[3] after 3"},
-		{[]policy.Advice{said("semgrep", "warning", 3), said("semgrep", "error", 4)}, "; protected_path 2 for a b.tf by protected[1] after 3; protected_path 3 for a b.tf by protected[3] after 4"},
+		{[]policy.Advice{said("semgrep", "warning", 3), said("semgrep", "error", 4)}, "; protected_path 3 for a b.tf by protected[1] protected[3] after 4"},
 		{[]policy.Advice{said("model", "error", 9)}, "; protected_path 1 of team acme/ops for a b.tf by protected[2] after 9"},
 	} {
 		got := ""

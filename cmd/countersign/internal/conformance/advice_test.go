@@ -149,7 +149,7 @@ func advised(d deciding, ada, bea vote) {
 	early := protected(ada)
 	early.source = m{"created_at": "2026-01-05T00:00:00Z"}
 	d.decides("Y-49 D-4", "an approval made before the advice, and recorded after it", "pending", "10", steps(said, ada, early), rule(""))
-	d.decides("Y-49 D-4", "the first of two pieces of advice asks", "approved", "11", steps(said, ada, protected(ada), late), rule(""))
+	d.decides("Y-49 D-4", "the last of two pieces of advice asks", "pending", "10", steps(said, ada, protected(ada), late), rule(""))
 	d.decides("Y-49", "advice that is better later", "pending", "1", steps(late, ada, m{"findings": []any{}}), rule(""))
 	d.decides("Y-49", "advice below the level", "approved", "1", steps(m{"findings": levels("note")}, ada), rule(""))
 	d.decides("Y-49", "advice of a tool that no rule names", "approved", "1", steps(m{"tool": "SEMGREP"}, ada), rule(""))
