@@ -20,8 +20,8 @@ import (
 // somebody who may not approve, is fault.Barred.
 func (r *Runner) DisposeSaid(ctx context.Context, on forge.Reviews, issue int, id string) (d *observation.Disposition, fresh bool, err error) {
 	rules, err := r.CurrentRules(ctx, "")
-	if err != nil {
-		return nil, false, err
+	if err != nil { // that is nothing to answer a comment with
+		return nil, false, &fault.Error{Kind: fault.Failed, Message: err.Error()}
 	}
 	c, err := readComment(ctx, on, issue, id)
 	if err != nil {
