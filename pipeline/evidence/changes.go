@@ -77,7 +77,7 @@ func (s Source) Changes(p Period) (Part, error) {
 	}
 	groups := slices.DeleteFunc(t.groups(), func(group []string) bool { return !t.span(group).Within(p.From, p.End()) })
 	rows := make([]Row, len(groups))
-	err = parallel.Try(runtime.GOMAXPROCS(0), len(groups), func(i int) (err error) {
+	err = parallel.Try(4*runtime.GOMAXPROCS(0), len(groups), func(i int) (err error) { // most wait for git
 		if rows[i], err = t.row(groups[i], t.span(groups[i])); err == nil {
 			err = t.tickets(&rows[i])
 		}

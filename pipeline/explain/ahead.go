@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -27,7 +28,10 @@ func readAhead[T any](ids []string, read func(id string) (T, error)) func(at int
 				n = 1
 			}
 			from, have = at, make([]result, min(n, len(ids)-at))
-			parallel.Do(len(have), func(i int) { have[i].value, have[i].err = read(ids[at+i]) })
+			_ = parallel.Try(4*runtime.GOMAXPROCS(0), len(have), func(i int) error { // most wait for git
+				have[i].value, have[i].err = read(ids[at+i])
+				return nil
+			})
 		}
 		return have[at-from].value, have[at-from].err
 	}
