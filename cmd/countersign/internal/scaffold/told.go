@@ -54,7 +54,7 @@ var mays = []struct{ of, says string }{
 	{"permission-contents: read", "reads other repositories, with a token of an app of yours"},
 	{"attestations: write", "writes beside the ledger; signs what was settled, which a public log names for ever"},
 	{"pages: write", "reads the code and the ledger; publishes its pages"},
-	{"watch.yml", "reads the code and the ledger; keeps one issue; records what comments there say of exceptions"},
+	{"watch.yml", "reads the code and the ledger; keeps one issue; records what comments there say of exceptions, and what protects the branch"},
 	{"issues: write", "reads the code and the ledger; keeps one issue"},
 	{"contents: write", "writes %s; commits what was approved"},
 	{"pull-requests: write", "writes %s"}, {"checks: write", "writes %s"}, {"actions: write", "writes %s"},
