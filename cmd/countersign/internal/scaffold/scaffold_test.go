@@ -433,7 +433,7 @@ func TestWatch(t *testing.T) {
 		at := slices.IndexFunc(files, func(f Planned) bool { return f.Path == file.Path })
 		if err != nil || at < 0 || files[at].State != Same {
 			t.Errorf("since %s: %v %+v", since, err, files)
-		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue; records what comments there say of exceptions" {
+		} else if may := files[at].May(); may != "reads the code and the ledger; keeps one issue; records what comments there say of exceptions, and what protects the branch" {
 			t.Errorf("it %s", may)
 		}
 	}
