@@ -359,7 +359,10 @@ var mayImport = map[string][]string{
 		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay",
 		"pipeline/risk",
 	},
-	"report/workpaper": {"pipeline/evidence", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template", "report/view"},
+	"report/workpaper": {
+		"pipeline/escape", "pipeline/evidence", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template",
+		"report/view",
+	},
 }
 
 // onlyForTests are packages that nothing but tests may import.

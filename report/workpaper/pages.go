@@ -37,11 +37,8 @@ const onIndex = 100
 // for each repository with all that is known of its rows, and their style sheet. None has a script, or loads anything
 // from elsewhere.
 func Pages(r evidence.Report) map[string][]byte {
-	w := &pages{Report: r, at: map[string]string{}, out: map[string][]byte{html.StyleFile: html.Style(), html.IconFile: html.Icon()}}
+	w := &pages{Report: r, at: repositoryPages(r), out: map[string][]byte{html.StyleFile: html.Style(), html.IconFile: html.Icon()}}
 	of := map[string][]row{}
-	for i, repo := range r.Repositories {
-		w.at[repo.Name] = fmt.Sprintf("repository-%d.html", i+1)
-	}
 	for i, one := range r.Rows {
 		of[one.Repository] = append(of[one.Repository], w.row(i))
 	}
@@ -62,6 +59,15 @@ func Pages(r evidence.Report) map[string][]byte {
 		}{repo, of[repo.Name]})
 	}
 	return w.out
+}
+
+// repositoryPages are the names of the repositories' pages.
+func repositoryPages(r evidence.Report) map[string]string {
+	at := map[string]string{}
+	for i, repo := range r.Repositories {
+		at[repo.Name] = fmt.Sprintf("repository-%d.html", i+1)
+	}
+	return at
 }
 
 // Item is the first page of a packet: all that is known of a row of a report of one repository, and links to the files beside it.
@@ -230,32 +236,32 @@ func proposedApproved(row evidence.Row) string {
 // day is the day of a time, in UTC.
 func day(when string) string { return when[:min(len(when), len("2026-01-02"))] }
 
-// A kind says what an exception is called, and what it means.
-type kind struct{ title, means string }
+// A kind says what an exception is called, what it means, and which statement of NIST SP 800-53 it speaks against.
+type kind struct{ title, means, against string }
 
 // kinds are those of docs/evidence.md.
 var kinds = map[evidence.Code]kind{
-	evidence.Unreadable:          {"Repository not read", "It could not be fetched or read: nothing is known of its changes."},
-	evidence.Unsound:             {"Ledger does not verify", "An audit found something in it, so nothing that it says is relied on."},
-	evidence.NoLedger:            {"No ledger", "Nothing is on record of what came to the branch."},
-	evidence.BeforeLedger:        {"Before the ledger", "The period begins before anything was on record."},
-	evidence.RecordInvalid:       {"Record does not verify", "What is on record of these changes breaks a rule."},
-	evidence.Unexplained:         {"Nothing accounts for it", "Nobody is on record as having approved these commits, and no rule lets them in."},
-	evidence.Denied:              {"Denied, and there", "Somebody denied exactly this patch, and it is on the branch all the same."},
-	evidence.UnknownPolicy:       {"Policy not known", "Which Policy these changes were under is not known, so nor is what they needed."},
-	evidence.WeakDecision:        {"Approved too weakly", "The decisions about these changes prove less than was asked for."},
-	evidence.NotApproved:         {"Without the approvals it needed", "The transactions of these changes did not get what their Policy asks for."},
-	evidence.NotApplied:          {"Came otherwise than by its transaction", "These changes were approved, and that the approved bytes were put here is not on record."},
-	evidence.UsedUp:              {"Approval used already", "The approval of these changes accounts for another commit: one approval is for one."},
-	evidence.PartlyApproved:      {"More than was approved", "Approved patches are in these changes, and more that nobody approved."},
-	evidence.CannotTell:          {"Cannot be told", "Whether something accounts for these changes cannot be told here."},
-	evidence.Overdue:             {"Not reviewed in time", "Nobody who had no part in these has reviewed them within the time that the Policy gives (countersign dispose)."},
-	evidence.BreakGlass:          {"Approved alone in an emergency", "Somebody broke the glass: they approved alone what others should have."},
-	evidence.NoApproval:          {"Let in without an approval", "A rule of the Policy for bots let these changes in."},
-	evidence.DependentApproval:   {"Approved by its own proposer", "An approval that these changes needed was given by who had proposed them, or had written their commits."},
-	evidence.UnknownIndependence: {"Approver perhaps the proposer", "The record does not tell whether those who approved these changes are others than who proposed them."},
-	evidence.ApprovedLate:        {"Approved too late", "These changes were merged, or named in the ledger, before they were approved."},
-	evidence.ChecksFailed:        {"A check failed", "A required check failed the last time that it ran."},
-	evidence.ChecksAbsent:        {"A check is missing", "A command of the Policy is not on record."},
-	evidence.NotValidated:        {"Not proved afterwards", "These changes were not checked after they were applied, or that they were merged as approved is not on record."},
+	evidence.Unreadable:          {"Repository not read", "It could not be fetched or read: nothing is known of its changes.", "cm-3_smt.e"},
+	evidence.Unsound:             {"Ledger does not verify", "An audit found something in it, so nothing that it says is relied on.", "cm-3_smt.e"},
+	evidence.NoLedger:            {"No ledger", "Nothing is on record of what came to the branch.", "cm-3_smt.e"},
+	evidence.BeforeLedger:        {"Before the ledger", "The period begins before anything was on record.", "cm-3_smt.e"},
+	evidence.RecordInvalid:       {"Record does not verify", "What is on record of these changes breaks a rule.", "cm-3_smt.e"},
+	evidence.Unexplained:         {"Nothing accounts for it", "Nobody is on record as having approved these commits, and no rule lets them in.", "cm-3_smt.b"},
+	evidence.Denied:              {"Denied, and there", "Somebody denied exactly this patch, and it is on the branch all the same.", "cm-3_smt.b"},
+	evidence.UnknownPolicy:       {"Policy not known", "Which Policy these changes were under is not known, so nor is what they needed.", "cm-3_smt.e"},
+	evidence.WeakDecision:        {"Approved too weakly", "The decisions about these changes prove less than was asked for.", "cm-3_smt.b"},
+	evidence.NotApproved:         {"Without the approvals it needed", "The transactions of these changes did not get what their Policy asks for.", "cm-3_smt.b"},
+	evidence.NotApplied:          {"Came otherwise than by its transaction", "These changes were approved, and that the approved bytes were put here is not on record.", "cm-3_smt.d"},
+	evidence.UsedUp:              {"Approval used already", "The approval of these changes accounts for another commit: one approval is for one.", "cm-3_smt.b"},
+	evidence.PartlyApproved:      {"More than was approved", "Approved patches are in these changes, and more that nobody approved.", "cm-3_smt.b"},
+	evidence.CannotTell:          {"Cannot be told", "Whether something accounts for these changes cannot be told here.", "cm-3_smt.e"},
+	evidence.Overdue:             {"Not reviewed in time", "Nobody who had no part in these has reviewed them within the time that the Policy gives (countersign dispose).", "cm-3_smt.f"},
+	evidence.BreakGlass:          {"Approved alone in an emergency", "Somebody broke the glass: they approved alone what others should have.", "ac-5_smt.b"},
+	evidence.NoApproval:          {"Let in without an approval", "A rule of the Policy for bots let these changes in.", "cm-3_smt.b"},
+	evidence.DependentApproval:   {"Approved by its own proposer", "An approval that these changes needed was given by who had proposed them, or had written their commits.", "ac-5_smt.b"},
+	evidence.UnknownIndependence: {"Approver perhaps the proposer", "The record does not tell whether those who approved these changes are others than who proposed them.", "ac-5_smt.b"},
+	evidence.ApprovedLate:        {"Approved too late", "These changes were merged, or named in the ledger, before they were approved.", "cm-3_smt.b"},
+	evidence.ChecksFailed:        {"A check failed", "A required check failed the last time that it ran.", "cm-3.2_smt"},
+	evidence.ChecksAbsent:        {"A check is missing", "A command of the Policy is not on record.", "cm-3.2_smt"},
+	evidence.NotValidated:        {"Not proved afterwards", "These changes were not checked after they were applied, or that they were merged as approved is not on record.", "cm-3_smt.d"},
 }

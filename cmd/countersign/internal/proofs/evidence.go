@@ -88,7 +88,7 @@ something cannot be read or written.`,
 	cmd.Flags().StringVar(&f.packets.dir, "packets", "", "the `DIR` for the packets, which is new or empty")
 	cmd.Flags().BoolVar(&f.packets.pdf, "pdf", false, "also print the pages of the packets, with Chromium")
 	cmd.Flags().StringVar(&f.packets.key, "key", "", "sign the packets with your own SSH key: a `FILE`, a public one's meaning the agent's")
-	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table and the JSON document into `DIR`, which is new or empty")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "also write pages, the table, the JSON document and OSCAL into `DIR`, which is new or empty")
 	return cmd
 }
 
@@ -226,8 +226,12 @@ func writeEvidence(c *console.Console, r evidence.Report, f evidenceFlags) error
 	}
 	files := workpaper.Pages(r)
 	files["evidence.csv"] = sheet
-	var err error
-	if files["evidence.json"], err = canon.Line(r); err != nil {
+	raw, err := canon.Line(r)
+	if err != nil {
+		return err
+	}
+	files[evidence.ReportFile] = raw
+	if files["assessment-results.json"], err = canon.Line(workpaper.OSCAL(r, raw, console.Version())); err != nil {
 		return err
 	}
 	return c.WriteFiles(f.out, files)
