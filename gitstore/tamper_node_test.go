@@ -68,11 +68,7 @@ func TestT78Wasm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lives := 18
-	if os.Getenv("COUNTERSIGN_TAMPER") != "" {
-		lives = 180
-	}
-	s := newSoundLedgerOf(t, lives)
+	s := newSoundLedgerOf(t, 27)
 	known := s.commits[len(s.commits)-1].String()
 	signers := write("signers", []byte(s.signersText))
 	args := []string{"../cmd/verify/testdata/node.js", filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), filepath.Join(dir, "verify.wasm")}
