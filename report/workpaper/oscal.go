@@ -90,9 +90,12 @@ func (o oscal) id(name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
+// named is a repository in a title, which is markup.
+func named(repository string) string { return "Repository " + escape.Name(repository) }
+
 // component is a part of what was examined, or the tool.
 func component(id, name, means string, versions ...string) object {
-	c := object{"uuid": id, "type": "software", "title": escape.Prose(ledger.OneLine(name, 200)), "description": means, "status": object{"state": "operational"}}
+	c := object{"uuid": id, "type": "software", "title": name, "description": means, "status": object{"state": "operational"}}
 	for _, version := range versions {
 		c["props"] = []any{object{"name": "version", "value": version}}
 	}
@@ -101,7 +104,7 @@ func component(id, name, means string, versions ...string) object {
 
 func (o oscal) repositories() (all []any) {
 	for i, repo := range o.Repositories {
-		all = append(all, component(o.id(fmt.Sprint("repository ", i)), repo.Name, "A repository whose changes were examined."))
+		all = append(all, component(o.id(fmt.Sprint("repository ", i)), named(repo.Name), "A repository whose changes were examined."))
 	}
 	return all
 }
@@ -118,7 +121,7 @@ func props(names, values []string) (all []any) {
 
 func (o oscal) observations(tool string) (all []any) {
 	for i, row := range o.Rows {
-		title, means := "Repository "+escape.Prose(ledger.OneLine(row.Repository, 200)), "Nothing is known that speaks against it."
+		title, means := named(row.Repository), "Nothing is known that speaks against it."
 		proof := []any{object{"description": "The row of the report", "href": fmt.Sprintf("%s#row-%d", o.at[row.Repository], i+1)}}
 		if row.Commit != "" {
 			title = "Change " + short(row.Commit)
