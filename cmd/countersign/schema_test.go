@@ -382,8 +382,8 @@ func (s *schemas) vectors(t *testing.T) {
 	}
 }
 
-// A refusedRow edits a real document, the first that holds a text, at one
-// place; without a value that place is removed.
+// A refusedRow edits real documents that hold a text at one place; without a value that place is removed. The schema refuses one of
+// them then: which documents there are first is not known, as scripts run beside each other.
 type refusedRow struct {
 	Why, Schema, Holds, At string
 	Value                  any
@@ -396,12 +396,17 @@ func (s *schemas) rows(t *testing.T) {
 	check(t, json.Unmarshal(raw, &rows))
 	seen := map[string]bool{}
 	for _, r := range rows {
-		doc := s.holding(t, r.Schema, r.Holds)
 		seen[r.Schema] = true
-		edited := edit(doc, strings.Split(r.At, "/")[1:], r.Value)
-		if reflect.DeepEqual(doc, edited) {
+		edited, refused := 0, false
+		for _, doc := range s.holding(r.Schema, r.Holds) {
+			if doc, ok := edit(doc, strings.Split(r.At, "/")[1:], r.Value); ok {
+				edited++
+				refused = refused || s.compiled[r.Schema].Validate(doc) != nil
+			}
+		}
+		if edited == 0 {
 			t.Errorf("%s.json: the row %q changes nothing", r.Schema, r.Why)
-		} else if s.compiled[r.Schema].Validate(edited) == nil {
+		} else if !refused {
 			t.Errorf("%s.json accepts %s: %s is %v", r.Schema, r.Why, r.At, r.Value)
 		}
 	}
@@ -412,35 +417,37 @@ func (s *schemas) rows(t *testing.T) {
 	}
 }
 
-func (s *schemas) holding(t *testing.T, name, text string) any {
-	t.Helper()
+func (s *schemas) holding(name, text string) (docs []any) {
 	for _, doc := range s.accepted[name] {
 		if raw, err := json.Marshal(doc); err == nil && bytes.Contains(raw, []byte(text)) {
-			return doc
+			docs = append(docs, doc)
 		}
 	}
-	t.Fatalf("%s.json: no document holds %s", name, text)
-	return nil
+	return docs
 }
 
-func edit(doc any, at []string, value any) any {
+// edit is a document with another value at a place, and whether it has that place and another value there.
+func edit(doc any, at []string, value any) (any, bool) {
 	if len(at) == 0 {
-		return value
+		return value, !reflect.DeepEqual(doc, value)
 	}
-	if list, ok := doc.([]any); ok {
+	switch doc := doc.(type) {
+	case []any:
 		i, err := strconv.Atoi(at[0])
-		if err != nil {
-			panic(err)
+		if err != nil || i >= len(doc) {
+			return nil, false
 		}
-		list = slices.Clone(list)
-		list[i] = edit(list[i], at[1:], value)
-		return list
+		list, ok := slices.Clone(doc), false
+		list[i], ok = edit(list[i], at[1:], value)
+		return list, ok
+	case map[string]any:
+		m, ok := maps.Clone(doc), false
+		if m[at[0]], ok = edit(m[at[0]], at[1:], value); len(at) == 1 && value == nil {
+			delete(m, at[0])
+		}
+		return m, ok
 	}
-	m := maps.Clone(doc.(map[string]any))
-	if m[at[0]] = edit(m[at[0]], at[1:], value); len(at) == 1 && value == nil {
-		delete(m, at[0])
-	}
-	return m
+	return nil, false
 }
 
 // mutants: whatever is added to a real document, left out of it, given another
