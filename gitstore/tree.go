@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
@@ -171,16 +173,17 @@ func directories(entries []treeEntry, edits []edit) (out []directory) {
 // below makes the trees of directories, on all cores. Which objects there are,
 // and in which order, does not depend on that.
 func (b *builder) below(dirs []directory) error {
-	builders, errs := make([]builder, len(dirs)), make([]error, len(dirs))
-	packfile.Parallel(len(dirs), 1, func(i int) {
+	builders := make([]builder, len(dirs))
+	err := parallel.Try(runtime.GOMAXPROCS(0), len(dirs), func(i int) (err error) {
 		builders[i] = builder{b.store, &packfile.Batch{Format: b.batch.Format}}
-		dirs[i].id, errs[i] = builders[i].tree(dirs[i].old, dirs[i].edits)
+		dirs[i].id, err = builders[i].tree(dirs[i].old, dirs[i].edits)
+		return err
 	})
-	for i := range dirs {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		b.batch.Join(builders[i].batch)
+	if err != nil {
+		return err
+	}
+	for _, made := range builders {
+		b.batch.Join(made.batch)
 	}
 	return nil
 }

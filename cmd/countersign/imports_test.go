@@ -169,13 +169,13 @@ var mayImport = map[string][]string{
 		"pipeline/writing", "github.com/go-git/go-git/v5", "github.com/gofrs/flock",
 	},
 	"gitstore/attributes": {"gitstore/git", "pipeline/record/canon", "pipeline/record/patch"},
-	"gitstore/git":        {"gitstore/object", "gitstore/packfile", "pipeline/fault", "github.com/go-git/go-git/v5"},
+	"gitstore/git":        {"gitstore/object", "gitstore/packfile", "pipeline/fault", "pipeline/parallel", "github.com/go-git/go-git/v5"},
 	"gitstore/lineage": {
 		"gitstore/object", "pipeline/fault", "pipeline/record/audit/history", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
 		"github.com/go-git/go-git/v5",
 	},
 	"gitstore/object":   {"pipeline/record/audit/history"},
-	"gitstore/packfile": {"gitstore/object", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
+	"gitstore/packfile": {"gitstore/object", "pipeline/parallel", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},
 	"gitstore/verdict": {
 		"gitstore/lineage", "gitstore/object", "gitstore/packfile", "pipeline/page", "pipeline/record/audit", "pipeline/record/audit/history",
 		"pipeline/record/ledger", "pipeline/record/sshsig", "pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // Verify holds every pack that is read, and its index, to the checksum that ends it: to the
@@ -42,7 +43,7 @@ func (o *Objects) Verify(ctx context.Context, progress func(done, total int64)) 
 		}
 	}
 	errs := make([]error, len(files))
-	packfile.Parallel(len(files), 1, func(i int) {
+	parallel.Do(len(files), func(i int) {
 		errs[i] = verifyFile(files[i], o.Format, func(n int) {
 			if now := read.Add(int64(n)); progress != nil {
 				progress(now, total.Load())

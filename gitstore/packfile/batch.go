@@ -5,12 +5,11 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // maxDepth is how many deltas this package puts on each other, as git does by
@@ -84,9 +83,12 @@ func (c *texts) copy(text []byte) extent {
 
 // Add names the objects, on all cores, and takes those that are new.
 func (b *Batch) Add(objects ...Object) ([]object.ID, error) {
-	ids, errs := make([]object.ID, len(objects)), make([]error, len(objects))
-	Parallel(len(objects), 16, func(i int) { ids[i], errs[i] = objects[i].ID(b.Format) })
-	if err := firstError(errs); err != nil {
+	ids := make([]object.ID, len(objects))
+	err := parallel.Try(runtime.GOMAXPROCS(0), len(objects), func(i int) (err error) {
+		ids[i], err = objects[i].ID(b.Format)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i, id := range ids {
@@ -282,46 +284,4 @@ type blocks [][]byte
 func (b *blocks) Write(p []byte) (int, error) {
 	*b = append(*b, bytes.Clone(p))
 	return len(p), nil
-}
-
-// Parallel calls do(0) to do(n-1), on all cores; a goroutine takes some at a
-// time.
-func Parallel(n, some int, do func(int)) {
-	workers := min(runtime.GOMAXPROCS(0), (n+some-1)/some)
-	var next atomic.Int64
-	work := func(int) {
-		for {
-			end := int(next.Add(int64(some)))
-			if end-some >= n {
-				return
-			}
-			for i := end - some; i < min(end, n); i++ {
-				do(i)
-			}
-		}
-	}
-	atOnce(workers, work)
-}
-
-// atOnce calls do(0) to do(n-1), each in a goroutine of its own: for what waits
-// rather than computes.
-func atOnce(n int, do func(int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	var group sync.WaitGroup
-	for i := range n {
-		group.Go(func() { do(i) })
-	}
-	group.Wait()
-}
-
-func firstError(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"sort"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // Limits say how much a received pack may make of itself, and who is told how far it is. A few bytes can claim to be a
@@ -227,22 +229,16 @@ func (d *decoder) resolve(base func(object.ID) (Object, error)) error {
 			whole = append(whole, int32(i))
 		}
 	}
-	var failed atomic.Pointer[error]
-	Parallel(len(whole), 8, func(i int) {
-		if failed.Load() != nil {
-			return
-		}
+	err := parallel.Try(runtime.GOMAXPROCS(0), len(whole), func(i int) error {
 		e := d.entries[whole[i]]
 		steps, err := d.name(nil, whole[i], 0, Object{e.kind, d.of(e.extent)})
-		if err == nil {
-			err = d.walk(steps)
-		}
 		if err != nil {
-			failed.Store(&err)
+			return err
 		}
+		return d.walk(steps)
 	})
-	if err := failed.Load(); err != nil {
-		return *err
+	if err != nil {
+		return err
 	}
 	// A base that is missing may yet be made of another one's delta.
 	ids := slices.Collect(maps.Keys(d.waiting))

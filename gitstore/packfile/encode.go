@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
-	"errors"
 	"hash/adler32"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/countersign-dev/countersign/pipeline/parallel"
 )
 
 // encodePack writes the pack. Entries are compressed on all cores; the bytes
@@ -24,9 +26,12 @@ func encodePack(to io.Writer, b *Batch) (entries []packed, sum []byte, err error
 	entries, offset := make([]packed, 0, len(b.ids)), int64(packHeaderSize)
 	var out []byte
 	for _, chunks := range rounds(b.entries) {
-		streams, errs := make([][][]byte, len(chunks)), make([]error, len(chunks))
-		Parallel(len(chunks), 1, func(i int) { streams[i], errs[i] = b.deflate(chunks[i]) })
-		if err := errors.Join(errs...); err != nil {
+		streams := make([][][]byte, len(chunks))
+		err := parallel.Try(runtime.GOMAXPROCS(0), len(chunks), func(i int) (err error) {
+			streams[i], err = b.deflate(chunks[i])
+			return err
+		})
+		if err != nil {
 			return nil, nil, err
 		}
 		for _, chunk := range streams {

@@ -35,22 +35,24 @@ func Write(objectsDir string, b *Batch) (Held, error) {
 			return err
 		}
 		entries, sum, err := b.writeTo(pack)
-		var errIdx error
-		atOnce(2, func(i int) {
-			if i == 0 {
-				err = errors.Join(err, pack.Sync(), pack.Close())
-			} else if idx, e := h.create(".new"); e != nil {
-				errIdx = e
-			} else {
-				_, errIdx = idx.Write(encodeIndex(b.Format, entries, sum))
-				errIdx = errors.Join(errIdx, idx.Sync(), idx.Close())
-			}
-		})
-		if err = errors.Join(err, errIdx); err == nil { // a pack without its index does not count
+		synced := make(chan error, 1)
+		go func() { synced <- errors.Join(pack.Sync(), pack.Close()) }() // as long as the index's
+		errIdx := h.createSynced(".new", encodeIndex(b.Format, entries, sum))
+		if err = errors.Join(err, <-synced, errIdx); err == nil { // a pack without its index does not count
 			err = os.Rename(string(h)+".new", string(h)+".idx")
 		}
 		return err
 	})
+}
+
+// createSynced makes a file of the pack that is on the disk then.
+func (h Held) createSynced(ext string, data []byte) error {
+	file, err := h.create(ext)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // writeTo writes the batch as a pack.
