@@ -123,12 +123,6 @@ func (b *Batch) Count(kind plumbing.ObjectType) (n int) {
 // IDs returns the names of the objects in their order.
 func (b *Batch) IDs() []object.ID { return slices.Clone(b.ids) }
 
-// Has reports whether an object is in the batch.
-func (b *Batch) Has(id object.ID) bool {
-	_, ok := b.at[id]
-	return ok
-}
-
 // Get returns an object of the batch, whose content must not be modified. It
 // may be called from several goroutines while none adds.
 func (b *Batch) Get(id object.ID) (Object, bool) {

@@ -188,20 +188,6 @@ func (r Remote) String() string { return r.Redacted() }
 // GoString is Redacted, so that not even %#v prints a password.
 func (r Remote) GoString() string { return r.Redacted() }
 
-// Scheme is https, http, ssh or file.
-func (r Remote) Scheme() string { return r.scheme }
-
-// Host is the host, with a port if the URL has one; "" for a path.
-func (r Remote) Host() string { return r.hostPort() }
-
-// Path is a local repository's, and "" for others.
-func (r Remote) Path() string {
-	if r.scheme != "file" {
-		return ""
-	}
-	return r.path
-}
-
 func (r Remote) hostPort() string {
 	host := r.host
 	if strings.Contains(host, ":") {

@@ -89,18 +89,28 @@ func (r Repo) Pack(parent object.ID, files map[string]string) (object.ID, []byte
 func (r Repo) commit(env []string, parent object.ID, files map[string]string) object.ID {
 	r.t.Helper()
 	env = append(env, "GIT_INDEX_FILE="+filepath.Join(r.t.TempDir(), "index"))
-	var index strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		blob := strings.TrimSpace(r.run(env, r.Dir, files[name], "hash-object", "-w", "--stdin"))
-		index.WriteString("100644 " + blob + "\t" + name + "\n")
-	}
-	r.run(env, r.Dir, index.String(), "update-index", "--index-info")
-	tree := strings.TrimSpace(r.run(env, r.Dir, "", "write-tree"))
-	args := []string{"commit-tree", "-m", "commit", tree}
+	on := ""
 	if !parent.IsZero() {
-		args = append(args, "-p", parent.String())
+		on = parent.String()
 	}
-	return object.ParseID(strings.TrimSpace(r.run(env, r.Dir, "", args...)))
+	return object.ParseID(CommitFiles(func(stdin string, args ...string) string {
+		return strings.TrimSpace(r.run(env, r.Dir, stdin, args...))
+	}, on, "commit", files))
+}
+
+// CommitFiles makes a commit on a parent, "" for none, by calls of git with an index of their own, whose output is
+// trimmed. Its files are those that the index has already, and these.
+func CommitFiles(git func(stdin string, args ...string) string, parent, message string, files map[string]string) string {
+	var entries strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entries.WriteString("100644 " + git(files[name], "hash-object", "-w", "--stdin") + "\t" + name + "\x00")
+	}
+	git(entries.String(), "update-index", "-z", "--index-info")
+	commit := []string{"commit-tree", "-m", message}
+	if parent != "" {
+		commit = append(commit, "-p", parent)
+	}
+	return git("", append(commit, git("", "write-tree"))...)
 }
 
 // Hook installs a hook, a script of the shell.

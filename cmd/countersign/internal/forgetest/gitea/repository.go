@@ -2,16 +2,15 @@ package gitea
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
 	"github.com/countersign-dev/countersign/pipeline/exectest"
 )
 
@@ -132,14 +131,6 @@ func (r *Repository) Hook(name, script string) {
 	check(r.t, own(path))
 }
 
-// Clone clones the repository as a user, whose token is in its remote's address, into a new directory.
-func (r *Repository) Clone(u User) string {
-	r.t.Helper()
-	dir := r.t.TempDir()
-	r.output(r.git(u, dir, "clone", "--quiet", r.RemoteAs(u), "."))
-	return dir
-}
-
 // Commit puts a commit with these files beside those that are there on a branch, by a push, and returns its id.
 // A branch that is new begins at main's.
 func (r *Repository) Commit(u User, branch, message string, files map[string]string) string {
@@ -184,17 +175,10 @@ func (r *Repository) commit(u User, branch, message string, files map[string]str
 		cmd.Env, cmd.Stdin = append(cmd.Env, index), strings.NewReader(stdin)
 		return r.output(cmd)
 	}
-	commit := []string{"commit-tree", "-m", message}
 	if parent != "" {
 		git("", "read-tree", parent)
-		commit = append(commit, "-p", parent)
 	}
-	var entries strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&entries, "100644 %s\t%s\x00", git(files[name], "hash-object", "-w", "--stdin"), name)
-	}
-	git(entries.String(), "update-index", "-z", "--index-info")
-	return git("", append(commit, git("", "write-tree"))...)
+	return wiretest.CommitFiles(git, parent, message, files)
 }
 
 // scratch is a repository that commits are made in, and that has all that the server's has.

@@ -75,11 +75,8 @@ func (r *Runner) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Start starts a runner that was stopped or killed.
+// Start starts a runner that was killed.
 func (r *Runner) Start() { r.process = start(r.s.t, r.command("daemon")) }
-
-// Stop ends the runner as an administrator does; the job that it runs is cancelled.
-func (r *Runner) Stop() { r.process.stop() }
 
 // Kill ends the runner at once. What its jobs have started may go on.
 func (r *Runner) Kill() { r.process.kill() }
@@ -138,7 +135,7 @@ func (r *Repository) RunLog(run int64) string {
 	r.Must(r.Admin, http.MethodGet, r.Path("actions", "runs", run, "jobs"), nil, &told)
 	var log strings.Builder
 	for _, job := range told.Jobs {
-		_, raw := r.do(r.Admin, http.MethodGet, r.Path("actions", "jobs", job.ID, "logs"), nil)
+		_, raw := r.do(r.Admin, http.MethodGet, r.Path("actions", "jobs", job.ID, "logs"), nil, nil)
 		log.Write(raw)
 	}
 	return log.String()

@@ -257,9 +257,6 @@ func (s *Server) Stop() { s.process.stop() }
 // Kill ends the server at once, in the middle of whatever it does.
 func (s *Server) Kill() { s.process.kill() }
 
-// Log is what the server printed so far: warnings and errors.
-func (s *Server) Log() string { return s.process.log() }
-
 func (s *Server) direct() *http.Client { return &http.Client{Transport: s.transport()} }
 
 func (s *Server) transport() *http.Transport {

@@ -116,12 +116,6 @@ func (s *Server) SigningKey(login, key string) {
 	a.keys = append(a.keys, signingKey{s.nextID(), strings.Join(fields[:2], " "), s.time()})
 }
 
-// RemoveSigningKeys takes an account's keys away.
-func (s *Server) RemoveSigningKeys(login string) {
-	defer s.lock()()
-	s.account(login).keys = nil
-}
-
 // listSigningKeys is open to anybody.
 func (s *Server) listSigningKeys(c *call) answer {
 	a := s.find(c.PathValue("username"))
