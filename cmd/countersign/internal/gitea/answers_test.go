@@ -266,7 +266,6 @@ func TestT01Activities(t *testing.T) {
 // The day is the server's, and an entry may be of the next one. Pages are read until the comment
 // is there, and one that comes or goes meanwhile is an error.
 func TestT05ActivitiesMove(t *testing.T) {
-	gitea.SetPageSize(t, 1)
 	const entry = `[{"op_type": "comment_pull", "act_user_id": 2, "comment_id": 7, "content": "1|/deny it"}]`
 	for name, c := range map[string]struct {
 		totals       []string // by page
@@ -333,8 +332,7 @@ func TestT62PagesOfPendingReviews(t *testing.T) {
 		"the last one is, of a page": {"[" + denial + "]", "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gitea.SetPageSize(t, 1)
-			all, err := answering(t, max(2, len(pages)), map[string][]string{"pulls/1/reviews": pages}).Statements(t.Context(), 1)
+			all, err := answering(t, max(2, len(pages)), map[string][]string{"pulls/1/reviews": pages}).WithPages(1).Statements(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}

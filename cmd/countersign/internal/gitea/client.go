@@ -38,6 +38,9 @@ type Options struct {
 	Timeout time.Duration
 	// Clock hears the time of the server; nil for none.
 	Clock *rest.Clock
+	// PageSize is how many entries of a list are asked for at once; 0: 50, the most that a
+	// server gives where nothing else is set.
+	PageSize int
 }
 
 // A Client acts on one repository with one token. It may be used by several
@@ -47,6 +50,7 @@ type Client struct {
 	base         *url.URL     // of the API
 	wait         func(context.Context, time.Duration) error
 	known        *memory
+	pageSize     int
 	rest.Repository
 }
 
@@ -65,7 +69,7 @@ func New(o Options) (*Client, error) {
 	if o.Wait == nil {
 		o.Wait = rest.Sleep
 	}
-	c := &Client{base: server.JoinPath("api", "v1"), known: &memory{}, wait: o.Wait}
+	c := &Client{base: server.JoinPath("api", "v1"), known: &memory{}, wait: o.Wait, pageSize: cmp.Or(o.PageSize, 50)}
 	c.api, c.storage = rest.Transport{Token: o.Token, Agent: o.UserAgent, Hosts: []string{rest.Origin(server)}, Wait: o.Wait, Timeout: o.Timeout, Clock: o.Clock}.Clients()
 	c.Repository = rest.Repository{
 		Forge: forgeName, Server: server.String(), Owner: owner, Name: name, Send: c.send,
@@ -192,10 +196,7 @@ func asciiJSON(raw []byte) []byte {
 	return out
 }
 
-// pageSize is the most entries that a server gives where nothing else is set, and
-// maxPages how many pages a list may have.
-var pageSize = 50
-
+// maxPages is how many pages a list may have.
 const maxPages = 100
 
 // A part is one page of a list, with how many entries there are in all.
@@ -244,7 +245,7 @@ func list[T any](ctx context.Context, c *Client, mayLack bool, query url.Values,
 
 func readPages[T any](ctx context.Context, c *Client, mayLack bool, query url.Values, parts ...string) (all []T, several bool, err error) {
 	total, largest := -1, 1
-	asked := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	asked := url.Values{"limit": {strconv.Itoa(c.pageSize)}}
 	for name, values := range query {
 		asked[name] = values
 	}

@@ -1,10 +1,7 @@
 package gitea
 
-import "testing"
-
-// SetPageSize makes pages small until the test ends.
-func SetPageSize(t *testing.T, n int) {
-	before := pageSize
-	t.Cleanup(func() { pageSize = before })
-	pageSize = n
+// WithPages is the client with pages of so many entries.
+func (c *Client) WithPages(size int) *Client {
+	c.pageSize = size
+	return c
 }

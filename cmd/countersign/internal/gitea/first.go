@@ -62,7 +62,7 @@ func (c *Client) firstTextsOf(ctx context.Context, number, day string, comments 
 		if page > maxPages {
 			return nil, rest.Unusable("there are more than %d pages of activities of a day", maxPages)
 		}
-		query := url.Values{"date": {day}, "limit": {strconv.Itoa(pageSize)}, "page": {strconv.Itoa(page)}}
+		query := url.Values{"date": {day}, "limit": {strconv.Itoa(c.pageSize)}, "page": {strconv.Itoa(page)}}
 		got, err := pageOf[activity](ctx, c, query, c.Below("activities", "feeds")...)
 		if err != nil {
 			return nil, err

@@ -166,7 +166,7 @@ func (c *Client) pullRun(ctx context.Context, got workflowRun, heads map[int]pul
 
 // counted hands over each page of a list, until take wants no more or all is there.
 func (c *Client) counted(ctx context.Context, query url.Values, take func(counted) (more bool), parts ...string) error {
-	asked := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	asked := url.Values{"limit": {strconv.Itoa(c.pageSize)}}
 	for name, values := range query {
 		asked[name] = values
 	}

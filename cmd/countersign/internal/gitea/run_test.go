@@ -10,7 +10,6 @@ import (
 	"time"
 
 	forgetest "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
@@ -45,7 +44,7 @@ func TestRuns(t *testing.T) {
 	if !w.ListsRuns() {
 		t.Skip("\n\n*** NOT TESTED: workflow runs, which this server does not tell of ***\n")
 	}
-	gitea.SetPageSize(t, 1)
+	w.client.WithPages(1)
 	w.Runner(forgetest.RunnerOptions{})
 	began := time.Now().Add(-time.Minute)
 	workflow := map[string]string{".github/workflows/countersign-events.yml": fmt.Sprintf(upload, base64.StdEncoding.EncodeToString(archive.Bytes()))}

@@ -329,7 +329,7 @@ func TestT62Pages(t *testing.T) {
 	w := newWorld(t)
 	w.site.Commit(w.bob, "topic", "work", map[string]string{"b.txt": "b\n"})
 	n := w.site.PullRequest(w.bob, "topic", "main", "Work")
-	gitea.SetPageSize(t, 5)
+	w.client.WithPages(5)
 	for i := range 10 {
 		w.site.Review(w.eve, n, "COMMENT", fmt.Sprintf("note %d", i), "")
 		w.site.Comment(w.eve, n, fmt.Sprintf("text %d", i))
@@ -411,7 +411,7 @@ func TestBoard(t *testing.T) {
 func TestFindAndMerge(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	gitea.SetPageSize(t, 2)
+	w.client.WithPages(2)
 	head := w.site.Commit(w.bob, "topic", "work", map[string]string{"b.txt": "b\n"})
 	n := must(w.client.OpenPullRequest(ctx, forge.NewPull{Branch: "topic", Base: "main", Title: "Work", Body: "text"}))
 	if again := must(w.client.OpenPullRequest(ctx, forge.NewPull{Branch: "topic", Base: "main", Title: "Work", Body: "text"})); again != n || n == 0 {

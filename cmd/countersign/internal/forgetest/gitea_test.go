@@ -1,4 +1,4 @@
-package gitea_test
+package forgetest
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	server "github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest/gitea"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/gitea"
 	"github.com/countersign-dev/countersign/gitstore/wire/wiretest"
@@ -21,16 +20,15 @@ import (
 
 const smallPages = 3
 
-// TestConformance: a real Gitea or Forgejo in the suite of all forges. Much of it waits
+// TestGitea: a real Gitea or Forgejo in the suite of all forges. Much of it waits
 // for the next second (see Edit), so that many cases run side by side.
-func TestConformance(t *testing.T) {
-	town := &town{Server: server.Start(t), people: map[string]server.User{}, places: map[string]*place{}}
-	gitea.SetPageSize(t, smallPages)
+func TestGitea(t *testing.T) {
+	town := &town{Server: server.Start(t), people: map[string]server.User{}, places: map[string]*giteaPlace{}}
 	town.SetFault(town.fault)
 	town.keeper = town.User("keeper")
-	town.model = town.Repository(town.keeper, "keeper", "model", forgetest.Files())
-	town.model.Commit(server.User{Name: town.resident(town.Server, "bob").Name, Token: town.keeper.Token}, "topic", "change", forgetest.Work())
-	forgetest.Run(t, 8, town.place)
+	town.model = town.Repository(town.keeper, "keeper", "model", mainFiles())
+	town.model.Commit(server.User{Name: town.resident(town.Server, "bob").Name, Token: town.keeper.Token}, "topic", "change", topicFiles())
+	runAll(t, 8, town.place)
 }
 
 // A town is one server for all cases: each has an organization of keeper's with a
@@ -42,10 +40,10 @@ type town struct {
 
 	mu     sync.Mutex
 	people map[string]server.User // those that cases leave as they are, by name
-	places map[string]*place      // by organization
+	places map[string]*giteaPlace // by organization
 }
 
-type place struct {
+type giteaPlace struct {
 	*testing.T
 	*server.Repository
 	town *town
@@ -65,10 +63,10 @@ type opened struct {
 	fork, closed bool
 }
 
-func (w *town) place(t *testing.T) forgetest.Place {
+func (w *town) place(t *testing.T) Place {
 	w.mu.Lock()
 	mark := fmt.Sprint(len(w.places) + 1)
-	p := &place{T: t, town: w, mark: mark, org: "acme-" + mark, users: map[string]server.User{}, opened: map[int]*opened{}, good: -1}
+	p := &giteaPlace{T: t, town: w, mark: mark, org: "acme-" + mark, users: map[string]server.User{}, opened: map[int]*opened{}, good: -1}
 	w.places[p.org] = p
 	w.mu.Unlock()
 	s := w.For(t)
@@ -104,24 +102,24 @@ func (w *town) fault(_ int, r *http.Request) wiretest.Fault {
 	return wiretest.Fault{}
 }
 
-func (p *place) Lacks() []forgetest.Lack {
-	lacks := []forgetest.Lack{
-		forgetest.EditHistory, forgetest.CheckRuns, forgetest.FileThreads, forgetest.SigningKeys, forgetest.Paths, forgetest.OwnFiles, forgetest.ClosedHeads,
-		forgetest.OldReviews,
+func (p *giteaPlace) Lacks() []Lack {
+	lacks := []Lack{
+		EditHistory, CheckRuns, FileThreads, SigningKeys, Paths, OwnFiles, ClosedHeads,
+		OldReviews,
 	}
 	if !p.ListsRuns() {
-		lacks = append(lacks, forgetest.WorkflowRuns)
+		lacks = append(lacks, WorkflowRuns)
 	}
 	return lacks
 }
 
-func (p *place) PageSize() int { return smallPages }
+func (p *giteaPlace) PageSize() int { return smallPages }
 
-func (p *place) Forge() forge.Forge { return p.with(p.town.keeper) }
+func (p *giteaPlace) Forge() forge.Forge { return p.with(p.town.keeper) }
 
-func (p *place) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.user(who)) }
+func (p *giteaPlace) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.user(who)) }
 
-func (p *place) with(u server.User) forge.Forge {
+func (p *giteaPlace) with(u server.User) forge.Forge {
 	p.T.Helper()
 	wait := func(ctx context.Context, d time.Duration) error {
 		p.mu.Lock()
@@ -132,16 +130,16 @@ func (p *place) with(u server.User) forge.Forge {
 		}
 		return ctx.Err()
 	}
-	c, err := gitea.New(gitea.Options{Server: p.URL, Repository: p.FullName(), Token: u.Token, Wait: wait})
+	c, err := gitea.New(gitea.Options{Server: p.URL, Repository: p.FullName(), Token: u.Token, Wait: wait, PageSize: smallPages})
 	if err != nil {
 		p.Fatal(err)
 	}
 	return c
 }
 
-func (p *place) Ref(branch string) string { return p.Repository.Ref("refs/heads/" + branch) }
+func (p *giteaPlace) Ref(branch string) string { return p.Repository.Ref("refs/heads/" + branch) }
 
-func (p *place) user(who ledger.Actor) server.User {
+func (p *giteaPlace) user(who ledger.Actor) server.User {
 	p.T.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,17 +150,17 @@ func (p *place) user(who ledger.Actor) server.User {
 	return u
 }
 
-func (p *place) knows(u server.User) ledger.Actor {
+func (p *giteaPlace) knows(u server.User) ledger.Actor {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	who := actor(u)
+	who := ledger.Actor{Kind: "user", ID: strconv.FormatInt(u.ID, 10), Login: u.Name}
 	p.users[who.ID] = u
 	return who
 }
 
 // Person: eve, who forks, is another one in each case. The server takes "eve:topic" for a branch of any fork that she
 // has of a fork of the model.
-func (p *place) Person(name, role string) ledger.Actor {
+func (p *giteaPlace) Person(name, role string) ledger.Actor {
 	p.T.Helper()
 	var u server.User
 	switch name {
@@ -189,7 +187,7 @@ func (w *town) resident(s *server.Server, name string) server.User {
 }
 
 // Bot is an account that the administrator restricted.
-func (p *place) Bot(name string) ledger.Actor {
+func (p *giteaPlace) Bot(name string) ledger.Actor {
 	p.T.Helper()
 	who := p.Person(name, "write")
 	p.Must(p.Admin, http.MethodPatch, "/admin/users/"+who.Login, map[string]any{"restricted": true, "login_name": who.Login, "source_id": 0}, nil)
@@ -197,7 +195,7 @@ func (p *place) Bot(name string) ledger.Actor {
 	return who
 }
 
-func (p *place) Role(who ledger.Actor, role string) {
+func (p *giteaPlace) Role(who ledger.Actor, role string) {
 	p.T.Helper()
 	if role == "none" {
 		p.RemoveCollaborator(p.user(who))
@@ -206,12 +204,12 @@ func (p *place) Role(who ledger.Actor, role string) {
 	p.Collaborator(p.user(who), role)
 }
 
-func (p *place) Rename(who ledger.Actor, name string) ledger.Actor {
+func (p *giteaPlace) Rename(who ledger.Actor, name string) ledger.Actor {
 	p.T.Helper()
 	return p.knows(p.Server.Rename(p.user(who), name+"-"+p.mark))
 }
 
-func (p *place) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
+func (p *giteaPlace) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
 	p.T.Helper()
 	var u server.User
 	status := p.Do(p.Admin, http.MethodPost, "/admin/users", map[string]any{
@@ -226,12 +224,12 @@ func (p *place) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
 	return who, nil
 }
 
-func (p *place) DeleteAccount(who ledger.Actor) {
+func (p *giteaPlace) DeleteAccount(who ledger.Actor) {
 	p.T.Helper()
 	p.Must(p.Admin, http.MethodDelete, "/admin/users/"+p.user(who).Name, nil, nil)
 }
 
-func (p *place) Team(name string, members ...ledger.Actor) string {
+func (p *giteaPlace) Team(name string, members ...ledger.Actor) string {
 	p.T.Helper()
 	var users []server.User
 	for _, who := range members {
@@ -241,7 +239,7 @@ func (p *place) Team(name string, members ...ledger.Actor) string {
 	return p.org + "/" + name
 }
 
-func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
+func (p *giteaPlace) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
 	p.T.Helper()
 	message := "change\n"
 	for _, who := range with {
@@ -250,12 +248,12 @@ func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, 
 	return p.pushed(branch, p.Repository.Commit(p.user(by), branch, message, files))
 }
 
-func (p *place) Force(by ledger.Actor, branch string, files map[string]string) string {
+func (p *giteaPlace) Force(by ledger.Actor, branch string, files map[string]string) string {
 	p.T.Helper()
 	return p.pushed(branch, p.Repository.Force(p.user(by), branch, "change", files))
 }
 
-func (p *place) Stranger(branch string, n int) (commit string) {
+func (p *giteaPlace) Stranger(branch string, n int) (commit string) {
 	p.T.Helper()
 	nobody := server.User{Name: "stranger", Token: p.town.keeper.Token}
 	for range n {
@@ -265,7 +263,7 @@ func (p *place) Stranger(branch string, n int) (commit string) {
 }
 
 // pushed waits until the server has taken a push over into the open pull requests.
-func (p *place) pushed(branch, commit string) string {
+func (p *giteaPlace) pushed(branch, commit string) string {
 	p.T.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,7 +275,7 @@ func (p *place) pushed(branch, commit string) string {
 	return commit
 }
 
-func (p *place) Branch(name, commit string) {
+func (p *giteaPlace) Branch(name, commit string) {
 	p.T.Helper()
 	p.Push(p.town.keeper, commit+":refs/heads/"+name)
 	if commit != "" {
@@ -285,29 +283,29 @@ func (p *place) Branch(name, commit string) {
 	}
 }
 
-func (p *place) Protect(branch string) {
+func (p *giteaPlace) Protect(branch string) {
 	p.T.Helper()
 	p.Repository.Protect(branch, map[string]any{"enable_push": false})
 }
 
-func (p *place) Require(branch, check string) {
+func (p *giteaPlace) Require(branch, check string) {
 	p.T.Helper()
 	p.Repository.Protect(branch, map[string]any{"enable_status_check": true, "status_check_contexts": []string{check}})
 }
 
-func (p *place) Fork(by ledger.Actor, branch string, files map[string]string) string {
+func (p *giteaPlace) Fork(by ledger.Actor, branch string, files map[string]string) string {
 	p.T.Helper()
 	u := p.user(by)
 	return p.Repository.Fork(u).Commit(u, branch, "theirs", files)
 }
 
-func (p *place) DeleteFork(by ledger.Actor) {
+func (p *giteaPlace) DeleteFork(by ledger.Actor) {
 	p.T.Helper()
 	u := p.user(by)
 	p.Must(u, http.MethodDelete, "/repos/"+u.Name+"/"+p.Repository.Name, nil, nil)
 }
 
-func (p *place) Open(by ledger.Actor, n forgetest.Pull) int {
+func (p *giteaPlace) Open(by ledger.Actor, n Pull) int {
 	p.T.Helper()
 	u, head, title := p.user(by), n.Branch, n.Title
 	if n.Fork {
@@ -333,7 +331,7 @@ func (p *place) Open(by ledger.Actor, n forgetest.Pull) int {
 	return made.Number
 }
 
-func (p *place) Close(by ledger.Actor, number int) {
+func (p *giteaPlace) Close(by ledger.Actor, number int) {
 	p.T.Helper()
 	p.Repository.Close(p.user(by), int64(number))
 	p.mu.Lock()
@@ -341,7 +339,7 @@ func (p *place) Close(by ledger.Actor, number int) {
 	p.opened[number].closed = true
 }
 
-func (p *place) Reopen(by ledger.Actor, number int) {
+func (p *giteaPlace) Reopen(by ledger.Actor, number int) {
 	p.T.Helper()
 	p.Must(p.user(by), http.MethodPatch, p.Path("issues", number), map[string]any{"state": "open"}, nil)
 	p.mu.Lock()
@@ -351,7 +349,7 @@ func (p *place) Reopen(by ledger.Actor, number int) {
 	p.pushed(branch, p.Ref(branch))
 }
 
-func (p *place) Comment(by ledger.Actor, number int, body string) string {
+func (p *giteaPlace) Comment(by ledger.Actor, number int, body string) string {
 	p.T.Helper()
 	return fmt.Sprint(p.Repository.Comment(p.user(by), int64(number), body))
 }
@@ -359,7 +357,7 @@ func (p *place) Comment(by ledger.Actor, number int, body string) string {
 // Edit takes a comment's id, or what Review returned: the text of a review that people
 // see is another comment. It is later than the second of the post, so that what is edited
 // and edited back is known to be (docs/forges.md).
-func (p *place) Edit(by ledger.Actor, id, body string) {
+func (p *giteaPlace) Edit(by ledger.Actor, id, body string) {
 	p.T.Helper()
 	comment, _ := strconv.ParseInt(id, 10, 64)
 	if review, ok := strings.CutPrefix(id, "review "); ok {
@@ -382,25 +380,25 @@ func (p *place) Edit(by ledger.Actor, id, body string) {
 	p.Repository.EditComment(p.user(by), comment, body)
 }
 
-func (p *place) Delete(by ledger.Actor, id string) {
+func (p *giteaPlace) Delete(by ledger.Actor, id string) {
 	p.T.Helper()
 	p.Must(p.user(by), http.MethodDelete, p.Path("issues", "comments", id), nil, nil)
 }
 
 // Review returns "review", the pull request and the review.
-func (p *place) Review(by ledger.Actor, number int, state, body string) string {
+func (p *giteaPlace) Review(by ledger.Actor, number int, state, body string) string {
 	p.T.Helper()
 	state = cmp.Or(map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT"}[state], state)
 	return fmt.Sprintf("review %d %d", number, p.Repository.Review(p.user(by), int64(number), state, body, ""))
 }
 
-func (p *place) Dismiss(by ledger.Actor, number int, id string) {
+func (p *giteaPlace) Dismiss(by ledger.Actor, number int, id string) {
 	p.T.Helper()
 	fields := strings.Fields(id)
 	p.Must(p.user(by), http.MethodPost, p.Path("pulls", number, "reviews", fields[len(fields)-1], "dismissals"), map[string]any{"message": "no"}, nil)
 }
 
-func (p *place) LineComment(by ledger.Actor, number int, path, body string) string {
+func (p *giteaPlace) LineComment(by ledger.Actor, number int, path, body string) string {
 	p.T.Helper()
 	var made, comments = struct{ ID int64 }{}, []struct{ ID int64 }{}
 	p.Must(p.user(by), http.MethodPost, p.Path("pulls", number, "reviews"), map[string]any{
@@ -410,14 +408,14 @@ func (p *place) LineComment(by ledger.Actor, number int, path, body string) stri
 	return fmt.Sprint(comments[0].ID)
 }
 
-func (p *place) Lose(done forgetest.Done) {
-	end := map[forgetest.Done]string{forgetest.Commented: "/comments", forgetest.Merged: "/merge", forgetest.Opened: "/pulls"}[done]
+func (p *giteaPlace) Lose(done Done) {
+	end := map[Done]string{Commented: "/comments", Merged: "/merge", Opened: "/pulls"}[done]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose = func(r *http.Request) bool { return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, end) }
 }
 
-func (p *place) Break(n int) (heal func()) {
+func (p *giteaPlace) Break(n int) (heal func()) {
 	set := func(good int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()

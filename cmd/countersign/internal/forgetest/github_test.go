@@ -1,4 +1,4 @@
-package github_test
+package forgetest
 
 import (
 	"context"
@@ -9,24 +9,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/internal/forgetest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
-// TestConformance: GitHub, by its stand-in, in the suite of all forges. COUNTERSIGN_LONG
+// TestGitHub: GitHub, by its stand-in, in the suite of all forges. COUNTERSIGN_LONG
 // runs it.
-func TestConformance(t *testing.T) {
+func TestGitHub(t *testing.T) {
 	if os.Getenv("COUNTERSIGN_LONG") == "" {
 		t.Skip("NOT RUN: COUNTERSIGN_LONG=1 runs it")
 	}
-	forgetest.Run(t, 4, newPlace)
+	runAll(t, 4, newGitHubPlace)
 }
 
-// A place is a stand-in with the repository acme/site.
-type place struct {
+// A gitHubPlace is a stand-in with the repository acme/site.
+type gitHubPlace struct {
 	*testing.T
 	s      *githubtest.Server
 	logins map[string]string // by id
@@ -35,28 +34,28 @@ type place struct {
 
 const placeName = "acme/site"
 
-func newPlace(t *testing.T) forgetest.Place {
+func newGitHubPlace(t *testing.T) Place {
 	t.Helper()
-	p := &place{T: t, s: githubtest.New(t), logins: map[string]string{}}
+	p := &gitHubPlace{T: t, s: githubtest.New(t), logins: map[string]string{}}
 	p.s.Organization("acme")
-	p.s.Repository(githubtest.NewRepository{Name: placeName, Files: forgetest.Files()})
+	p.s.Repository(githubtest.NewRepository{Name: placeName, Files: mainFiles()})
 	p.s.Set(placeName, githubtest.Settings{ActionsOpenPulls: true})
 	p.bob = p.account("user", p.s.User("bob"))
-	p.Commit(p.bob, "topic", forgetest.Work())
+	p.Commit(p.bob, "topic", topicFiles())
 	return p
 }
 
-func (p *place) Lacks() []forgetest.Lack { return []forgetest.Lack{} }
+func (p *gitHubPlace) Lacks() []Lack { return []Lack{} }
 
-func (p *place) PageSize() int { return 100 }
+func (p *gitHubPlace) PageSize() int { return 100 }
 
-func (p *place) Forge() forge.Forge {
+func (p *gitHubPlace) Forge() forge.Forge {
 	return p.with(p.s.ActionsToken(placeName, "contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read", "members:read"))
 }
 
-func (p *place) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.s.Token(p.login(who))) }
+func (p *gitHubPlace) ForgeOf(who ledger.Actor) forge.Forge { return p.with(p.s.Token(p.login(who))) }
 
-func (p *place) with(token string) forge.Forge {
+func (p *gitHubPlace) with(token string) forge.Forge {
 	p.Helper()
 	c, err := github.New(github.Options{
 		APIURL: p.s.API(), GraphQLURL: p.s.GraphQL(), ServerURL: p.s.URL, Repository: placeName, Token: token,
@@ -68,9 +67,9 @@ func (p *place) with(token string) forge.Forge {
 	return c
 }
 
-func (p *place) Ref(branch string) string { return p.s.Ref(placeName, "refs/heads/"+branch) }
+func (p *gitHubPlace) Ref(branch string) string { return p.s.Ref(placeName, "refs/heads/"+branch) }
 
-func (p *place) login(who ledger.Actor) string {
+func (p *gitHubPlace) login(who ledger.Actor) string {
 	p.Helper()
 	login, ok := p.logins[who.ID]
 	if !ok {
@@ -79,13 +78,13 @@ func (p *place) login(who ledger.Actor) string {
 	return login
 }
 
-func (p *place) account(kind string, a githubtest.Account) ledger.Actor {
+func (p *gitHubPlace) account(kind string, a githubtest.Account) ledger.Actor {
 	id := strconv.FormatInt(a.ID, 10)
 	p.logins[id] = a.Login
 	return ledger.Actor{Kind: kind, ID: id, Login: strings.TrimSuffix(a.Login, "[bot]")}
 }
 
-func (p *place) Person(name, role string) ledger.Actor {
+func (p *gitHubPlace) Person(name, role string) ledger.Actor {
 	who := p.bob
 	if name != who.Login {
 		who = p.account("user", p.s.User(name))
@@ -94,27 +93,27 @@ func (p *place) Person(name, role string) ledger.Actor {
 	return who
 }
 
-func (p *place) Bot(name string) ledger.Actor {
+func (p *gitHubPlace) Bot(name string) ledger.Actor {
 	who := p.account("bot", p.s.Bot(name+"[bot]"))
 	p.Role(who, "write")
 	return who
 }
 
-func (p *place) Role(who ledger.Actor, role string) { p.s.Role(placeName, p.login(who), role) }
+func (p *gitHubPlace) Role(who ledger.Actor, role string) { p.s.Role(placeName, p.login(who), role) }
 
-func (p *place) Rename(who ledger.Actor, name string) ledger.Actor {
+func (p *gitHubPlace) Rename(who ledger.Actor, name string) ledger.Actor {
 	p.s.Rename(p.login(who), name)
 	p.logins[who.ID], who.Login = name, name
 	return who
 }
 
-func (p *place) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
+func (p *gitHubPlace) Reuse(before ledger.Actor, role string) (ledger.Actor, error) {
 	return p.Person(before.Login, role), nil
 }
 
-func (p *place) DeleteAccount(who ledger.Actor) { p.s.DeleteAccount(p.login(who)) }
+func (p *gitHubPlace) DeleteAccount(who ledger.Actor) { p.s.DeleteAccount(p.login(who)) }
 
-func (p *place) Team(name string, members ...ledger.Actor) string {
+func (p *gitHubPlace) Team(name string, members ...ledger.Actor) string {
 	var logins []string
 	for _, who := range members {
 		logins = append(logins, p.login(who))
@@ -123,7 +122,7 @@ func (p *place) Team(name string, members ...ledger.Actor) string {
 	return "acme/" + name
 }
 
-func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
+func (p *gitHubPlace) Commit(by ledger.Actor, branch string, files map[string]string, with ...ledger.Actor) string {
 	message := "change\n"
 	for _, who := range with {
 		message += fmt.Sprintf("\nCo-authored-by: Somebody <%s+%s@users.noreply.127.0.0.1>", who.ID, p.login(who))
@@ -131,7 +130,7 @@ func (p *place) Commit(by ledger.Actor, branch string, files map[string]string, 
 	return p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: branch, By: p.login(by), Message: message, Files: files})
 }
 
-func (p *place) Force(by ledger.Actor, branch string, files map[string]string) string {
+func (p *gitHubPlace) Force(by ledger.Actor, branch string, files map[string]string) string {
 	const scratch = "scratch"
 	commit := p.s.Push(githubtest.NewCommit{Repository: placeName, Branch: scratch, By: p.login(by), Files: files})
 	p.Branch(branch, commit)
@@ -139,7 +138,7 @@ func (p *place) Force(by ledger.Actor, branch string, files map[string]string) s
 	return commit
 }
 
-func (p *place) Stranger(branch string, n int) string {
+func (p *gitHubPlace) Stranger(branch string, n int) string {
 	tip := p.Ref(branch)
 	for range n {
 		tip = p.s.Git(placeName, "-c", "user.name=stranger", "-c", "user.email=stranger@example.com", "commit-tree", "-p", tip, "-m", "strange", tip+"^{tree}")
@@ -148,7 +147,7 @@ func (p *place) Stranger(branch string, n int) string {
 	return tip
 }
 
-func (p *place) Branch(name, commit string) {
+func (p *gitHubPlace) Branch(name, commit string) {
 	if commit == "" {
 		p.s.Git(placeName, "update-ref", "-d", "refs/heads/"+name)
 		return
@@ -156,21 +155,21 @@ func (p *place) Branch(name, commit string) {
 	p.s.Git(placeName, "update-ref", "refs/heads/"+name, commit)
 }
 
-func (p *place) Protect(branch string) { p.s.Protect(placeName, branch, true) }
+func (p *gitHubPlace) Protect(branch string) { p.s.Protect(placeName, branch, true) }
 
-func (p *place) Require(branch, check string) {
+func (p *gitHubPlace) Require(branch, check string) {
 	p.s.Set(placeName, githubtest.Settings{ActionsOpenPulls: true, Checks: map[string][]string{branch: {check}}})
 }
 
-func (p *place) Fork(by ledger.Actor, branch string, files map[string]string) string {
+func (p *gitHubPlace) Fork(by ledger.Actor, branch string, files map[string]string) string {
 	fork := p.login(by) + "/site"
 	p.s.Fork(placeName, fork)
 	return p.s.Push(githubtest.NewCommit{Repository: fork, Branch: branch, By: p.login(by), Files: files})
 }
 
-func (p *place) DeleteFork(by ledger.Actor) { p.s.DeleteRepository(p.login(by) + "/site") }
+func (p *gitHubPlace) DeleteFork(by ledger.Actor) { p.s.DeleteRepository(p.login(by) + "/site") }
 
-func (p *place) Open(by ledger.Actor, n forgetest.Pull) int {
+func (p *gitHubPlace) Open(by ledger.Actor, n Pull) int {
 	from := placeName
 	if n.Fork {
 		from = p.login(by) + "/site"
@@ -180,19 +179,21 @@ func (p *place) Open(by ledger.Actor, n forgetest.Pull) int {
 	}).Number
 }
 
-func (p *place) Close(_ ledger.Actor, number int) { p.s.ClosePull(placeName, number) }
+func (p *gitHubPlace) Close(_ ledger.Actor, number int) { p.s.ClosePull(placeName, number) }
 
-func (p *place) Reopen(_ ledger.Actor, number int) { p.s.ReopenPull(placeName, number) }
+func (p *gitHubPlace) Reopen(_ ledger.Actor, number int) { p.s.ReopenPull(placeName, number) }
 
-func (p *place) Comment(by ledger.Actor, number int, body string) string {
+func (p *gitHubPlace) Comment(by ledger.Actor, number int, body string) string {
 	return fmt.Sprint(p.s.Comment(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), Body: body}).ID)
 }
 
-func (p *place) Edit(by ledger.Actor, id, body string) { p.s.Edit(p.number(id), p.login(by), body) }
+func (p *gitHubPlace) Edit(by ledger.Actor, id, body string) {
+	p.s.Edit(p.number(id), p.login(by), body)
+}
 
-func (p *place) Delete(_ ledger.Actor, id string) { p.s.Delete(p.number(id)) }
+func (p *gitHubPlace) Delete(_ ledger.Actor, id string) { p.s.Delete(p.number(id)) }
 
-func (p *place) number(id string) int64 {
+func (p *gitHubPlace) number(id string) int64 {
 	p.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -201,28 +202,28 @@ func (p *place) number(id string) int64 {
 	return n
 }
 
-func (p *place) Review(by ledger.Actor, number int, state, body string) string {
+func (p *gitHubPlace) Review(by ledger.Actor, number int, state, body string) string {
 	return fmt.Sprint(p.s.Review(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), State: state, Body: body}).ID)
 }
 
-func (p *place) Dismiss(_ ledger.Actor, _ int, id string) { p.s.Dismiss(p.number(id)) }
+func (p *gitHubPlace) Dismiss(_ ledger.Actor, _ int, id string) { p.s.Dismiss(p.number(id)) }
 
-func (p *place) LineComment(by ledger.Actor, number int, path, body string) string {
+func (p *gitHubPlace) LineComment(by ledger.Actor, number int, path, body string) string {
 	return fmt.Sprint(p.s.ReviewComment(githubtest.NewComment{Repository: placeName, Number: number, By: p.login(by), Path: path, Line: 1, Body: body}).ID)
 }
 
-func (p *place) Lose(done forgetest.Done) {
+func (p *gitHubPlace) Lose(done Done) {
 	method, path := "POST", "/pulls"
 	switch done {
-	case forgetest.Commented:
+	case Commented:
 		path = "/issues/"
-	case forgetest.Merged:
+	case Merged:
 		method, path = "PUT", "/pulls/"
 	}
 	p.s.Fail(githubtest.Fault{Method: method, Path: "/api/v3/repos/" + placeName + path, Kind: githubtest.Cut, After: true})
 }
 
-func (p *place) Break(n int) (heal func()) {
+func (p *gitHubPlace) Break(n int) (heal func()) {
 	p.s.Fail(githubtest.Fault{Path: "/api/", Skip: n, Times: -1, Status: 500})
 	return p.s.Heal
 }

@@ -144,7 +144,7 @@ var onlineCases = []testCase{
 	{"asked again, one whose denied diff was merged at another head", func(s *scene) { // T03
 		s.denies()
 		s.commit(s.bob, "topic", map[string]string{"work.txt": "else\n"})
-		s.commit(s.bob, "topic", Work())
+		s.commit(s.bob, "topic", topicFiles())
 		must(s.Forge().Merge(s.Context(), s.pr, s.head))(s)
 		s.tells(online.WhatDenied, online.Changed, "merged at "+s.head)
 	}},

@@ -57,8 +57,8 @@ func newScene(t *testing.T, p Place) *scene {
 		T: t, Place: p, policy: policy.Default(), trees: map[string]fstest.MapFS{}, parent: map[string]string{}, now: time.Now,
 		ada: p.Person("ada", "write"), bob: p.Person("bob", "write"), eve: p.Person("eve", "read"), mallory: p.Person("mallory", "write"),
 	}
-	s.trees[p.Ref("main")] = tree(Files())
-	s.made("topic", p.Ref("main"), p.Ref("topic"), Work())
+	s.trees[p.Ref("main")] = tree(mainFiles())
+	s.made("topic", p.Ref("main"), p.Ref("topic"), topicFiles())
 	s.pr = p.Open(s.eve, Pull{Branch: "topic", Title: "Work"})
 	return s
 }

@@ -1,10 +1,3 @@
-// Package forgetest is for tests: one suite for every forge.Forge, of what people do on
-// a forge, honest ones and others. Each case arranges things as people, then looks at
-// what the forge.Forge under test tells of them and, for approvals, at the verdict that
-// the stages make of it.
-//
-// Forges differ. A Place names what its forge cannot do (a Lack); a case then holds it
-// to the outcome that is safe without it: no case is skipped.
 package forgetest
 
 import (
@@ -33,8 +26,8 @@ const (
 )
 
 // A Place is a repository on a forge, and what people do there. It is public, its branch
-// main has the files of [Files], its branch topic a commit of bob's on that with the files
-// of [Work] beside them, and the account of Forge administers it. What cannot be done
+// main has mainFiles, its branch topic a commit of bob's on that with topicFiles
+// beside them, and the account of Forge administers it. What cannot be done
 // fails the test. People are told apart by their ID.
 type Place interface {
 	Lacks() []Lack
@@ -118,21 +111,21 @@ type Pull struct {
 	Draft         bool
 }
 
-// Files returns what main has in every Place.
-func Files() map[string]string {
+// mainFiles are what main has in every Place.
+func mainFiles() map[string]string {
 	return map[string]string{"greet.txt": "one\nhello\nthree\n", "other.txt": "other\n"}
 }
 
-// Work returns what topic has beside that.
-func Work() map[string]string { return map[string]string{"work.txt": "work\n"} }
+// topicFiles are what topic has beside that.
+func topicFiles() map[string]string { return map[string]string{"work.txt": "work\n"} }
 
 type testCase struct {
 	name string
 	run  func(*scene)
 }
 
-// Run runs all cases, several at once, each in a Place of its own.
-func Run(t *testing.T, atOnce int, place func(*testing.T) Place) {
+// runAll runs all cases, several at once, each in a Place of its own.
+func runAll(t *testing.T, atOnce int, place func(*testing.T) Place) {
 	t.Helper()
 	var running sync.WaitGroup
 	free := make(chan struct{}, atOnce)

@@ -41,7 +41,7 @@ var settleCases = []testCase{
 		s.Review(dan, s.pr, "APPROVED", "")
 		s.settled()
 		main := s.Ref("main")
-		commit := s.made("main", main, must(s.Forge().Merge(s.Context(), s.pr, s.head))(s), Work())
+		commit := s.made("main", main, must(s.Forge().Merge(s.Context(), s.pr, s.head))(s), topicFiles())
 		s.Role(dan, "read")
 		for n := range mostRequests {
 			heal := s.Break(n)
