@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -133,20 +132,6 @@ func (r *Repo) CheckMergeBase(ctx context.Context, base, a, b string) error {
 	return nil
 }
 
-// committedAt is a commit's time in seconds, 0 if it says none: "committer NAME
-// <ADDRESS> SECONDS ZONE".
-func committedAt(raw []byte) int64 {
-	head, _, _ := strings.Cut(string(raw), "\n\n")
-	_, rest, _ := strings.Cut(head, "\ncommitter ")
-	line, _, _ := strings.Cut(rest, "\n")
-	seconds, _, _ := strings.Cut(strings.TrimSpace(line[strings.LastIndexByte(line, '>')+1:]), " ")
-	when, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(when, 0)
-}
-
 // Root returns the commit that a commit's history began with, by first parents.
 // A history that is cut off before is a *CutOffError.
 func (r *Repo) Root(ctx context.Context, commit string) (string, error) {
@@ -234,16 +219,12 @@ func (r *Repo) CommitsBetween(ctx context.Context, since, commit string) ([]code
 func (r *Repo) Commits(ids []string) ([]code.BranchCommit, error) {
 	out := make([]code.BranchCommit, len(ids))
 	return out, parallel.Try(askers, len(ids), func(i int) error {
-		raw, err := readObject(r.objects, plumbing.CommitObject, r.id(ids[i]))
+		c, raw, err := readRawCommit(r.objects, r.id(ids[i]))
 		if err != nil {
 			return err
 		}
-		c, err := object.ParseCommit(raw)
-		if err != nil {
-			return fmt.Errorf("commit %s: %w", ids[i], err)
-		}
-		_, message, _ := strings.Cut(string(raw), "\n\n")
-		out[i] = code.BranchCommit{ID: ids[i], Message: message, When: committedAt(raw)}
+		when, message, _ := object.Committed(raw) // one without a time is of 0
+		out[i] = code.BranchCommit{ID: ids[i], Message: message, When: max(when, 0)}
 		for _, parent := range c.Parents {
 			out[i].Parents = append(out[i].Parents, parent.String())
 		}

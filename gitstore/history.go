@@ -43,15 +43,6 @@ type History struct {
 	seen      object.ID // what was remembered
 }
 
-// objectsOf serves a source's objects to a lineage.
-type objectsOf struct{ source }
-
-// Object returns an object's type and content.
-func (s objectsOf) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
-	o, err := s.View(id)
-	return o.Type, o.Data, err
-}
-
 // ErrNoLedger is a ledger's ref that is not there.
 var ErrNoLedger = fault.Refuse("there is no ledger here", "countersign sync")
 
@@ -83,7 +74,7 @@ func (l *Ledger) History(_ context.Context, o HistoryOptions) (*History, error) 
 	if read.Distortions, err = l.repo.distortions(); err != nil {
 		return nil, err
 	}
-	h.History = lineage.New(objectsOf{l.repo.objects}, read)
+	h.History = lineage.New(l.repo.objects, read)
 	return h, nil
 }
 

@@ -3,10 +3,7 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -43,20 +40,11 @@ func (s *Shared) Leaves(ctx context.Context, tip string, hash func(commit []byte
 
 // leaves follows first parents: no ledger has others, and the audit says so.
 func leaves(s source, tip object.ID, hash func([]byte) [32]byte) (all []Leaf, err error) {
-	for at := tip; !at.IsZero(); {
-		raw, err := readObject(s, plumbing.CommitObject, at)
+	for c, err := range ancestors(s, tip) {
 		if err != nil {
-			return nil, fmt.Errorf("reading commit %s: %w", at, err)
+			return nil, err
 		}
-		c, err := object.ParseCommit(raw)
-		if err != nil {
-			return nil, fmt.Errorf("reading commit %s: %w", at, err)
-		}
-		all = append(all, Leaf{at.String(), hash(raw)})
-		at = object.None
-		if len(c.Parents) > 0 {
-			at = c.Parents[0]
-		}
+		all = append(all, Leaf{c.id.String(), hash(c.raw)})
 	}
 	slices.Reverse(all)
 	return all, nil

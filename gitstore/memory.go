@@ -141,7 +141,7 @@ func (m memory) advance(seen, tip object.ID) error {
 
 // descends is lineage.Descends over a source.
 func descends(s source, tip, ancestor object.ID) (bool, error) {
-	return lineage.Descends(objectsOf{s}, tip, ancestor)
+	return lineage.Descends(s, tip, ancestor)
 }
 
 // An UnverifiedError is a ledger whose commits since the last tip that was
@@ -181,7 +181,7 @@ func (l *Ledger) verifyNew(name string, objects source, from, tip object.ID) err
 	if o.Distortions, err = l.repo.distortions(); err != nil {
 		return err
 	}
-	found, complete, err := l.verify(lineage.New(objectsOf{objects}, o), tip.String())
+	found, complete, err := l.verify(lineage.New(objects, o), tip.String())
 	if err != nil || len(found) == 0 || from.IsZero() && !complete {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -91,14 +92,19 @@ func readObject(s source, kind plumbing.ObjectType, id object.ID) ([]byte, error
 type commit = object.Commit
 
 func readCommit(s source, id object.ID) (commit, error) {
-	raw, err := readObject(s, plumbing.CommitObject, id)
-	if err == nil {
-		var c commit
-		if c, err = object.ParseCommit(raw); err == nil {
-			return c, nil
-		}
+	c, _, err := readRawCommit(s, id)
+	return c, err
+}
+
+// readRawCommit is readCommit with the bytes, which are shared.
+func readRawCommit(s source, id object.ID) (c commit, raw []byte, err error) {
+	if raw, err = readObject(s, plumbing.CommitObject, id); err == nil {
+		c, err = object.ParseCommit(raw)
 	}
-	return commit{}, fmt.Errorf("reading commit %s: %w", id, err)
+	if err != nil {
+		return commit{}, nil, fmt.Errorf("reading commit %s: %w", id, err)
+	}
+	return c, raw, nil
 }
 
 // treeOf returns the tree of a commit, zero for no commit.
@@ -295,30 +301,47 @@ type link struct {
 	tree       object.ID
 }
 
-// between returns the commits after ancestor up to tip, oldest first; all of
-// them for a zero ancestor.
-func between(s source, ancestor, tip object.ID) ([]link, error) {
-	var out []link
-	for at := tip; at != ancestor; {
-		c, err := readCommit(s, at)
+// An ancestor is a commit as it was read.
+type ancestor struct {
+	id object.ID
+	commit
+	raw []byte // shared
+}
+
+// ancestors are a commit and those before it, by first parents; the error is the last.
+func ancestors(s source, tip object.ID) iter.Seq2[ancestor, error] {
+	return func(yield func(ancestor, error) bool) {
+		for at := tip; !at.IsZero(); {
+			c, raw, err := readRawCommit(s, at)
+			if !yield(ancestor{at, c, raw}, err) || err != nil || len(c.Parents) == 0 {
+				return
+			}
+			at = c.Parents[0]
+		}
+	}
+}
+
+// between returns the commits after an ancestor up to tip, oldest first; all of
+// them for a zero one.
+func between(s source, after, tip object.ID) (out []link, err error) {
+	if tip == after {
+		return nil, nil
+	}
+	for c, err := range ancestors(s, tip) {
 		if err != nil {
 			return nil, err
 		}
 		if len(c.Parents) > 1 {
-			return nil, fmt.Errorf("commit %s is a merge, and a ledger has no merges", at)
+			return nil, fmt.Errorf("commit %s is a merge, and a ledger has no merges", c.id)
 		}
-		l := link{id: at, tree: c.Tree}
+		l := link{id: c.id, tree: c.Tree}
 		if len(c.Parents) == 1 {
 			l.parent = c.Parents[0]
 		}
-		out = append(out, l)
-		if l.parent.IsZero() && !ancestor.IsZero() {
-			return nil, fmt.Errorf("commit %s is not an ancestor of %s", ancestor, tip)
+		if out = append(out, l); l.parent == after {
+			slices.Reverse(out)
+			return out, nil
 		}
-		at = l.parent
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return out, nil
+	return nil, fmt.Errorf("commit %s is not an ancestor of %s", after, tip)
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -393,27 +392,11 @@ func (r *replay) entry(s ourStep) (madeAgain, error) {
 			return madeAgain{}, errors.Join(unsignable(s.id), err)
 		}
 	}
-	when, message, err := commitWords(string(payload))
-	if err != nil {
-		return madeAgain{}, fmt.Errorf("reading commit %s: %w", s.id, err)
+	seconds, message, dated := object.Committed(payload)
+	if !dated {
+		return madeAgain{}, fmt.Errorf("reading commit %s: it has no time", s.id)
 	}
-	return madeAgain{writing.Entry{Message: message, When: when, Files: s.files}, signature != ""}, nil
-}
-
-// commitWords reads when a commit was made, and what it says.
-func commitWords(commit string) (when time.Time, message string, err error) {
-	head, message, _ := strings.Cut(commit, "\n\n")
-	lines := strings.Split(head, "\n")
-	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "committer ") })
-	if i < 0 {
-		return when, "", errors.New("it has no committer")
-	}
-	var seconds int64
-	_, rest, _ := strings.Cut(lines[i], "> ")
-	if _, err := fmt.Sscan(rest, &seconds); err != nil {
-		return when, "", errors.New("it has no time")
-	}
-	return time.Unix(seconds, 0).UTC(), message, nil
+	return madeAgain{writing.Entry{Message: message, When: time.Unix(seconds, 0).UTC(), Files: s.files}, signature != ""}, nil
 }
 
 // run makes the entries on the remote's tip.

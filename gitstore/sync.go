@@ -330,16 +330,13 @@ func (s *Shared) fetchAll(ctx context.Context, tip object.ID) (packfile.Held, er
 // two have little in common.
 func haves(s source, tip object.ID) (out []object.ID, err error) {
 	const most = 64
-	for at := tip; !at.IsZero() && len(out) < most; {
-		c, err := readCommit(s, at)
+	for c, err := range ancestors(s, tip) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, at)
-		if len(c.Parents) == 0 {
+		if out = append(out, c.id); len(out) == most {
 			break
 		}
-		at = c.Parents[0]
 	}
 	return out, nil
 }

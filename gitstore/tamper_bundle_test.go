@@ -63,7 +63,7 @@ func (f *forge) asRepository(tip string) (audit.Result, error) {
 	if errors.As(err, &rollback) {
 		o.Found = []history.Finding{{RuleID: "L14", Commit: f.tip.String(), Message: rollback.Error()}}
 	}
-	return page.Audit(lineage.New(objectsOf{f}, lineage.Options{Tip: f.tip, Signers: &f.signers}), o, nil)
+	return page.Audit(lineage.New(f, lineage.Options{Tip: f.tip, Signers: &f.signers}), o, nil)
 }
 
 // TestT78SameVerdict: a bundle of a ledger that somebody tampered with gets the verdict

@@ -142,7 +142,7 @@ func newSoundLedgerOf(t testing.TB, lives int) *soundLedger {
 	s.commits, s.trees = f.commits, f.trees
 	s.audited = map[object.ID]history.Commit{}
 	var mu sync.Mutex
-	h := lineage.New(objectsOf{f}, f.options())
+	h := lineage.New(f, f.options())
 	err = h.Commits(func(c history.Commit) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -309,7 +309,7 @@ type caught struct {
 }
 
 func (f *forge) audit() (caught, error) {
-	r, err := page.Audit(remembering{lineage.New(objectsOf{f}, f.options()), f}, audit.Options{Signatures: true}, nil)
+	r, err := page.Audit(remembering{lineage.New(f, f.options()), f}, audit.Options{Signatures: true}, nil)
 	if err != nil {
 		return caught{}, err
 	}
@@ -321,7 +321,7 @@ func (f *forge) audit() (caught, error) {
 	if !c.rules && slices.ContainsFunc(r.Findings, func(f history.Finding) bool { return f.Message != "is not signed" }) {
 		o := f.options() // is it a finding for those without a list of keys, too?
 		o.Signers = nil
-		plain, err := page.Audit(lineage.New(objectsOf{f}, o), audit.Options{}, nil)
+		plain, err := page.Audit(lineage.New(f, o), audit.Options{}, nil)
 		if err != nil {
 			return c, err
 		}

@@ -167,8 +167,8 @@ var mayImport = map[string][]string{
 	"gitstore/attributes": {"gitstore/git", "pipeline/record/canon", "pipeline/record/patch"},
 	"gitstore/git":        {"gitstore/object", "gitstore/packfile", "pipeline/fault", "pipeline/parallel", "github.com/go-git/go-git/v5"},
 	"gitstore/lineage": {
-		"gitstore/object", "pipeline/fault", "pipeline/record/audit/history", "pipeline/record/sshsig", "pipeline/record/sshsig/signing",
-		"github.com/go-git/go-git/v5",
+		"gitstore/object", "gitstore/packfile", "pipeline/fault", "pipeline/record/audit/history", "pipeline/record/sshsig",
+		"pipeline/record/sshsig/signing", "github.com/go-git/go-git/v5",
 	},
 	"gitstore/object":   {"pipeline/record/audit/history"},
 	"gitstore/packfile": {"gitstore/object", "pipeline/parallel", "pipeline/record/audit/history", "github.com/go-git/go-git/v5"},

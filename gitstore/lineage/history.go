@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -22,16 +23,16 @@ import (
 // shared and not modified; several goroutines may ask at once. An object that is not
 // there is object.ErrMissing.
 type Objects interface {
-	Object(id object.ID) (plumbing.ObjectType, []byte, error)
+	View(id object.ID) (packfile.Object, error)
 }
 
 // read returns the content of an object, which must have this type.
 func read(from Objects, kind plumbing.ObjectType, id object.ID) ([]byte, error) {
-	got, data, err := from.Object(id)
-	if err == nil && got != kind {
-		err = fmt.Errorf("object %s is a %s, not a %s", id, got, kind)
+	got, err := from.View(id)
+	if err == nil && got.Type != kind {
+		err = fmt.Errorf("object %s is a %s, not a %s", id, got.Type, kind)
 	}
-	return data, err
+	return got.Data, err
 }
 
 // Distortions are the commits and objects of which git shows something else than there

@@ -10,21 +10,16 @@ import (
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
+	"github.com/countersign-dev/countersign/gitstore/packfile"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 )
 
 // objects are some that a test makes.
-type objects map[object.ID]struct {
-	kind plumbing.ObjectType
-	data []byte
-}
+type objects map[object.ID]packfile.Object
 
 func (o objects) put(kind plumbing.ObjectType, data []byte) object.ID {
 	id := object.ParseID(plumbing.ComputeHash(kind, data).String())
-	o[id] = struct {
-		kind plumbing.ObjectType
-		data []byte
-	}{kind, data}
+	o[id] = packfile.Object{Type: kind, Data: data}
 	return id
 }
 
@@ -37,11 +32,11 @@ func (o objects) tree(n int, mode string, of object.ID) object.ID {
 	return o.put(plumbing.TreeObject, out)
 }
 
-func (o objects) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
+func (o objects) View(id object.ID) (packfile.Object, error) {
 	if one, ok := o[id]; ok {
-		return one.kind, one.data, nil
+		return one, nil
 	}
-	return 0, nil, object.ErrMissing
+	return packfile.Object{}, object.ErrMissing
 }
 
 // TestT78TreeBombs: a commit of a few objects that unfold to more files, or more that is wrong, than there

@@ -35,6 +35,20 @@ func ParseCommit(raw []byte) (c Commit, err error) {
 	return c, nil
 }
 
+// Committed reads when a commit was made, in seconds ("committer NAME <ADDRESS> SECONDS ZONE"), and what it says. ok is
+// false, and the time 0, where it names no time.
+func Committed(raw []byte) (seconds int64, message string, ok bool) {
+	head, message, _ := strings.Cut(string(raw), "\n\n")
+	_, rest, _ := strings.Cut(head, "\ncommitter ")
+	line, _, _ := strings.Cut(rest, "\n")
+	word, _, _ := strings.Cut(strings.TrimSpace(line[strings.LastIndexByte(line, '>')+1:]), " ")
+	seconds, err := strconv.ParseInt(word, 10, 64)
+	if err != nil {
+		return 0, message, false
+	}
+	return seconds, message, true
+}
+
 // HeaderLine reads a first line that is a key and the id of an object, and returns
 // what follows it. Where the line is another one, ok is false.
 func HeaderLine(text, key string) (id ID, rest string, ok bool) {

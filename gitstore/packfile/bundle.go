@@ -165,13 +165,13 @@ func (b *Bundle) Ref(name string) (Ref, error) {
 	return Ref{}, refused("the bundle has %d refs, and which one is the ledger cannot be told: make one with the ledger's ref alone", len(b.Refs))
 }
 
-// Object returns an object's type and content, as lineage.Objects does.
-func (b *Bundle) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
+// View returns an object, as lineage.Objects does.
+func (b *Bundle) View(id object.ID) (Object, error) {
 	o, ok := b.objects.Get(id)
 	if !ok {
-		return plumbing.InvalidObject, nil, fmt.Errorf("object %s: %w", id, object.ErrMissing)
+		return o, fmt.Errorf("object %s: %w", id, object.ErrMissing)
 	}
-	return o.Type, o.Data, nil
+	return o, nil
 }
 
 // WriteBundle writes a bundle of version 2, or of version 3 where the objects are not SHA-1: refs, and what pack writes, which

@@ -91,12 +91,12 @@ func TestRead(t *testing.T) {
 		}
 		for line := range strings.Lines(r.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)")) {
 			f := strings.Fields(line)
-			kind, data, err := b.Object(object.ParseID(f[0]))
-			if err != nil || kind.String() != f[1] || plumbing.ComputeHash(kind, data).String() != f[0] {
-				t.Errorf("%s: %s: %v %v", name, line, kind, err)
+			o, err := b.View(object.ParseID(f[0]))
+			if err != nil || o.Type.String() != f[1] || plumbing.ComputeHash(o.Type, o.Data).String() != f[0] {
+				t.Errorf("%s: %s: %v %v", name, line, o.Type, err)
 			}
 		}
-		if _, _, err := b.Object(object.ParseID("12")); !errors.Is(err, object.ErrMissing) {
+		if _, err := b.View(object.ParseID("12")); !errors.Is(err, object.ErrMissing) {
 			t.Error(err)
 		}
 	}
@@ -226,16 +226,16 @@ func holds(t *testing.T, raw []byte) {
 		return
 	}
 	for _, id := range append([]object.ID{ref.ID}, idsIn(b, ref.ID)...) {
-		kind, data, err := b.Object(id)
-		if named := plumbing.ComputeHash(kind, data).String(); err == nil && named != id.String() {
+		o, err := b.View(id)
+		if named := plumbing.ComputeHash(o.Type, o.Data).String(); err == nil && named != id.String() {
 			t.Errorf("%s is something else", id)
 		}
 	}
 }
 
 func idsIn(b *packfile.Bundle, commit object.ID) (ids []object.ID) {
-	if kind, raw, err := b.Object(commit); err == nil && kind == plumbing.CommitObject {
-		if c, err := object.ParseCommit(raw); err == nil {
+	if o, err := b.View(commit); err == nil && o.Type == plumbing.CommitObject {
+		if c, err := object.ParseCommit(o.Data); err == nil {
 			return append(c.Parents, c.Tree)
 		}
 	}

@@ -43,19 +43,20 @@ type cheat struct {
 	tip  object.ID
 }
 
-// Object returns an object as the cheat leaves it.
-func (c *cheat) Object(id object.ID) (plumbing.ObjectType, []byte, error) {
+// View returns an object as the cheat leaves it.
+func (c *cheat) View(id object.ID) (packfile.Object, error) {
 	if o, made := c.made.Get(id); made {
-		return o.Type, o.Data, nil
+		return o, nil
 	}
-	return c.Objects.Object(id)
+	return c.Objects.View(id)
 }
 
 func (c *cheat) commit(id object.ID) (raw []byte, parsed object.Commit, err error) {
-	if _, raw, err = c.Object(id); err == nil {
-		parsed, err = object.ParseCommit(raw)
+	o, err := c.View(id)
+	if err == nil {
+		parsed, err = object.ParseCommit(o.Data)
 	}
-	return raw, parsed, err
+	return o.Data, parsed, err
 }
 
 // Cheat audits, as somebody who knows its tip, the ledger in a bundle as a way to cheat leaves it, and says what that changed. The bundle
@@ -133,20 +134,20 @@ func (c *cheat) put(kind plumbing.ObjectType, data []byte) (object.ID, error) {
 
 // flip returns a tree in which one letter of the file at a path is another one; with "", that file.
 func (c *cheat) flip(id object.ID, path string) (object.ID, error) {
-	kind, raw, err := c.Object(id)
+	o, err := c.View(id)
 	if err != nil {
 		return id, err
 	}
 	if path == "" {
-		raw = bytes.Clone(raw)
+		raw := bytes.Clone(o.Data)
 		if i := bytes.LastIndexFunc(raw, unicode.IsLetter); i >= 0 {
 			raw[i] ^= 1
 		}
-		return c.put(kind, raw)
+		return c.put(o.Type, raw)
 	}
 	name, below, _ := strings.Cut(path, "/")
 	var out []byte
-	for e, rest, ok := c.made.Format.CutEntry(raw); ok; e, rest, ok = c.made.Format.CutEntry(rest) {
+	for e, rest, ok := c.made.Format.CutEntry(o.Data); ok; e, rest, ok = c.made.Format.CutEntry(rest) {
 		if string(e.Name) == name {
 			next, err := c.flip(e.ID(), below)
 			if err != nil {
@@ -156,7 +157,7 @@ func (c *cheat) flip(id object.ID, path string) (object.ID, error) {
 		}
 		out = e.Append(out)
 	}
-	return c.put(kind, out)
+	return c.put(o.Type, out)
 }
 
 func (c *cheat) rewind() (string, error) {

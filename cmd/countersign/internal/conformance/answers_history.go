@@ -42,7 +42,7 @@ func historyBundle(in struct {
 	}
 	refs := values{}
 	for _, r := range b.Refs {
-		if _, _, err := b.Object(r.ID); err != nil {
+		if _, err := b.View(r.ID); err != nil {
 			return nil, errBundle
 		}
 		refs[r.Name] = r.ID.String()
@@ -162,11 +162,11 @@ func witnessed(b *packfile.Bundle, ref packfile.Ref, file []byte, quorum int) (b
 	}
 	var leaves []witness.Hash
 	for _, c := range commits {
-		_, raw, err := b.Object(c.ID)
+		commit, err := b.View(c.ID)
 		if err != nil {
 			return false, nil
 		}
-		leaves = append(leaves, witness.Leaf(raw))
+		leaves = append(leaves, witness.Leaf(commit.Data))
 	}
 	tree, err := witness.NewTree(leaves)
 	if err != nil {
