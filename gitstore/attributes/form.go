@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -181,7 +182,7 @@ func (f Form) convert(blob []byte) ([]byte, error) {
 		out = expandIdent(out, patch.BlobID(blob, f.ident))
 	}
 	if s := count(out); f.eol == crlf && s.lf > 0 && !(f.guess && (s.crlf > 0 || s.binary())) {
-		out = toCRLF(out)
+		out = bytes.ReplaceAll(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}
 	if f.encoding == "" || len(out) == 0 {
 		return out, nil
@@ -258,18 +259,6 @@ func count(data []byte) (s counts) {
 }
 
 func (s counts) binary() bool { return s.cr > 0 || s.nul > 0 || s.printable>>7 < s.other }
-
-// toCRLF puts a CR before each LF that has none.
-func toCRLF(data []byte) []byte {
-	out := make([]byte, 0, len(data)+len(data)/16)
-	for i, c := range data {
-		if c == '\n' && (i == 0 || data[i-1] != '\r') {
-			out = append(out, '\r')
-		}
-		out = append(out, c)
-	}
-	return out
-}
 
 // expandIdent puts the blob's id into $Id$, and into $Id:…$ unless it looks like
 // another system's.
@@ -389,19 +378,9 @@ func (e encoding) decode(data []byte) ([]byte, error) {
 	for i := range units {
 		units[i] = e.order().Uint16(data[2*i:])
 	}
-	var out []byte
-	for i := 0; i < len(units); i++ {
-		r := rune(units[i])
-		if utf16.IsSurrogate(r) {
-			if i+1 == len(units) {
-				return nil, bad
-			}
-			i++
-			if r = utf16.DecodeRune(r, rune(units[i])); r == utf8.RuneError {
-				return nil, bad
-			}
-		}
-		out = utf8.AppendRune(out, r)
+	text := utf16.Decode(units)
+	if !slices.Equal(utf16.Encode(text), units) { // half of a pair
+		return nil, bad
 	}
-	return out, nil
+	return []byte(string(text)), nil
 }
