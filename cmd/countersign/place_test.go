@@ -111,11 +111,11 @@ func TestLedgerElsewhere(t *testing.T) {
 	h.policyOn("ada", "main", "version: 1\nledger: {repository: "+ledgers+"}\n")
 	h.s.Role(ledgers, "ada", "write")
 	code, stdout, stderr = h.run("review", "--push", "--remote", "fork", "--patch", h.write("more.patch", addition("more.txt", "more\n")))
-	if code != 0 || h.s.Ref(ledgers, fmt.Sprintf("refs/agent/ledger-%d", fork.ID)) == "" {
+	if code != 0 || h.s.Ref(ledgers, fmt.Sprintf("refs/agent/ledger-%d", fork)) == "" {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if refs := h.refs(ledgers); strings.Count(refs, "refs/") != 2 || h.s.Ref(ledgers, fmt.Sprintf("refs/agent/ledger-%d", h.id)) != tip {
-		t.Errorf("the fork's, %d: %s", fork.ID, refs)
+		t.Errorf("the fork's, %d: %s", fork, refs)
 	}
 	h.noLedger(site, "bob/site")
 }

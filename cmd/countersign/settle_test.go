@@ -72,7 +72,7 @@ func openHub(t *testing.T, private bool) *hub {
 	s.Role(site, "bob", "write")
 	s.Role(site, "eve", "read")
 	s.Push(githubtest.NewCommit{Repository: site, Branch: "topic", By: "bob", Files: map[string]string{"feature.txt": "feature\n"}, Message: "feature"})
-	h := &hub{T: t, s: s, id: repository.ID}
+	h := &hub{T: t, s: s, id: repository}
 	h.pr = s.PullRequest(githubtest.NewPullRequest{Repository: site, By: "bob", Head: "topic", Base: "main", Title: "Feature"}).Number
 	h.token = s.ActionsToken(site, "contents:write", "pull_requests:write", "issues:write", "checks:write", "actions:read")
 	h.clone()

@@ -151,19 +151,6 @@ func (s *Server) mergeGroup(r *repository, e Event) object {
 	}
 }
 
-// issue is what a conversation is of: an issue, or a pull request as one.
-func (s *Server) issue(p *pull) object {
-	o := object{
-		"id": p.id + 1_000_000, "node_id": nodeID("I", p.id), "number": p.number, "title": p.title, "state": p.state(), "body": orNull(p.body),
-		"user": s.user(p.author), "comments": len(p.comments), "created_at": stamp(p.created), "updated_at": stamp(p.updated),
-		"closed_at": maybe(p.closed), "author_association": s.association(p.repo, p.author), "draft": p.draft, "html_url": s.pullURL(p),
-	}
-	if p.number < firstIssue {
-		o["pull_request"] = object{"html_url": s.pullURL(p), "merged_at": maybe(p.merged)}
-	}
-	return o
-}
-
 func (s *Server) organization(a *account) object {
 	return object{"login": a.login, "id": a.id, "node_id": nodeID("O", a.id)}
 }

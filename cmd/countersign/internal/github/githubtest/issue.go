@@ -83,7 +83,7 @@ func (s *Server) listIssues(c *call) answer {
 		}
 		return -by
 	})
-	return list(c, "", all, s.listedIssue)
+	return list(c, "", all, s.issue)
 }
 
 func (s *Server) createIssue(c *call) answer {
@@ -97,7 +97,7 @@ func (s *Server) createIssue(c *call) answer {
 	}
 	one := s.addIssue(c.repo, c.token.account, c.text("title"), c.text("body"))
 	one.postedBy(c.token)
-	return created(s.listedIssue(one))
+	return created(s.issue(one))
 }
 
 func (s *Server) updateIssue(c *call) answer {
@@ -116,23 +116,20 @@ func (s *Server) updateIssue(c *call) answer {
 		open = state == "open"
 	}
 	s.changeIssue(c.pull, cmp.Or(c.text("title"), c.pull.title), cmp.Or(c.text("body"), c.pull.body), open)
-	return ok(s.listedIssue(c.pull))
+	return ok(s.issue(c.pull))
 }
 
-// listedIssue is an issue, or a pull request among them.
-func (s *Server) listedIssue(p *pull) object {
+// issue is an issue, or a pull request as one.
+func (s *Server) issue(p *pull) object {
 	o := object{
-		"id": p.id, "node_id": nodeID("I", p.id), "number": p.number, "state": p.state(), "title": p.title, "body": orNull(p.body), "user": s.user(p.author),
-		"author_association": s.association(p.repo, p.author), "comments": len(p.comments), "locked": false, "labels": []object{},
+		"id": p.id + 1_000_000, "node_id": nodeID("I", p.id), "number": p.number, "state": p.state(), "title": p.title, "body": orNull(p.body), "user": s.user(p.author),
+		"author_association": s.association(p.repo, p.author), "comments": len(p.comments), "locked": false, "labels": []object{}, "draft": p.draft,
 		"created_at": stamp(p.created), "updated_at": stamp(p.updated), "closed_at": maybe(p.closed), "html_url": s.issueURL(p),
-		"performed_via_github_app": nil,
+		"performed_via_github_app": s.appOf(&p.text),
 	}
 	if p.number < firstIssue {
 		at := s.at("/repos/%s/pulls/%d", p.repo.fullName(), p.number)
-		o["pull_request"] = object{"url": at, "html_url": s.pullURL(p), "diff_url": s.pullURL(p) + ".diff", "patch_url": s.pullURL(p) + ".patch"}
-	}
-	if p.app != nil {
-		o["performed_via_github_app"] = s.app(p.app)
+		o["pull_request"] = object{"url": at, "html_url": s.pullURL(p), "merged_at": maybe(p.merged), "diff_url": s.pullURL(p) + ".diff", "patch_url": s.pullURL(p) + ".patch"}
 	}
 	return o
 }

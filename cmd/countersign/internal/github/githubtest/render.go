@@ -171,15 +171,19 @@ func (s *Server) pullsOf(r *repository, sha string) []object {
 
 // issueComment is a comment of a conversation.
 func (s *Server) issueComment(c *comment) object {
-	o := object{
+	return object{
 		"id": c.id, "node_id": nodeID("IC", c.id), "html_url": s.commentURL(c), "issue_url": s.at("/repos/%s/issues/%d", c.pull.repo.fullName(), c.pull.number),
 		"user": s.user(c.author), "body": c.body, "created_at": stamp(c.created), "updated_at": stamp(c.updated),
-		"author_association": s.association(c.pull.repo, c.author), "performed_via_github_app": nil,
+		"author_association": s.association(c.pull.repo, c.author), "performed_via_github_app": s.appOf(&c.text),
 	}
-	if c.app != nil {
-		o["performed_via_github_app"] = s.app(c.app)
+}
+
+// appOf is the app that posted a text for its author, or null.
+func (s *Server) appOf(t *text) any {
+	if t.app == nil {
+		return nil
 	}
-	return o
+	return s.app(t.app)
 }
 
 // app is the app of a bot's account.

@@ -20,13 +20,6 @@ type NewRepository struct {
 	Files   map[string]string
 }
 
-// A Repository is one as it is now.
-type Repository struct {
-	ID       int64
-	Name     string
-	CloneURL string
-}
-
 type repository struct {
 	bare
 	id          int64
@@ -50,8 +43,8 @@ type repository struct {
 	attested    []Attestation
 }
 
-// Repository makes a repository with one commit on the branch main.
-func (s *Server) Repository(n NewRepository) Repository {
+// Repository makes a repository with one commit on the branch main, and returns its id.
+func (s *Server) Repository(n NewRepository) int64 {
 	defer s.lock()()
 	r := s.addRepository(n.Name, n.Private)
 	files := n.Files
@@ -60,7 +53,7 @@ func (s *Server) Repository(n NewRepository) Repository {
 	}
 	r.commit("refs/heads/main", "first", r.owner, s.time(), change{files: files})
 	s.synchronize(r)
-	return s.publicRepository(r)
+	return r.id
 }
 
 func (s *Server) addRepository(name string, private bool) *repository {
@@ -83,10 +76,6 @@ func (s *Server) addRepository(name string, private bool) *repository {
 
 func (r *repository) fullName() string { return r.owner.login + "/" + r.name }
 
-func (s *Server) publicRepository(r *repository) Repository {
-	return Repository{r.id, r.fullName(), s.URL + "/" + r.fullName() + ".git"}
-}
-
 // findRepository returns the repository "owner/name", in any case, or nil.
 func (s *Server) findRepository(name string) *repository {
 	return first(s.repos, func(r *repository) bool { return !r.deleted && strings.EqualFold(r.fullName(), name) })
@@ -100,15 +89,15 @@ func (s *Server) repo(name string) *repository {
 	return r
 }
 
-// Fork makes a fork with the branches of a repository.
-func (s *Server) Fork(from, to string) Repository {
+// Fork makes a fork with the branches of a repository, and returns its id.
+func (s *Server) Fork(from, to string) int64 {
 	defer s.lock()()
 	source := s.repo(from)
 	r := s.addRepository(to, source.private)
 	r.parent, r.custom = source, source.custom
 	r.git("fetch", "--quiet", source.dir, "refs/heads/*:refs/heads/*")
 	s.synchronize(r)
-	return s.publicRepository(r)
+	return r.id
 }
 
 // DeleteRepository removes a repository; pull requests from it stay, without
@@ -212,8 +201,7 @@ func (r *repository) revision(ref string) string {
 	return ""
 }
 
-// compareCommits tells where two histories parted, and a page of the commits that
-// the second has more. It leaves out the files.
+// compareCommits tells where two histories parted, and leaves out the commits and files between.
 func (s *Server) compareCommits(c *call) answer {
 	from, to, _ := strings.Cut(c.PathValue("basehead"), "...")
 	from, to = c.repo.revision(from), c.repo.revision(to)
@@ -224,24 +212,9 @@ func (s *Server) compareCommits(c *call) answer {
 	if parted == "" {
 		return refuse(http.StatusNotFound, "No common ancestor between "+from+" and "+to+".")
 	}
-	ahead, behind := c.repo.log(parted+".."+to), c.repo.log(parted+".."+from)
-	status := "diverged"
-	switch {
-	case len(ahead) == 0 && len(behind) == 0:
-		status = "identical"
-	case len(behind) == 0:
-		status = "ahead"
-	case len(ahead) == 0:
-		status = "behind"
-	}
-	a := list(c, "", ahead, func(one commitInfo) object { return s.commit(c.repo, one) })
 	base, _ := c.repo.info(from)
 	mergeBase, _ := c.repo.info(parted)
-	a.body = object{
-		"status": status, "base_commit": s.commit(c.repo, base), "merge_base_commit": s.commit(c.repo, mergeBase),
-		"ahead_by": len(ahead), "behind_by": len(behind), "total_commits": len(ahead), "commits": a.body,
-	}
-	return a
+	return ok(object{"base_commit": s.commit(c.repo, base), "merge_base_commit": s.commit(c.repo, mergeBase)})
 }
 
 // createRef makes a ref at a commit that is there.

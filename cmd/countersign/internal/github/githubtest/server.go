@@ -51,28 +51,13 @@ type Server struct {
 // violations that nobody took.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s, err := Start()
+	rest, err := loadDescription()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		s.Close()
-		for _, v := range s.Violations() {
-			t.Errorf("githubtest: %s", v)
-		}
-	})
-	return s
-}
-
-// Start starts a server outside of a test. Close ends it.
-func Start() (*Server, error) {
-	rest, err := loadDescription()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "githubtest-")
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	s := &Server{
 		dir: dir, rest: rest, now: time.Now, lastID: 1000,
@@ -83,14 +68,15 @@ func Start() (*Server, error) {
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.http.Start()
 	s.URL = s.http.URL
-	return s, nil
-}
-
-// Close ends the server and removes its repositories.
-func (s *Server) Close() {
-	s.http.CloseClientConnections()
-	s.http.Close()
-	_ = os.RemoveAll(s.dir)
+	t.Cleanup(func() {
+		s.http.CloseClientConnections()
+		s.http.Close()
+		_ = os.RemoveAll(dir)
+		for _, v := range s.Violations() {
+			t.Errorf("githubtest: %s", v)
+		}
+	})
+	return s
 }
 
 // API is the address of the REST API: GITHUB_API_URL.
