@@ -194,19 +194,14 @@ func (b Beside) commit(s source, to *packfile.Batch, files map[string][]byte, wh
 
 // keep writes objects and moves the clone's ref to a commit.
 func (l *Ledger) keep(b Beside, old, next object.ID, batch *packfile.Batch) error {
-	if batch.Len() > 0 {
-		pack, err := packfile.Write(l.repo.objects.Dir, batch)
+	return packfile.Hold(l.repo.objects.Dir, batch, func() error {
+		unlock, err := l.repo.lock()
 		if err != nil {
 			return err
 		}
-		defer pack.Release()
-	}
-	unlock, err := l.repo.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return l.repo.moveRef(l.besideRef(b), old, next)
+		defer unlock()
+		return l.repo.moveRef(l.besideRef(b), old, next)
+	})
 }
 
 // with are files and, where the ref grows, those that ours has and theirs has not.

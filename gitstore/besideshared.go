@@ -101,7 +101,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 		}
 	}
 	if s.partial != nil {
-		return writeOwn(s.partial.own, batch)
+		return packfile.Hold(s.partial.own.Dir, batch, func() error { return nil }) // git deletes nothing there
 	}
 	err = s.local.keep(b, ours, made, batch)
 	if errors.Is(err, writing.ErrMoved) { // another process keeps what it read: the remote has this

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/countersign-dev/countersign/gitstore/lineage"
 	"github.com/countersign-dev/countersign/gitstore/object"
 	"github.com/countersign-dev/countersign/gitstore/packfile"
@@ -238,12 +240,7 @@ func (l *Ledger) AcceptTip(_ context.Context, tip string, record Record) (string
 	if err != nil {
 		return "", err
 	}
-	pack, err := packfile.Write(objects.Dir, batch)
-	if err != nil {
-		return "", err
-	}
-	defer pack.Release()
-	return made.String(), l.move(now, made)
+	return made.String(), packfile.Hold(objects.Dir, batch, func() error { return l.move(now, made) })
 }
 
 func (l *Ledger) acceptance(s source, to *packfile.Batch, now, seen object.ID, record Record) (object.ID, error) {
@@ -302,13 +299,8 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 		}
 		return "", err
 	}
-	pack, err := packfile.Write(dir, batch)
-	if err != nil {
-		return "", err
-	}
-	defer pack.Release()
 	s.passed = made
-	return made.String(), s.accepted(made)
+	return made.String(), packfile.Hold(dir, batch, func() error { return s.accepted(made) })
 }
 
 // fetchAccepted gets what is needed of a tip that the memory would refuse, and
@@ -338,7 +330,7 @@ func (s *Shared) accepted(made object.ID) error {
 	if err != nil {
 		return err
 	}
-	if err := s.local.repo.keepRef(setAside(ours), ours); err != nil {
+	if err := s.local.repo.keep(setAside(ours), object.None, ours); err != nil {
 		return err
 	}
 	if err := s.local.move(ours, made); err != nil {
@@ -348,4 +340,6 @@ func (s *Shared) accepted(made object.ID) error {
 }
 
 // setAside is the ref that keeps what a clone had.
-func setAside(tip object.ID) string { return "refs/agent/set-aside/" + tip.String()[:12] }
+func setAside(tip object.ID) plumbing.ReferenceName {
+	return plumbing.ReferenceName("refs/agent/set-aside/" + tip.String()[:12])
+}

@@ -200,16 +200,6 @@ func (p *partialCopy) fetch(req wire.FetchRequest) error {
 	return err
 }
 
-// writeOwn writes to a directory of ours, where git deletes nothing.
-func writeOwn(own *git.Objects, batch *packfile.Batch) error {
-	if batch.Len() == 0 {
-		return nil
-	}
-	held, err := packfile.Write(own.Dir, batch)
-	held.Release()
-	return err
-}
-
 // prefetch gets what is needed to read these paths of a tree, one request a
 // level.
 func (p *partialCopy) prefetch(root object.ID, paths []string) error {

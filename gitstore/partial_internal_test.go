@@ -30,7 +30,7 @@ func TestT80CopyIsRepacked(t *testing.T) {
 		batch := &packfile.Batch{}
 		made, err := batch.Add(packfile.Object{Type: plumbing.BlobObject, Data: fmt.Append(nil, n)})
 		if err == nil {
-			err = writeOwn(opened.own, batch)
+			err = packfile.Hold(opened.own.Dir, batch, func() error { return nil })
 		}
 		if slow == nil {
 			slow = opened.own

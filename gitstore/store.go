@@ -245,12 +245,7 @@ func (l *Ledger) Append(_ context.Context, tip string, entries ...writing.Entry)
 	if err != nil {
 		return "", err
 	}
-	pack, err := packfile.Write(l.repo.objects.Dir, batch)
-	if err != nil {
-		return "", err
-	}
-	defer pack.Release()
-	if err := l.move(parent, made); err != nil {
+	if err := packfile.Hold(l.repo.objects.Dir, batch, func() error { return l.move(parent, made) }); err != nil {
 		return "", err
 	}
 	l.made = made

@@ -262,8 +262,8 @@ func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batc
 		defer pack.Release()
 	}
 	if len(done.LeftOut) > 0 {
-		aside = setAside(ours)
-		if err := s.local.repo.keepRef(aside, ours); err != nil {
+		aside = setAside(ours).String()
+		if err := s.local.repo.keep(setAside(ours), object.None, ours); err != nil {
 			return "", err
 		}
 	}
@@ -275,20 +275,6 @@ func (s *Shared) advanceClone(ours, theirs, next object.ID, batch *packfile.Batc
 		return aside, nil
 	}
 	return aside, s.local.move(ours, next)
-}
-
-// keepRef makes a ref that keeps a commit from being lost.
-func (r *Repo) keepRef(name string, commit object.ID) error {
-	unlock, err := r.lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	err = r.moveRef(plumbing.ReferenceName(name), object.None, commit)
-	if errors.Is(err, writing.ErrMoved) {
-		return nil // it keeps that commit already: its name says which
-	}
-	return err
 }
 
 // fetchWhole gets the remote's ledger, as far as it is not here. The pack that

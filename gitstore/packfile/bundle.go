@@ -54,17 +54,13 @@ type Bundle struct {
 // ReadBundle reads a bundle of a whole history, size bytes, from its beginning. One that needs
 // commits which are not in it, or leaves out files, is refused.
 func ReadBundle(from io.Reader, size int64, limits Limits) (*Bundle, error) {
-	return readBundle(from, size, limits, nil)
+	return ReadBundleOn(from, size, limits, nil)
 }
 
 // ReadBundleOn reads a bundle of new commits, as "git bundle create" writes it of a range. What
 // it is made on is not in it, but in its Needs; the bases of its deltas are asked of base,
 // whose error for one that is not there matches ErrMissing.
 func ReadBundleOn(from io.Reader, size int64, limits Limits, base func(object.ID) (Object, error)) (*Bundle, error) {
-	return readBundle(from, size, limits, base)
-}
-
-func readBundle(from io.Reader, size int64, limits Limits, base func(object.ID) (Object, error)) (*Bundle, error) {
 	b, h := &Bundle{}, &header{Reader: bufio.NewReaderSize(from, maxLine)}
 	if err := b.header(h, base != nil); err != nil {
 		return nil, err

@@ -55,6 +55,20 @@ func (h Held) createSynced(ext string, data []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
+// Hold writes the objects of a batch, if there are any, and holds them while do has a ref lead to them.
+func Hold(objectsDir string, b *Batch, do func() error) error {
+	var held Held
+	var err error
+	if b.Len() > 0 {
+		held, err = Write(objectsDir, b)
+	}
+	if err == nil {
+		err = do()
+	}
+	held.Release()
+	return err
+}
+
 // writeTo writes the batch as a pack.
 func (b *Batch) writeTo(to io.Writer) ([]packed, []byte, error) {
 	if b.pack == nil {
