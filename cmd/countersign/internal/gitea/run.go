@@ -43,9 +43,9 @@ const pullRequest = "pull_request"
 // longestRun is how much earlier than it ended a run may have begun.
 const longestRun = 7 * 24 * time.Hour
 
-var branchRef = lazyregexp.New(`^([^@]+)@refs/heads/(.+)$`)
+var branchRef = lazyregexp.New(`^[^@]+@refs/heads/(.+)$`)
 
-var pullRef = lazyregexp.New(`^([^@]+)@refs/pull/([1-9][0-9]{0,9})/head$`)
+var pullRef = lazyregexp.New(`^[^@]+@refs/pull/([1-9][0-9]{0,9})/head$`)
 
 // PullRuns is forge.Runs'. The number of a run's pull request is part of its ref, and
 // tells what its head is. A server that does not list runs is one that the token may not
@@ -90,18 +90,14 @@ func (c *Client) EndedRuns(ctx context.Context, branch, conclusion string, since
 	}
 	var out []forge.Run
 	for _, got := range found {
-		name, _, _ := strings.Cut(got.Path, "@")
-		run := forge.Run{
-			ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + name, Title: got.Title, Event: got.Event, Status: got.Status,
-			Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, CreatedAt: got.Started, UpdatedAt: got.Completed,
+		run, err := got.run()
+		if err != nil {
+			return nil, failed(op, err)
 		}
 		if parts := branchRef().FindStringSubmatch(got.Path); parts != nil {
-			run.HeadBranch = parts[2]
+			run.HeadBranch = parts[1]
 		}
-		switch {
-		case got.ID <= 0 || rest.CheckCommit(got.HeadSHA) != nil:
-			return nil, failed(op, rest.Unusable("the run has no number or head"))
-		case branch == "" || run.HeadBranch == branch:
+		if branch == "" || run.HeadBranch == branch {
 			out = append(out, run)
 		}
 	}
@@ -129,31 +125,41 @@ func (c *Client) runs(ctx context.Context, query url.Values, since time.Time, ke
 	return found, err
 }
 
-// pullRun puts a run in our terms; one that is of no pull request has no Workflow. heads
+// run puts a run in our terms, but for its head's branch.
+func (got workflowRun) run() (forge.Run, error) {
+	if got.ID <= 0 || rest.CheckCommit(got.HeadSHA) != nil {
+		return forge.Run{}, rest.Unusable("the run has no number or head")
+	}
+	name, _, _ := strings.Cut(got.Path, "@")
+	return forge.Run{
+		ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + name, Title: got.Title, Event: got.Event, Status: got.Status,
+		Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, CreatedAt: got.Started, UpdatedAt: got.Completed,
+	}, nil
+}
+
+// pullRun puts a run of a pull request in our terms; one that is of no pull request has no Workflow. heads
 // are the pull requests that were read.
 func (c *Client) pullRun(ctx context.Context, got workflowRun, heads map[int]pull) (forge.Run, error) {
 	parts := pullRef().FindStringSubmatch(got.Path)
 	if parts == nil {
 		return forge.Run{}, nil
 	}
-	if got.ID <= 0 || rest.CheckCommit(got.HeadSHA) != nil {
-		return forge.Run{}, rest.Unusable("the run has no number or head")
-	}
-	number, err := strconv.Atoi(parts[2])
+	run, err := got.run()
 	if err != nil {
-		return forge.Run{}, rest.Unusable("the run is of no pull request")
+		return run, err
+	}
+	number, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return run, rest.Unusable("the run is of no pull request")
 	}
 	of, known := heads[number]
 	if !known {
-		if _, err := c.GetBelow(ctx, &of, nil, "pulls", parts[2]); err != nil {
+		if _, err := c.GetBelow(ctx, &of, nil, "pulls", parts[1]); err != nil {
 			return forge.Run{}, err
 		}
 		heads[number] = of
 	}
-	run := forge.Run{
-		ID: got.ID, Attempt: got.Attempt, Workflow: ".github/workflows/" + parts[1], Event: pullRequest, Status: got.Status,
-		Conclusion: got.Conclusion, HeadCommit: got.HeadSHA, UpdatedAt: got.Completed,
-	}
+	run.Event = pullRequest
 	if head := of.Head; head != nil && head.Label != "" {
 		run.HeadBranch = head.Label
 		if head.Repo != nil && head.Repo.ID > 0 && head.Repo.Owner != nil {

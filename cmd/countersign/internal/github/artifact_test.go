@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github/githubtest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
@@ -23,19 +24,21 @@ func TestRun(t *testing.T) {
 	})
 	fork := w.WorkflowRun(githubtest.NewWorkflowRun{
 		Repository: site, HeadRepository: "eve/site", HeadBranch: "idea", Name: "propose", Path: ".github/workflows/propose.yml", Event: "pull_request",
-		Status: "in_progress", By: "eve",
+		Status: "completed", Conclusion: "success", By: "eve",
 	})
-	got, err := w.client.Run(ctx, own)
-	if err != nil || got.HeadCommit != head || got.HeadBranch != "fix" || got.HeadOwner != "acme" || got.HeadRepository.Name != site ||
+	runs, err := w.client.EndedRuns(ctx, "fix", "success", time.Time{})
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	got := runs[0]
+	if got.HeadCommit != head || got.HeadBranch != "fix" || got.HeadOwner != "acme" || got.HeadRepository.Name != site ||
 		got.Workflow != ".github/workflows/propose.yml" || got.Event != "push" || got.Conclusion != "success" || got.ID != own {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = w.client.Run(ctx, fork)
-	if err != nil || got.HeadOwner != "eve" || got.HeadRepository.Name != "eve/site" || got.Status != "in_progress" || got.Conclusion != "" {
-		t.Errorf("%+v, %v", got, err)
+	runs, err = w.client.PullRuns(ctx, w.Ref("eve/site", "refs/heads/idea"), time.Time{})
+	if err != nil || len(runs) != 1 || runs[0].ID != fork || runs[0].HeadOwner != "eve" || runs[0].HeadRepository.Name != "eve/site" {
+		t.Errorf("%+v, %v", runs, err)
 	}
-	_, err = w.client.Run(ctx, 999999)
-	checkKind(t, err, rest.KindNotFound)
 }
 
 func TestWorkflowOf(t *testing.T) {

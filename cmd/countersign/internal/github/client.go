@@ -92,13 +92,6 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Fresh is the client without what it remembers of accounts.
-func (c *Client) Fresh() *Client {
-	fresh := *c
-	fresh.People = c.Unasked()
-	return &fresh
-}
-
 // Version is that of an Enterprise Server, "" for github.com, which is not asked.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	if c.api.BaseURL.Host == "api.github.com" {

@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,20 +17,6 @@ import (
 type workflowRun struct {
 	github.WorkflowRun
 	Path string `json:"path"`
-}
-
-// Run reads a workflow run of the repository.
-func (c *Client) Run(ctx context.Context, id int64) (forge.Run, error) {
-	op := fmt.Sprintf("reading workflow run %d", id)
-	var got workflowRun
-	if _, err := c.GetBelow(ctx, &got, nil, "actions", "runs", strconv.FormatInt(id, 10)); err != nil {
-		return forge.Run{}, failed(op, err)
-	}
-	if got.GetID() != id {
-		return forge.Run{}, failed(op, rest.Unusable("it is another run"))
-	}
-	run, err := got.run()
-	return run, failed(op, err)
 }
 
 // PullRuns lists the workflow runs of pull requests that succeeded, in the order in

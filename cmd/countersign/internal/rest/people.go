@@ -29,11 +29,6 @@ type membership struct {
 	who  ledger.Actor
 }
 
-// Unasked is the same without what was told.
-func (p *People) Unasked() *People {
-	return &People{Forge: p.Forge, AskAccess: p.AskAccess, AskMember: p.AskMember, AskAccount: p.AskAccount}
-}
-
 // Forget begins another reading.
 func (p *People) Forget() {
 	p.access.Clear()

@@ -58,7 +58,6 @@ var operations = []operation{
 	{"GET", "/repos/{owner}/{repo}/deployments/{deployment_id}/statuses", "deployments:read", (*Server).listDeploymentStatuses},
 	{"POST", "/repos/{owner}/{repo}/attestations", "attestations:write", (*Server).createAttestation},
 	{"GET", "/repos/{owner}/{repo}/actions/runs", "actions:read", (*Server).listRuns},
-	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", "actions:read", (*Server).getRun},
 	{"GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts", "actions:read", (*Server).listArtifacts},
 	{"GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}", "", (*Server).getArtifact},
 	{"GET", "/repos/{owner}/{repo}/actions/permissions/workflow", "", (*Server).getWorkflowPermissions},

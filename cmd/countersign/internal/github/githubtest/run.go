@@ -131,8 +131,6 @@ func (s *Server) listRuns(c *call) answer {
 	return list(c, "workflow_runs", found, s.run)
 }
 
-func (s *Server) getRun(c *call) answer { return ok(s.run(c.run)) }
-
 func (s *Server) listArtifacts(c *call) answer {
 	found := slices.DeleteFunc(slices.Clone(c.run.artifacts), func(a *artifact) bool { return !c.is("name", a.name) })
 	return list(c, "artifacts", found, func(a *artifact) object { return s.artifact(c.run, a) })
