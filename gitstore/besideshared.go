@@ -92,7 +92,7 @@ func (s *Shared) Keep(ctx context.Context, b Beside, before Kept, files map[stri
 	case err != nil:
 		return err
 	default:
-		pack, err := packOf(batch)
+		pack, err := batch.Encode()
 		if err == nil {
 			err = push(ctx, s.server, b.Ref(s.ref), theirs, made, pack, maxPushes, s.pause)
 		}

@@ -289,7 +289,7 @@ func (s *Shared) AcceptTip(ctx context.Context, tip string, record Record) (stri
 	if err != nil {
 		return "", err
 	}
-	sent, err := packOf(batch)
+	sent, err := batch.Encode()
 	if err == nil {
 		err = s.push(ctx, now, made, sent)
 	}

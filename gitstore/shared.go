@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/countersign-dev/countersign/gitstore/lineage"
@@ -330,7 +329,7 @@ func (s *Shared) Append(ctx context.Context, tip string, entries ...writing.Entr
 	if err != nil {
 		return "", err
 	}
-	sent, err := packOf(batch)
+	sent, err := batch.Encode()
 	if err == nil {
 		err = s.push(ctx, parent, made, sent)
 	}
@@ -370,15 +369,6 @@ func (s *Shared) push(ctx context.Context, old, next object.ID, pack []byte) err
 		return s.overtaken(ctx, old, next)
 	}
 	return explained(err)
-}
-
-// packOf is a batch as the bytes of a pack.
-func packOf(batch *packfile.Batch) ([]byte, error) {
-	encoded, err := batch.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(encoded.Reader())
 }
 
 // push sends objects and moves a ref. Whatever goes wrong, what the ref says

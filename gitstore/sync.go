@@ -104,7 +104,7 @@ func (s *Shared) joinOnce(ctx context.Context, leaveOut bool, agree func(Joined)
 		if next == ours {
 			pack, err = s.local.repo.pack(ctx, ours, base)
 		} else {
-			pack, err = packOf(batch)
+			pack, err = batch.Encode()
 		}
 		if err == nil {
 			err = s.push(ctx, theirs, next, pack)

@@ -41,7 +41,7 @@ func (f *forge) bundle() ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = packfile.WriteBundle(&out, func(w io.Writer) error { _, err := pack.WriteTo(w); return err }, packfile.Ref{Name: LedgerRef, ID: f.tip})
+	err = packfile.WriteBundle(&out, func(w io.Writer) error { _, err := w.Write(pack); return err }, packfile.Ref{Name: LedgerRef, ID: f.tip})
 	return out.Bytes(), err
 }
 

@@ -2,7 +2,6 @@ package packfile
 
 import (
 	"bytes"
-	"io"
 	"runtime"
 	"slices"
 
@@ -27,7 +26,7 @@ type Batch struct {
 	at     map[object.ID]int32
 	hints  map[int32]object.ID          // bases that are not in this batch: maybe in one that it joins
 	recent object.Recent[int32, []byte] // the latest versions, whole
-	pack   *Pack                        // what Encode made of all of these
+	pack   *encoded                     // what Encode made of all of these
 }
 
 // entry is an object as a batch holds it: whole, or as a delta on one before
@@ -225,57 +224,25 @@ func (b *Batch) keepWhole(i, base int32, content []byte) {
 	b.recent.Put(i, content, len(content), recentSize/2)
 }
 
-// A Pack is a batch as the bytes that are written to the disk and sent to
-// others. It is not modified.
-type Pack struct {
-	blocks  blocks
+// An encoded is a batch as the bytes that are written to the disk and sent to
+// others.
+type encoded struct {
+	data    []byte
 	entries []packed
 	sum     []byte
 }
 
-// Encode makes a pack of the batch, in memory. The batch keeps it until more is
-// added, so that to write what was sent, or to send what was written, does not
+// Encode returns the batch as the bytes of a pack, which must not be modified. The batch keeps
+// them until more is added, so that to write what was sent, or to send what was written, does not
 // compress it again.
-func (b *Batch) Encode() (*Pack, error) {
-	if b.pack != nil {
-		return b.pack, nil
+func (b *Batch) Encode() ([]byte, error) {
+	if b.pack == nil {
+		var data bytes.Buffer
+		entries, sum, err := encodePack(&data, b)
+		if err != nil {
+			return nil, err
+		}
+		b.pack = &encoded{data.Bytes(), entries, sum}
 	}
-	p := &Pack{}
-	var err error
-	if p.entries, p.sum, err = encodePack(&p.blocks, b); err != nil {
-		return nil, err
-	}
-	b.pack = p
-	return p, nil
-}
-
-// Size is how many bytes the pack has.
-func (p *Pack) Size() (n int64) {
-	for _, block := range p.blocks {
-		n += int64(len(block))
-	}
-	return n
-}
-
-// WriteTo writes the pack.
-func (p *Pack) WriteTo(w io.Writer) (n int64, err error) {
-	return io.Copy(w, p.Reader())
-}
-
-// Reader reads the pack from its beginning.
-func (p *Pack) Reader() io.Reader {
-	readers := make([]io.Reader, len(p.blocks))
-	for i, block := range p.blocks {
-		readers[i] = bytes.NewReader(block)
-	}
-	return io.MultiReader(readers...)
-}
-
-// blocks is what was written, in pieces: one slice that grows would need twice
-// the memory.
-type blocks [][]byte
-
-func (b *blocks) Write(p []byte) (int, error) {
-	*b = append(*b, bytes.Clone(p))
-	return len(p), nil
+	return b.pack.data, nil
 }

@@ -3,7 +3,6 @@ package packfile
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -175,18 +174,14 @@ func TestEncode(t *testing.T) {
 		book.commit()
 	}
 	before := r.write(book.batch)
-	p, err := book.batch.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(p.Reader())
+	data, err := book.batch.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := string(before)
 	onDisk, err := os.ReadFile(file + ".pack")
-	if err != nil || !bytes.Equal(data, onDisk) || p.Size() != int64(len(data)) {
-		t.Fatalf("%d bytes, on the disk %d: %v", p.Size(), len(onDisk), err)
+	if err != nil || !bytes.Equal(data, onDisk) {
+		t.Fatalf("%d bytes, on the disk %d: %v", len(data), len(onDisk), err)
 	}
 	for _, ext := range []string{".pack", ".idx"} {
 		if err := os.Remove(file + ext); err != nil {
@@ -197,11 +192,11 @@ func TestEncode(t *testing.T) {
 		t.Errorf("written again it is other bytes: %v", err)
 	}
 	r.sound()
-	if again, err := book.batch.Encode(); again != p || err != nil {
+	if again, err := book.batch.Encode(); &again[0] != &data[0] || err != nil {
 		t.Errorf("made again: %v", err)
 	}
 	book.commit()
-	if again, err := book.batch.Encode(); again == p || err != nil {
+	if again, err := book.batch.Encode(); bytes.Equal(again, data) || err != nil {
 		t.Errorf("without the last commit: %v", err)
 	}
 }

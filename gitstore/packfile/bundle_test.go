@@ -158,19 +158,15 @@ func seal(pack string) string {
 
 // bomb is a pack of one blob of so many zeros: a few bytes.
 func bomb(size int) string {
-	var w bytes.Buffer
 	b := &packfile.Batch{}
 	if _, err := b.Add(packfile.Object{Type: plumbing.BlobObject, Data: make([]byte, size)}); err != nil {
 		panic(err)
 	}
-	p, err := b.Encode()
-	if err == nil {
-		_, err = p.WriteTo(&w)
-	}
+	pack, err := b.Encode()
 	if err != nil {
 		panic(err)
 	}
-	return w.String()
+	return string(pack)
 }
 
 // claims is a pack whose one blob says that it is larger than it is.
@@ -270,7 +266,7 @@ func TestWrite(t *testing.T) {
 	}
 	var out bytes.Buffer
 	tip := object.ParseID(r.git("rev-parse", "main"))
-	pack := func(w io.Writer) error { _, err := batch.WriteTo(w); return err }
+	pack := func(w io.Writer) error { _, err := w.Write(batch); return err }
 	if err := packfile.WriteBundle(&out, pack, packfile.Ref{Name: "refs/agent/ledger", ID: tip}); err != nil {
 		t.Fatal(err)
 	}

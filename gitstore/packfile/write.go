@@ -74,7 +74,7 @@ func (b *Batch) writeTo(to io.Writer) ([]packed, []byte, error) {
 	if b.pack == nil {
 		return encodePack(to, b)
 	}
-	_, err := b.pack.WriteTo(to)
+	_, err := to.Write(b.pack.data)
 	return b.pack.entries, b.pack.sum, err
 }
 
