@@ -14,6 +14,13 @@ func ImpatientLocks(t *testing.T) {
 	t.Cleanup(func() { lockWait = old })
 }
 
+// LimitFetches lets no pack of Fetch have more bytes, until the returned function is called.
+func LimitFetches(most int64) (again func()) {
+	old := fetchLimit
+	fetchLimit = most
+	return func() { fetchLimit = old }
+}
+
 // HoldRef has the git of a process of ours hold the lock of the ledger's ref until the process dies: what
 // is written to it then ends.
 func (l *Ledger) HoldRef(t *testing.T) (die func()) {

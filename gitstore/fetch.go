@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
-// DefaultFetchLimit is how many bytes a pack may have that Fetch asks for.
-const DefaultFetchLimit = 1 << 30
+// fetchLimit is how many bytes a pack may have that Fetch asks for.
+var fetchLimit int64 = 1 << 30 // tests do not send as much
 
 // A NoRefError is a ref that a remote does not have.
 type NoRefError struct{ Ref, Remote string }
@@ -114,7 +114,7 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip o
 	}
 	within, err := r.within(ctx, tips, tip)
 	if err == nil && !within {
-		held, err := fetchPack(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: tips, Limit: r.fetchLimit()}, r.objects, true)
+		held, err := fetchPack(ctx, s, wire.FetchRequest{Wants: []object.ID{tip}, Haves: tips, Limit: fetchLimit}, r.objects, true)
 		if err != nil {
 			return err
 		}
@@ -128,13 +128,6 @@ func (r *Repo) bringWhole(ctx context.Context, s *wire.Server, ref string, tip o
 		return err
 	}
 	return r.keep(ours, now, tip)
-}
-
-func (r *Repo) fetchLimit() int64 {
-	if r.FetchLimit == 0 {
-		return DefaultFetchLimit
-	}
-	return r.FetchLimit
 }
 
 // fetchPack gets a pack and adds it to objects. If it has to be whole, nothing of what its first commit leads to may lack.

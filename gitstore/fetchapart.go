@@ -163,7 +163,7 @@ func missingIsNil(err error) error {
 }
 
 func (r *Repo) bringTo(ctx context.Context, s *wire.Server, own *git.Objects, req wire.FetchRequest) error {
-	req.Limit = r.fetchLimit()
+	req.Limit = fetchLimit
 	held, err := fetchPack(ctx, s, req, own, false)
 	held.Release() // git deletes nothing there
 	return err

@@ -296,7 +296,7 @@ func TestFetchLimit(t *testing.T) {
 		u.commit("noise", string(noise))
 		u.push("pr:" + pullHead)
 		repo := w.open()
-		repo.FetchLimit = 40_000
+		again := gitstore.LimitFetches(40_000)
 		refs := w.git("for-each-ref")
 		if _, err := repo.Fetch(context.Background(), u.server(), pullHead, true); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("%v: %v", options, err)
@@ -304,10 +304,9 @@ func TestFetchLimit(t *testing.T) {
 		if got := w.git("for-each-ref"); got != refs {
 			t.Errorf("refs: %s", got)
 		}
-		if repo.FetchLimit = 0; true {
-			if _, err := repo.Fetch(context.Background(), u.server(), pullHead, true); err != nil {
-				t.Error(err)
-			}
+		again()
+		if _, err := repo.Fetch(context.Background(), u.server(), pullHead, true); err != nil {
+			t.Error(err)
 		}
 	}
 }

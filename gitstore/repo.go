@@ -51,9 +51,6 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // A Repo is an open Git repository. Several goroutines may use it, and the trees
 // that it serves; of go-git's storage, which is for one, only refs are read then.
 type Repo struct {
-	// FetchLimit is how many bytes a pack of Fetch may have; 0 is
-	// DefaultFetchLimit.
-	FetchLimit int64
 	// Config is what Settings returned; nothing here goes by it.
 	Config Settings
 
