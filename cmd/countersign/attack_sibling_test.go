@@ -106,7 +106,7 @@ func TestT60ForgedCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"countersign", "countersign/" + strings.TrimPrefix(a.fingerprint, "patchset:")[:12]} {
-		if _, err := client.PublishCheck(t.Context(), head, forge.Check{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
+		if _, err := forge.Publish(t.Context(), client, head, forge.Check{Name: name, Title: "approved", Summary: "approved", Status: "completed", Conclusion: "success"}); err != nil {
 			t.Fatal(err)
 		}
 	}

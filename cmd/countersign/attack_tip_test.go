@@ -194,7 +194,7 @@ func (h *hub) publishes(token, commit string, run forge.Check) {
 	h.Helper()
 	client, err := github.New(github.Options{APIURL: h.s.API(), Repository: site, Token: token})
 	if err == nil {
-		_, err = client.PublishCheck(h.Context(), commit, run)
+		_, err = forge.Publish(h.Context(), client, commit, run)
 	}
 	if err != nil {
 		h.Fatal(err)

@@ -116,6 +116,15 @@ type Board interface {
 	ResolveThread(ctx context.Context, number int, comment string) (bool, error)
 }
 
+// Publish is PublishCheckOver the check runs of that name that are there.
+func Publish(ctx context.Context, on Board, commit string, check Check) (CheckRun, error) {
+	known, err := on.CheckRuns(ctx, commit, check.Name)
+	if err != nil {
+		return CheckRun{}, err
+	}
+	return on.PublishCheckOver(ctx, commit, check, known)
+}
+
 // Runs are the workflow runs that hand over bundles, and those of this program.
 type Runs interface {
 	// PullRuns lists the runs of pull requests that succeeded, in the order in

@@ -119,15 +119,6 @@ func sameState(run forge.CheckRun, state string) bool {
 	return run.Conclusion == state
 }
 
-// PublishCheck is PublishCheckOver the statuses that are there.
-func (c *Client) PublishCheck(ctx context.Context, head string, check forge.Check) (forge.CheckRun, error) {
-	known, err := c.CheckRuns(ctx, head, check.Name)
-	if err != nil {
-		return forge.CheckRun{}, err
-	}
-	return c.PublishCheckOver(ctx, head, check, known)
-}
-
 // CreateReviewComment is refused: a comment is on a line here, not on a file, and one
 // line's comments are shown as one thread whichever review they are of, so that it would
 // not be certain what an answer without a fingerprint answers.

@@ -449,7 +449,7 @@ func TestFindAndMerge(t *testing.T) {
 	if _, err := w.client.Merge(ctx, n, head); !errors.Is(err, forge.ErrRefused) {
 		t.Errorf("before the required status: %v", err)
 	}
-	must(w.client.PublishCheck(ctx, head, forge.Check{Name: "countersign", Title: "approved", Status: "completed", Conclusion: "success"}))
+	must(forge.Publish(ctx, w.client, head, forge.Check{Name: "countersign", Title: "approved", Status: "completed", Conclusion: "success"}))
 	commit := must(w.client.Merge(ctx, n, head))
 	if commit == "" || commit != w.site.Ref("refs/heads/main") {
 		t.Errorf("merged as %s", commit)

@@ -63,19 +63,9 @@ func checkRun(run *github.CheckRun) forge.CheckRun {
 	}
 }
 
-// PublishCheck updates the newest check run of that name on a commit, or creates
+// PublishCheckOver updates the newest of the check runs of that name that are known, or creates
 // one: also where another app made that one and the token may not touch it.
 // Annotations are only sent to a run that has none, as GitHub takes none back.
-func (c *Client) PublishCheck(ctx context.Context, head string, run forge.Check) (forge.CheckRun, error) {
-	runs, err := c.CheckRuns(ctx, head, run.Name)
-	if err != nil {
-		return forge.CheckRun{}, err
-	}
-	return c.PublishCheckOver(ctx, head, run, runs)
-}
-
-// PublishCheckOver is PublishCheck where the check runs of that name, newest
-// first, are known.
 func (c *Client) PublishCheckOver(ctx context.Context, head string, run forge.Check, runs []forge.CheckRun) (forge.CheckRun, error) {
 	op := "publishing the check run " + ledger.OneLine(run.Name, 60)
 	batches := slices.Collect(slices.Chunk(run.Annotations, maxAnnotations))

@@ -34,18 +34,18 @@ func TestPublishCheck(t *testing.T) {
 	ctx := context.Background()
 	head := w.Pull(site, 1).Head
 	w.ResetRequests()
-	first, err := w.client.PublishCheck(ctx, head, checkOf("pending", 0))
+	first, err := forge.Publish(ctx, w.client, head, checkOf("pending", 0))
 	if err != nil || first.URL == "" || first.App != "github-actions" || first.AppID == 0 || first.ExternalID != "tx_1" || first.Head != head {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	again, err := w.client.PublishCheck(ctx, head, checkOf("applied", 120))
+	again, err := forge.Publish(ctx, w.client, head, checkOf("applied", 120))
 	if err != nil || again.ID != first.ID {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	if n := w.Count(); n.API != 6 || n.Writes != 4 {
 		t.Errorf("%+v requests, want two looks, a creation, and one update for each 50 annotations", n)
 	}
-	third, err := w.client.PublishCheck(ctx, head, checkOf("applied", 120))
+	third, err := forge.Publish(ctx, w.client, head, checkOf("applied", 120))
 	if err != nil || third.Annotations != 120 {
 		t.Errorf("annotations are sent twice: %+v, %v", third, err)
 	}
@@ -96,11 +96,11 @@ func TestT60CheckOfAnotherApp(t *testing.T) {
 	ctx := context.Background()
 	head := w.Pull(site, 1).Head
 	other := w.as(w.AppToken(githubtest.AppToken{Bot: "helper[bot]", Repositories: []string{site}, Permissions: map[string]string{"checks": "write"}}))
-	forged, err := other.PublishCheck(ctx, head, checkOf("success", 0))
+	forged, err := forge.Publish(ctx, other, head, checkOf("success", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := w.client.PublishCheck(ctx, head, checkOf("pending", 0))
+	own, err := forge.Publish(ctx, w.client, head, checkOf("pending", 0))
 	if err != nil || own.ID == forged.ID || own.App == forged.App {
 		t.Fatalf("%+v beside %+v, %v", own, forged, err)
 	}
@@ -108,7 +108,7 @@ func TestT60CheckOfAnotherApp(t *testing.T) {
 	if err != nil || len(runs) != 2 || runs[0].ID != own.ID || runs[1].App != "helper" {
 		t.Errorf("check runs %+v, %v", runs, err)
 	}
-	if _, err := w.client.PublishCheck(ctx, "main", checkOf("pending", 0)); err == nil {
+	if _, err := forge.Publish(ctx, w.client, "main", checkOf("pending", 0)); err == nil {
 		t.Error("a branch is taken for a commit")
 	}
 }
@@ -211,7 +211,7 @@ func TestWritesWithoutPermission(t *testing.T) {
 	checkKind(t, err, rest.KindPermission)
 	_, err = weak.CreateReviewComment(ctx, 1, head, "greet.go", "x")
 	checkKind(t, err, rest.KindPermission)
-	_, err = weak.PublishCheck(ctx, head, checkOf("pending", 0))
+	_, err = forge.Publish(ctx, weak, head, checkOf("pending", 0))
 	checkKind(t, err, rest.KindPermission)
 	_, err = w.as("no such token").UpsertComment(ctx, 1, "", "x")
 	checkKind(t, err, rest.KindAuth)

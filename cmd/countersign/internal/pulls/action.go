@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -318,7 +319,7 @@ func publishCheck(ctx context.Context, c *console.Console, step console.Step, re
 	if client == nil || head == "" || step.Input("token") == "" || err != nil {
 		return err
 	}
-	run, err := client.PublishCheck(ctx, head, rep.CheckRun())
+	run, err := forge.Publish(ctx, client, head, rep.CheckRun())
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,6 @@ type ForgeClient interface {
 	MergeBase(ctx context.Context, one, other string) (string, error)
 	// IsPublic reports whether everybody may read the repository.
 	IsPublic(ctx context.Context) (bool, error)
-	// PublishCheck is PublishCheckOver the check runs of that name that are there.
-	PublishCheck(ctx context.Context, head string, check forge.Check) (forge.CheckRun, error)
 }
 
 // Forge returns a client for the repository that the remote, or the workflow,
