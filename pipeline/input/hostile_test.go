@@ -2,6 +2,8 @@ package input_test
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +111,9 @@ func TestHostile(t *testing.T) {
 		{"a name that is long", "codex-action", `{"` + many("\u202e", 1<<16) + `":` + quoted(t, codex("")) + `,"b":` + quoted(t, codex("")) + `}`, "", "several members"},
 		{"messages without an end", "claude-code-action", "[" + strings.TrimSuffix(many(`{"type":"user"},`, 1<<16), ",") + "]", "", "edit 1: "},
 	} {
+		if slices.Contains([]string{"a long file over and over", "lines that are alike"}, c.name) && os.Getenv("COUNTERSIGN_LONG") == "" {
+			continue // as "places to come after"
+		}
 		_, err := read(c.format, fixture{Base: map[string]string{"f": c.file}, Input: c.text})
 		if err == nil || !saysOne(err, c.want) || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\x00\x1b\u202e") {
 			t.Errorf("%s, %s: %.300v, want %q", c.format, c.name, err, c.want)

@@ -2,6 +2,7 @@ package input_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -48,7 +49,10 @@ func TestT47TraceSecretsAtTheCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sample := range exectest.Samples() {
+	for i, sample := range exectest.Samples() {
+		if i%4 > 0 && os.Getenv("COUNTERSIGN_LONG") == "" {
+			continue
+		}
 		whole := sample.Text()
 		for _, before := range []int{0, 3990 - len(whole)/2, 3999, 64<<10 - len(whole)/2} {
 			text := strings.Repeat("x ", max(0, before)/2) + "\n" + whole + "\n" + strings.Repeat("y ", 40_000)

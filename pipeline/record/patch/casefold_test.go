@@ -2,6 +2,7 @@ package patch
 
 import (
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -44,7 +45,7 @@ func TestFoldEveryRune(t *testing.T) {
 		}
 		s := string(r)
 		checkFold(t, s)
-		if unicode.IsLetter(r) || unicode.IsMark(r) {
+		if (r%16 == 0 || os.Getenv("COUNTERSIGN_LONG") != "") && (unicode.IsLetter(r) || unicode.IsMark(r)) {
 			checkFold(t, s+"\u0345\u0301")
 			checkFold(t, "a"+s+"İ")
 		}
