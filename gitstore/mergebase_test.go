@@ -54,35 +54,6 @@ func randomHistory(t *testing.T, seed uint64, n int) (work, []string) {
 	return w, ids
 }
 
-// TestMergeBaseIsGits compares with git over random histories.
-func TestMergeBaseIsGits(t *testing.T) {
-	several, none := 0, 0
-	for seed := range uint64(3) {
-		w, ids := randomHistory(t, seed, 45)
-		repo, rnd := w.open(), rand.New(rand.NewPCG(seed, 2))
-		for range 40 {
-			a, b := ids[rnd.IntN(len(ids))], ids[rnd.IntN(len(ids))]
-			all, err := w.try("merge-base", "--all", a, b)
-			want, _, more := strings.Cut(all, "\n") // the first is what git says without --all
-			if more {
-				several++
-			}
-			got, gotErr := repo.MergeBase(context.Background(), a, b)
-			if err != nil {
-				none++
-				if !errors.Is(gotErr, gitstore.ErrNoMergeBase) {
-					t.Errorf("seed %d: MergeBase(%s, %s) is %s, %v; git finds none", seed, a, b, got, gotErr)
-				}
-			} else if got != want || gotErr != nil {
-				t.Errorf("seed %d: MergeBase(%s, %s) is %s, %v; git says %s of\n%s", seed, a, b, got, gotErr, want, all)
-			}
-		}
-	}
-	if several < 5 || none < 5 {
-		t.Errorf("only %d pairs with several merge bases and %d with none: the histories are too plain", several, none)
-	}
-}
-
 // TestMergeBaseIsNeverWrong: with commits missing, the answer is the right one
 // or none.
 func TestMergeBaseIsNeverWrong(t *testing.T) {
