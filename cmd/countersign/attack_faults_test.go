@@ -33,6 +33,7 @@ var faults = map[string]struct {
 // Whatever request fails: nothing but the approved bytes gets to the branch, no
 // check passes that should not, and the next settle puts everything right.
 func TestT61FaultWhileApplying(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	for name, f := range faults {

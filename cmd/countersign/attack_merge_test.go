@@ -176,6 +176,7 @@ func TestT06MergedWithoutApproval(t *testing.T) {
 // T56: an approval after the merge accounts for the commit, and is told to be late, also where the
 // next settle comes after both.
 func TestT56MergedAndApprovedLater(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	commit := a.s.Merge(site, a.pr, "bob", "squash")
@@ -346,6 +347,7 @@ func (a *attack) commits(entry string) {
 }
 
 func TestT46SecretInTheDiff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "")
 	const secret = "ghp_" + "Zx81mQp0LkTy47VbNc63RdWs29HgJf5aEuOi"
@@ -387,6 +389,7 @@ func (a *attack) written() []string {
 // The Policy that a pull request brings does not hold for it, and to change it
 // takes more than to change anything else.
 func TestT20PolicyOfThePullRequest(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newGuard(t, "approvals: {required: 2}\n")
 	a.pushes("bob", "topic", ".github/countersign.yml", "version: 1\napprovals: {allow_author: true, permission: read}\n")

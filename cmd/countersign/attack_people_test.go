@@ -11,6 +11,7 @@ import (
 // TestT08T10T65WhoDoesNotCount: who has too little permission, also for this Policy, who is no human, and what came through
 // an app or by mail counts nowhere, and each is told why.
 func TestT08T10T65WhoDoesNotCount(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "bots: [Renovate-Account, 4242]\napprovals: {permission: maintain}\n")
 	line := "/approve " + a.fingerprint
@@ -47,6 +48,7 @@ func TestT08T10T65WhoDoesNotCount(t *testing.T) {
 }
 
 func TestT09AccessLost(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	a.says("ada", "/approve "+a.fingerprint)
@@ -86,6 +88,7 @@ func TestT10ProposerIsAPerson(t *testing.T) {
 }
 
 func TestT11LoginReused(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, twoApprovals)
 	line := "/approve " + a.fingerprint

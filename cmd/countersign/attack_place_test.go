@@ -23,6 +23,7 @@ func (a *attack) another() {
 // TestT15T17SaidElsewhere: what is said in another repository or on another pull request counts for nothing, and what the one
 // comment that reports was made to ask for neither; the next settle puts that right.
 func TestT15T17SaidElsewhere(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	a.another()

@@ -103,6 +103,7 @@ func TestT64OldApprovalOfTheSameBytes(t *testing.T) {
 
 // A job that is run again does what it did: nothing.
 func TestT64Replayed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	bundle := a.bundle(greetFix)

@@ -14,6 +14,7 @@ const (
 // TestT07T13T14Spellings: what is no exact command is told, and counts neither as a comment nor in the thread, where a bare
 // line would. Package approval has the table of them.
 func TestT07T13T14Spellings(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	digits, line := strings.TrimPrefix(a.fingerprint, "patchset:"), "/approve "+a.fingerprint

@@ -42,6 +42,7 @@ func TestT01Hidden(t *testing.T) {
 }
 
 func TestT02OwnEditAfterPush(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	old := a.says("bob", "nice work")
@@ -99,6 +100,7 @@ func TestT03DenialIsFinal(t *testing.T) {
 // An approval is of the patch that it names, of several that wait beside each
 // other as of one that took another one's place.
 func TestT06ApprovalOfAnotherPatch(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAttack(t, "")
 	const otherFix = "diff --git a/other.txt b/other.txt\n--- a/other.txt\n+++ b/other.txt\n@@ -1 +1 @@\n-other\n+another\n"

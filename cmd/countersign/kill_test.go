@@ -35,6 +35,7 @@ type killed struct {
 // new, the ledger is sound, and running again ends as if nothing had happened.
 // COUNTERSIGN_KILLS sets how often.
 func TestT41Killed(t *testing.T) {
+	long(t, "COUNTERSIGN_KILLS")
 	t.Parallel()
 	kills := 1
 	if n, err := strconv.Atoi(os.Getenv("COUNTERSIGN_KILLS")); err == nil {
