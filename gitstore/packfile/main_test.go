@@ -1,0 +1,14 @@
+package packfile
+
+import (
+	"os"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+// TestMain has the repositories of the tests in memory: on a disk they take twice as long.
+func TestMain(m *testing.M) {
+	defer storetest.FilesInMemory(os.Getenv, os.Setenv)()
+	m.Run()
+}
