@@ -1,0 +1,15 @@
+package pipeline_test
+
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"github.com/countersign-dev/countersign/pipeline/storetest"
+)
+
+func TestMain(m *testing.M) {
+	defer storetest.FilesInMemory(os.Getenv, os.Setenv)()
+	debug.SetGCPercent(400) // a quarter of what this process did was collecting garbage
+	m.Run()
+}
