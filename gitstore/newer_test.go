@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -204,7 +203,7 @@ func TestNewer(t *testing.T) {
 				t.Fatal(err)
 			}
 			raised := c.want == undecidable || strings.HasPrefix(name, "broken") || strings.HasPrefix(name, "another's") || strings.HasSuffix(name, "1.1 before")
-			if err := writing.CheckSchema(snap.Tree); errors.As(err, new(*format.NewerError)) != raised {
+			if err := writing.CheckSchema(snap.Tree); errors.As(err, new(*canon.NewerError)) != raised {
 				t.Errorf("its schema: %v", err)
 			}
 			if c.want == undecidable { // also where the audit begins later
@@ -238,7 +237,7 @@ func TestNewerForged(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, err, r)
 		}
 	}
-	if _, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*format.NewerError)) {
+	if _, err := writing.OwnEntry(fstest.MapFS{ledger.SchemaFile: {Data: writing.Schema("x", "1.0")}}, at, &ledger.Raise{From: "1.0", Version: "1.1"}); !errors.As(err, new(*canon.NewerError)) {
 		t.Errorf("raised to what this program does not know: %v", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -200,7 +200,7 @@ func (g Judgement) Ending() error {
 // unproven is an error that says of a transaction what does not validate.
 func unproven(v Validation) error {
 	first, try := v.Report.Violations[0], "countersign validate "+v.ID
-	if slices.ContainsFunc(v.Report.Violations, func(v rule.Violation) bool { return v.RuleID == "READBACK" }) {
+	if slices.ContainsFunc(v.Report.Violations, func(v canon.Violation) bool { return v.RuleID == "READBACK" }) {
 		try = "run it in the working tree where it was applied, with the files as the patch leaves them"
 	}
 	return fault.Fail(fmt.Sprintf("%s does not validate: %s %s: %s", v.ID, first.RuleID, first.Path, first.Message), try)

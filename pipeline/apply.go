@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -209,16 +209,16 @@ func refusal(err error, dryRun bool) ledger.ApplyResult {
 	case *SupersededError:
 		files = e.Files
 	}
-	var vs []rule.Violation
+	var vs []canon.Violation
 	for _, file := range files {
-		vs = append(vs, rule.Violation{RuleID: "BASE", Path: file, Message: "is not as the approved change found it"})
+		vs = append(vs, canon.Violation{RuleID: "BASE", Path: file, Message: "is not as the approved change found it"})
 	}
 	var failed *ChecksError
 	if errors.As(err, &failed) {
 		vs = failed.Violations
 	}
 	if vs == nil {
-		vs = []rule.Violation{{RuleID: "GATE", Message: err.Error()}}
+		vs = []canon.Violation{{RuleID: "GATE", Message: err.Error()}}
 	}
 	return effect.RefuseResult(".", dryRun, err.Error(), vs)
 }

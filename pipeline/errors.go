@@ -8,8 +8,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // A LimitError is an input over the Policy's limits.
@@ -138,7 +138,7 @@ func Changed(id string) error {
 // A ChecksError says which required checks the built tree failed.
 type ChecksError struct {
 	ID         string
-	Violations []rule.Violation
+	Violations []canon.Violation
 }
 
 func (e *ChecksError) Error() string {

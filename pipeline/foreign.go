@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // CheckForeign verifies the directory of a transaction that is in no ledger: one that was exported, or another program's, which is
@@ -21,7 +20,7 @@ import (
 //
 // CheckForeign never fails on what the directory holds: whatever cannot be read is a
 // violation.
-func CheckForeign(dir fs.FS) (found rule.Report, foreign bool) {
+func CheckForeign(dir fs.FS) (found canon.Report, foreign bool) {
 	c := &checker{dir: dir}
 	c.read()
 	if ledger.CheckID(c.txID) == nil || c.chained() {
@@ -30,13 +29,13 @@ func CheckForeign(dir fs.FS) (found rule.Report, foreign bool) {
 			own = append(own, new(approval.Policies).Record(dir, log).Redo()...)
 			own = append(own, observation.Check(dir, log)...)
 		}
-		return rule.NewReport(own), false
+		return canon.NewReport(own), false
 	}
-	return rule.NewReport(Invariants(dir)), true
+	return canon.NewReport(Invariants(dir)), true
 }
 
 // Invariants holds any directory to I1–I12.
-func Invariants(dir fs.FS) []rule.Violation {
+func Invariants(dir fs.FS) []canon.Violation {
 	c := &checker{dir: dir}
 	c.read()
 	c.invariants()
@@ -45,7 +44,7 @@ func Invariants(dir fs.FS) []rule.Violation {
 
 type checker struct {
 	dir fs.FS
-	rule.Finder
+	canon.Finder
 	txID   string
 	events []event
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -153,7 +152,7 @@ func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, fr
 		return Judgement{}, err
 	}
 	if len(found) > 0 {
-		return Judgement{}, &ledger.CorruptError{ID: id, Err: rule.Error(found)}
+		return Judgement{}, &ledger.CorruptError{ID: id, Err: canon.ErrorOf(found)}
 	}
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {

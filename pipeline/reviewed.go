@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/redact"
 )
 
@@ -197,7 +196,7 @@ func (s PatchSource) Moved(ctx context.Context, tree fs.FS, tx ledger.Transactio
 }
 
 // ReadBack returns the files that are not as the patch leaves them.
-func ReadBack(set patch.Patchset, read checks.ReadFile) ([]rule.Violation, error) {
+func ReadBack(set patch.Patchset, read checks.ReadFile) ([]canon.Violation, error) {
 	var changed []string
 	for _, f := range set.Files() {
 		got, err := read(f.Path, f.After)
@@ -213,7 +212,7 @@ func ReadBack(set patch.Patchset, read checks.ReadFile) ([]rule.Violation, error
 
 // ReadBackHashes is ReadBack by hashes alone, for a patch that the ledger has
 // only redacted: modes and renames are then apply's word.
-func ReadBackHashes(p ledger.Proposal, read checks.ReadFile) ([]rule.Violation, error) {
+func ReadBackHashes(p ledger.Proposal, read checks.ReadFile) ([]canon.Violation, error) {
 	changed, err := others(p.TargetFiles, p.AfterSHA256, read)
 	return violations(changed), err
 }
@@ -233,10 +232,10 @@ func others(files []string, hashes map[string]*string, read checks.ReadFile) ([]
 	return out, nil
 }
 
-func violations(files []string) []rule.Violation {
-	var out []rule.Violation
+func violations(files []string) []canon.Violation {
+	var out []canon.Violation
 	for _, name := range files {
-		out = append(out, rule.Violation{RuleID: "READBACK", Path: name, Message: "is not as the approved patch leaves it"})
+		out = append(out, canon.Violation{RuleID: "READBACK", Path: name, Message: "is not as the approved patch leaves it"})
 	}
 	return out
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/observation"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
 // A Validation is what Validate found. Completed says that it closed the
 // transaction.
 type Validation struct {
-	Report    rule.Report
+	Report    canon.Report
 	ID        string
 	Status    ledger.Status
 	Ledger    writing.Snapshot // as it left it
@@ -39,7 +39,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		if err != nil {
 			return Nothing(v, err)
 		}
-		if v.Report = rule.NewReport(found); !v.Report.OK {
+		if v.Report = canon.NewReport(found); !v.Report.OK {
 			return Nothing(v, nil)
 		}
 		v.Status = log.Transaction().Status
@@ -62,7 +62,7 @@ func (r *Runner) Validate(ctx context.Context, id string) (Validation, error) {
 		}
 		known.ran = done.Ran
 		found = append(found, checks.Failures(done.Results)...)
-		if v.Report = rule.NewReport(found); !v.Report.OK {
+		if v.Report = canon.NewReport(found); !v.Report.OK {
 			return r.unproven(v, log, done)
 		}
 		v.Completed, v.Status = true, ledger.Completed
@@ -136,7 +136,7 @@ func (r *Runner) buildAgain(ctx context.Context, snap writing.Snapshot, tx ledge
 }
 
 // readBack compares the files with what was approved.
-func readBack(log *ledger.Log, set func() (patch.Patchset, error), read checks.ReadFile) ([]rule.Violation, error) {
+func readBack(log *ledger.Log, set func() (patch.Patchset, error), read checks.ReadFile) ([]canon.Violation, error) {
 	approved, err := set()
 	if errors.As(err, new(*RedactedError)) {
 		return ReadBackHashes(*log.Transaction().Pointers.Proposal, read)

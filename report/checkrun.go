@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The states of a check run.
@@ -133,8 +132,8 @@ func (r Report) annotations() (notes []forge.Annotation, cut string) {
 }
 
 // violations are those of the apply, then those of the validation.
-func (r Report) violations() []rule.Violation {
-	return slices.Concat(r.applied().Violations, cmp.Or(r.Validation, &rule.Report{}).Violations)
+func (r Report) violations() []canon.Violation {
+	return slices.Concat(r.applied().Violations, cmp.Or(r.Validation, &canon.Report{}).Violations)
 }
 
 // LedgerCheckName is the name of the check run that says where a ledger is.

@@ -9,10 +9,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/report"
@@ -86,7 +86,7 @@ func applied() report.Report {
 		{Op: "modify", Path: "main.go", Status: ledger.StatusSuccess, BeforeHash: &after, AfterHash: &after, BytesWritten: 30},
 	})
 	r.Status, r.State, r.ApplyResult, r.AppliedCommit = ledger.Completed, plain.Applied, &res, strings.Repeat("e", 40)
-	r.Validation = &rule.Report{OK: true}
+	r.Validation = &canon.Report{OK: true}
 	r.Verdict = verdict(approval.Approved, "1 of 1 approvals", 1,
 		judged(ada, ledger.Approve, approval.KindIssueComment, "approved", true),
 		judged(bob, ledger.Approve, approval.KindReviewComment, "edited after posting", false))
@@ -104,7 +104,7 @@ func failed() report.Report {
 		{Op: "delete", Path: "b.txt", Status: ledger.StatusSkipped},
 	})
 	r.ApplyResult, r.Status, r.State, r.AppliedCommit = &res, ledger.Failed, plain.ApplyFailed, ""
-	r.Validation = &rule.Report{Violations: []rule.Violation{{RuleID: "L5", Path: "main.go", Message: "the hash differs"}, {RuleID: "L9", Message: "no end"}}}
+	r.Validation = &canon.Report{Violations: []canon.Violation{{RuleID: "L5", Path: "main.go", Message: "the hash differs"}, {RuleID: "L9", Message: "no end"}}}
 	return r
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -46,7 +46,7 @@ func filled(text string) map[string]string {
 	res := effect.NewResult(".", ledger.PatchSource{}, false, []ledger.Operation{
 		{Op: "modify", Path: word, Status: ledger.StatusError, Error: word}, {Op: "modify", Path: word, Status: ledger.StatusSuccess},
 	})
-	res.Error, res.Violations = word, []rule.Violation{{RuleID: "P1", Path: word, Message: word}}
+	res.Error, res.Violations = word, []canon.Violation{{RuleID: "P1", Path: word, Message: word}}
 	bad.ApplyResult, bad.Status, bad.State = &res, ledger.Failed, plain.ApplyFailed
 	bad.Verdict = verdict(approval.Approved, word, 1)
 	bad.Verdict.BreakGlass = true

@@ -10,9 +10,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
@@ -76,14 +76,14 @@ func huge(text string) report.Report {
 	r := failed()
 	long := strings.Repeat(text, 2000)
 	var ops []ledger.Operation
-	r.Validation = &rule.Report{}
+	r.Validation = &canon.Report{}
 	r.Verdict = verdict(approval.Pending, long, 0)
 	r.Risks = &risk.List{More: map[risk.Kind]int{risk.Long: 1 << 40}}
 	for i := range 1000 {
 		r.Risks.Risks = append(r.Risks.Risks, risk.Risk{Kind: risk.Kinds()[i*len(risk.Kinds())/1000], Path: long, From: long, Detail: long})
 		ops = append(ops, ledger.Operation{Op: "modify", Path: long, Status: ledger.StatusError, Error: long})
 		r.Files = append(r.Files, report.File{Path: long, Kind: "update"})
-		r.Validation.Violations = append(r.Validation.Violations, rule.Violation{RuleID: "L5", Path: "main.go", Message: long})
+		r.Validation.Violations = append(r.Validation.Violations, canon.Violation{RuleID: "L5", Path: "main.go", Message: long})
 		r.Verdict.Decisions = append(r.Verdict.Decisions, judged(ada, "deny", approval.KindReview, long, false))
 	}
 	res := effect.NewResult(".", ledger.PatchSource{}, false, ops)

@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -223,7 +222,7 @@ func (r Report) writeFailures(p *page) {
 	if wrong := r.applied().Error; wrong != "" {
 		p.write("**Error:** " + words(wrong) + "\n\n")
 	}
-	p.list(list{"| rule | where | what |\n|---|---|---|\n", each(r.violations(), func(v rule.Violation) string {
+	p.list(list{"| rule | where | what |\n|---|---|---|\n", each(r.violations(), func(v canon.Violation) string {
 		return fmt.Sprintf("| %s | %s | %s |\n", name(v.RuleID), name(v.Path), words(v.Message))
 	}), 100, "violation", r.seeAll()})
 	if len(r.failed()) > 0 {

@@ -15,10 +15,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/template"
@@ -66,7 +66,7 @@ type Report struct {
 	ApplyResult   *ledger.ApplyResult `json:"apply_result,omitempty"`
 	AppliedCommit string              `json:"applied_commit,omitempty"`
 	AppliedBranch string              `json:"applied_branch,omitempty"` // in full: what run --commit committed on
-	Validation    *rule.Report        `json:"validation,omitempty"`
+	Validation    *canon.Report       `json:"validation,omitempty"`
 	Next          string              `json:"next,omitempty"` // what happens next, in words
 	LedgerRef     string              `json:"ledger_ref"`
 	LedgerCommit  string              `json:"ledger_commit"`

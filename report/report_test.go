@@ -13,9 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -135,7 +135,7 @@ func TestConclusion(t *testing.T) {
 		{"failure", func(r *report.Report) { r.State, r.ApplyResult = plain.ApplyFailed, &failed }},
 		{"failure", func(r *report.Report) { r.Status = ledger.Failed }},
 		{"failure", func(r *report.Report) {
-			r.Status, r.State, r.ApplyResult, r.Validation = ledger.Applied, plain.CheckFailed, &done, &rule.Report{Violations: []rule.Violation{{RuleID: "L5"}}}
+			r.Status, r.State, r.ApplyResult, r.Validation = ledger.Applied, plain.CheckFailed, &done, &canon.Report{Violations: []canon.Violation{{RuleID: "L5"}}}
 		}},
 	} {
 		r := some()

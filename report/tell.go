@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -307,7 +307,7 @@ func (r Report) applyText(s Style) string {
 }
 
 // unfit are what was found wrong with the result.
-func (r Report) unfit() []rule.Violation {
+func (r Report) unfit() []canon.Violation {
 	if r.Validation == nil || r.Validation.OK {
 		return nil
 	}

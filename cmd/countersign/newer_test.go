@@ -20,7 +20,7 @@ func TestNewerProgram(t *testing.T) {
 	t.Parallel()
 	long(t) // it builds the program once more; gitstore's TestNewer holds what it does about the records
 	bin := filepath.Join(t.TempDir(), "countersign")
-	out, err := exec.Command("go", "build", "-ldflags", "-X github.com/countersign-dev/countersign/pipeline/record/format.version=1.1", "-o", bin, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags", "-X github.com/countersign-dev/countersign/pipeline/record/canon.version=1.1", "-o", bin, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

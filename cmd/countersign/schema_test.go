@@ -29,7 +29,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/page"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 const schemaDir = "../../docs/schema"
@@ -361,7 +360,7 @@ func (s *schemas) vectors(t *testing.T) {
 			if name == "proposal" { // the schema wants every field, as review does and the reference does not
 				parsed, err := canon.Parse([]byte(c.Input))
 				check(t, err)
-				refuse = refuse || slices.ContainsFunc(document.VerifyStrict(parsed, document.Strict{}), func(v rule.Violation) bool {
+				refuse = refuse || slices.ContainsFunc(document.VerifyStrict(parsed, document.Strict{}), func(v canon.Violation) bool {
 					return v.RuleID == "SCHEMA"
 				})
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"io/fs"
 	"path"
 	"slices"
@@ -48,7 +47,7 @@ type Approval struct {
 	Decisions   []Decision         `json:"decisions"`
 	Change      Change             `json:"change"`
 	Ledger      Ledger             `json:"ledger"`
-	Extra       json.RawMessage    `json:"extra,omitempty"` // of a later version (package format)
+	Extra       json.RawMessage    `json:"extra,omitempty"` // of a later version (package canon)
 }
 
 // A Policy is the one that was in force when it was decided. File is false where the
@@ -263,7 +262,7 @@ func read(r Record) (settled, error) {
 		return settled{}, err
 	}
 	if len(found) > 0 {
-		return settled{}, &ledger.CorruptError{ID: r.ID, Err: fmt.Errorf("its record does not verify: %w", rule.Error(found))}
+		return settled{}, &ledger.CorruptError{ID: r.ID, Err: fmt.Errorf("its record does not verify: %w", canon.ErrorOf(found))}
 	}
 	tx := log.Transaction()
 	switch {

@@ -23,7 +23,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
 // StatementType is the _type of an in-toto Statement v1.
@@ -159,7 +158,7 @@ func ParseStatement(raw []byte) (Statement, error) {
 	}
 	k, known := kinds[h.PredicateType]
 	if number, is := strings.CutPrefix(h.PredicateType, strings.TrimSuffix(ApprovalType, "1")); is && !known {
-		if err := format.Check("the statement", number+".0"); err != nil {
+		if err := canon.CheckVersion("the statement", number+".0"); err != nil {
 			return Statement{}, err
 		}
 	}
@@ -174,9 +173,9 @@ func ParseStatement(raw []byte) (Statement, error) {
 		return Statement{}, fmt.Errorf("the statement is about something else than one of %s is", k.name)
 	}
 	s := Statement{Subject: h.Subject, PredicateType: h.PredicateType, Predicate: k.predicate()}
-	err := format.Unmarshal("the statement", h.Predicate, s.Predicate)
+	err := canon.UnmarshalDocument("the statement", h.Predicate, s.Predicate)
 	if a, is := s.Predicate.(*Approval); is && err == nil {
-		err = format.CheckGrowth("the statement", a.Extra, "")
+		err = canon.CheckGrowth("the statement", a.Extra, "")
 	}
 	if err != nil {
 		return Statement{}, fmt.Errorf("the predicate is not one of %s: %w", h.PredicateType, err)

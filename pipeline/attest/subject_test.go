@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/attest"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -87,7 +87,7 @@ func TestNewerStatement(t *testing.T) {
 		got := "refused"
 		if err == nil {
 			got = "read"
-		} else if errors.As(err, new(*format.NewerError)) {
+		} else if errors.As(err, new(*canon.NewerError)) {
 			got = "newer"
 		}
 		if got != c.want {

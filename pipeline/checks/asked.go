@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // Asked is all that a Proposal asks for beyond its files, as an artifact has it.
@@ -151,7 +149,7 @@ func ReadAsked(tree fs.FS, tx ledger.Transaction) (Asked, error) {
 		return Asked{}, err
 	}
 	var doc Asked
-	if err := format.Unmarshal("the list of checks", raw, &doc); err != nil {
+	if err := canon.UnmarshalDocument("the list of checks", raw, &doc); err != nil {
 		return Asked{}, &ledger.CorruptError{ID: tx.TransactionID, Err: err}
 	}
 	if doc.Schema != AskedSchema {
@@ -177,11 +175,11 @@ func Lines(p policy.Policy, doc Asked) []string {
 }
 
 // Failures are the required checks that did not pass, as findings.
-func Failures(results []TestResult) []rule.Violation {
-	var out []rule.Violation
+func Failures(results []TestResult) []canon.Violation {
+	var out []canon.Violation
 	for _, t := range results {
 		if t.Required && !t.OK {
-			out = append(out, rule.Violation{RuleID: "TEST", Path: t.ID, Message: t.Type + " " + patch.Quote(t.Target) + ": " + t.Message})
+			out = append(out, canon.Violation{RuleID: "TEST", Path: t.ID, Message: t.Type + " " + patch.Quote(t.Target) + ": " + t.Message})
 		}
 	}
 	return out

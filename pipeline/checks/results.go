@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -60,7 +59,7 @@ func Parse(raw []byte) (Results, error) {
 	case len(raw) == 0 || raw[len(raw)-1] != '\n':
 		err = errors.New("they do not end in a line feed: is the end missing?")
 	default:
-		if err = format.Unmarshal("the file", raw, &r); err == nil {
+		if err = canon.UnmarshalDocument("the file", raw, &r); err == nil {
 			err = r.check()
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 func TestDecode(t *testing.T) {
@@ -96,7 +95,7 @@ func FuzzVerify(f *testing.F) {
 			t.Fatalf("strict %v, plain %v", strict, found)
 		}
 		_, err = document.DecodeProposal(doc)
-		if err != nil && !slices.ContainsFunc(strict, func(v rule.Violation) bool { return !strings.HasPrefix(v.RuleID, "ID") }) {
+		if err != nil && !slices.ContainsFunc(strict, func(v canon.Violation) bool { return !strings.HasPrefix(v.RuleID, "ID") }) {
 			t.Fatal(err)
 		}
 	})

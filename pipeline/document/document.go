@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // TypeOf is ECMAScript's typeof of a parsed value: string, number, boolean,
@@ -67,7 +66,7 @@ func Trim(s string) string {
 }
 
 // A Checker gathers violations while a verifier walks its document.
-type Checker struct{ rule.Finder }
+type Checker struct{ canon.Finder }
 
 // Schema notes a violation of a document's shape.
 func (f *Checker) Schema(path, format string, args ...any) { f.Add("SCHEMA", path, format, args...) }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The sample of the package comment, whose bundle is
@@ -24,7 +23,7 @@ func ExampleVerifyStrict() {
 		panic(err)
 	}
 	bundle := map[string]any{"files": []any{}, "id": "bun_0123456789abcdef"}
-	fmt.Println(rule.NewReport(document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: true})).OK)
+	fmt.Println(canon.NewReport(document.VerifyStrict(doc, document.Strict{Bundle: bundle, HasBundle: true})).OK)
 	// Output: true
 }
 

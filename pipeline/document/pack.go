@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // PackVersion is the patch_schema_version of the documents that we write.
@@ -184,7 +183,7 @@ func (o Operation) CheckHash() error {
 // breaks, sorted; none means valid. doc is a document from canon.Parse, of any
 // shape; maxBytes is the limit on total_bytes, inclusive. Paths are JSON paths.
 // Where the shape is bad, only PS1 and SCHEMA are looked at.
-func VerifyPack(doc any, maxBytes int64) []rule.Violation {
+func VerifyPack(doc any, maxBytes int64) []canon.Violation {
 	c := &checker{}
 	m, ok := c.Document(doc, "patch", "PS1", "patch_schema_version")
 	if !ok {
@@ -286,7 +285,7 @@ func (c *checker) kind(e entry) {
 // path is PS3 and PS4. A path may break several of their conditions.
 func (c *checker) path(e entry) {
 	at := e.at + ".path"
-	if rule.IsAbsolute(e.path) {
+	if canon.IsAbsolute(e.path) {
 		c.Add("PS3", at, "absolute path not allowed: %s", e.path)
 	}
 	if strings.Contains(e.path, "..") || strings.Contains(e.path, `\`) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 func parsePack(t *testing.T, in string) any {
@@ -46,7 +45,7 @@ func TestPackVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(document.VerifyPack(parsePack(t, c.Input), document.MaxPack)))
+			got, err := canon.Marshal(canon.NewReport(document.VerifyPack(parsePack(t, c.Input), document.MaxPack)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -54,7 +53,7 @@ func TestPackVectors(t *testing.T) {
 	}
 }
 
-func packLines(vs []rule.Violation) string {
+func packLines(vs []canon.Violation) string {
 	var out []string
 	for _, v := range vs {
 		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
@@ -149,7 +148,7 @@ func FuzzVerifyPack(f *testing.F) {
 		}
 		got := document.VerifyPack(doc, document.MaxPack)
 		sorted := document.VerifyPack(doc, document.MaxPack)
-		rule.Sort(sorted)
+		canon.SortViolations(sorted)
 		if packLines(got) != packLines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", packLines(got))
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The types of an action (PROPOSAL_INTERNAL_SPEC 3.5).
@@ -306,7 +305,7 @@ type Strict struct {
 // VerifyStrict is VerifyProposal, every missing field of PROPOSAL_INTERNAL_SPEC 3.3 and
 // 3.4, and the rules ID1 to ID6, listed at [Proposal]. A field that
 // breaks a rule of VerifyProposal by its shape is not reported again.
-func VerifyStrict(doc any, s Strict) []rule.Violation {
+func VerifyStrict(doc any, s Strict) []canon.Violation {
 	v := verifier{}
 	v.proposal(doc)
 	p := fieldsOf(doc)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // seal derives the ids of the document and its actions anew.
@@ -56,7 +55,7 @@ var missing = regexp.MustCompile("^(Action missing (target|required|description)
 func TestStrictKeepsVerify(t *testing.T) {
 	for _, v := range vectors(t) {
 		doc := parse(t, v.InputJSON)
-		var seeds []rule.Violation
+		var seeds []canon.Violation
 		for _, x := range document.VerifyStrict(doc, document.Strict{}) {
 			if x.RuleID[:2] != "ID" && !missing.MatchString(x.Message) {
 				seeds = append(seeds, x)
@@ -121,7 +120,7 @@ func TestStrictRules(t *testing.T) {
 			"SCHEMA||Test must be a non-null object", "SCHEMA||id must be string, got number",
 		}},
 		{"acceptance_tests", `[{"id":"","name":"n","type":"file_exists","target":"a","expected":"true","required":true}]`, []string{"SCHEMA||Test id must be non-empty"}},
-	}, func(doc any) []rule.Violation {
+	}, func(doc any) []canon.Violation {
 		p := doc.(map[string]any)
 		for _, item := range p["actions"].([]any) {
 			maps.Copy(item.(map[string]any), map[string]any{"required": true, "description": "d", "order": 0.0})
@@ -158,7 +157,7 @@ func TestT82MissingFields(t *testing.T) {
 					doc["actions"] = []any{} // names it
 				}
 				seal(t, doc)
-				if found := document.VerifyStrict(doc, document.Strict{}); !slices.ContainsFunc(found, func(v rule.Violation) bool {
+				if found := document.VerifyStrict(doc, document.Strict{}); !slices.ContainsFunc(found, func(v canon.Violation) bool {
 					return (v.RuleID == "SCHEMA" || field == "type") && strings.Contains(v.Message, field)
 				}) {
 					t.Errorf("%s %s %q: %q", list, field, value, lines(found))

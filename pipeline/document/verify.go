@@ -7,7 +7,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 var (
@@ -16,9 +15,9 @@ var (
 )
 
 // VerifyProposal checks a parsed document against SCHEMA and PR1 to PR12, listed at
-// [Proposal]. It returns the violations in the order of a rule.Report, none
+// [Proposal]. It returns the violations in the order of a canon.Report, none
 // for a sound document.
-func VerifyProposal(doc any) []rule.Violation {
+func VerifyProposal(doc any) []canon.Violation {
 	v := verifier{}
 	v.proposal(doc)
 	return v.Sorted()

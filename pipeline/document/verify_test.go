@@ -9,14 +9,13 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // vector is a recorded answer of the public reference.
 type vector struct {
 	Name      string
 	InputJSON string `json:"input_json"`
-	Expected  rule.Report
+	Expected  canon.Report
 }
 
 func vectors(t testing.TB) []vector {
@@ -44,7 +43,7 @@ func parse(t testing.TB, text string) any {
 func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
-			got := rule.NewReport(document.VerifyProposal(parse(t, v.InputJSON)))
+			got := canon.NewReport(document.VerifyProposal(parse(t, v.InputJSON)))
 			if !reflect.DeepEqual(got, v.Expected) {
 				t.Errorf("got %+v, want %+v", got, v.Expected)
 			}
@@ -72,7 +71,7 @@ func with(t testing.TB, field, value string) map[string]any {
 }
 
 // lines writes violations as "rule|path|message".
-func lines(vs []rule.Violation) []string {
+func lines(vs []canon.Violation) []string {
 	var out []string
 	for _, v := range vs {
 		out = append(out, strings.Join([]string{v.RuleID, v.Path, v.Message}, "|"))
@@ -86,7 +85,7 @@ type row struct {
 	want         []string
 }
 
-func check(t *testing.T, rows []row, verify func(any) []rule.Violation) {
+func check(t *testing.T, rows []row, verify func(any) []canon.Violation) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.field+" "+r.value, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // ResultVersion is the apply_schema_version that NewResult and RefuseResult write
@@ -62,10 +61,10 @@ func NewResult(root string, src ledger.PatchSource, dryRun bool, ops []ledger.Op
 
 // RefuseResult is the result of a patch that was not attempted: message says why,
 // and vs, of which it sorts a copy, in detail.
-func RefuseResult(root string, dryRun bool, message string, vs []rule.Violation) ledger.ApplyResult {
+func RefuseResult(root string, dryRun bool, message string, vs []canon.Violation) ledger.ApplyResult {
 	r := NewResult(root, ledger.PatchSource{}, dryRun, nil)
 	r.Outcome, r.Error, r.Violations = ledger.OutcomeRefused, message, slices.Clone(vs)
-	rule.Sort(r.Violations)
+	canon.SortViolations(r.Violations)
 	return r
 }
 
@@ -121,7 +120,7 @@ func summaryDocument(s ledger.ApplySummary) map[string]any {
 	}
 }
 
-func violationDocument(v rule.Violation) map[string]any {
+func violationDocument(v canon.Violation) map[string]any {
 	return withText(map[string]any{"rule_id": v.RuleID, "message": v.Message}, "path", v.Path)
 }
 

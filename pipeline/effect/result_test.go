@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // TestReferenceResults rebuilds what a reference program wrote from its parts.
@@ -43,9 +42,9 @@ func TestReferenceResults(t *testing.T) {
 }
 
 // reorder undoes a reversal where violations tie, as the sort is stable.
-func reorder(vs []rule.Violation) []rule.Violation {
+func reorder(vs []canon.Violation) []canon.Violation {
 	slices.Reverse(vs)
-	slices.SortStableFunc(vs, func(a, b rule.Violation) int { return -strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(vs, func(a, b canon.Violation) int { return -strings.Compare(a.Path, b.Path) })
 	return vs
 }
 
@@ -126,7 +125,7 @@ func TestNewSortsACopy(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	vs := []rule.Violation{{RuleID: "AS5", Path: "l", Message: "m"}, {RuleID: "AS5", Message: "n"}}
+	vs := []canon.Violation{{RuleID: "AS5", Path: "l", Message: "m"}, {RuleID: "AS5", Message: "n"}}
 	r := effect.RefuseResult("w", true, "m", vs)
 	if effect.ExitCode(r.Outcome) != 2 || vs[0].Path != "l" {
 		t.Errorf("exit %d, caller's violations %v", effect.ExitCode(r.Outcome), vs)
@@ -146,7 +145,7 @@ func TestTags(t *testing.T) {
 	for _, r := range []ledger.ApplyResult{
 		{Operations: []ledger.Operation{}},
 		effect.NewResult("w", ledger.PatchSource{ProposalID: "p"}, true, operations("a:error", "b:success", "c:skipped")),
-		effect.RefuseResult("w", false, "m", []rule.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
+		effect.RefuseResult("w", false, "m", []canon.Violation{{RuleID: "AS3", Message: "m"}, {RuleID: "AS5", Path: "l"}}),
 	} {
 		line, err := effect.ResultLine(r)
 		tagged, err2 := canon.Line(r)

@@ -17,9 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -50,7 +48,7 @@ func (c *CheckedPacket) Add(what string, problems []string, good string, args ..
 
 // CheckPacket checks a whole sample, or a packet alone: that somebody who is allowed signed the manifest, and that the directory has each file
 // that it lists, as it lists it, and nothing else. If so, the sample has to be what its seed draws, and each record to hold to
-// its own rules. Nil signers allow nobody. The error is a *format.NewerError; all else that is wrong with the directory is a
+// its own rules. Nil signers allow nobody. The error is a *canon.NewerError; all else that is wrong with the directory is a
 // check that is bad.
 func CheckPacket(dir fs.FS, signers *sshsig.Allowed, at time.Time) (CheckedPacket, error) {
 	c := CheckedPacket{Within: map[string]Packet{}}
@@ -62,7 +60,7 @@ func CheckPacket(dir fs.FS, signers *sshsig.Allowed, at time.Time) (CheckedPacke
 	}
 	if err != nil {
 		c.Add("manifest", []string{ManifestFile + ": " + err.Error()}, "")
-		if !errors.As(err, new(*format.NewerError)) {
+		if !errors.As(err, new(*canon.NewerError)) {
 			err = nil
 		}
 		return c, err
@@ -279,7 +277,7 @@ func (c *CheckedPacket) records(dir fs.FS) error {
 		}
 		for _, id := range p.Transactions {
 			n++
-			if err := packetRecord(dir, name, id); errors.As(err, new(*format.NewerError)) {
+			if err := packetRecord(dir, name, id); errors.As(err, new(*canon.NewerError)) {
 				return err
 			} else if err != nil {
 				problems = append(problems, fmt.Sprintf("%+q: %v", id, err))
@@ -329,5 +327,5 @@ func packetRecord(dir fs.FS, name, id string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return rule.Error(found)
+	return canon.ErrorOf(found)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -37,7 +37,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		if !accounts { // which the row says already
 			return nil
 		}
-		row.add(RecordInvalid, fmt.Sprintf("%s does not verify: %v", id, rule.Error(found)))
+		row.add(RecordInvalid, fmt.Sprintf("%s does not verify: %v", id, canon.ErrorOf(found)))
 		return nil
 	}
 	tx := log.Transaction()

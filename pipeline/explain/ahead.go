@@ -6,8 +6,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // maxAhead is how many records are read at once.
@@ -40,7 +40,7 @@ func readAhead[T any](ids []string, read func(id string) (T, error)) func(at int
 // A checked is a transaction's record as it was held to its rules.
 type checked struct {
 	log   *ledger.Log
-	found []rule.Violation
+	found []canon.Violation
 }
 
 // records reads those of a ledger, as its transactions are asked for.

@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 )
@@ -75,7 +75,7 @@ func (j *judge) claim(e *entry, t terms) (*Claim, error) {
 	log, found := r.log, r.found
 	c := &Claim{TransactionID: e.id, Code: RecordInvalid, Decisions: []Answer{}, terms: t}
 	if len(found) > 0 {
-		c.Why = fmt.Sprint("its record does not verify: ", rule.Error(found))
+		c.Why = fmt.Sprint("its record does not verify: ", canon.ErrorOf(found))
 	}
 	if log != nil {
 		c.describe(log)

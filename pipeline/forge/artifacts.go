@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -110,7 +110,7 @@ func ReadPosted(tree fs.FS, log *ledger.Log) ([]Posted, error) {
 		var doc PostedDoc
 		raw, err := ledger.ReadFile(tree, tx, a.Path)
 		if err == nil {
-			err = format.Unmarshal("what was posted", raw, &doc)
+			err = canon.UnmarshalDocument("what was posted", raw, &doc)
 		}
 		if err == nil && doc.Schema != postedSchema {
 			err = errors.New("what was posted is recorded in an unknown schema")

@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The kinds of proposal (docs/formats.md).
@@ -101,7 +100,7 @@ func Diff(raw []byte, summary string) (Change, error) {
 }
 
 // invalid says that a document, "patch.json" or "the proposal", breaks rules of its format.
-func invalid(what, try string, broken []rule.Violation) error {
+func invalid(what, try string, broken []canon.Violation) error {
 	v, text := broken[0], what+" is not valid: "
 	if n := len(broken); n > 1 {
 		text = fmt.Sprintf("%s has %d violations, the first is ", what, n)

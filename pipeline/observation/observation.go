@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // An Observation is one of the artifacts. Base has what all of them have, Kind is that of the artifact, and Words is one line that says it.
@@ -30,7 +29,7 @@ type Head struct {
 	Schema        string          `json:"schema"`
 	TransactionID string          `json:"transaction_id"`
 	Author        ledger.Actor    `json:"author"`
-	Extra         json.RawMessage `json:"extra,omitempty"` // of a later version (package format)
+	Extra         json.RawMessage `json:"extra,omitempty"` // of a later version (package canon)
 }
 
 // Base is Observation's.
@@ -96,12 +95,12 @@ func (h Head) check(log *ledger.Log, schema string) error {
 	case h.TransactionID != tx.TransactionID || h.Author != tx.Proposer:
 		return errors.New("it is of another transaction, or by somebody else than who began this one")
 	}
-	return format.CheckGrowth("it", h.Extra, "")
+	return canon.CheckGrowth("it", h.Extra, "")
 }
 
 // Check is rule L26 for a transaction's directory.
-func Check(dir fs.FS, log *ledger.Log) []rule.Violation {
-	var f rule.Finder
+func Check(dir fs.FS, log *ledger.Log) []canon.Violation {
+	var f canon.Finder
 	if _, _, err := Read(dir, log); err != nil {
 		f.Add("L26", ledger.EventsFile, "%v", err)
 	}
@@ -109,7 +108,7 @@ func Check(dir fs.FS, log *ledger.Log) []rule.Violation {
 }
 
 // CheckRecord is approval.CheckRecord with Check.
-func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
+func CheckRecord(tree fs.FS, id string) (*ledger.Log, []canon.Violation, error) {
 	log, found, err := approval.CheckRecord(tree, id)
 	if err != nil || log == nil {
 		return log, found, err

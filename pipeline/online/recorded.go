@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -141,7 +140,7 @@ func readStatement(tree fs.FS, log *ledger.Log, at place, d *ledger.ApprovalDeci
 	s := statement{place: at, Decision: d.Decision, Source: d.Source}
 	raw, err := ledger.ReadFile(tree, at.Transaction, d.Source.Evidence)
 	if err == nil {
-		err = format.Unmarshal("it", raw, &s.Doc)
+		err = canon.UnmarshalDocument("it", raw, &s.Doc)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", d.Source.Evidence, err)

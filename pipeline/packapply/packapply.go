@@ -32,7 +32,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // Apply applies the patch.json in packDir to the directory target, or with
@@ -76,14 +75,14 @@ func apply(packDir, target string, dryRun bool) (ledger.PatchSource, []ledger.Op
 // A refusal is why nothing was attempted (outcome REFUSED).
 type refusal struct {
 	message    string
-	violations []rule.Violation
+	violations []canon.Violation
 }
 
 func (r *refusal) Error() string { return r.message }
 
 // refuse is a refusal with one violation; path may be empty.
 func refuse(id, path, message string) error {
-	return &refusal{message, []rule.Violation{{RuleID: id, Path: path, Message: message}}}
+	return &refusal{message, []canon.Violation{{RuleID: id, Path: path, Message: message}}}
 }
 
 // reported is target_root: the target as it was given, of an absolute one what
@@ -112,9 +111,9 @@ func readPatch(packDir string) (document.Pack, error) {
 	}
 	if found := document.VerifyPack(doc, document.MaxPack); len(found) > 0 {
 		message := fmt.Sprintf("patch verification failed: %d violations", len(found))
-		all := []rule.Violation{{RuleID: "AS4", Message: message}}
+		all := []canon.Violation{{RuleID: "AS4", Message: message}}
 		for _, v := range found {
-			all = append(all, rule.Violation{RuleID: "AS4", Path: v.Path, Message: "[" + v.RuleID + "] " + v.Message})
+			all = append(all, canon.Violation{RuleID: "AS4", Path: v.Path, Message: "[" + v.RuleID + "] " + v.Message})
 		}
 		return document.Pack{}, &refusal{message, all}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/document"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // VerifyResult reports every rule of APPLY_SPEC 8 that doc breaks, sorted; none
@@ -18,7 +17,7 @@ import (
 // path is a JSON path, but AS6's is the file's. Where doc is no object, a field
 // is missing, or the operations are no list, only AS1 and SCHEMA are looked at;
 // where a value has a wrong type, all but the rules about this value.
-func VerifyResult(doc, patch any) []rule.Violation {
+func VerifyResult(doc, patch any) []canon.Violation {
 	c := &checker{}
 	m, ok := c.Document(doc, "result", "AS1", "apply_schema_version")
 	if !ok {
@@ -339,11 +338,11 @@ func (c *checker) errors(v view) {
 
 // absolutePaths is AS12.
 func (c *checker) absolutePaths(v view) {
-	if v.root != nil && rule.IsAbsolute(*v.root) {
+	if v.root != nil && canon.IsAbsolute(*v.root) {
 		c.Add("AS12", "$.target_root", "absolute path in target_root: %s", *v.root)
 	}
 	for _, o := range v.operations {
-		if o.path != nil && rule.IsAbsolute(*o.path) {
+		if o.path != nil && canon.IsAbsolute(*o.path) {
 			c.Add("AS12", o.at+".path", "absolute path in operation: %s", *o.path)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 func TestVectors(t *testing.T) {
@@ -32,7 +31,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := canon.Marshal(rule.NewReport(packapply.VerifyResult(parse(t, c.Input), nil)))
+			got, err := canon.Marshal(canon.NewReport(packapply.VerifyResult(parse(t, c.Input), nil)))
 			if err != nil || string(got) != string(want) {
 				t.Errorf("\n got %s, %v\nwant %s", got, err, want)
 			}
@@ -75,7 +74,7 @@ func record(in string) error {
 	return r.Check()
 }
 
-func lines(vs []rule.Violation) string {
+func lines(vs []canon.Violation) string {
 	var out []string
 	for _, v := range vs {
 		out = append(out, v.RuleID+" "+v.Path+": "+v.Message)
@@ -131,7 +130,7 @@ func FuzzVerify(f *testing.F) {
 		}
 		got := lines(packapply.VerifyResult(doc, patch))
 		sorted := packapply.VerifyResult(doc, patch)
-		rule.Sort(sorted)
+		canon.SortViolations(sorted)
 		if got != lines(sorted) {
 			t.Errorf("not sorted or not repeatable: %s", got)
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
 
@@ -335,7 +335,7 @@ type observations struct {
 
 // each checks a transaction, and hands it on to next, which may be nil.
 func (d *observations) each(next audit.Each) audit.Each {
-	return func(id string, commit history.ID, record *approval.Record, found []rule.Violation) {
+	return func(id string, commit history.ID, record *approval.Record, found []canon.Violation) {
 		if record != nil && record.Log != nil { // of one that cannot be read the audit tells
 			for _, v := range observation.Check(record.Dir, record.Log) {
 				d.mu.Lock()

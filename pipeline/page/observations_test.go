@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // TestObservations: what says what became of an exception, and does not hold, is a finding like any other, and a note where only
@@ -39,7 +38,7 @@ func TestObservations(t *testing.T) {
 	for as, bad := range map[observation.Outcome]int{observation.Accepted: 0, "ignored": 1} {
 		var d observations
 		told := -1
-		d.each(func(_ string, _ history.ID, _ *approval.Record, found []rule.Violation) { told = len(found) })(id, history.ID{}, record(as), nil)
+		d.each(func(_ string, _ history.ID, _ *approval.Record, found []canon.Violation) { told = len(found) })(id, history.ID{}, record(as), nil)
 		r := audit.Result{OK: true, Findings: []history.Finding{}}
 		d.addTo(&r)
 		if told != bad || r.OK != (bad == 0) || r.Count != bad || len(r.Findings) != bad || bad > 0 && r.Findings[0].RuleID != "L26" {

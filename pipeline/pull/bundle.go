@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
@@ -73,7 +73,7 @@ func readBundle(raw []byte, p policy.Policy) (input.Change, error) {
 	if int64(len(raw)) > maxBundle(p) {
 		return input.Change{}, &pipeline.LimitError{What: "bytes", Have: int64(len(raw)), Max: maxBundle(p)}
 	}
-	if err := format.Unmarshal("it", raw, &b); err != nil {
+	if err := canon.UnmarshalDocument("it", raw, &b); err != nil {
 		return input.Change{}, fmt.Errorf("the bundle: %w", err)
 	}
 	if b.Schema != bundleSchema {

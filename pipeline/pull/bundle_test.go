@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -64,7 +63,7 @@ func TestNewerBundle(t *testing.T) {
 		got := "refused"
 		if err == nil {
 			got = "read"
-		} else if errors.As(err, new(*format.NewerError)) {
+		} else if errors.As(err, new(*canon.NewerError)) {
 			got = "newer"
 		}
 		if got != c.want {

@@ -17,13 +17,13 @@
 // golang.org/x/text and a YAML parser; a test holds them to that, and to 10,000 lines of
 // code. From the ground up:
 //
-//	canon, rule, format, visible   canonical JSON; findings; versions; what a reader sees
-//	patch                          canonical bytes, paths, what a patch makes of a tree
-//	ledger                         events, the states they may go through, one directory
-//	policy                         the Policy file, and what it asks of a patch
-//	sshsig, signed                 SSH signatures, and the statement that people sign
-//	approval                       decisions, and what they add up to
-//	audit                          the rules of a ledger's whole history
+//	canon, visible   canonical JSON, its version, findings; what a reader sees
+//	patch            canonical bytes, paths, what a patch makes of a tree
+//	ledger           events, the states they may go through, one directory
+//	policy           the Policy file, and what it asks of a patch
+//	sshsig, signed   SSH signatures, and the statement that people sign
+//	approval         decisions, and what they add up to
+//	audit            the rules of a ledger's whole history
 //
 // Whoever holds these to docs/spec/ knows what a sound ledger proves. Trusted beside
 // them: SHA-256, SHA-1 as Git has it, the signatures' algorithms, and whoever can write
@@ -39,11 +39,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -88,7 +86,7 @@ var ErrNewer = errors.New("it cannot be judged here")
 
 // newer is an error, which is ErrNewer if it is of what a newer program wrote.
 func newer(err error) error {
-	if errors.As(err, new(*format.NewerError)) {
+	if errors.As(err, new(*canon.NewerError)) {
 		return fmt.Errorf("%w: %w", ErrNewer, err)
 	}
 	return err
@@ -118,7 +116,7 @@ func Open(files fs.FS, id string) (*Record, error) {
 		e.Findings = append(e.Findings, Finding{Rule: f.RuleID, Path: f.Path, Message: f.Message})
 	}
 	switch {
-	case len(found) > 0 && errors.As(rule.Error(found), new(*format.NewerError)):
+	case len(found) > 0 && errors.As(canon.ErrorOf(found), new(*canon.NewerError)):
 		return nil, fmt.Errorf("%w: transaction %s: %s", ErrNewer, id, found[0].Message)
 	case len(found) > 0:
 		return nil, e

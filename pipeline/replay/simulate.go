@@ -10,9 +10,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // A Difference is what a Policy that is not in force would have changed of what is
@@ -67,7 +67,7 @@ func SimulateTransaction(tree fs.FS, ps *approval.Policies, id string, p policy.
 	c := Case{TransactionID: id, Then: Unknown, Now: Unknown, AtBest: Unknown, Difference: DifferenceUnknown, Why: []string{}}
 	switch {
 	case err == nil && len(found) > 0:
-		err = fmt.Errorf("its record does not verify: %w", rule.Error(found))
+		err = fmt.Errorf("its record does not verify: %w", canon.ErrorOf(found))
 	case err == nil && log == nil:
 		err = lookup.ErrNotFound
 	}

@@ -36,7 +36,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -373,7 +372,7 @@ func (l List) Bytes() []byte {
 // Read reads a List that was recorded.
 func Read(raw []byte) (List, error) {
 	var l List
-	if err := format.Unmarshal("it", raw, &l); err != nil {
+	if err := canon.UnmarshalDocument("it", raw, &l); err != nil {
 		return List{}, err
 	}
 	if l.Schema != ledger.RisksSchema {

@@ -33,7 +33,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A Hash is the SHA-256 of a leaf, or of a tree.
@@ -113,12 +113,12 @@ var errCheckpoint = errors.New("it is no checkpoint of three lines: origin, size
 
 // ParseCheckpoint reads what Text writes, and nothing else. Lines beyond the three, which
 // the specification allows and advises against, are refused: no witness vouches for them. A fourth
-// "needs_version MAJOR.MINOR" says that it is of a later version (package format).
+// "needs_version MAJOR.MINOR" says that it is of a later version (package canon).
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) == 5 && lines[4] == "" {
 		if needs, is := strings.CutPrefix(lines[3], "needs_version "); is && needs != "" {
-			if err := format.CheckGrowth("the checkpoint", nil, needs); err != nil {
+			if err := canon.CheckGrowth("the checkpoint", nil, needs); err != nil {
 				return Checkpoint{}, err
 			}
 		}

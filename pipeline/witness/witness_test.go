@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
 
@@ -205,12 +205,12 @@ func TestCheckpointText(t *testing.T) {
 		"a b\n3\n" + root + "\n", "a+b\n3\n" + root + "\n", "a\u202eb\n3\n" + root + "\n", strings.Repeat("x", 201) + "\n3\n" + root + "\n",
 		origin + "\n3\n" + root[:42] + "t=\n", // bits that are not zero
 	} {
-		if got, err := witness.ParseCheckpoint(bad); err == nil || errors.As(err, new(*format.NewerError)) {
+		if got, err := witness.ParseCheckpoint(bad); err == nil || errors.As(err, new(*canon.NewerError)) {
 			t.Errorf("%q is %v, %v", bad, got, err)
 		}
 	}
 	for line, newer := range map[string]bool{"needs_version 1.1": true, "needs_version 2.0": true, "needs_version 1.0": false, "needs_version soon": false, "needs_version ": false, "extra {}": false, "needs_version 1.1\n": false} {
-		if got, err := witness.ParseCheckpoint(good.Text() + line + "\n"); err == nil || errors.As(err, new(*format.NewerError)) != newer {
+		if got, err := witness.ParseCheckpoint(good.Text() + line + "\n"); err == nil || errors.As(err, new(*canon.NewerError)) != newer {
 			t.Errorf("%q is %v, %v", line, got, err)
 		}
 	}

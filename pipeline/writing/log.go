@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -64,11 +64,11 @@ func TakesProposals(l *ledger.Log) bool {
 
 // CheckSchema reports whether a tree is a ledger of a version that this program
 // reads: by ledger.json at its root and the ledger's own events. A newer one is a
-// *format.NewerError.
+// *canon.NewerError.
 func CheckSchema(tree fs.FS) error {
 	version, events, err := ownFiles(tree)
 	if err == nil {
-		if _, err = ledger.ReadLedgerEvents(events, version); err != nil && !errors.As(err, new(*format.NewerError)) {
+		if _, err = ledger.ReadLedgerEvents(events, version); err != nil && !errors.As(err, new(*canon.NewerError)) {
 			err = &ledger.DamagedError{Path: ledger.LedgerEventsFile, Message: err.Error()}
 		}
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/oklog/ulid/v2"
 )
@@ -278,7 +277,7 @@ func (s *Stage) Entry(t Title, first bool) (*Entry, error) {
 	s.file(ledger.TransactionFile, state)
 	s.file(ledger.EventsFile, s.Log.Bytes())
 	if first {
-		s.files[ledger.SchemaFile] = Schema(ledger.FormatTime(s.now), format.Version())
+		s.files[ledger.SchemaFile] = Schema(ledger.FormatTime(s.now), canon.Version())
 	}
 	message := fmt.Sprintf("%s: %s\n\nCountersign-Transaction: %s\nCountersign-Stage: %s\nCountersign-Patch: %s\nCountersign-Outcome: %s\n",
 		t.Stage, ledger.OneLine(s.scrub.Text(t.Subject), 120), tx.TransactionID, t.Stage, tx.PatchID(), t.Outcome)

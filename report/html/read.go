@@ -23,10 +23,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -134,7 +132,7 @@ func (r *Reader) Read(tree fs.FS, id string) (Transaction, error) {
 }
 
 // Of is the transaction of a record that was read, whose Log is nil if it cannot be, with what was found against it.
-func (r *Reader) Of(id string, record *approval.Record, found []rule.Violation) Transaction {
+func (r *Reader) Of(id string, record *approval.Record, found []canon.Violation) Transaction {
 	t := Transaction{Summary: Summary{ID: id}, asides: map[string]json.RawMessage{}}
 	dir, log := record.Dir, record.Log
 	for _, v := range found {
@@ -319,7 +317,7 @@ func (t *Transaction) readFiles(dir fs.FS, log *ledger.Log) {
 		switch a.Kind {
 		case ledger.KindAgain:
 			var p ledger.Provenance
-			if format.Unmarshal("it", raw, &p) == nil {
+			if canon.UnmarshalDocument("it", raw, &p) == nil {
 				t.Again = append(t.Again, p)
 			}
 		case ledger.KindRisks:

@@ -14,7 +14,6 @@ import (
 	v1 "github.com/countersign-dev/countersign/pipeline/page/v1"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -322,7 +321,7 @@ func TestPageSays(t *testing.T) {
 			s.Result(applied())
 			s.Status(ledger.Applied, "")
 			start := writing.NextValidate(s.Log)
-			file := s.Artifact(ledger.KindFindings, ledger.Findings{Schema: ledger.FindingsSchema, Violations: []rule.Violation{{RuleID: "READBACK", Path: "a", Message: "is not as approved"}}, More: 2})
+			file := s.Artifact(ledger.KindFindings, ledger.Findings{Schema: ledger.FindingsSchema, Violations: []canon.Violation{{RuleID: "READBACK", Path: "a", Message: "is not as approved"}}, More: 2})
 			s.Event(start)
 			s.Event(&ledger.ValidateComplete{TransactionID: txID, ValidateID: start.ValidateID, Findings: file})
 		}, []string{"**Check failed.**", "The check failed:\n\n- `a` is not as approved\n- and 2 more\n"}, []string{"found as approved", "To answer"}},

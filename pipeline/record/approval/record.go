@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -126,9 +125,9 @@ func (ps *Policies) Record(dir fs.FS, log *ledger.Log) *Record {
 // request the last artifact "standing" before the apply/start tells what the forge
 // answered then. Without one, what the record does not tell (who is in a team or
 // owns a path, which commit was HEAD) is taken for granted.
-func (r *Record) Redo() []rule.Violation {
+func (r *Record) Redo() []canon.Violation {
 	dir, log := r.Dir, r.Log
-	var f rule.Finder
+	var f canon.Finder
 	for i, p := range log.Payloads() {
 		add := func(id, about string, err error) {
 			if err != nil {
@@ -324,7 +323,7 @@ func (r *Record) Standing(before *ledger.Log) (Standing, error) {
 
 // CheckRecord verifies a transaction's directory and its place in the index of
 // denials. The log is nil where it cannot be read; something was found then.
-func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
+func CheckRecord(tree fs.FS, id string) (*ledger.Log, []canon.Violation, error) {
 	dir, err := fs.Sub(tree, ledger.Dir(id))
 	if err != nil {
 		return nil, nil, err
@@ -344,8 +343,8 @@ func CheckRecord(tree fs.FS, id string) (*ledger.Log, []rule.Violation, error) {
 
 // checkDenials is L11 for one transaction: each denial it records is in the
 // index, and one is there if it says that it is denied.
-func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
-	var found []rule.Violation
+func checkDenials(tree fs.FS, log *ledger.Log) []canon.Violation {
+	var found []canon.Violation
 	for i, p := range log.Payloads() {
 		d, decides := p.(*ledger.ApprovalDecision)
 		s, moves := p.(*ledger.StatusChange)
@@ -354,7 +353,7 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 		}
 		denials, err := ledger.Denials(tree, log.Transaction().PatchID())
 		if err != nil || len(denials) == 0 {
-			found = append(found, rule.Violation{
+			found = append(found, canon.Violation{
 				RuleID: "L11", Path: fmt.Sprintf("%s:%d", ledger.EventsFile, i+1), Message: "the denial is not in denied/",
 			})
 		}
@@ -363,7 +362,7 @@ func checkDenials(tree fs.FS, log *ledger.Log) []rule.Violation {
 }
 
 // checkProposed is L12 for one transaction: its proposal is in the index.
-func checkProposed(tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
+func checkProposed(tree fs.FS, log *ledger.Log) ([]canon.Violation, error) {
 	tx := log.Transaction()
 	if !canon.IsHex64(tx.PatchID()) {
 		return nil, nil
@@ -379,7 +378,7 @@ func checkProposed(tree fs.FS, log *ledger.Log) ([]rule.Violation, error) {
 			return nil, err // whether it is there was not read
 		}
 		if err != nil || listed != here {
-			return []rule.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}, nil
+			return []canon.Violation{{RuleID: "L12", Path: ledger.TransactionFile, Message: "the transaction is not in proposed/ as it is"}}, nil
 		}
 	}
 	return nil, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
 
@@ -111,7 +110,7 @@ func TestT12People(t *testing.T) {
 // ruleOf is the rule of a finding with a message.
 func ruleOf(message string) string {
 	if strings.Contains(message, "a newer countersign") {
-		return rule.Newer
+		return canon.Newer
 	}
 	return "L17"
 }

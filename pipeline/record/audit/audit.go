@@ -54,7 +54,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // Options are what an audit is given beside the history.
@@ -82,7 +81,7 @@ type Options struct {
 }
 
 // An Each takes a transaction (see Options).
-type Each = func(id string, commit history.ID, record *approval.Record, found []rule.Violation)
+type Each = func(id string, commit history.ID, record *approval.Record, found []canon.Violation)
 
 // A View is what a ledger has for people who browse it, beside the record. An audit hands on what it goes over to whom checks
 // that.
@@ -231,7 +230,7 @@ type Result struct {
 	Notes        []Note            `json:"notes"`
 	Newer        string            `json:"newer,omitempty"` // the least version that can judge all of it, if this program cannot
 	Pages        Pages             `json:"pages"`
-	faults       int               // how many findings there are that are not of rule.Newer
+	faults       int               // how many findings there are that are not of canon.Newer
 }
 
 // Pages are what an audit found of pages. OK says that each one that was checked says what the record does; Findings, of
@@ -253,7 +252,7 @@ type findings struct {
 	all        []history.Finding
 	notes      []Note
 	count      int
-	newer      int            // of rule.Newer
+	newer      int            // of canon.Newer
 	unsure     map[string]int // of rules that a newer version may not have, by commit
 	incomplete bool
 }
@@ -263,7 +262,7 @@ func (f *findings) add(one history.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count++
-	if one.RuleID == rule.Newer {
+	if one.RuleID == canon.Newer {
 		f.newer++
 	} else if !slices.Contains(sure, one.RuleID) {
 		if f.unsure == nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -26,7 +26,7 @@ func TestT53NewerHidesNothing(t *testing.T) {
 			s := writing.NewStage(proposed(at(0), id, took{file: "a", by: by, kind: "patch"}, "").Log, at(1), secret.Default())
 			if newer {
 				s.Artifact("drift", map[string]any{"needs_version": "9.0"})
-				want = append(slices.Clone(want), rule.Newer)
+				want = append(slices.Clone(want), canon.Newer)
 			}
 			s.Status(ledger.Denied, "x")
 			e, err := s.Entry(writing.Title{Stage: "gate", Outcome: "approved", Subject: "x"}, false)

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // An ownVersion is a commit that adds to the ledger's own events.
@@ -58,10 +57,10 @@ func (a *auditor) schema(c history.Commit, p parts) {
 
 // raise notes that the ledger has a version from a commit on. The error says that this program does not know it.
 func (a *auditor) raise(commit history.ID, age int, path, version string, err error) {
-	var newer *format.NewerError
+	var newer *canon.NewerError
 	if errors.As(err, &newer) {
 		version, a.unknown = newer.Needs, max(a.unknown, age+1)
-		a.add(rule.Newer, commit, path, "%v", newer)
+		a.add(canon.Newer, commit, path, "%v", newer)
 		a.atLeast(newer.Needs)
 	}
 	a.raises = append(a.raises, raised{age, version})
@@ -69,14 +68,14 @@ func (a *auditor) raise(commit history.ID, age int, path, version string, err er
 
 // atLeast keeps the least version that can judge all of it.
 func (a *auditor) atLeast(needs string) {
-	if order, ok := format.Compare(needs, cmp.Or(a.least, format.First)); ok && order > 0 {
+	if order, ok := canon.CompareVersions(needs, cmp.Or(a.least, canon.FirstVersion)); ok && order > 0 {
 		a.least = needs
 	}
 }
 
 // versionAt is the version of the ledger at the commit of an age.
 func (a *auditor) versionAt(age int) string {
-	version := format.First
+	version := canon.FirstVersion
 	for _, r := range a.raises { // the oldest first
 		if r.age >= age {
 			version = r.version
@@ -124,7 +123,7 @@ func (a *auditor) ownEvents() {
 		p, err := a.ownCommit(v, events, raw)
 		raise, is := p.(*ledger.Raise)
 		switch {
-		case is || errors.As(err, new(*format.NewerError)):
+		case is || errors.As(err, new(*canon.NewerError)):
 			version := ""
 			if is {
 				version = raise.Version
@@ -188,7 +187,7 @@ func (l *life) mark(eventsFiles []history.Entry) {
 		before = raw
 	}
 	for i, e := range eventsFiles {
-		var newer *format.NewerError
+		var newer *canon.NewerError
 		if _, err := ledger.ReadLog(l.content[e.ID]); !errors.As(err, &newer) {
 			continue
 		}
@@ -200,7 +199,7 @@ func (l *life) mark(eventsFiles []history.Entry) {
 // needs: an event that needs a version is in a ledger that has it: whoever records what is newer raises the ledger first.
 func (l *life) needs(v *version, needs string) {
 	have := l.versionAt(v.age)
-	if order, ok := format.Compare(needs, have); needs != "" && (!ok || order > 0) {
+	if order, ok := canon.CompareVersions(needs, have); needs != "" && (!ok || order > 0) {
 		l.fail("L16", v, ledger.EventsFile, "an event needs %s, and the ledger is of %s", needs, have)
 	}
 }
@@ -210,7 +209,7 @@ func (l *life) growth(v *version, events []ledger.Event) {
 	var unknown []string
 	for _, e := range events {
 		l.needs(v, e.Needs)
-		for _, name := range format.Unknown(e.Extra) {
+		for _, name := range canon.ExtraNames(e.Extra) {
 			if name = ledger.OneLine(name, 40); len(unknown) < 10 && !slices.Contains(unknown, name) {
 				unknown = append(unknown, name)
 			}
@@ -222,7 +221,7 @@ func (l *life) growth(v *version, events []ledger.Event) {
 }
 
 // sure are the rules that hold in every version of one MAJOR.
-var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", rule.Newer}
+var sure = []string{"OBJECT", "HISTORY", "L1", "L2", "L4", "L7", "L8", "L13", "L14", "L16", "WITNESS", canon.Newer}
 
 // undecided takes what was found in commits of a version that this program does not know from the findings to the
 // notes, but for rules that hold in every version.
@@ -248,11 +247,11 @@ func (a *auditor) undecided() {
 	}
 }
 
-// Undecidable is the *format.NewerError of an audit that found nothing but what only a newer program can judge; nil for
+// Undecidable is the *canon.NewerError of an audit that found nothing but what only a newer program can judge; nil for
 // any other.
 func (r Result) Undecidable() error {
 	if r.Newer == "" || r.faults > 0 {
 		return nil
 	}
-	return &format.NewerError{What: "the ledger", Needs: r.Newer}
+	return &canon.NewerError{What: "the ledger", Needs: r.Newer}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 )
 
@@ -58,7 +57,7 @@ func (l *life) stage(v *version, from, to int, tx ledger.Transaction) {
 	if !v.schema.IsZero() {
 		raw := l.Read(v.commit, ledger.SchemaFile, history.Entry{Mode: history.ModeFile, ID: v.schema})
 		createdAt, _, err := ledger.SchemaOf(raw)
-		if raw != nil && !errors.As(err, new(*format.NewerError)) && (err != nil || createdAt != tx.UpdatedAt || !canon.IsLine(raw)) {
+		if raw != nil && !errors.As(err, new(*canon.NewerError)) && (err != nil || createdAt != tx.UpdatedAt || !canon.IsLine(raw)) {
 			l.add("L16", v.commit, ledger.SchemaFile, "is not what countersign writes there in a first commit of this time")
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/secret"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -49,7 +49,7 @@ func TestT53Stages(t *testing.T) {
 			}
 		}
 		_, found, err := approval.CheckRecord(tree, id)
-		told := slices.ContainsFunc(found, func(v rule.Violation) bool { return v.RuleID == "L11" })
+		told := slices.ContainsFunc(found, func(v canon.Violation) bool { return v.RuleID == "L11" })
 		if err != nil || told != strings.HasPrefix(c.want, "L11") {
 			t.Errorf("%s: the record alone: %v, %v", name, found, err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // A transaction is what the commits say about one, until it is checked.
@@ -154,7 +153,7 @@ func (a *auditor) transaction(tx *transaction) {
 
 func (l *life) last() history.ID { return l.versions[len(l.versions)-1].commit }
 
-func (l *life) each(record *approval.Record, found []rule.Violation) {
+func (l *life) each(record *approval.Record, found []canon.Violation) {
 	if l.o.Each != nil {
 		l.o.Each(l.id, l.last(), record, found)
 	}

@@ -1,4 +1,6 @@
-// Package canon is the only encoder of anything that is hashed or stored.
+// Package canon has what all recorded documents share: their canonical bytes,
+// their version, and the report of which rules they break. It is the only
+// encoder of anything that is hashed or stored.
 //
 // It writes the JSON Canonicalization Scheme (RFC 8785): keys sorted by UTF-16
 // code unit, ECMAScript's string escapes and number forms, no white space:
@@ -11,6 +13,13 @@
 // A parsed document is made of nil, bool, float64, string, []any and
 // map[string]any. A lone surrogate stands in a string as its three-byte
 // generalised UTF-8 form (WTF-8), so it survives a round trip.
+//
+// A document may have two members more than its version knows (docs/spec/versions.md):
+//
+//	extra          an object, for what a reader may ignore: it is kept, hashed and not looked into
+//	needs_version  the least version, MAJOR.MINOR, of a reader that may go on
+//
+// What is of a newer version is a *NewerError: not damaged, never approved, never added to.
 package canon
 
 import (

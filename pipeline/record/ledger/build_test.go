@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -236,7 +235,7 @@ func event(t *testing.T, p ledger.Payload) ledger.Event {
 }
 
 // rules are the ids reported, each once, in order.
-func rules(found []rule.Violation) string {
+func rules(found []canon.Violation) string {
 	ids := map[string]bool{}
 	for _, v := range found {
 		ids[v.RuleID] = true

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // ReadOwn verifies the directory of a transaction, which must be of this program's making, so that a tamperer gains nothing by
@@ -18,7 +16,7 @@ import (
 // newer program; something was found then.
 //
 // ReadOwn never fails on what the directory holds: whatever cannot be read is a violation.
-func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
+func ReadOwn(dir fs.FS, id string) (*Log, []canon.Violation) {
 	c := &checker{dir: dir, modes: true, files: map[string]fs.FileMode{}}
 	c.check()
 	if c.txID != id {
@@ -28,7 +26,7 @@ func ReadOwn(dir fs.FS, id string) (*Log, []rule.Violation) {
 }
 
 // ReadExported is ReadOwn of a directory on a disk, which is any transaction's and has modes of its own.
-func ReadExported(dir fs.FS) (*Log, []rule.Violation) {
+func ReadExported(dir fs.FS) (*Log, []canon.Violation) {
 	c := &checker{dir: dir, files: map[string]fs.FileMode{}}
 	c.check()
 	return c.log, c.Sorted()
@@ -45,9 +43,9 @@ func (c *checker) check() {
 	c.log, refused = ReadLog(raw)
 	c.readState()
 	var broken *ruleError
-	switch newer := errors.As(refused, new(*format.NewerError)); {
+	switch newer := errors.As(refused, new(*canon.NewerError)); {
 	case newer:
-		c.Add(rule.Newer, EventsFile, "%v", refused)
+		c.Add(canon.Newer, EventsFile, "%v", refused)
 		c.chain(raw)
 	case c.log == nil:
 		if err == nil && len(raw) == 0 {
@@ -68,7 +66,7 @@ func (c *checker) check() {
 // A checker goes by the log, which alone proves most rules.
 type checker struct {
 	dir fs.FS
-	rule.Finder
+	canon.Finder
 	txID  string
 	log   *Log // nil where ReadLog refuses the events
 	files map[string]fs.FileMode

@@ -16,7 +16,7 @@
 //	{"payload":{…},"prev":"sha256:…","seq":2,"timestamp":"2026-01-05T00:00:00Z","type":"tx/status"}
 //
 // where prev is the SHA-256 of the line before with its LF, null for the first. It may
-// also have extra and needs_version (package format).
+// also have extra and needs_version (package canon).
 package ledger
 
 import (
@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
@@ -54,7 +53,7 @@ const (
 )
 
 // An Event is one line of events.jsonl. Seq counts from 1. Extra and Needs are of what a later
-// version adds (package format); this one writes neither.
+// version adds (package canon); this one writes neither.
 type Event struct {
 	Seq       int             `json:"seq"`
 	Prev      *string         `json:"prev"`
@@ -67,8 +66,8 @@ type Event struct {
 
 // ReadEvent reads a line without its LF. What it is the payload of is not looked at.
 func ReadEvent(body []byte) (e Event, err error) {
-	if err = format.Unmarshal("it", body, &e); err == nil {
-		err = format.CheckGrowth("it", e.Extra, e.Needs)
+	if err = canon.UnmarshalDocument("it", body, &e); err == nil {
+		err = canon.CheckGrowth("it", e.Extra, e.Needs)
 	}
 	return e, err
 }
@@ -417,7 +416,7 @@ type Own interface {
 
 // ReadLedgerEvents reads the ledger's own events and refuses what OwnEntry would not have written; version is that of its
 // ledger.json. What follows an event that raises the ledger to a version that this program does not know is not read: the
-// error is a *format.NewerError, and all are those up to it.
+// error is a *canon.NewerError, and all are those up to it.
 func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
 	err = readChain(raw, func(e Event, _ []byte, _ string) error {
 		var p Own = new(AcceptTip)
@@ -435,11 +434,11 @@ func ReadLedgerEvents(raw []byte, version string) (all []Own, err error) {
 		if !ok {
 			return nil
 		}
-		if order, ok := format.Compare(r.Version, version); !ok || order <= 0 || r.From != version {
+		if order, ok := canon.CompareVersions(r.Version, version); !ok || order <= 0 || r.From != version {
 			return fmt.Errorf("event %d: from %.40q to %.40q is no raise of a ledger of %s", e.Seq, r.From, r.Version, version)
 		}
 		version = r.Version
-		return format.Check("the ledger", version)
+		return canon.CheckVersion("the ledger", version)
 	})
 	return all, err
 }
@@ -478,7 +477,7 @@ func readChain(raw []byte, take func(e Event, line []byte, sum string) error) er
 // OwnCommit is the commit that adds one of the ledger's own events to those of a ledger of a version: its message, and what
 // events.jsonl is then. The caller has scrubbed p, as who audits makes the commit again.
 func OwnCommit(version string, events []byte, at time.Time, p Own) (message string, grown []byte, err error) {
-	if err := format.Check("the ledger", version); err != nil {
+	if err := canon.CheckVersion("the ledger", version); err != nil {
 		return "", nil, err
 	}
 	var prev *string

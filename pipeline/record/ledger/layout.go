@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // Names inside a transaction directory.
@@ -175,16 +173,16 @@ const (
 
 // Findings are what it holds. More says how many are left out.
 type Findings struct {
-	Schema     string           `json:"schema"`
-	Violations []rule.Violation `json:"violations"`
-	More       int              `json:"more,omitempty"`
+	Schema     string            `json:"schema"`
+	Violations []canon.Violation `json:"violations"`
+	More       int               `json:"more,omitempty"`
 }
 
 // ReadDocument reads a JSON document of a transaction's directory.
 func ReadDocument(dir fs.FS, name string, doc any) error {
 	raw, err := fs.ReadFile(dir, name)
 	if err == nil {
-		err = format.Unmarshal("it", raw, doc)
+		err = canon.UnmarshalDocument("it", raw, doc)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -86,7 +85,7 @@ func TestNewerDirectory(t *testing.T) {
 			}
 		}
 		log, err := ledger.ReadLog(d.files[ledger.EventsFile].Data)
-		newer := errors.As(err, new(*format.NewerError))
+		newer := errors.As(err, new(*canon.NewerError))
 		if got := strings.Join(rules, " "); got != c.want || newer != strings.HasSuffix(c.want, "NEWER") || (log == nil) != (err != nil) {
 			t.Errorf("%s: %s, not %q: %v", name, got, c.want, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
 // ownRules checks what a log that folds and the files of its directory promise.
@@ -37,9 +36,9 @@ func (c *checker) artifacts() {
 		if a.ContentType == "application/json" && !canon.IsLine(raw) {
 			c.Add("L7", a.Path, "not canonical JSON and one LF")
 		}
-		if err = format.CheckDocument("it", raw); err != nil && slices.Contains(kinds, a.Kind) {
+		if err = canon.CheckDocument("it", raw); err != nil && slices.Contains(kinds, a.Kind) {
 			c.Add("L4", a.Path, "%v", err)
-			c.newer = c.newer || errors.As(err, new(*format.NewerError))
+			c.newer = c.newer || errors.As(err, new(*canon.NewerError))
 		}
 	}
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // checked is what is found of a directory that is not in a ledger.
-func checked(t *testing.T, dir fstest.MapFS) []rule.Violation {
+func checked(t *testing.T, dir fstest.MapFS) []canon.Violation {
 	t.Helper()
 	bothWays(t, dir)
 	if found, isForeign := pipeline.CheckForeign(dir); isForeign {
@@ -28,9 +27,9 @@ func checked(t *testing.T, dir fstest.MapFS) []rule.Violation {
 }
 
 // bothWays holds ReadOwn to the walk over the events that asks nothing of ReadLog: what breaks an invariant there is never sound.
-func bothWays(t *testing.T, dir fstest.MapFS) (found []rule.Violation, proven bool) {
+func bothWays(t *testing.T, dir fstest.MapFS) (found []canon.Violation, proven bool) {
 	t.Helper()
-	loose := slices.DeleteFunc(pipeline.Invariants(dir), func(v rule.Violation) bool { return v.RuleID == "I8" && strings.HasPrefix(v.Message, "apply/start") })
+	loose := slices.DeleteFunc(pipeline.Invariants(dir), func(v canon.Violation) bool { return v.RuleID == "I8" && strings.HasPrefix(v.Message, "apply/start") })
 	for _, id := range []string{"", txID, otherID} {
 		log, own := ledger.ReadOwn(dir, id)
 		if id == "" {

@@ -7,7 +7,6 @@ import (
 	"path"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
 // A CorruptError is a transaction that we would not have written.
@@ -18,7 +17,7 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string { return "transaction " + e.ID + ": " + e.Err.Error() }
 func (e *CorruptError) Hint() string {
-	if errors.As(e.Err, new(*format.NewerError)) { // which is no fault of it
+	if errors.As(e.Err, new(*canon.NewerError)) { // which is no fault of it
 		return ""
 	}
 	return "countersign validate " + e.ID
@@ -34,16 +33,16 @@ func (e *DamagedError) Error() string {
 
 func (*DamagedError) Hint() string { return "countersign audit" }
 
-// SchemaOf is the time and the version in a ledger.json. One that this program does not know is a *format.NewerError.
+// SchemaOf is the time and the version in a ledger.json. One that this program does not know is a *canon.NewerError.
 func SchemaOf(raw []byte) (createdAt, version string, err error) {
 	var schema struct {
 		CreatedAt string `json:"created_at"`
 		Version   string `json:"schema_version"`
 	}
-	if err = format.Unmarshal("the ledger", raw, &schema); err == nil {
-		err = format.Check("the ledger", schema.Version)
+	if err = canon.UnmarshalDocument("the ledger", raw, &schema); err == nil {
+		err = canon.CheckVersion("the ledger", schema.Version)
 	}
-	if err != nil && !errors.As(err, new(*format.NewerError)) {
+	if err != nil && !errors.As(err, new(*canon.NewerError)) {
 		err = &DamagedError{SchemaFile, "does not say which version of a ledger this is"}
 	}
 	return schema.CreatedAt, schema.Version, err

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // An Outcome is what became of a patch as a whole (APPLY_SPEC 3.3).
@@ -42,15 +41,15 @@ const (
 // digits, or null), bytes_written, op, path, status, and error where status is
 // "error". FAILED, PARTIAL and REFUSED have an error, REFUSED its violations.
 type ApplyResult struct {
-	SchemaVersion string           `json:"apply_schema_version"`
-	Outcome       Outcome          `json:"outcome"`
-	DryRun        bool             `json:"dry_run"`
-	TargetRoot    string           `json:"target_root"` // never absolute (AS12)
-	Source        PatchSource      `json:"patch_source"`
-	Operations    []Operation      `json:"operation_results"` // sorted by path
-	Summary       ApplySummary     `json:"summary"`
-	Violations    []rule.Violation `json:"violations,omitempty"` // sorted by rule, path
-	Error         string           `json:"error,omitempty"`
+	SchemaVersion string            `json:"apply_schema_version"`
+	Outcome       Outcome           `json:"outcome"`
+	DryRun        bool              `json:"dry_run"`
+	TargetRoot    string            `json:"target_root"` // never absolute (AS12)
+	Source        PatchSource       `json:"patch_source"`
+	Operations    []Operation       `json:"operation_results"` // sorted by path
+	Summary       ApplySummary      `json:"summary"`
+	Violations    []canon.Violation `json:"violations,omitempty"` // sorted by rule, path
+	Error         string            `json:"error,omitempty"`
 }
 
 // A PatchSource names what the patch was made from (APPLY_SPEC 3.2); both are empty
@@ -116,14 +115,14 @@ func (r ApplyResult) Check() error {
 			return fmt.Errorf("invalid op: %q", o.Op)
 		case !isHash(o.BeforeHash) || !isHash(o.AfterHash):
 			return fmt.Errorf("invalid hash format of %q", o.Path)
-		case rule.IsAbsolute(o.Path):
+		case canon.IsAbsolute(o.Path):
 			return fmt.Errorf("absolute path in operation: %q", o.Path)
 		case o.Status == StatusError && o.Error == "":
 			return errors.New("operation status is error but no error message provided")
 		}
 	}
 	byPath := func(a, b Operation) int { return canon.Compare(a.Path, b.Path) }
-	byRule := func(a, b rule.Violation) int {
+	byRule := func(a, b canon.Violation) int {
 		return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path))
 	}
 	switch {
@@ -131,7 +130,7 @@ func (r ApplyResult) Check() error {
 		return errors.New("apply_schema_version cannot be empty")
 	case r.Outcome != OutcomeSuccess:
 		return fmt.Errorf("outcome is %q", r.Outcome)
-	case rule.IsAbsolute(r.TargetRoot):
+	case canon.IsAbsolute(r.TargetRoot):
 		return fmt.Errorf("absolute path in target_root: %q", r.TargetRoot)
 	case !slices.IsSortedFunc(r.Operations, byPath) || !slices.IsSortedFunc(r.Violations, byRule):
 		return errors.New("operation_results or violations are not sorted")

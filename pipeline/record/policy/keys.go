@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 )
 
@@ -142,7 +142,7 @@ func IsTool(name string) bool {
 
 // Parse reads a Policy file; name is what errors call it. What the file
 // leaves out is as in Default. The error is of type Problems, or of a file of a later
-// version a *format.NewerError, whatever else is in it.
+// version a *canon.NewerError, whatever else is in it.
 func Parse(name string, raw []byte) (Policy, error) {
 	r := &reader{file: name}
 	root, ok := r.document(raw)
@@ -152,7 +152,7 @@ func Parse(name string, raw []byte) (Policy, error) {
 	return r.policy(root)
 }
 
-// policy is the Policy that a file says, a *format.NewerError of one of a later version.
+// policy is the Policy that a file says, a *canon.NewerError of one of a later version.
 func (r *reader) policy(root node) (Policy, error) {
 	if err := newer(root); err != nil {
 		return Policy{}, err
@@ -179,8 +179,8 @@ func newer(root node) error {
 		if !strings.Contains(version, ".") {
 			version += ".0"
 		}
-		if order, ok := format.Compare(version, format.Version()); key.text == "version" && ok && order > 0 {
-			return &format.NewerError{What: "the Policy", Needs: version}
+		if order, ok := canon.CompareVersions(version, canon.Version()); key.text == "version" && ok && order > 0 {
+			return &canon.NewerError{What: "the Policy", Needs: version}
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -261,7 +261,7 @@ func TestNewer(t *testing.T) {
 		"version: 1.0": "", "version: -2": "", "version: 2.x": "", "version: 02": "", "version: [2]": "", "version: 1.1.1": "", "version: \"\"": "",
 		"approvals: {version: 2}": "", "version: 99999999999999999999": "",
 	} {
-		var newer *format.NewerError
+		var newer *canon.NewerError
 		p, err := policy.Parse("x.yml", []byte(file))
 		if is := errors.As(err, &newer); err == nil || is != (needs != "") || is && newer.Needs != needs || !reflect.DeepEqual(p, policy.Policy{}) {
 			t.Errorf("%q: %v", file, err)
@@ -342,7 +342,7 @@ func FuzzParse(f *testing.F) {
 		}
 		lines := strings.Count(string(raw), "\n") + 1
 		problems, ok := err.(policy.Problems)
-		if !ok && !errors.As(err, new(*format.NewerError)) {
+		if !ok && !errors.As(err, new(*canon.NewerError)) {
 			t.Fatalf("%T", err)
 		}
 		for _, problem := range problems {

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -58,7 +57,7 @@ type Statement struct {
 	Proposers     []ledger.Actor     `json:"proposers"`
 	RequestedBy   []ledger.Requester `json:"requested_by"`
 	Policy        ledger.PolicyRef   `json:"policy"`
-	Extra         json.RawMessage    `json:"extra,omitempty"` // of a later version (package format)
+	Extra         json.RawMessage    `json:"extra,omitempty"` // of a later version (package canon)
 }
 
 // Bytes are what is signed. It panics on a Statement that has no such form, which
@@ -96,7 +95,7 @@ func (s Statement) Check() error {
 	if err := ledger.CheckRequesters(s.RequestedBy); err != nil {
 		return fmt.Errorf("it %w", err)
 	}
-	if err := format.CheckGrowth("it", s.Extra, ""); err != nil {
+	if err := canon.CheckGrowth("it", s.Extra, ""); err != nil {
 		return err
 	}
 	kind, id, _ := strings.Cut(s.Fingerprints[0], "patchset:")
@@ -144,7 +143,7 @@ func isSortedSet[T any](all []T, compare func(a, b T) int) bool {
 // text: what else could mean the same is refused.
 func Parse(raw []byte) (Statement, error) {
 	var s Statement
-	if err := format.Unmarshal("it", bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
+	if err := canon.UnmarshalDocument("it", bytes.TrimSuffix(raw, []byte("\n")), &s); err != nil {
 		return Statement{}, fmt.Errorf("the statement is not of its form: %w", err)
 	}
 	if err := s.Check(); err != nil {

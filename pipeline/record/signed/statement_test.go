@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 )
@@ -169,7 +169,7 @@ func TestNewerStatement(t *testing.T) {
 			got := "refused"
 			if err == nil {
 				got = "read"
-			} else if errors.As(err, new(*format.NewerError)) {
+			} else if errors.As(err, new(*canon.NewerError)) {
 				got = "newer"
 			}
 			if got != c.want || got == "read" && !bytes.Equal(s.Bytes(), raw) {

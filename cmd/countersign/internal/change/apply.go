@@ -14,9 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -180,7 +178,7 @@ func validate(ctx context.Context, s *session.Session, args []string) (console.O
 }
 
 // showValidation prints {"ok":…,"violations":[…]} or the same as text.
-func showValidation(c *console.Console, what, note string, v rule.Report, status ledger.Status) error {
+func showValidation(c *console.Console, what, note string, v canon.Report, status ledger.Status) error {
 	text, list := "", []any{}
 	for _, f := range v.Violations {
 		text += fmt.Sprintf("%-8s %s: %s\n", f.RuleID, report.Clean(f.Path), report.Clean(f.Message))
@@ -200,7 +198,7 @@ func showValidation(c *console.Console, what, note string, v rule.Report, status
 	if err := c.Result(console.Document{"ok": v.OK, "violations": list}, text); err != nil || v.OK {
 		return err
 	}
-	if errors.As(rule.Error(v.Violations), new(*format.NewerError)) {
+	if errors.As(canon.ErrorOf(v.Violations), new(*canon.NewerError)) {
 		return &cli.ExitError{Code: cli.ExitNewer, Err: fmt.Errorf("%s: %s", what, report.Clean(v.Violations[0].Message))}
 	}
 	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s does not validate: %s", what, report.Counted(len(v.Violations), "violation"))}

@@ -22,7 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 )
@@ -433,7 +432,7 @@ func signatureDecision(in struct {
 }
 
 // rulesOf are the rules of findings, but for that of views (U-7).
-func rulesOf(found []rule.Violation) error {
+func rulesOf(found []canon.Violation) error {
 	var rules []string
 	for _, v := range found {
 		if v.RuleID != "L23" {

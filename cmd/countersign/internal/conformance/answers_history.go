@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 )
@@ -77,9 +76,9 @@ func historyAudit(in struct {
 	if err != nil {
 		return nil, &questionError{err}
 	}
-	var found []rule.Violation
+	var found []canon.Violation
 	for _, f := range r.Findings {
-		found = append(found, rule.Violation{RuleID: f.RuleID})
+		found = append(found, canon.Violation{RuleID: f.RuleID})
 	}
 	if in.Witnesses != nil {
 		ok, err := witnessed(b, ref, *in.Witnesses, in.Quorum)
@@ -87,7 +86,7 @@ func historyAudit(in struct {
 			return nil, &questionError{err}
 		}
 		if !ok {
-			found = append(found, rule.Violation{RuleID: "WITNESS"})
+			found = append(found, canon.Violation{RuleID: "WITNESS"})
 		}
 	}
 	if err := rulesOf(found); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -53,8 +53,8 @@ var exitCodes = []struct {
 	code int
 	of   []func(error) bool
 }{
-	{cli.ExitFailed, []func(error) bool{is(pull.ErrQueue)}},     // whatever else went wrong
-	{cli.ExitNewer, []func(error) bool{As[*format.NewerError]}}, // whatever that kept from
+	{cli.ExitFailed, []func(error) bool{is(pull.ErrQueue)}},    // whatever else went wrong
+	{cli.ExitNewer, []func(error) bool{As[*canon.NewerError]}}, // whatever that kept from
 	{cli.ExitRefused, []func(error) bool{is(fault.Barred), As[*cli.UsageError], ends(cli.ExitRefused)}},
 	{cli.ExitFailed, []func(error) bool{ends(cli.ExitFailed)}},
 	{cli.ExitIO, []func(error) bool{ends(cli.ExitIO)}},

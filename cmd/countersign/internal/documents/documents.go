@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/packapply"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 // The verifiers have exit codes of their own (PROPOSAL_INTERNAL_SPEC 7.3), and
@@ -86,7 +85,7 @@ Exit codes: 0 SUCCESS, 1 PARTIAL or FAILED, 2 REFUSED, 3 the pack or the target 
 
 func (p commands) patchCommand() *cobra.Command {
 	limit := int64(document.MaxPack)
-	verify := p.verifyCommand("patch", "patch.json", func(doc any) ([]rule.Violation, error) {
+	verify := p.verifyCommand("patch", "patch.json", func(doc any) ([]canon.Violation, error) {
 		return document.VerifyPack(doc, limit), nil
 	})
 	verify.Flags().Int64Var(&limit, "max-bytes", limit, "limit on total_bytes, `N` inclusive")
@@ -95,7 +94,7 @@ func (p commands) patchCommand() *cobra.Command {
 
 func (p commands) resultCommand() *cobra.Command {
 	var patch string
-	verify := p.verifyCommand("result", "result.json", func(doc any) ([]rule.Violation, error) {
+	verify := p.verifyCommand("result", "result.json", func(doc any) ([]canon.Violation, error) {
 		of, err := p.other(patch)
 		return packapply.VerifyResult(doc, of), err
 	})
@@ -106,7 +105,7 @@ func (p commands) resultCommand() *cobra.Command {
 func (p commands) proposalCommand() *cobra.Command {
 	var bundle string
 	var strict bool
-	verify := p.verifyCommand("proposal", "proposal.json", func(doc any) ([]rule.Violation, error) {
+	verify := p.verifyCommand("proposal", "proposal.json", func(doc any) ([]canon.Violation, error) {
 		source, err := p.other(bundle)
 		found := document.VerifyProposal(doc)
 		if !strict && bundle == "" {
@@ -117,7 +116,7 @@ func (p commands) proposalCommand() *cobra.Command {
 			return all, err
 		}
 		// For a bundle alone, of our own rules the one that is about it.
-		return slices.DeleteFunc(all, func(v rule.Violation) bool {
+		return slices.DeleteFunc(all, func(v canon.Violation) bool {
 			return v.RuleID != "ID4" && !slices.Contains(found, v)
 		}), err
 	})
@@ -127,7 +126,7 @@ func (p commands) proposalCommand() *cobra.Command {
 }
 
 // verifyCommand makes "noun verify FILE".
-func (p commands) verifyCommand(noun, file string, check func(doc any) ([]rule.Violation, error)) *cobra.Command {
+func (p commands) verifyCommand(noun, file string, check func(doc any) ([]canon.Violation, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE|-",
 		Short: "Print which rules a document breaks, as canonical JSON",
@@ -144,7 +143,7 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 			if err != nil {
 				return err
 			}
-			r := rule.NewReport(found)
+			r := canon.NewReport(found)
 			line, err := reportLine(r)
 			if err != nil {
 				return err
@@ -162,7 +161,7 @@ of each. Exit codes: 0 valid, 1 a file cannot be read, 2 it is not JSON, 3 viola
 
 // reportLine stands in for canon.Line(r), in which encoding/json would replace
 // the lone surrogates that a foreign document may hold.
-func reportLine(r rule.Report) ([]byte, error) {
+func reportLine(r canon.Report) ([]byte, error) {
 	if r.OK {
 		return canon.Line(jsonObject{"ok": true})
 	}

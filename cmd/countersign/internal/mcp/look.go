@@ -15,9 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -275,7 +275,7 @@ func (c *call) verify(ctx context.Context, p statusParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"ok": len(found) == 0, "transaction_id": id, "tip": snap.Tip, "findings": append([]rule.Violation{}, found...)}, nil
+	return map[string]any{"ok": len(found) == 0, "transaction_id": id, "tip": snap.Tip, "findings": append([]canon.Violation{}, found...)}, nil
 }
 
 func (c *call) audit(ctx context.Context) (audit.Result, error) {

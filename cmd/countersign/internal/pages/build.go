@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 	"github.com/countersign-dev/countersign/report/html"
 	"github.com/countersign-dev/countersign/report/site"
 )
@@ -63,7 +63,7 @@ func (p Program) open(o options) (*build, error) {
 func (b *build) audit(ctx context.Context, h *gitstore.History) (err error) {
 	b.tip, b.summaries, b.of, b.commits = h.Tip(), map[string]html.Summary{}, map[string][]history.Finding{}, map[string]string{}
 	b.result, err = b.Audit(ctx, b.Repo, h, verdict.Options{
-		Each: func(id string, commit history.ID, r *approval.Record, found []rule.Violation) {
+		Each: func(id string, commit history.ID, r *approval.Record, found []canon.Violation) {
 			if r != nil {
 				b.take(b.reader.Of(id, r, found))
 			}

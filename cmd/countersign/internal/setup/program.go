@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
+	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 func versionCommand(c *console.Console) *cobra.Command {
@@ -35,7 +35,7 @@ is 1 where the workflows name another than the newest release.`,
 			}
 			return c.Result(console.Document{
 				"version": console.Release, "commit": console.Commit(), "go": runtime.Version(),
-				"schemas": console.Document{"ledger": format.Version(), "transaction": "0", "apply_result": effect.ResultVersion},
+				"schemas": console.Document{"ledger": canon.Version(), "transaction": "0", "apply_result": effect.ResultVersion},
 			}, "countersign "+console.Version()+" ("+runtime.Version()+")\n")
 		},
 	}

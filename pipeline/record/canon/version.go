@@ -1,12 +1,4 @@
-// Package format has the version of what this program records and reads, and the one rule
-// about what another version wrote (docs/spec/versions.md). A document may have two members
-// more than its version knows:
-//
-//	extra          an object, for what a reader may ignore: it is kept, hashed and not looked into
-//	needs_version  the least version, MAJOR.MINOR, of a reader that may go on
-//
-// What is of a newer version is a *NewerError: not damaged, never approved, never added to.
-package format
+package canon
 
 import (
 	"bytes"
@@ -17,15 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
-// First is the version that needs no mention.
-const First = "1.0"
+// FirstVersion is the version that needs no mention.
+const FirstVersion = "1.0"
 
 // version is that of this program. A test links a made-up one in its place.
-var version = First
+var version = FirstVersion
 
 // Version is the newest version that this program reads, and the one of what it begins.
 func Version() string { return version }
@@ -40,15 +30,15 @@ func (e *NewerError) Error() string {
 
 func (*NewerError) Hint() string { return "docs/install.md says how to get a newer countersign" }
 
-// Compare is negative where a is the older of two versions. ok is false where one is none.
-func Compare(a, b string) (order int, ok bool) {
-	x, isX := parse(a)
-	y, isY := parse(b)
+// CompareVersions is negative where a is the older of two versions. ok is false where one is none.
+func CompareVersions(a, b string) (order int, ok bool) {
+	x, isX := parseVersion(a)
+	y, isY := parseVersion(b)
 	return slices.Compare(x[:], y[:]), isX && isY
 }
 
-// parse reads MAJOR.MINOR; the first MAJOR is 1.
-func parse(v string) (n [2]int, ok bool) {
+// parseVersion reads MAJOR.MINOR; the first MAJOR is 1.
+func parseVersion(v string) (n [2]int, ok bool) {
 	major, minor, _ := strings.Cut(v, ".")
 	for i, digits := range []string{major, minor} {
 		var err error
@@ -59,10 +49,10 @@ func parse(v string) (n [2]int, ok bool) {
 	return n, n[0] > 0
 }
 
-// Check is about something that says its version: nil where this program reads it, a
+// CheckVersion is about something that says its version: nil where this program reads it, a
 // *NewerError where only a newer one does, another error where it is no version.
-func Check(what, v string) error {
-	switch order, ok := Compare(v, version); {
+func CheckVersion(what, v string) error {
+	switch order, ok := CompareVersions(v, version); {
 	case !ok:
 		return fmt.Errorf("%s: %.40q is no version", what, v)
 	case order > 0:
@@ -74,10 +64,10 @@ func Check(what, v string) error {
 // CheckGrowth checks the two members of a document, empty where they are absent.
 func CheckGrowth(what string, extra json.RawMessage, needs string) error {
 	if needs != "" {
-		if order, ok := Compare(needs, First); !ok || order <= 0 {
+		if order, ok := CompareVersions(needs, FirstVersion); !ok || order <= 0 {
 			return fmt.Errorf("%s: it needs %.40q, which is no later version", what, needs)
 		}
-		if err := Check(what, needs); err != nil {
+		if err := CheckVersion(what, needs); err != nil {
 			return err
 		}
 	}
@@ -101,10 +91,10 @@ func checkSchemas(what string, raw []byte) error {
 		}
 		name, _, _ := bytes.Cut(after, []byte{'"'})
 		number := string(name[bytes.LastIndexByte(name, '/')+1:]) + ".0"
-		if n, isNumber := parse(number); isNumber && bytes.HasPrefix(name, []byte(decision)) && n[0] > 1 {
+		if n, isNumber := parseVersion(number); isNumber && bytes.HasPrefix(name, []byte(decision)) && n[0] > 1 {
 			number = strconv.Itoa(n[0]-1) + ".0"
 		}
-		if order, ok := Compare(number, version); ok && order > 0 {
+		if order, ok := CompareVersions(number, version); ok && order > 0 {
 			return &NewerError{what, number}
 		}
 		rest = after
@@ -115,7 +105,7 @@ func checkSchemas(what string, raw []byte) error {
 // error where that is no version. What its other members hold may be anybody's: a trace has what an agent gave a tool.
 func CheckDocument(what string, raw []byte) error {
 	var all map[string]json.RawMessage
-	if !bytes.Contains(raw, []byte(`"needs_version":`)) && checkSchemas(what, raw) == nil || canon.Unmarshal(raw, &all) != nil {
+	if !bytes.Contains(raw, []byte(`"needs_version":`)) && checkSchemas(what, raw) == nil || Unmarshal(raw, &all) != nil {
 		return nil // what is no document is of no version
 	}
 	if raw, has := all["needs_version"]; has {
@@ -130,19 +120,19 @@ func CheckDocument(what string, raw []byte) error {
 	return checkSchemas(what, fmt.Appendf(nil, `"schema":%s`, all["schema"]))
 }
 
-// Unmarshal is canon.Unmarshal of a document, which may have extra and needs_version beside the
+// UnmarshalDocument is UnmarshalDocument of a document, which may have extra and needs_version beside the
 // members of v. What needs a newer version, or by its own schema is newer, is a
 // *NewerError, whatever else it has.
-func Unmarshal(what string, raw []byte, v any) error {
+func UnmarshalDocument(what string, raw []byte, v any) error {
 	if err := CheckDocument(what, raw); err != nil {
 		return err
 	}
-	strict := canon.Unmarshal(raw, v)
+	strict := Unmarshal(raw, v)
 	if strict == nil {
 		return nil
 	}
 	var all map[string]json.RawMessage
-	if err := canon.Unmarshal(raw, &all); err != nil {
+	if err := Unmarshal(raw, &all); err != nil {
 		return strict
 	}
 	extra, hasExtra := all["extra"]
@@ -154,16 +144,16 @@ func Unmarshal(what string, raw []byte, v any) error {
 	}
 	delete(all, "extra")
 	delete(all, "needs_version")
-	rest, err := canon.Marshal(all)
+	rest, err := Marshal(all)
 	if err != nil {
 		return err
 	}
 	reflect.ValueOf(v).Elem().SetZero()
-	return canon.Unmarshal(rest, v)
+	return Unmarshal(rest, v)
 }
 
-// Unknown are the names of what an extra has, which may be empty, for people: sorted, at most ten.
-func Unknown(extra json.RawMessage) []string {
+// ExtraNames are the names of what an extra has, which may be empty, for people: sorted, at most ten.
+func ExtraNames(extra json.RawMessage) []string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(extra, &all) != nil {
 		return nil

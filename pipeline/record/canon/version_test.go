@@ -1,4 +1,4 @@
-package format
+package canon
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ func TestCheck(t *testing.T) {
 		"1.0": "", "1.1": "x was written by a newer countersign, needs at least 1.1", "2.0": "newer", "1.10": "newer", "9999.9999": "newer",
 		"": "no", "1": "no", "1.": "no", ".1": "no", "01.0": "no", "1.00": "no", "1.0.0": "no", "0.9": "no", "-1.0": "no", "+1.0": "no", "1.x": "no", "1.0 ": "no", "10000.0": "no", "99999999999999999999.0": "no",
 	} {
-		err := Check("x", v)
+		err := CheckVersion("x", v)
 		var newer *NewerError
 		is := errors.As(err, &newer)
 		switch {
@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%q: %v", v, err)
 		}
 	}
-	if order, ok := Compare("1.10", "1.9"); order <= 0 || !ok {
+	if order, ok := CompareVersions("1.10", "1.9"); order <= 0 || !ok {
 		t.Error("1.10 is before 1.9")
 	}
 }
@@ -72,7 +72,7 @@ func TestUnmarshal(t *testing.T) {
 		`{"a":"x","extra":{"later":1},"extra":{"more":1}}`:      "refused",
 	} {
 		var d document
-		err := Unmarshal("x", []byte(raw), &d)
+		err := UnmarshalDocument("x", []byte(raw), &d)
 		got := "read"
 		if errors.As(err, new(*NewerError)) {
 			got = "newer"
@@ -90,11 +90,11 @@ func TestMadeUp(t *testing.T) {
 	defer func(was string) { version = was }(version)
 	for _, version = range []string{"1.1", "2.1"} {
 		var d document
-		if err := errors.Join(Check("x", "1.0"), Check("x", "1.1"), Unmarshal("x", []byte(`{"a":"x","needs_version":"1.1"}`), &d), CheckGrowth("x", json.RawMessage(`{"a":1}`), "1.1")); err != nil {
+		if err := errors.Join(CheckVersion("x", "1.0"), CheckVersion("x", "1.1"), UnmarshalDocument("x", []byte(`{"a":"x","needs_version":"1.1"}`), &d), CheckGrowth("x", json.RawMessage(`{"a":1}`), "1.1")); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
-	if version = "1.1"; !errors.As(Check("x", "1.2"), new(*NewerError)) || !errors.As(Check("x", "2.0"), new(*NewerError)) || CheckGrowth("x", nil, "1.0") == nil {
+	if version = "1.1"; !errors.As(CheckVersion("x", "1.2"), new(*NewerError)) || !errors.As(CheckVersion("x", "2.0"), new(*NewerError)) || CheckGrowth("x", nil, "1.0") == nil {
 		t.Error("1.1 reads what is later")
 	}
 }

@@ -1,24 +1,23 @@
-package rule_test
+package canon_test
 
 import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/rule"
 )
 
 func TestNewReport(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		in   []rule.Violation
+		in   []canon.Violation
 		want string
 	}{
 		{"none", nil, `{"ok":true}`},
-		{"empty", []rule.Violation{}, `{"ok":true}`},
-		{"no path", []rule.Violation{{RuleID: "AS9", Message: "m"}},
+		{"empty", []canon.Violation{}, `{"ok":true}`},
+		{"no path", []canon.Violation{{RuleID: "AS9", Message: "m"}},
 			`{"ok":false,"violations":[{"message":"m","rule_id":"AS9"}]}`},
 		{"rule, then path, then as found",
-			[]rule.Violation{
+			[]canon.Violation{
 				{"SCHEMA", "$", "1", ""}, {"PS2", "b", "2", ""}, {"PS10", "z", "3", ""}, {"PS2", "", "4", ""},
 				{"PS2", "b", "0", ""}, {"PS2", "\uffff", "5", ""}, {"PS2", "😀", "6", ""},
 			},
@@ -31,7 +30,7 @@ func TestNewReport(t *testing.T) {
 				"{\"message\":\"5\",\"path\":\"\uffff\",\"rule_id\":\"PS2\"}," +
 				`{"message":"1","path":"$","rule_id":"SCHEMA"}]}`},
 	} {
-		got, err := canon.Marshal(rule.NewReport(c.in))
+		got, err := canon.Marshal(canon.NewReport(c.in))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s:\n got %s, %v\nwant %s", c.name, got, err, c.want)
 		}

@@ -1,8 +1,4 @@
-// Package rule has the report line that all verifiers share: which rule was
-// broken, where, and how, in the order that the specifications ask for.
-//
-// APPLY_SPEC 3.6 and 7.1, PROPOSAL_INTERNAL_SPEC 6.5 and 7.1.
-package rule
+package canon
 
 import (
 	"cmp"
@@ -10,16 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/format"
 )
 
-// Newer is the rule of what only a newer program can judge (package format): where no other rule was found to be
+// Newer is the rule of what only a newer program can judge: where no other rule was found to be
 // broken, a record is undecidable, and neither sound nor damaged.
 const Newer = "NEWER"
 
-// A Violation is one broken rule. Path is what the verifier's format says it
+// A Violation is one broken rule, of a report as APPLY_SPEC 3.6 and 7.1 and
+// PROPOSAL_INTERNAL_SPEC 6.5 and 7.1 ask for it. Path is what the verifier's format says it
 // is (a JSON path, a file's path, an action's id) and is left out when empty.
 type Violation struct {
 	RuleID  string `json:"rule_id"`
@@ -36,23 +30,23 @@ type Report struct {
 
 // NewReport sorts the violations and says whether there are none.
 func NewReport(vs []Violation) Report {
-	Sort(vs)
+	SortViolations(vs)
 	return Report{OK: len(vs) == 0, Violations: vs}
 }
 
-// Error is the first violation that is not Newer, and a *format.NewerError where all are.
-func Error(found []Violation) error {
+// ErrorOf is the first violation that is not Newer, and a *NewerError where all are.
+func ErrorOf(found []Violation) error {
 	if i := slices.IndexFunc(found, func(v Violation) bool { return v.RuleID != Newer }); i >= 0 {
 		return fmt.Errorf("%s %s: %s", found[i].RuleID, found[i].Path, found[i].Message)
 	}
-	return &format.NewerError{What: found[0].Path, Needs: found[0].Needs}
+	return &NewerError{What: found[0].Path, Needs: found[0].Needs}
 }
 
-// Sort orders violations by rule id, then path, each by UTF-16 code unit; those
+// SortViolations orders them by rule id, then path, each by UTF-16 code unit; those
 // that tie keep the order in which they were found.
-func Sort(vs []Violation) {
+func SortViolations(vs []Violation) {
 	slices.SortStableFunc(vs, func(a, b Violation) int {
-		return cmp.Or(canon.Compare(a.RuleID, b.RuleID), canon.Compare(a.Path, b.Path))
+		return cmp.Or(Compare(a.RuleID, b.RuleID), Compare(a.Path, b.Path))
 	})
 }
 
@@ -64,7 +58,7 @@ type Finder struct{ Found []Violation }
 func (f *Finder) Add(id, path, message string, args ...any) {
 	v := Violation{RuleID: id, Path: path, Message: fmt.Sprintf(message, args...)}
 	for _, arg := range args {
-		var newer *format.NewerError
+		var newer *NewerError
 		if err, is := arg.(error); is && errors.As(err, &newer) {
 			v.RuleID, v.Message, v.Needs = Newer, newer.Error(), newer.Needs
 		}
@@ -72,9 +66,9 @@ func (f *Finder) Add(id, path, message string, args ...any) {
 	f.Found = append(f.Found, v)
 }
 
-// Sorted returns what was found, in the order of Sort.
+// Sorted returns what was found, in the order of SortViolations.
 func (f *Finder) Sorted() []Violation {
-	Sort(f.Found)
+	SortViolations(f.Found)
 	return f.Found
 }
 
