@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -82,7 +83,7 @@ func (e *SupersededError) Error() string {
 	if len(e.Files) == 0 {
 		return e.ID + " is superseded"
 	}
-	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, plain.QuoteList(e.Files))
+	return fmt.Sprintf("%s is superseded: %s changed meanwhile", e.ID, escape.QuoteList(e.Files))
 }
 
 func (e *SupersededError) Hint() string {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/writing"
@@ -103,9 +103,9 @@ func (r *Runner) baseChanged(ctx context.Context, g Judgement, why *SupersededEr
 			return Nothing(none{}, writing.ErrMoved)
 		}
 		s := r.Stage(log)
-		s.Status(ledger.Superseded, r.OneLine("the base changed: "+plain.QuoteList(why.Files), 300))
+		s.Status(ledger.Superseded, r.OneLine("the base changed: "+escape.QuoteList(why.Files), 300))
 		s.Close()
-		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + plain.QuoteList(why.Files)})
+		return Recording(none{}, s, writing.Title{Stage: "apply", Outcome: string(ledger.Superseded), Subject: "superseded, the base changed: " + escape.QuoteList(why.Files)})
 	})
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (r Report) moved() string {
 	if len(r.Moved) == 0 {
 		return ""
 	}
-	return Clean(plain.QuoteList(r.Moved)) + " changed meanwhile"
+	return Clean(escape.QuoteList(r.Moved)) + " changed meanwhile"
 }
 
 func (r Report) filesLine() string {

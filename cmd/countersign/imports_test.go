@@ -178,8 +178,8 @@ var mayImport = map[string][]string{
 	"gitstore/wire":          {"gitstore/object", "pipeline/fault", "pipeline/record/lazyregexp", "github.com/go-git/go-git/v5"},
 	"gitstore/wire/wiretest": {"gitstore/object", "pipeline/exectest"},
 	"pipeline": {
-		"pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup",
-		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/escape", "pipeline/fault", "pipeline/forge",
+		"pipeline/lookup", "pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
 		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/writing",
 	},
 	"pipeline/atomicfile": {},
@@ -198,10 +198,12 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/document": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/effect": {
-		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
+		"pipeline/code", "pipeline/escape", "pipeline/fault", "pipeline/lookup", "pipeline/parallel", "pipeline/record/approval",
 		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/writing",
 	},
-	"pipeline/escape": {"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/visible", "golang.org/x/text"},
+	"pipeline/escape": {
+		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/visible", "golang.org/x/text",
+	},
 	"pipeline/evidence": {
 		"pipeline/attest", "pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
@@ -244,9 +246,7 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/page/v1":  {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger"},
 	"pipeline/parallel": {},
-	"pipeline/plain": {
-		"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "github.com/goccy/go-yaml",
-	},
+	"pipeline/plain":    {"pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "github.com/goccy/go-yaml"},
 	"pipeline/pull": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/fault",
 		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",

@@ -8,9 +8,9 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/parallel"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -79,7 +79,7 @@ func failed(files []patch.Change, why string) []ledger.Operation {
 type DirtyError struct{ Files, New []string }
 
 func (e *DirtyError) Error() string {
-	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + plain.QuoteList(e.Files)
+	return ledger.Plural(len(e.Files), "file has", "files have") + " uncommitted changes: " + escape.QuoteList(e.Files)
 }
 
 // An UncommittedError says that files were written and not committed. Unstaged are those that

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
+	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
@@ -83,7 +83,7 @@ func (e Files) Ready(ctx context.Context, c *Change, key string) error {
 	}
 	index, err := e.Repo.Index(ctx, c.Set.Files())
 	if err == nil && len(index.Staged) > 0 {
-		err = &code.UncommittableError{Why: "staged already: " + plain.QuoteList(index.Staged), Staged: index.Staged}
+		err = &code.UncommittableError{Why: "staged already: " + escape.QuoteList(index.Staged), Staged: index.Staged}
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (e Files) ready(ctx context.Context, c *Change) error {
 	if !resuming && tx.Status != ledger.Failed && tx.Pointers.Proposal.Kind != ledger.KindWorktree {
 		sparse, err := e.Clean(ctx, c.Base, c.Set.Files())
 		if err == nil && len(sparse) > 0 {
-			err = fault.Refuse(ledger.Plural(len(sparse), "file is", "files are")+" not checked out (git sparse-checkout): "+plain.QuoteList(sparse), "countersign run TX --to branch")
+			err = fault.Refuse(ledger.Plural(len(sparse), "file is", "files are")+" not checked out (git sparse-checkout): "+escape.QuoteList(sparse), "countersign run TX --to branch")
 		}
 		return err
 	}

@@ -20,12 +20,14 @@
 package escape
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // What is kept of messages: MaxMessage bytes of text, and so many declarations of so many
@@ -203,4 +205,17 @@ func Message(subject, text string, declared, own []string) string {
 	}
 	parts := []string{subject, text, strings.Join(append(declared, own...), "\n")}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n") + "\n"
+}
+
+// QuoteList makes the first few paths of a list safe to print.
+func QuoteList(paths []string) string {
+	const most = 10
+	var out []string
+	for _, p := range paths[:min(most, len(paths))] {
+		out = append(out, patch.Quote(p))
+	}
+	if len(paths) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
+	}
+	return strings.Join(out, ", ")
 }

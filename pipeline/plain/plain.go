@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
@@ -158,17 +157,4 @@ func AsWritten(canonical string) (text string) {
 		return string(raw)
 	}
 	return canonical
-}
-
-// QuoteList makes the first few paths of a list safe to print.
-func QuoteList(paths []string) string {
-	const most = 10
-	var out []string
-	for _, p := range paths[:min(most, len(paths))] {
-		out = append(out, patch.Quote(p))
-	}
-	if len(paths) > most {
-		out = append(out, fmt.Sprintf("and %d more", len(paths)-most))
-	}
-	return strings.Join(out, ", ")
 }
