@@ -8,9 +8,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report/template"
 )
@@ -174,4 +174,4 @@ func Checks(about string, checks []attest.Check) string {
 }
 
 // Asks is what a Policy asks of a patch: rules by path, secrets, approvals and commands.
-func Asks(e plain.Explanation) string { return Style{}.fill("asks", e) }
+func Asks(e risk.PolicyExplanation) string { return Style{}.fill("asks", e) }

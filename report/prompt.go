@@ -24,7 +24,7 @@ import (
 // count. Columns and Rows are the screen's.
 type Prompt struct {
 	Report
-	Protected     []plain.Explained
+	Protected     []risk.Explained
 	Commands      []string
 	Decider       ledger.Actor
 	Signs         bool

@@ -5,9 +5,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/template/templatetest"
 )
 
@@ -19,7 +19,7 @@ func TestTemplatesFit(t *testing.T) {
 	for name, text := range map[string]string{
 		"audit": Audit(Audited{}, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
 		"online": Online(online.Result{}, Style{}), "simulation": Simulation(replay.Simulation{}, Style{}), "checks": Checks("", nil),
-		"asks": Asks(plain.Explanation{Commands: []string{"make"}}),
+		"asks": Asks(risk.PolicyExplanation{Commands: []string{"make"}}),
 	} {
 		if text == "" {
 			t.Errorf("%s says nothing", name)

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/replay"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -194,7 +195,7 @@ var texts = sync.OnceValue(func() *template.Set {
 			}
 			return plain.OwnedBy(owners)
 		},
-		"asked": func(n plain.ExplainedNeed) string {
+		"asked": func(n risk.ExplainedNeed) string {
 			return (policy.Need{Users: n.Users, Teams: n.Teams, Owners: n.Owners}).People()
 		},
 		"merges": wordOf(map[policy.Merge]string{policy.MergeHuman: "a person merges", policy.MergeAuto: "settle merges once it is approved"}),

@@ -53,9 +53,8 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/decide": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/credential", "cmd/countersign/internal/github",
 		"cmd/countersign/internal/rest", "cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/conversation",
-		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "report", "report/view",
-		"github.com/spf13/cobra",
+		"pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk", "report", "report/view", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/documents": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "pipeline/document", "pipeline/effect", "pipeline/packapply",
@@ -89,9 +88,9 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/mcp": {
 		"cmd/countersign/internal/cli", "pipeline", "pipeline/checks", "pipeline/effect", "pipeline/fault", "pipeline/input", "pipeline/lookup",
-		"pipeline/observation", "pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/review", "pipeline/risk",
-		"pipeline/secret", "pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
+		"pipeline/observation", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "pipeline/review", "pipeline/risk", "pipeline/secret",
+		"pipeline/writing", "report", "report/view", "github.com/modelcontextprotocol/go-sdk",
 	},
 	"cmd/countersign/internal/pages": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/verifier", "gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain",
@@ -119,8 +118,8 @@ var mayImport = map[string][]string{
 	},
 	"cmd/countersign/internal/scaffold": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/gitea", "cmd/countersign/internal/github", "gitstore", "pipeline/atomicfile",
-		"pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/online", "pipeline/plain", "pipeline/record/canon",
-		"pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/policy", "report", "report/view",
+		"pipeline/code", "pipeline/fault", "pipeline/forge", "pipeline/online", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "report", "report/view",
 	},
 	"cmd/countersign/internal/serve": {
 		"cmd/countersign/internal/agent", "cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/mcp",
@@ -143,8 +142,8 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/github", "cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/scaffold",
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/conversation",
 		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/replay",
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/replay", "pipeline/risk",
 		"pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
@@ -250,8 +249,8 @@ var mayImport = map[string][]string{
 	"pipeline/pull": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/conversation", "pipeline/effect", "pipeline/explain", "pipeline/fault",
 		"pipeline/forge", "pipeline/input", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/writing",
-		"report", "report/view",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/review", "pipeline/risk",
+		"pipeline/writing", "report", "report/view",
 	},
 	"pipeline/record": {
 		"gitstore/packfile", "gitstore/verdict", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger",
@@ -285,11 +284,11 @@ var mayImport = map[string][]string{
 	},
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
-		"pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
+		"pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
 		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
 	},
 	"pipeline/risk": {
-		"pipeline/escape", "pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/escape", "pipeline/gitpatch", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/redact", "golang.org/x/text",
 	},
 	"pipeline/sandbox": {"github.com/landlock-lsm/go-landlock", "golang.org/x/sys", "kernel.org/pub/linux/libs/security/libcap/psx"},

@@ -1,5 +1,5 @@
-// Package plain says in plain words, for people, what a Policy asks, where that is written, and
-// what it says in vain, and where a transaction stands. Nothing is decided by it.
+// Package plain says in plain words, for people, where a transaction stands, and where a Policy is
+// written that asks for what is missing. Nothing is decided by it.
 package plain
 
 import (

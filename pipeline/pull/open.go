@@ -18,12 +18,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
@@ -421,7 +421,7 @@ func (s *settlement) whyNotMerged(ctx context.Context, p policy.Policy, id, head
 		return "it is to another branch than the default one", nil
 	case tx.PatchID() != s.opened.PatchID():
 		return "its diff is no longer the patch that it was opened for", nil
-	case !plain.Merges(p):
+	case !risk.Merges(p):
 		return "the Policy has commands.run, and nothing runs these on the merge", nil
 	case s.opened.Pointers.Proposal.Checks != "":
 		return "the proposal asks for tests or commands, and nothing runs these on the merge", nil

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/input"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/risk"
@@ -89,13 +88,13 @@ func Explain(ctx context.Context, r *pipeline.Runner, in input.Change) (risk.Exp
 	if err != nil {
 		return risk.Explanation{}, g.known, err
 	}
-	var secrets []plain.ExplainedSecret
+	var secrets []risk.ExplainedSecret
 	for _, f := range g.found {
-		secrets = append(secrets, plain.ExplainedSecret(f))
+		secrets = append(secrets, risk.ExplainedSecret(f))
 	}
-	e := plain.Patch(g.rules.Policy, g.rules.Commit, g.ID, g.Set.Paths(), secrets)
+	e := risk.ExplainPatch(g.rules.Policy, g.rules.Commit, g.ID, g.Set.Paths(), secrets)
 	for i, p := range e.Paths {
-		if !slices.ContainsFunc(p.Rules, func(m plain.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
+		if !slices.ContainsFunc(p.Rules, func(m risk.Met) bool { return m.Owners }) || g.rules.OwnersOf == nil {
 			continue
 		}
 		owners, err := g.rules.OwnersOf(p.Path)
@@ -111,5 +110,5 @@ func Explain(ctx context.Context, r *pipeline.Runner, in input.Change) (risk.Exp
 	for _, w := range checks.WantedCommands(g.rules.Policy, asked) {
 		e.Commands = append(e.Commands, w.Target)
 	}
-	return risk.Explanation{Explanation: e, Risks: g.risks.Under(g.rules.Policy, g.Set.Paths())}, g.known, nil
+	return risk.Explanation{PolicyExplanation: e, Risks: g.risks.Under(g.rules.Policy, g.Set.Paths())}, g.known, nil
 }

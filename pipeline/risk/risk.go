@@ -1,5 +1,5 @@
-// Package risk lists what a patch does that a reader of its diff may overlook,
-// the most dangerous first:
+// Package risk says what the Policy asks of a patch, and lists what the patch does that a
+// reader of its diff may overlook, the most dangerous first:
 //
 //	unlisted    this program could not look at the whole patch, and why; without a path
 //	executable  a file that becomes executable, or is made so
@@ -33,7 +33,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/lazyregexp"
@@ -173,7 +172,7 @@ func secretLines(added []gitpatch.Line, f redact.Finder) []redact.Finding {
 // rule asks. What is protected everywhere is among the risks of the patch.
 func InPolicy(p policy.Policy, paths []string) []Risk {
 	var out []Risk
-	for _, e := range plain.Explain(p, paths) {
+	for _, e := range Explain(p, paths) {
 		for _, met := range e.Rules {
 			if met.Rule != "built-in" {
 				out = append(out, Risk{Kind: Protected, Path: e.Path, Detail: met.Rule + " " + met.Glob})
@@ -383,7 +382,7 @@ func Read(raw []byte) (List, error) {
 
 // An Explanation is what the Policy asks of a patch, and what to look at in it first.
 type Explanation struct {
-	plain.Explanation
+	PolicyExplanation
 	Risks List `json:"risks"`
 }
 

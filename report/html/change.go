@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/view"
@@ -102,11 +101,11 @@ func (s *sheet) unwritten(path string) (out []ledger.Operation) {
 }
 
 // protected are the paths that met rules of the Policy, with these.
-func (s *sheet) protected() []plain.Explained {
+func (s *sheet) protected() []risk.Explained {
 	if s.T.Proposal == nil {
 		return nil
 	}
-	return plain.Explain(s.T.policy, s.T.Proposal.TargetFiles)
+	return risk.Explain(s.T.policy, s.T.Proposal.TargetFiles)
 }
 
 // A policyPart is a line of the Policy that applied, or the lines between two of them: parts that stand beside each other without

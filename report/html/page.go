@@ -32,7 +32,7 @@ var templates = Templates(files, template.Funcs{
 	"met": view.Requirement.Met, "several": func(r view.Requirement) bool { return !r.Met() || r.Required > 1 },
 	"oneLine": func(text string) string { return ledger.OneLine(text, 200) }, "commandLine": func(args []string) string { return "countersign " + strings.Join(args, " ") },
 	"riskLines": func(r risk.Risk) string { return view.Lines(r.Lines, r.More, math.MaxInt) },
-	"where":     view.Where, "didWhat": didWhat, "whom": func(m plain.Met) string {
+	"where":     view.Where, "didWhat": didWhat, "whom": func(m risk.Met) string {
 		return policy.Need{Users: m.Users, Teams: m.Teams, Owners: m.Owners}.People()
 	}, "unfinished": view.Unfinished, "stepSaid": view.StepSaid, "exit": exit, "form": lookup.Form, "requests": requests,
 	"edited":     func(doc *approval.StatementDoc) bool { return doc.Statement.Edited || len(doc.Statement.Earlier) > 0 },

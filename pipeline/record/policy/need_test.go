@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // told is a need in one line.
@@ -187,11 +187,11 @@ func TestExplain(t *testing.T) {
 	p.Protected = []policy.Rule{
 		{Paths: []string{"*.go", "/a/"}, Required: 2, Users: []string{"ada"}}, {Paths: []string{"/a/b"}, Required: 1, Owners: true},
 	}
-	got := plain.Explain(p, []string{"x", "a/y.go", "a/B/CLAUDE.md"})
-	want := []plain.Explained{
-		{Path: "x", Rules: []plain.Met{}},
-		{Path: "a/y.go", Rules: []plain.Met{{Rule: "protected[0]", Glob: "*.go", Required: 2, Users: []string{"ada"}}}},
-		{Path: "a/B/CLAUDE.md", Rules: []plain.Met{
+	got := risk.Explain(p, []string{"x", "a/y.go", "a/B/CLAUDE.md"})
+	want := []risk.Explained{
+		{Path: "x", Rules: []risk.Met{}},
+		{Path: "a/y.go", Rules: []risk.Met{{Rule: "protected[0]", Glob: "*.go", Required: 2, Users: []string{"ada"}}}},
+		{Path: "a/B/CLAUDE.md", Rules: []risk.Met{
 			{Rule: "built-in", Glob: "CLAUDE.md", Required: 1},
 			{Rule: "protected[0]", Glob: "/a/", Required: 2, Users: []string{"ada"}},
 			{Rule: "protected[1]", Glob: "/a/b", Required: 1, Owners: true},
@@ -205,14 +205,14 @@ func TestExplain(t *testing.T) {
 		p := randomPolicy(r)
 		paths := []string{randomPath(r), randomPath(r), "CLAUDE.md"}
 		met, needed := map[string]bool{}, map[string]bool{}
-		for _, e := range plain.Explain(p, paths) {
+		for _, e := range risk.Explain(p, paths) {
 			for _, m := range e.Rules {
 				met[m.Rule+" "+e.Path] = true
 			}
 		}
 		for _, n := range p.Needs(paths, false) {
 			for _, rule := range n.Rules {
-				for _, e := range plain.Explain(p, n.Paths) {
+				for _, e := range risk.Explain(p, n.Paths) {
 					for _, m := range e.Rules {
 						if m.Rule == rule {
 							needed[rule+" "+e.Path] = true

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/explain"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 func parse(t *testing.T, s string) policy.Policy {
@@ -205,7 +205,7 @@ func TestT20TightenExplained(t *testing.T) {
 	if got := policy.Tighten(base, policy.Default()); got.Sum() != base.Sum() {
 		t.Errorf("%s", got.JSON())
 	}
-	if got := plain.Explain(base, []string{"KEYS", "a.lock"}); len(got[0].Rules) != 1 || got[0].Rules[0].Rule != "explained.bots[0].keys" || len(got[1].Rules) != 0 {
+	if got := risk.Explain(base, []string{"KEYS", "a.lock"}); len(got[0].Rules) != 1 || got[0].Rules[0].Rule != "explained.bots[0].keys" || len(got[1].Rules) != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -41,5 +41,5 @@ func policyExplain(ctx context.Context, c *console.Console, f reviewFlags) error
 		return console.InFile(name, err)
 	}
 	e.Risks = *e.Risks.Redacted(c.Finder().Text)
-	return c.Result(e, report.RiskLines(e.Risks, s.Style())+report.Asks(e.Explanation))
+	return c.Result(e, report.RiskLines(e.Risks, s.Style())+report.Asks(e.PolicyExplanation))
 }

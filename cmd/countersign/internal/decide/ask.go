@@ -9,11 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/review"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -281,6 +281,6 @@ func prompt(ctx context.Context, s *session.Session, g pipeline.Judgement, perso
 		p.Commands, err = g.Commands()
 	}
 	p.Columns, p.Rows = console.Size(person)
-	p.Protected = plain.Explain(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles)
+	p.Protected = risk.Explain(g.Policy(), g.Transaction().Pointers.Proposal.TargetFiles)
 	return p, err
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/observation"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -225,7 +225,7 @@ func (c *call) explainPaths(ctx context.Context, paths []string) (any, error) {
 			return nil, err
 		}
 	}
-	e := plain.Patch(rules.Policy, rules.Commit, "", paths, nil)
+	e := risk.ExplainPatch(rules.Policy, rules.Commit, "", paths, nil)
 	for i := range e.Needs {
 		e.Needs[i].Fingerprint = "" // there is no patch to approve yet
 	}

@@ -11,9 +11,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/countersign-dev/countersign/pipeline/lookup"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // The addresses of what can be read.
@@ -76,7 +76,7 @@ func (c *call) policy(ctx context.Context) (any, error) {
 		file = ""
 	}
 	p := rules.Policy
-	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, plain.Warnings(p)...)}, nil
+	return map[string]any{"file": file, "commit": rules.Commit, "sha256": p.Sum(), "policy": json.RawMessage(p.JSON()), "warnings": append([]string{}, risk.Warnings(p)...)}, nil
 }
 
 func (c *call) tip(ctx context.Context) (any, error) {

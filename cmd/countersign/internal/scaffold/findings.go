@@ -16,9 +16,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -353,7 +353,7 @@ func (f Facts) pullFindings() []Finding {
 	case f.GitHub.ChecksUnread:
 		out = append(out, note("", "the checks that %s requires cannot all be read: countersign should be one", report.Clean(f.Branch)))
 	default:
-		if opens && !plain.Merges(f.Policy) {
+		if opens && !risk.Merges(f.Policy) {
 			level = fails // a person merges, and nothing but the check holds them back
 		}
 		out = append(out, level("countersign init --harden --gate prints the ruleset that requires it", "%s does not require the check countersign: a pull request can be merged that nobody approved", report.Clean(f.Branch)))

@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/github"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report"
 )
 
@@ -394,7 +394,7 @@ func TestAnswers(t *testing.T) {
 	raw := List[0].Render(s)
 	p, err := policy.Parse(policy.Path, raw)
 	check(t, err)
-	if p.Approvals.Permission != "admin" || p.Approvals.Required != 100 || !p.Approvals.AllowAuthor || !s.Gate || !plain.Merges(p) {
+	if p.Approvals.Permission != "admin" || p.Approvals.Required != 100 || !p.Approvals.AllowAuthor || !s.Gate || !risk.Merges(p) {
 		t.Errorf("%+v %+v", p.Approvals, p.Apply)
 	}
 	if again := answersIn(raw); *again != *s.Answers || List[0].state(raw, true, Settings{}) != Old {

@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/redact"
+	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
 // maxPolicy is how many bytes of a Policy file are read: one more is refused.
@@ -104,9 +104,9 @@ func showPolicy(c *console.Console, p policy.Policy, file, commit string) error 
 	if file == "" {
 		text = fmt.Sprintf("no %s in commit %.12s: the defaults hold\n", policy.Path, commit)
 	}
-	for _, w := range plain.Warnings(p) {
+	for _, w := range risk.Warnings(p) {
 		text += "warning: " + w + "\n"
 	}
 	raw := json.RawMessage(bytes.TrimSuffix(p.JSON(), []byte("\n")))
-	return c.Result(console.Document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": plain.Warnings(p)}, text)
+	return c.Result(console.Document{"file": file, "commit": commit, "sha256": p.Sum(), "policy": raw, "warnings": risk.Warnings(p)}, text)
 }

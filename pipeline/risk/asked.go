@@ -1,4 +1,4 @@
-package plain
+package risk
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// An Explanation is what the Policy asks of a patch.
-type Explanation struct {
+// A PolicyExplanation is what the Policy asks of a patch.
+type PolicyExplanation struct {
 	PatchID      string            `json:"patch_id"`
 	PolicyCommit string            `json:"policy_commit"`
 	PolicySHA256 string            `json:"policy_sha256"`
@@ -40,10 +40,10 @@ type ExplainedNeed struct {
 	Signed      bool     `json:"signed,omitempty"`
 }
 
-// Patch says what a Policy, which a commit has, asks of a patch to paths
+// ExplainPatch says what a Policy, which a commit has, asks of a patch to paths
 // that adds these secrets. Its commands are the caller's to fill in.
-func Patch(p policy.Policy, commit, patchID string, paths []string, secrets []ExplainedSecret) Explanation {
-	e := Explanation{
+func ExplainPatch(p policy.Policy, commit, patchID string, paths []string, secrets []ExplainedSecret) PolicyExplanation {
+	e := PolicyExplanation{
 		PatchID: patchID, PolicyCommit: commit, PolicySHA256: p.Sum(),
 		Paths: Explain(p, paths), Secrets: append([]ExplainedSecret{}, secrets...), Needs: []ExplainedNeed{}, Commands: []string{},
 	}
