@@ -331,8 +331,7 @@ var mayImport = map[string][]string{
 	"report/template":              {},
 	"report/template/templatetest": {"report/template"},
 	"report/view": {
-		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/replay",
-		"pipeline/risk",
+		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/risk",
 	},
 	"report/workpaper": {
 		"pipeline/escape", "pipeline/evidence", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template",

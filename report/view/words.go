@@ -10,7 +10,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
 
@@ -105,9 +104,9 @@ var forges = map[string]string{"github": "GitHub", "gitea": "Gitea"}
 func Proof(kind string, signed bool, by ledger.Actor) (words string, weak bool) {
 	switch {
 	case signed:
-		return replay.Signed.Words() + " by a key", false
+		return "signed by a key", false
 	case kind == "local":
-		return replay.Shell.Words() + ": proves that somebody with this shell said so", true
+		return "in a shell, unsigned: proves that somebody with this shell said so", true
 	case kind == "rpc":
 		return "over JSON-RPC, unsigned: proves that some program here said so", true
 	}
