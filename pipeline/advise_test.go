@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 )
@@ -78,12 +78,12 @@ func TestT98Advice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := replay.SimulateTransaction(snap.Tree, new(approval.Policies), tx, w.policy); c.Now != approval.Approved || c.Difference != replay.NoDifference { // by the record alone
+	if c := explain.SimulateTransaction(snap.Tree, new(approval.Policies), tx, w.policy); c.Now != approval.Approved || c.Difference != explain.NoDifference { // by the record alone
 		t.Errorf("%+v", c)
 	}
 	stricter := w.policy
 	stricter.Protected = []policy.Rule{{Advice: &policy.AdviceRule{Tool: "semgrep", Level: "warning"}, Required: 2}}
-	if c := replay.SimulateTransaction(snap.Tree, new(approval.Policies), tx, stricter); c.Now == approval.Approved {
+	if c := explain.SimulateTransaction(snap.Tree, new(approval.Policies), tx, stricter); c.Now == approval.Approved {
 		t.Errorf("%+v", c)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -83,13 +83,13 @@ func TestT10ProposedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var policies approval.Policies
-	if v, _, _, err := replay.AsRecorded(policies.Record(dir, log)); err != nil || v.State != approval.Approved {
+	if v, _, _, err := explain.AsRecorded(policies.Record(dir, log)); err != nil || v.State != approval.Approved {
 		t.Errorf("%+v %v", v, err)
 	}
 	if is, why, err := evidence.Independent(&policies, dir, log); err != nil || is != evidence.Yes {
 		t.Errorf("%s %s %v", is, why, err)
 	}
-	if c := replay.SimulateTransaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != replay.NoDifference {
+	if c := explain.SimulateTransaction(tree, &policies, tx, h.w.policy); c.Then != approval.Approved || c.Now != approval.Approved || c.Difference != explain.NoDifference {
 		t.Errorf("%+v", c)
 	}
 	page, err := fs.ReadFile(dir, ledger.ReadmeFile)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/review"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
@@ -70,7 +70,7 @@ func TestT10Requester(t *testing.T) {
 			}
 			two := h.w.policy
 			two.Approvals.Required = 2
-			if c := replay.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, two); c.Then != approval.Approved || c.Now == approval.Approved {
+			if c := explain.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, two); c.Then != approval.Approved || c.Now == approval.Approved {
 				t.Errorf("%+v", c)
 			}
 		})
@@ -118,11 +118,11 @@ func TestT10RequesterSimulated(t *testing.T) {
 	}
 	p := h.w.policy
 	p.Approvals.Independent = requesterAlone
-	if c := replay.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, p); c.Then != approval.Approved || c.Now != approval.Pending {
+	if c := explain.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, p); c.Then != approval.Approved || c.Now != approval.Pending {
 		t.Errorf("%+v", c)
 	}
 	p.Approvals.Independent = []policy.Part{policy.Proposing}
-	if c := replay.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, p); c.Now != approval.Approved {
+	if c := explain.SimulateTransaction(h.w.ledger().Tree, new(approval.Policies), tx, p); c.Now != approval.Approved {
 		t.Errorf("%+v", c)
 	}
 }

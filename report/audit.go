@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report/template"
@@ -109,31 +108,31 @@ func Online(r online.Result, s Style) string {
 }
 
 // differences are what people are told of each difference.
-var differences = map[replay.Difference]string{
-	replay.Blocked: "would have been blocked", replay.AsksMore: "would have been asked more", replay.LetsThrough: "would have been let through",
-	replay.AsksLess: "would have been asked less", replay.DifferenceUnknown: "cannot be told", replay.NoDifference: "without a difference",
+var differences = map[explain.Difference]string{
+	explain.Blocked: "would have been blocked", explain.AsksMore: "would have been asked more", explain.LetsThrough: "would have been let through",
+	explain.AsksLess: "would have been asked less", explain.DifferenceUnknown: "cannot be told", explain.NoDifference: "without a difference",
 }
 
 // A difference is that of some cases: of those that another Policy would not have changed only their number.
 type difference struct {
 	What  string
 	N     int
-	Cases []replay.Case
+	Cases []explain.Case
 }
 
 // Simulation is what another Policy would have changed.
-func Simulation(r replay.Simulation, s Style) string {
+func Simulation(r explain.Simulation, s Style) string {
 	var numbers, groups []difference
-	for _, d := range replay.Differences {
+	for _, d := range explain.Differences {
 		if n := r.Counts[d]; n > 0 {
 			numbers = append(numbers, difference{What: differences[d], N: n})
 		}
-		if d == replay.DifferenceUnknown && r.AtBest > 0 {
+		if d == explain.DifferenceUnknown && r.AtBest > 0 {
 			numbers = append(numbers, difference{What: "of these approved, if what is not known was in favour", N: r.AtBest})
 		}
 	}
 	for i, c := range r.Cases {
-		if c.Difference == replay.NoDifference {
+		if c.Difference == explain.NoDifference {
 			continue
 		}
 		if i == 0 || c.Difference != r.Cases[i-1].Difference {
@@ -142,17 +141,17 @@ func Simulation(r replay.Simulation, s Style) string {
 		groups[len(groups)-1].Cases = append(groups[len(groups)-1].Cases, c)
 	}
 	return s.fill("simulation", struct {
-		replay.Simulation
+		explain.Simulation
 		Numbers, Groups []difference
 	}{r, numbers, groups})
 }
 
 // verdicts are those of then and of now, in words.
-func verdicts(c replay.Case) string {
+func verdicts(c explain.Case) string {
 	switch {
-	case c.Now == replay.Unknown && c.Then == replay.Unknown:
+	case c.Now == explain.UnknownVerdict && c.Then == explain.UnknownVerdict:
 		return "unknown"
-	case c.AtBest != "" && c.AtBest != replay.Unknown:
+	case c.AtBest != "" && c.AtBest != explain.UnknownVerdict:
 		return fmt.Sprintf("%s → unknown, at best %s", c.Then, c.AtBest)
 	}
 	return fmt.Sprintf("%s → %s", c.Then, c.Now)

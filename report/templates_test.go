@@ -6,7 +6,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/report/template/templatetest"
 )
@@ -18,7 +17,7 @@ var _ = []any{templatetest.Check(texts()), templatetest.Check(paragraphs())}
 func TestTemplatesFit(t *testing.T) {
 	for name, text := range map[string]string{
 		"audit": Audit(Audited{}, Style{}), "branch": Branch(explain.Branch{}, Style{}), "explanation": Explanation(explain.Explanation{}),
-		"online": Online(online.Result{}, Style{}), "simulation": Simulation(replay.Simulation{}, Style{}), "checks": Checks("", nil),
+		"online": Online(online.Result{}, Style{}), "simulation": Simulation(explain.Simulation{}, Style{}), "checks": Checks("", nil),
 		"asks": Asks(risk.PolicyExplanation{Commands: []string{"make"}}),
 	} {
 		if text == "" {

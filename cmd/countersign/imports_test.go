@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"cmd/countersign/internal/guard": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/proofs", "cmd/countersign/internal/session",
 		"gitstore", "gitstore/verdict", "pipeline/atomicfile", "pipeline/explain", "pipeline/fault", "pipeline/record/patch", "pipeline/record/policy",
-		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/replay", "report", "github.com/spf13/cobra",
+		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/look": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/pages", "cmd/countersign/internal/proofs",
@@ -104,8 +104,8 @@ var mayImport = map[string][]string{
 		"pipeline/code", "pipeline/evidence", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/observation",
 		"pipeline/online", "pipeline/page", "pipeline/parallel", "pipeline/pull", "pipeline/record/approval", "pipeline/record/audit",
 		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/replay", "pipeline/witness", "pipeline/writing", "report", "report/html",
-		"report/view", "report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
+		"pipeline/record/policy", "pipeline/record/sshsig", "pipeline/witness", "pipeline/writing", "report", "report/html", "report/view",
+		"report/workpaper", "github.com/spf13/cobra", "golang.org/x/sys",
 	},
 	"cmd/countersign/internal/pulls": {
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/console", "cmd/countersign/internal/github", "cmd/countersign/internal/proofs",
@@ -141,9 +141,9 @@ var mayImport = map[string][]string{
 		"cmd/countersign/internal/cli", "cmd/countersign/internal/conformance", "cmd/countersign/internal/console", "cmd/countersign/internal/gitea",
 		"cmd/countersign/internal/github", "cmd/countersign/internal/proofs", "cmd/countersign/internal/rest", "cmd/countersign/internal/scaffold",
 		"cmd/countersign/internal/session", "gitstore", "gitstore/wire", "pipeline", "pipeline/atomicfile", "pipeline/code", "pipeline/conversation",
-		"pipeline/effect", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page", "pipeline/parallel",
-		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/replay", "pipeline/risk",
+		"pipeline/effect", "pipeline/explain", "pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/online", "pipeline/page",
+		"pipeline/parallel", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/redact", "pipeline/risk",
 		"pipeline/writing", "report", "github.com/spf13/cobra",
 	},
 	"cmd/countersign/internal/statements": {
@@ -184,7 +184,7 @@ var mayImport = map[string][]string{
 	"pipeline/atomicfile": {},
 	"pipeline/attest": {
 		"pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval", "pipeline/record/canon",
-		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
+		"pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
 	},
 	"pipeline/checks": {
 		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
@@ -206,14 +206,14 @@ var mayImport = map[string][]string{
 	"pipeline/evidence": {
 		"pipeline/attest", "pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig", "pipeline/replay",
+		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
 	},
 	"pipeline/exectest": {},
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/conversation", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
-		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
-		"pipeline/record/sshsig/signing", "pipeline/replay",
+		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/signed",
+		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
 	},
 	"pipeline/fault": {},
 	"pipeline/forge": {
@@ -278,10 +278,6 @@ var mayImport = map[string][]string{
 	"pipeline/record/sshsig/signing":    {"pipeline/record/sshsig", "golang.org/x/crypto"},
 	"pipeline/record/visible":           {},
 	"pipeline/redact":                   {"pipeline/fault", "pipeline/record/patch", "filippo.io/age"},
-	"pipeline/replay": {
-		"pipeline/conversation", "pipeline/forge", "pipeline/lookup", "pipeline/parallel", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
-	},
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
 		"pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
@@ -314,15 +310,14 @@ var mayImport = map[string][]string{
 	"report": {
 		"pipeline/attest", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/replay",
-		"pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk",
+		"pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/browsertest": {},
 	"report/html": {
-		"pipeline/checks", "pipeline/escape", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain", "pipeline/record/approval",
-		"pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/replay", "pipeline/risk", "pipeline/writing", "report/template",
-		"report/view",
+		"pipeline/checks", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/site": {
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history",
@@ -334,8 +329,8 @@ var mayImport = map[string][]string{
 		"pipeline/gitpatch", "pipeline/plain", "pipeline/record/approval", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/risk",
 	},
 	"report/workpaper": {
-		"pipeline/escape", "pipeline/evidence", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/replay", "report/html", "report/template",
-		"report/view",
+		"pipeline/escape", "pipeline/evidence", "pipeline/explain", "pipeline/record/canon", "pipeline/record/ledger", "report/html",
+		"report/template", "report/view",
 	},
 }
 

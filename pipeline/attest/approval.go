@@ -19,7 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // ApprovalType is the predicate type of an Approval. It names the Go module that
@@ -111,15 +110,15 @@ const (
 // last, and Parent the commit before the first. Strength is that of the decisions that make up for the approval,
 // Once "first" where the branch's history tells that it was used for nothing before, else "unknown".
 type Change struct {
-	Commit       string          `json:"commit"`
-	Parent       string          `json:"parent"`
-	Approved     string          `json:"approved"` // the patch_id of what was approved
-	Shipped      string          `json:"shipped"`  // the patch_id of what the commit changes
-	Result       explain.Making  `json:"result"`
-	Transactions []string        `json:"transactions"`
-	Applied      bool            `json:"applied"` // this program made the commit
-	Strength     replay.Strength `json:"strength"`
-	Once         string          `json:"once"`
+	Commit       string           `json:"commit"`
+	Parent       string           `json:"parent"`
+	Approved     string           `json:"approved"` // the patch_id of what was approved
+	Shipped      string           `json:"shipped"`  // the patch_id of what the commit changes
+	Result       explain.Making   `json:"result"`
+	Transactions []string         `json:"transactions"`
+	Applied      bool             `json:"applied"` // this program made the commit
+	Strength     explain.Strength `json:"strength"`
+	Once         string           `json:"once"`
 }
 
 // A Ledger is where the record is. Events is the hash of the transaction's events.
@@ -273,7 +272,7 @@ func read(r Record) (settled, error) {
 	if s.dir, err = fs.Sub(r.Tree, ledger.Dir(r.ID)); err != nil {
 		return settled{}, err
 	}
-	s.verdict, s.policy, s.doc, err = replay.AsRecorded(new(approval.Policies).Record(s.dir, log))
+	s.verdict, s.policy, s.doc, err = explain.AsRecorded(new(approval.Policies).Record(s.dir, log))
 	if err == nil && s.verdict.State != approval.Approved {
 		err = fmt.Errorf("decided again, its verdict is %s", s.verdict.State)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
 	"github.com/countersign-dev/countersign/pipeline/record/signed/signedtest"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
@@ -86,7 +85,7 @@ func landed(t testing.TB, files fstest.MapFS, id string) attest.CommitChange {
 	}
 	of := attest.CommitChange{Commit: commit, Tree: tree, Parents: []string{parent}, From: parent, Shipped: tx.PatchID(), Ref: "refs/heads/main", Resource: "https://github.com/acme/app"}
 	of.Change = explain.Explanation{
-		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: replay.Shell, Once: explain.First,
+		From: parent, Commit: commit, Tree: tree, PatchID: tx.PatchID(), Explained: true, Result: explain.Exact, Strength: explain.Shell, Once: explain.First,
 		Transactions: []explain.Claim{{TransactionID: id, Explains: true}},
 	}
 	return of

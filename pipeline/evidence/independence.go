@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // An Independence is whether people who had no part in a change approved it.
@@ -34,7 +34,7 @@ const (
 //
 // The error is that of reading the record.
 func Independent(ps *approval.Policies, dir fs.FS, log *ledger.Log) (is Independence, why string, err error) {
-	event, ref, done := replay.DecidedAt(dir, log)
+	event, ref, done := explain.DecidedAt(dir, log)
 	if !done {
 		return Untold, "that it was applied or merged is not on record", nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -15,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // record adds what a transaction tells of a change, which it accounts for, or else only is
@@ -41,7 +41,7 @@ func (t *table) record(row *Row, id string, accounts bool) error {
 		return nil
 	}
 	tx := log.Transaction()
-	verdict, rules, _, err := replay.AsRecorded(t.policies.Record(dir, log))
+	verdict, rules, _, err := explain.AsRecorded(t.policies.Record(dir, log))
 	if err == nil && tx.Pointers.Proposal == nil {
 		err = fmt.Errorf("nothing is proposed")
 	}

@@ -16,25 +16,24 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A Claim is a transaction that proposes a change, and whether it accounts for it under the
 // Policy that the branch had. Why says so in words, and Code if it does not.
 type Claim struct {
-	TransactionID string          `json:"transaction_id"`
-	Status        ledger.Status   `json:"status"`
-	Explains      bool            `json:"explains"`
-	Code          Reason          `json:"code"`
-	Why           string          `json:"why"`
-	Strength      replay.Strength `json:"strength"`
-	Kind          string          `json:"kind"` // of the proposal
-	BaseCommit    string          `json:"base_commit"`
-	AppliedCommit string          `json:"applied_commit"` // "" for a working tree, and where none was made
-	Repository    string          `json:"repository"`     // of the pull request, else ""
-	PullRequest   int             `json:"pull_request"`   // 0 for none
-	Proposer      ledger.Actor    `json:"proposer"`
-	Decisions     []Answer        `json:"decisions"`
+	TransactionID string        `json:"transaction_id"`
+	Status        ledger.Status `json:"status"`
+	Explains      bool          `json:"explains"`
+	Code          Reason        `json:"code"`
+	Why           string        `json:"why"`
+	Strength      Strength      `json:"strength"`
+	Kind          string        `json:"kind"` // of the proposal
+	BaseCommit    string        `json:"base_commit"`
+	AppliedCommit string        `json:"applied_commit"` // "" for a working tree, and where none was made
+	Repository    string        `json:"repository"`     // of the pull request, else ""
+	PullRequest   int           `json:"pull_request"`   // 0 for none
+	Proposer      ledger.Actor  `json:"proposer"`
+	Decisions     []Answer      `json:"decisions"`
 
 	terms               terms     // that it was decided on
 	lastEvent, lastSaid time.Time // of the last approval: when it was recorded, and when it was given
@@ -188,7 +187,7 @@ func (j *judge) decide(c *Claim, e *entry, log *ledger.Log, t terms) error {
 	switch {
 	case err != nil:
 		c.Code, c.Why = RecordInvalid, ledger.OneLine(err.Error(), 300)
-	case a.Verdict.State == replay.Unknown:
+	case a.Verdict.State == UnknownVerdict:
 		c.Code, c.Why = UnknownPolicy, "what the Policy asks that the branch had, its record does not tell: "+ledger.OneLine(strings.Join(a.Unknown, "; "), 300)
 	case a.Needed() != "":
 		c.Code, c.Why = NotApproved, ledger.OneLine(a.Needed(), 300)
@@ -218,13 +217,13 @@ func (j *judge) sameOwners(e *entry, t terms) bool {
 }
 
 // account decides again on a transaction that was there at some times at the latest.
-func (j *judge) account(e *entry, log *ledger.Log, t terms, merged, named time.Time) (replay.Account, error) {
+func (j *judge) account(e *entry, log *ledger.Log, t terms, merged, named time.Time) (Account, error) {
 	dir, err := fs.Sub(j.Ledger, ledger.Dir(e.id))
 	if err != nil {
-		return replay.Account{}, err
+		return Account{}, err
 	}
 	gated := t.gates || j.Index.part || slices.ContainsFunc(j.Index.entries[:j.Index.at[e.id]], func(o entry) bool { return o.ownDiff })
-	return replay.On(&j.policies, dir, log, nil, replay.Terms{
+	return OnTerms(&j.policies, dir, log, nil, Terms{
 		Policy: t.policy, Listed: t.listed, Owners: func() bool { return j.sameOwners(e, t) }, Kinds: Accounts(t.policy, gated), Least: j.AtLeast,
 		Made: merged, Recorded: named,
 	})

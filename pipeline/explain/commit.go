@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // An Explanation is what accounts for one commit, or for all that changed between two: what
@@ -18,24 +17,24 @@ import (
 // Once is "first" where the branch's history tells that the approval accounts for nothing
 // before, else "unknown"; "" where no approval is asked.
 type Explanation struct {
-	From         string          `json:"from"`
-	Commit       string          `json:"commit"`
-	Tree         string          `json:"tree"`
-	PatchID      string          `json:"patch_id"`
-	Explained    bool            `json:"explained"`
-	By           By              `json:"by"`
-	PartOf       string          `json:"part_of"`
-	Strength     replay.Strength `json:"strength"`
-	Once         string          `json:"once"`
-	Late         string          `json:"late"`
-	Code         Reason          `json:"code"`
-	Reason       string          `json:"reason"`
-	LedgerRef    string          `json:"ledger_ref"`
-	LedgerCommit string          `json:"ledger_commit"`
-	Transactions []Claim         `json:"transactions"`
-	Result       Making          `json:"result"`
-	Uncovered    []Lines         `json:"uncovered"`
-	More         int             `json:"uncovered_more"` // that Uncovered leaves out
+	From         string   `json:"from"`
+	Commit       string   `json:"commit"`
+	Tree         string   `json:"tree"`
+	PatchID      string   `json:"patch_id"`
+	Explained    bool     `json:"explained"`
+	By           By       `json:"by"`
+	PartOf       string   `json:"part_of"`
+	Strength     Strength `json:"strength"`
+	Once         string   `json:"once"`
+	Late         string   `json:"late"`
+	Code         Reason   `json:"code"`
+	Reason       string   `json:"reason"`
+	LedgerRef    string   `json:"ledger_ref"`
+	LedgerCommit string   `json:"ledger_commit"`
+	Transactions []Claim  `json:"transactions"`
+	Result       Making   `json:"result"`
+	Uncovered    []Lines  `json:"uncovered"`
+	More         int      `json:"uncovered_more"` // that Uncovered leaves out
 }
 
 // The values of Once.

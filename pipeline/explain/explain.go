@@ -3,6 +3,9 @@
 // decisions are, or why nothing does. docs/explain.md has the definitions that it goes by. All
 // that asks what accounts for a commit asks here: audits, evidence, attestations, the watch. It
 // is pure, and needs no commit to be on any branch.
+//
+// It decides again on transactions of the past from their records: as it was, on other terms,
+// and by another Policy. Nothing is approved by it.
 package explain
 
 import (
@@ -14,7 +17,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/code"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // Code is the repository of the branch. What is not there is an error that says so.
@@ -58,16 +60,16 @@ const (
 // the commit of a bot, by the file of keys. Late says that it was there before it was approved,
 // "" where that is not so. Exact is true where the change is one patch, byte for byte.
 type Explained struct {
-	Commit      string          `json:"commit"`
-	Subject     string          `json:"subject"`
-	By          By              `json:"by"`
-	Transaction string          `json:"transaction"`
-	With        []string        `json:"with"`
-	PartOf      string          `json:"part_of"`
-	Signer      string          `json:"signer"`
-	Strength    replay.Strength `json:"strength"`
-	Late        string          `json:"late"`
-	Exact       bool            `json:"exact"`
+	Commit      string   `json:"commit"`
+	Subject     string   `json:"subject"`
+	By          By       `json:"by"`
+	Transaction string   `json:"transaction"`
+	With        []string `json:"with"`
+	PartOf      string   `json:"part_of"`
+	Signer      string   `json:"signer"`
+	Strength    Strength `json:"strength"`
+	Late        string   `json:"late"`
+	Exact       bool     `json:"exact"`
 }
 
 // Transactions are all that account for a commit.
@@ -186,7 +188,7 @@ type Options struct {
 	Index   *Index
 	Code    Code
 	Default []string
-	AtLeast replay.Strength
+	AtLeast Strength
 	Now     time.Time
 	Coming  string
 }

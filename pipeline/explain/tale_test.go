@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A tale is a random history whose truth is known: what is told of it, move by move, says of
@@ -57,7 +56,7 @@ type truth struct {
 	explained   bool
 	either      bool // the record does not tell
 	by          explain.By
-	strength    replay.Strength
+	strength    explain.Strength
 	late        bool
 	codes       []explain.Reason
 	ends, names string
@@ -238,12 +237,12 @@ func (w *tale) judged(x *tx, t heldTo) (is truth) {
 		return truth{codes: []explain.Reason{explain.WeakDecision}, why: "its decisions are too weak"}
 	}
 	if len(x.votes) == 1 {
-		out.strength = map[string]replay.Strength{"signed": replay.Signed, "forge": replay.Forge, "local": replay.Shell}[x.votes[0].kind]
+		out.strength = map[string]explain.Strength{"signed": explain.Signed, "forge": explain.Forge, "local": explain.Shell}[x.votes[0].kind]
 		if x.votes[0].kind == "signed" && x.votes[0].who == "cyd" {
-			out.strength = replay.Hardware
+			out.strength = explain.Hardware
 		}
 		if x.ends == "completed" {
-			out.strength = replay.ForgeTwice
+			out.strength = explain.ForgeTwice
 		}
 	}
 	return out

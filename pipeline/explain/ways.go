@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A way is one in which commits may be accounted for. cover are these, whole the one that the
@@ -20,7 +19,7 @@ type way struct {
 	whole    string
 	partOf   string
 	signer   string
-	strength replay.Strength
+	strength Strength
 	exact    bool
 	claims   []*Claim // of the transactions
 }

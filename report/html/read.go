@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -25,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/risk"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/view"
@@ -151,7 +151,7 @@ func (r *Reader) Of(id string, record *approval.Record, found []canon.Violation)
 		t.measure(item.Item.Changes)
 	}
 	var err error
-	t.verdict, t.policy, t.Rules, err = replay.AsRecorded(record)
+	t.verdict, t.policy, t.Rules, err = explain.AsRecorded(record)
 	at := plain.StateOfLog(log, t.verdict.State)
 	if err != nil {
 		t.NoPolicy, at = err.Error(), plain.StateOfLog(log, "")

@@ -13,8 +13,8 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/report/template"
 	"github.com/countersign-dev/countersign/report/view"
 )
@@ -101,7 +101,7 @@ func explained(row evidence.Row) string {
 		return row.ExplainedBy + " " + row.Signer
 	}
 	text := strings.ReplaceAll(row.ExplainedBy, "_", " ")
-	if how := replay.Strength(row.Strength).Words(); how != "" {
+	if how := explain.Strength(row.Strength).Words(); how != "" {
 		text += ", approved " + how
 	}
 	return text

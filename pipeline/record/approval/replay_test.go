@@ -10,12 +10,12 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A past is a transaction as a gate under a Policy recorded it, and all that was so when
@@ -202,7 +202,7 @@ func TestReplay(t *testing.T) {
 	seen := map[string]int{}
 	for n := range 500 {
 		h := anyPast(t, r)
-		again, err := replay.By(new(approval.Policies), h.dir, h.log, nil, h.policy)
+		again, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, h.policy)
 		if err != nil {
 			t.Fatalf("%d: %v\n%s", n, err, h)
 		}
@@ -219,21 +219,21 @@ func TestReplay(t *testing.T) {
 				p.Protected = []policy.Rule{{Paths: []string{"*"}, Required: pick(r, 1, 1, 2), Owners: r.IntN(3) == 0, Teams: pick(r, nil, []string{"acme/sec"})}}
 			}
 		}
-		got, err := replay.By(new(approval.Policies), h.dir, h.log, nil, p)
+		got, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := h.truth(p, h.kept).Decide()
 		seen[string(then)+" "+string(got.State())]++
-		if got.State() != replay.Unknown && got.State() != want.State {
+		if got.State() != explain.UnknownVerdict && got.State() != want.State {
 			t.Fatalf("%d: %s\nbecomes %s\nthe verdict would have been %s (%s), and is told as %s\n%s", n, h.policy.JSON(), p.JSON(), want.State, want.Reason, cmp.Or(got.State(), "nothing"), h)
 		}
-		if got.State() == replay.Unknown && len(got.Untold) == 0 {
+		if got.State() == explain.UnknownVerdict && len(got.Untold) == 0 {
 			t.Fatalf("%d: nobody says what is not known", n)
 		}
 	}
 	for _, then := range []approval.State{approval.Approved, approval.Pending, approval.Denied} {
-		for _, now := range []approval.State{approval.Approved, approval.Pending, approval.Denied, replay.Unknown} {
+		for _, now := range []approval.State{approval.Approved, approval.Pending, approval.Denied, explain.UnknownVerdict} {
 			if impossible := then == approval.Denied && (now == approval.Approved || now == approval.Pending); seen[string(then)+" "+string(now)] == 0 && !impossible {
 				t.Errorf("no transaction that was %s became %s: %v", then, now, seen)
 			}
@@ -245,17 +245,17 @@ func TestReplay(t *testing.T) {
 // TestReplayTooMuchSaid: where as many statements are recorded as are kept, others may have
 // been said that are not, and no other Policy's verdict is known.
 func TestReplayTooMuchSaid(t *testing.T) {
-	for said, want := range map[int]approval.State{conversation.KeptStatements - 1: approval.Pending, conversation.KeptStatements: replay.Unknown} {
+	for said, want := range map[int]approval.State{conversation.KeptStatements - 1: approval.Pending, conversation.KeptStatements: explain.UnknownVerdict} {
 		h := &past{t: t, policy: policy.Default(), paths: []string{"x"}, pull: 7}
 		h.said = spoken(t, strings.Repeat("eve perm=read;", said))
 		h.record()
 		p := policy.Default()
 		p.Approvals.Required = 2
-		r, err := replay.By(new(approval.Policies), h.dir, h.log, nil, p)
+		r, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, p)
 		if err != nil || r.State() != want {
 			t.Errorf("%d statements: %s, want %s: %v, %v", said, r.State(), want, r.Untold, err)
 		}
-		if r, err = replay.By(new(approval.Policies), h.dir, h.log, nil, h.policy); err != nil || r.State() != approval.Pending {
+		if r, err = explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, h.policy); err != nil || r.State() != approval.Pending {
 			t.Errorf("%d statements, by the Policy in force: %s, %v", said, r.State(), err)
 		}
 	}
@@ -285,10 +285,10 @@ func TestReplayPeople(t *testing.T) {
 	}{
 		"in force":               {h.policy, approval.Approved},
 		"two of the team":        {rules(two, anybody), approval.Pending},
-		"a team nobody asked of": {rules(other, anybody), replay.Unknown},
-		"code owners":            {rules(policy.Rule{Required: 1, Owners: true}, anybody), replay.Unknown},
+		"a team nobody asked of": {rules(other, anybody), explain.UnknownVerdict},
+		"code owners":            {rules(policy.Rule{Required: 1, Owners: true}, anybody), explain.UnknownVerdict},
 	} {
-		r, err := replay.By(new(approval.Policies), h.dir, h.log, nil, c.policy)
+		r, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, c.policy)
 		if err != nil || r.Then.State != approval.Approved || r.State() != c.want {
 			t.Errorf("%s: %s, then %s, want %s: %v, %v", name, r.State(), r.Then.State, c.want, r.Untold, err)
 		}
@@ -307,7 +307,7 @@ func TestReplayDrift(t *testing.T) {
 	h.said[0].Source.ID = "1"
 	h.record()
 	for commits, want := range map[int]approval.State{2: approval.Pending, 3: approval.Approved} {
-		r, err := replay.By(new(approval.Policies), h.dir, h.log, nil, allow(commits))
+		r, err := explain.Rejudge(new(approval.Policies), h.dir, h.log, nil, allow(commits))
 		if err != nil || r.Then.State != approval.Approved || r.State() != want {
 			t.Errorf("%d commits allowed: %s, then %s: %v, %v", commits, r.State(), r.Then.State, r.Untold, err)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig/signing"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 // A refusal is why a ref may not become what a push makes of it. Commits are those of a branch that nothing accounts for.
@@ -427,7 +426,7 @@ func (p *push) atLeast() string {
 	if p.signers != nil {
 		return ""
 	}
-	return string(replay.Signed)
+	return string(explain.Signed)
 }
 
 func unaccounted(u update, commits []explain.Unexplained, of int) *refusal {

@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/audit/history"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
@@ -219,7 +218,7 @@ func (f AuditFlags) check() error {
 
 // checkStrength refuses what is no strength of decisions.
 func checkStrength(word string) error {
-	if word == "" || slices.Contains(replay.Strengths, replay.Strength(word)) {
+	if word == "" || slices.Contains(explain.Strengths, explain.Strength(word)) {
 		return nil
 	}
 	return &cli.UsageError{Message: fmt.Sprintf("--at-least %+q is no strength", word), Hint: "--at-least is one of: hardware, signed, forge_twice, forge, shell"}

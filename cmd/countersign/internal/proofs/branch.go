@@ -18,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/witness"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -163,7 +162,7 @@ func OpenJudge(ctx context.Context, s *session.Session, tree fs.FS, clock *expla
 // JudgeBy is OpenJudge where the Policy is read from a commit that is known.
 func JudgeBy(commit string, s *session.Session, tree fs.FS, clock *explain.Clock, atLeast string) (j BranchJudge, err error) {
 	j = BranchJudge{
-		Options: explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)},
+		Options: explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: explain.Strength(atLeast)},
 		Repo:    s.Repo, judged: map[string]explain.Result{}, policy: commit,
 	}
 	j.Index, err = explain.NewIndex(tree, clock)
@@ -202,7 +201,7 @@ func Quick(ctx context.Context, s *session.Session, tree fs.FS, atLeast, old str
 		return false, err
 	}
 	s.Repo.ReadAhead(ctx, all)
-	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(atLeast)}, old, all,
+	return explain.Quick(ctx, explain.Options{Ledger: tree, Code: s.Repo, Now: s.Now(), AtLeast: explain.Strength(atLeast)}, old, all,
 		func(base string) ([]code.BranchCommit, error) { return s.Repo.CommitsBetween(ctx, base, old) })
 }
 

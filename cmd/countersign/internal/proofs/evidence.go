@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 	"github.com/countersign-dev/countersign/report/workpaper"
@@ -307,7 +306,7 @@ func evidenceOf(ctx context.Context, s *session.Session, j judgedRepo, p evidenc
 	if err := writing.CheckSchema(snap.Tree); err != nil {
 		return evidence.Part{}, err
 	}
-	judge := BranchJudge{Options: explain.Options{Ledger: snap.Tree, Code: s.Repo, Now: s.Now(), AtLeast: replay.Strength(j.atLeast)}, Repo: s.Repo, policy: j.policyCommit}
+	judge := BranchJudge{Options: explain.Options{Ledger: snap.Tree, Code: s.Repo, Now: s.Now(), AtLeast: explain.Strength(j.atLeast)}, Repo: s.Repo, policy: j.policyCommit}
 	if judge.Index, err = explain.NewIndex(snap.Tree, clock); err != nil {
 		return evidence.Part{}, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report"
 )
@@ -75,17 +75,17 @@ func policySimulate(ctx context.Context, c *console.Console, f simulateFlags) er
 	case snap.Tip == "" && !f.pullRequests && f.cache == "":
 		return gitstore.ErrNoLedger
 	}
-	r := replay.Simulation{LedgerCommit: snap.Tip, Policy: console.InputName(f.policy), PolicySHA256: p.Sum(), Incomplete: []string{}}
+	r := explain.Simulation{LedgerCommit: snap.Tip, Policy: console.InputName(f.policy), PolicySHA256: p.Sum(), Incomplete: []string{}}
 	if !since.IsZero() {
 		r.Since = since.UTC().Format(time.RFC3339)
 	}
-	var cases []replay.Case
+	var cases []explain.Case
 	if snap.Tip != "" {
 		if err := writing.CheckSchema(snap.Tree); err != nil {
 			return err
 		}
 		s.Seen = s.Local.Seen
-		if cases, err = replay.Simulate(snap.Tree, since, p, func(done, total int) { c.Line.Show("transactions", done, total) }); err != nil {
+		if cases, err = explain.Simulate(snap.Tree, since, p, func(done, total int) { c.Line.Show("transactions", done, total) }); err != nil {
 			return err
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
 	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 )
 
@@ -59,29 +59,29 @@ func mergedPulls(ctx context.Context, s *session.Session, f simulateFlags, since
 
 // simulatePulls says what a Policy would have made of those pull requests that no
 // transaction of the ledger accounts for.
-func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []MergedPull, left leftUnread) ([]replay.Case, error) {
-	var cases []replay.Case
+func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapshot, p policy.Policy, pulls []MergedPull, left leftUnread) ([]explain.Case, error) {
+	var cases []explain.Case
 	for i, one := range pulls {
 		at, err := time.Parse(time.RFC3339, one.MergedAt)
 		read, unread := time.Parse(time.RFC3339, one.ReadAt)
 		if err := errors.Join(err, unread); err != nil {
 			return nil, err
 		}
-		pull := replay.Pull{PullRequest: one.PullRequest, MergedAt: at, ReadAt: read, Statements: one.Statements, Access: one.Access}
+		pull := explain.Pull{PullRequest: one.PullRequest, MergedAt: at, ReadAt: read, Statements: one.Statements, Access: one.Access}
 		diff, err := pullDiff(ctx, s, pull)
 		if err != nil {
-			cases = append(cases, replay.PullUnknown(pull.Number, pull.Title, at, err))
+			cases = append(cases, explain.PullUnknown(pull.Number, pull.Title, at, err))
 			continue
 		}
 		if accounted, err := accountedFor(snap, pull, diff.PatchID); err != nil {
 			return nil, err
 		} else if !accounted {
-			cases = append(cases, replay.SimulatePull(pull, diff, p))
+			cases = append(cases, explain.SimulatePull(pull, diff, p))
 		}
 		s.Line.Show("pull requests", i+1, len(pulls))
 	}
 	for _, n := range slices.Sorted(maps.Keys(left.Pulls)) {
-		cases = append(cases, replay.PullUnknown(n, "", left.Pulls[n].At, left.Pulls[n].Err))
+		cases = append(cases, explain.PullUnknown(n, "", left.Pulls[n].At, left.Pulls[n].Err))
 	}
 	return cases, nil
 }
@@ -89,7 +89,7 @@ func simulatePulls(ctx context.Context, s *session.Session, snap writing.Snapsho
 // accountedFor reports whether a transaction, which is replayed itself, was about a pull request's
 // own diff, or applied exactly that: to its branch, or in becoming it. Another one with the
 // same patch says nothing about this merge: what it did may have been taken back since.
-func accountedFor(snap writing.Snapshot, pull replay.Pull, patchID string) (bool, error) {
+func accountedFor(snap writing.Snapshot, pull explain.Pull, patchID string) (bool, error) {
 	if snap.Tip == "" {
 		return false, nil
 	}
@@ -118,21 +118,21 @@ func accountedFor(snap writing.Snapshot, pull replay.Pull, patchID string) (bool
 const mostReviewed = 20
 
 // pullDiff is what a merged pull request changed, by the commits of this clone.
-func pullDiff(ctx context.Context, s *session.Session, pull replay.Pull) (replay.PullDiff, error) {
+func pullDiff(ctx context.Context, s *session.Session, pull explain.Pull) (explain.PullDiff, error) {
 	repo := s.Repo
 	base, err := pullBase(ctx, repo, pull)
 	if err != nil {
-		return replay.PullDiff{}, err
+		return explain.PullDiff{}, err
 	}
 	set, err := repo.Diff(ctx, base, pull.Head.Commit)
 	switch {
 	case console.As[*patch.Error](err):
-		return replay.PullDiff{}, fmt.Errorf("what it changed is nothing that can be proposed, by any Policy: %w", err)
+		return explain.PullDiff{}, fmt.Errorf("what it changed is nothing that can be proposed, by any Policy: %w", err)
 	case err != nil:
-		return replay.PullDiff{}, fmt.Errorf("its files are not here: %w", err)
+		return explain.PullDiff{}, fmt.Errorf("its files are not here: %w", err)
 	}
 	_, found, _ := s.Finder().Learn(set)
-	diff := replay.PullDiff{
+	diff := explain.PullDiff{
 		PatchID: set.ID(), Paths: set.Paths(), Files: len(set.Files()), Bytes: int64(len(set.Bytes())), Secrets: len(found) > 0,
 		Same: map[string]bool{}, Unread: map[string]bool{},
 	}
@@ -155,7 +155,7 @@ func pullDiff(ctx context.Context, s *session.Session, pull replay.Pull) (replay
 
 // pullBase is where the head of a merged pull request left its base. The base that the forge
 // names may have what was merged already; before that is then what the merge was made on.
-func pullBase(ctx context.Context, repo *gitstore.Repo, pull replay.Pull) (string, error) {
+func pullBase(ctx context.Context, repo *gitstore.Repo, pull explain.Pull) (string, error) {
 	head := pull.Head.Commit
 	if _, err := repo.Tree(ctx, head); err != nil {
 		return "", fmt.Errorf("its commits are not here: git fetch %s refs/pull/%d/head", console.DefaultRemote, pull.Number)

@@ -1,4 +1,4 @@
-package replay
+package explain
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type Simulation struct {
 	Since        string             `json:"since"`      // RFC 3339, "" for everything
 	Incomplete   []string           `json:"incomplete"` // what could not be read, and is in no case
 	Counts       map[Difference]int `json:"counts"`
-	AtBest       int                `json:"approved_at_best"` // of those that are Unknown
+	AtBest       int                `json:"approved_at_best"` // of those that are UnknownVerdict
 	Cases        []Case             `json:"cases"`
 }
 
@@ -75,8 +75,8 @@ func (r *Simulation) Sum(cases []Case) {
 	}
 }
 
-// A change is what a Policy may refuse whoever approves it.
-type change struct {
+// A policyChange is what a Policy may refuse whoever approves it.
+type policyChange struct {
 	files    int
 	bytes    int64 // of the canonical patch as it is stored; 0 where it is not there
 	secrets  bool
@@ -84,20 +84,20 @@ type change struct {
 	commands bool // the Proposal asks for checks, which may be commands
 }
 
-// proposedIn is the change of a transaction.
-func proposedIn(dir fs.FS, log *ledger.Log) change {
+// proposedIn is the policyChange of a transaction.
+func proposedIn(dir fs.FS, log *ledger.Log) policyChange {
 	p := log.Transaction().Pointers.Proposal
 	item, _ := writing.FileChange(log)
-	c := change{files: len(item.Item.Changes), secrets: p.ContainsSecrets, applied: p.Kind != ledger.KindPullRequest, commands: p.Checks != ""}
+	c := policyChange{files: len(item.Item.Changes), secrets: p.ContainsSecrets, applied: p.Kind != ledger.KindPullRequest, commands: p.Checks != ""}
 	if info, err := fs.Stat(dir, ledger.PatchFile(p.PatchID)); err == nil {
 		c.bytes = info.Size()
 	}
 	return c
 }
 
-// refused says why a Policy does not take a change that the one when it was reviewed took,
+// refused says why a Policy does not take a policyChange that the one when it was reviewed took,
 // and the one when it was decided on did not refuse; and what of that is not known.
-func (c change) refused(p, reviewed, decided policy.Policy) (why, untold []string) {
+func (c policyChange) refused(p, reviewed, decided policy.Policy) (why, untold []string) {
 	if c.secrets && p.Secrets.Mode == policy.Refuse && decided.Secrets.Mode != policy.Refuse {
 		why = append(why, "refuses what looks like a secret")
 	}

@@ -1,4 +1,4 @@
-package replay
+package explain
 
 import (
 	"errors"
@@ -61,7 +61,7 @@ func (s Strength) Kind() policy.DecisionKind {
 // the branch had. Listed reports whether the list of keys of that Policy has a line, for a
 // transaction that began at a time; nil is no list. Owners reports whether its CODEOWNERS
 // file is the one that the record's answers are from. Kinds are the decisions that account
-// for a commit, Least how strong they must be. Made is when the change was there at the
+// for a commit, Least how strong they must be. Made is when the policyChange was there at the
 // latest, zero if that is not known, by the clock of the forge; Recorded is the same by the
 // events of the ledger.
 type Terms struct {
@@ -74,7 +74,7 @@ type Terms struct {
 }
 
 // An Account is what a transaction's record is worth on some Terms. Then is the recorded
-// verdict, Verdict the one decided again. Unknown is what the record does not tell that
+// verdict, Verdict the one decided again. UnknownVerdict is what the record does not tell that
 // this depends on. Strength is that of what makes up for the verdict; Enough is false where
 // this is too weak. Late is true where it was not approved yet when it was made.
 type Account struct {
@@ -84,9 +84,9 @@ type Account struct {
 	Enough, Late  bool
 }
 
-// On decides again on a transaction, whose record was verified, on other Terms.
-// Denials are what the ledger holds against the patch, where the change is not settled.
-func On(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
+// OnTerms decides again on a transaction, whose record was verified, on other Terms.
+// Denials are what the ledger holds against the patch, where the policyChange is not settled.
+func OnTerms(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, t Terms) (a Account, err error) {
 	m, err := lastVerdict(ps, dir, log, denials)
 	if err != nil {
 		return a, err
@@ -137,7 +137,7 @@ func (m *moment) on(t Terms, counts func(ledger.ApprovalDecision) bool) (v appro
 	}
 	needs := p.Needs(proposed.TargetFiles, proposed.ContainsSecrets, said...)
 	if slices.ContainsFunc(needs, func(n policy.Need) bool { return n.Owners }) && !t.Owners() {
-		return approval.Verdict{State: Unknown}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
+		return approval.Verdict{State: UnknownVerdict}, []string{"who owned the files by the branch's CODEOWNERS"}, nil
 	}
 	decide := func(c approval.Case) approval.Verdict {
 		if signedBy := c.Signed; t.Listed != nil {
@@ -177,7 +177,7 @@ func (m *moment) on(t Terms, counts func(ledger.ApprovalDecision) bool) (v appro
 	v = decide(least)
 	if v.State == approval.Denied && m.denialInDoubt(p) != "" || decide(best).State != v.State {
 		if counts == nil && !m.asksTheSame(p) {
-			return approval.Verdict{State: Unknown}, m.untold, nil
+			return approval.Verdict{State: UnknownVerdict}, m.untold, nil
 		}
 		v = decide(best)
 	}
@@ -249,7 +249,7 @@ func (m *moment) askedAgain(d ledger.ApprovalDecision) bool {
 	return false
 }
 
-// inTime reports whether a decision was made before the change was there.
+// inTime reports whether a decision was made before the policyChange was there.
 func (m *moment) inTime(d ledger.ApprovalDecision, t Terms) bool {
 	if !t.Made.IsZero() && signed.IsForge(d.Source) {
 		said, err := time.Parse(time.RFC3339, d.Source.CreatedAt)

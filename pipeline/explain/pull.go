@@ -1,4 +1,4 @@
-package replay
+package explain
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ type PullDiff struct {
 // PullUnknown is a pull request of which something cannot be read.
 func PullUnknown(number int, title string, mergedAt time.Time, why error) Case {
 	return Case{
-		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: Unknown, AtBest: Unknown,
+		PullRequest: number, Summary: ledger.OneLine(title, 200), At: ledger.FormatTime(mergedAt), Then: Merged, Now: UnknownVerdict, AtBest: UnknownVerdict,
 		Difference: DifferenceUnknown, Why: []string{ledger.OneLine(why.Error(), 300)},
 	}
 }
@@ -52,7 +52,7 @@ func PullUnknown(number int, title string, mergedAt time.Time, why error) Case {
 // were there when it was merged are enough in number, of whom that is known. What
 // somebody was allowed to do at that time is not known, so that it is never approved: at best it is.
 func SimulatePull(pull Pull, diff PullDiff, p policy.Policy) Case {
-	change := change{files: diff.Files, bytes: diff.Bytes, secrets: diff.Secrets}
+	change := policyChange{files: diff.Files, bytes: diff.Bytes, secrets: diff.Secrets}
 	anything := policy.Policy{Limits: policy.Limits{Files: diff.Files + 1, Bytes: diff.Bytes + 1}} // that took it
 	blocked, untold := change.refused(p, anything, anything)
 	r, err := replayPull(pull, diff, p)
@@ -66,8 +66,8 @@ func SimulatePull(pull Pull, diff PullDiff, p policy.Policy) Case {
 
 // replayPull is the verdict by what was said, where all that is not known is in favour,
 // and where none of it is.
-func replayPull(pull Pull, diff PullDiff, p policy.Policy) (Replay, error) {
-	r := Replay{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
+func replayPull(pull Pull, diff PullDiff, p policy.Policy) (Rejudged, error) {
+	r := Rejudged{At: pull.MergedAt, Then: approval.Verdict{State: Merged}}
 	if pull.Author.ID == "" {
 		r.Untold = append(r.Untold, "whose pull request it is")
 	}
@@ -87,7 +87,7 @@ func replayPull(pull Pull, diff PullDiff, p policy.Policy) (Replay, error) {
 			r.Least = v
 		}
 	}
-	if r.State() != Unknown {
+	if r.State() != UnknownVerdict {
 		r.Untold = nil
 	}
 	return r, nil

@@ -1,4 +1,4 @@
-package replay_test
+package explain_test
 
 import (
 	"io/fs"
@@ -7,15 +7,15 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 	"github.com/countersign-dev/countersign/pipeline/storetest"
 )
 
-func lives(t testing.TB, all ...storetest.Life) fstest.MapFS {
+func recorded(t testing.TB, all ...storetest.Life) fstest.MapFS {
 	t.Helper()
 	entries, err := storetest.Lives(all...)
 	if err != nil {
@@ -45,7 +45,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := replay.By(new(approval.Policies), dir, log, denials, policy.Default())
+	r, err := explain.Rejudge(new(approval.Policies), dir, log, denials, policy.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func inForce(t *testing.T, tree fs.FS, id string) policy.Policy {
 // TestInForce: the Policy that was in force changes nothing in any life, and the verdict
 // of then is the one that the transaction came to.
 func TestInForce(t *testing.T) {
-	tree := lives(t, append(storetest.Mixed(18), storetest.Signed)...)
+	tree := recorded(t, append(storetest.Mixed(18), storetest.Signed)...)
 	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +63,8 @@ func TestInForce(t *testing.T) {
 	seen := map[ledger.Status]bool{}
 	for _, tx := range all {
 		seen[tx.Status] = true
-		c := replay.SimulateTransaction(tree, new(approval.Policies), tx.TransactionID, inForce(t, tree, tx.TransactionID))
-		if c.Difference != replay.NoDifference || c.Now != c.Then || len(c.Why) > 0 {
+		c := explain.SimulateTransaction(tree, new(approval.Policies), tx.TransactionID, inForce(t, tree, tx.TransactionID))
+		if c.Difference != explain.NoDifference || c.Now != c.Then || len(c.Why) > 0 {
 			t.Errorf("%s, %s: %+v", tx.TransactionID, tx.Status, c)
 		}
 		log, err := lookup.Read(tree, tx.TransactionID)
@@ -131,21 +131,21 @@ func TestWhatIf(t *testing.T) {
 		}, "approved pending asks_more", "by team acme/sec"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tree := lives(t, c.life)
+			tree := recorded(t, c.life)
 			ids, err := lookup.IDs(tree)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := policy.Default()
 			c.edit(&p)
-			got := replay.SimulateTransaction(tree, new(approval.Policies), ids[0], p)
+			got := explain.SimulateTransaction(tree, new(approval.Policies), ids[0], p)
 			if have := string(got.Then) + " " + string(got.Now) + " " + string(got.Difference); have != c.want {
 				t.Errorf("%s, want %s: %q", have, c.want, got.Why)
 			}
 			if why := strings.Join(got.Why, "; "); !strings.Contains(why, c.why) || c.why == "" && why != "" {
 				t.Errorf("%q, want %q", why, c.why)
 			}
-			if (got.AtBest != "") != (got.Now == replay.Unknown) {
+			if (got.AtBest != "") != (got.Now == explain.UnknownVerdict) {
 				t.Errorf("at best %q beside %s", got.AtBest, got.Now)
 			}
 		})
@@ -154,22 +154,22 @@ func TestWhatIf(t *testing.T) {
 
 // TestLessAsked: a Policy that asks for less than the one that was in force.
 func TestLessAsked(t *testing.T) {
-	tree := lives(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
-	cases, err := replay.Simulate(tree, time.Time{}, policy.Default(), func(int, int) {})
+	tree := recorded(t, storetest.Whole, storetest.Given) // the second one needs two approvals, and has them
+	cases, err := explain.Simulate(tree, time.Time{}, policy.Default(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r replay.Simulation
+	var r explain.Simulation
 	r.Sum(cases)
 	c := r.Cases[0]
-	if c.Difference != replay.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[replay.NoDifference] != 1 {
+	if c.Difference != explain.AsksLess || c.Now != approval.Approved || c.Why[0] != "asks for 1 approval of the change instead of 2" || r.Counts[explain.NoDifference] != 1 {
 		t.Errorf("%+v", r)
 	}
-	// Its two people may be one by a list of keys that was not in force.
+	// Its two voters may be one by a list of keys that was not in force.
 	p := policy.Default()
 	p.Approvals.Required, p.Approvals.Keys = 2, "other"
-	c = replay.SimulateTransaction(tree, new(approval.Policies), c.TransactionID, p)
-	if c.Now != replay.Unknown || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
+	c = explain.SimulateTransaction(tree, new(approval.Policies), c.TransactionID, p)
+	if c.Now != explain.UnknownVerdict || c.AtBest != approval.Approved || !strings.Contains(strings.Join(c.Why, "; "), "which accounts other has for one person") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -177,7 +177,7 @@ func TestLessAsked(t *testing.T) {
 // TestDamaged: a record with any file missing, or changed, is never one without a
 // difference.
 func TestDamaged(t *testing.T) {
-	whole := lives(t, storetest.Whole)
+	whole := recorded(t, storetest.Whole)
 	ids, err := lookup.IDs(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -200,19 +200,19 @@ func TestDamaged(t *testing.T) {
 			case "changed":
 				tree[name] = &fstest.MapFile{Data: append([]byte(" "), whole[name].Data...), Mode: 0o644}
 			}
-			if c := replay.SimulateTransaction(tree, new(approval.Policies), ids[0], policy.Default()); c.Difference != replay.DifferenceUnknown || len(c.Why) == 0 {
+			if c := explain.SimulateTransaction(tree, new(approval.Policies), ids[0], policy.Default()); c.Difference != explain.DifferenceUnknown || len(c.Why) == 0 {
 				t.Errorf("%s is %s: %+v", inside, change, c)
 			}
 		}
 	}
-	if c := replay.SimulateTransaction(fstest.MapFS{}, new(approval.Policies), ids[0], policy.Default()); c.Difference != replay.DifferenceUnknown {
+	if c := explain.SimulateTransaction(fstest.MapFS{}, new(approval.Policies), ids[0], policy.Default()); c.Difference != explain.DifferenceUnknown {
 		t.Errorf("no record: %+v", c)
 	}
 }
 
 // TestSince: what was proposed before is left out, and what is damaged is not.
 func TestSince(t *testing.T) {
-	tree := lives(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
+	tree := recorded(t, storetest.Whole, storetest.Reviewed, storetest.Whole)
 	all, err := lookup.All(tree)
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := func(since time.Time) int {
-		cases, err := replay.Simulate(tree, since, policy.Default(), func(int, int) {})
+		cases, err := explain.Simulate(tree, since, policy.Default(), func(int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,4 @@
-// Package replay decides again on transactions of the past from their records: as it was, on
-// other terms, and by another Policy. Nothing is approved by it.
-package replay
+package explain
 
 import (
 	"errors"
@@ -15,17 +13,17 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 )
 
-// Unknown is the state of a verdict that a record does not tell.
-const Unknown approval.State = "unknown"
+// UnknownVerdict is the state of a verdict that a record does not tell.
+const UnknownVerdict approval.State = "unknown"
 
-// A Replay is what a recorded transaction came to, and what it would have come to by
-// another Policy with the same proposal and the same words of the same people.
+// A Rejudged is what a recorded transaction came to, and what it would have come to by
+// another Policy with the same proposal and the same words of the same voters.
 //
 // Then is the recorded verdict, made at the time At by Policy. Least is the other Policy's
 // verdict where nothing counts that the record does not tell, Best that where all of it is
 // in favour: Untold says what that is. Where the two are of one state, this is the verdict
 // whatever the truth is, as more that counts never makes less of an approval.
-type Replay struct {
+type Rejudged struct {
 	At     time.Time
 	Policy policy.Policy
 	Then   approval.Verdict
@@ -36,44 +34,44 @@ type Replay struct {
 	events int // that the verdicts are on
 }
 
-// State is the state of the other Policy's verdict, Unknown where that depends on what the
+// State is the state of the other Policy's verdict, UnknownVerdict where that depends on what the
 // record does not tell.
-func (r Replay) State() approval.State {
+func (r Rejudged) State() approval.State {
 	if r.Least.State != r.Best.State {
-		return Unknown
+		return UnknownVerdict
 	}
 	return r.Least.State
 }
 
-// By decides again on a transaction, whose record was verified, by another Policy at
+// Rejudge decides again on a transaction, whose record was verified, by another Policy at
 // the moment of its recorded verdict: of its merge or its last apply, else of the last event
 // while it was open. Denials are what the ledger holds against the patch. It is an error where the
 // record does not tell its own verdict.
-func By(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, p policy.Policy) (Replay, error) {
+func Rejudge(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger.Denial, p policy.Policy) (Rejudged, error) {
 	m, err := lastVerdict(ps, dir, log, denials)
 	if err != nil {
-		return Replay{}, err
+		return Rejudged{}, err
 	}
-	r := Replay{At: m.at, Policy: m.policy, Then: m.then, events: m.events}
+	r := Rejudged{At: m.at, Policy: m.policy, Then: m.then, events: m.events}
 	if r.Least, err = m.under(p, false); err == nil {
 		r.Best, err = m.under(p, true)
 	}
 	if err != nil {
-		return Replay{}, err
+		return Rejudged{}, err
 	}
 	if why := m.denialInDoubt(p); why != "" && r.Least.State == approval.Denied {
-		r.Best.State, r.Best.Reason = Unknown, why
+		r.Best.State, r.Best.Reason = UnknownVerdict, why
 		m.note("%s", why)
 	}
 	if kept := len(m.before.Artifacts(approval.KindStatement)); kept >= conversation.KeptStatements {
-		r.Best.State = Unknown
+		r.Best.State = UnknownVerdict
 		m.note("%d statements are recorded, and what else was said without counting is not", kept)
 	}
 	// The same questions have the same answers, whatever these were.
-	if r.State() == Unknown && m.asksTheSame(p) {
+	if r.State() == UnknownVerdict && m.asksTheSame(p) {
 		r.Least, r.Best, m.untold = m.then, m.then, nil
 	}
-	if r.State() == Unknown {
+	if r.State() == UnknownVerdict {
 		r.Untold = m.untold
 	}
 	return r, nil
@@ -202,7 +200,7 @@ func (m *moment) openVerdict(denials []ledger.Denial) error {
 	return nil
 }
 
-// noteQuestions finds out what the forge was asked about people for the verdict of then.
+// noteQuestions finds out what the forge was asked about voters for the verdict of then.
 func (m *moment) noteQuestions() error {
 	if m.standing == nil {
 		return nil

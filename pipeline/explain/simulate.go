@@ -1,4 +1,4 @@
-package replay
+package explain
 
 import (
 	"cmp"
@@ -27,8 +27,8 @@ type Difference string
 const (
 	NoDifference      Difference = "none"
 	Blocked           Difference = "blocked"      // refused whoever approves, or denied
-	AsksMore          Difference = "asks_more"    // of more people, or of others, or signed
-	AsksLess          Difference = "asks_less"    // of fewer people
+	AsksMore          Difference = "asks_more"    // of more voters, or of others, or signed
+	AsksLess          Difference = "asks_less"    // of fewer voters
 	LetsThrough       Difference = "lets_through" // what was not approved would have been
 	DifferenceUnknown Difference = "unknown"      // it depends on what is not recorded
 )
@@ -36,7 +36,7 @@ const (
 // Differences has the differences in the order in which they are told.
 var Differences = []Difference{Blocked, AsksMore, LetsThrough, AsksLess, DifferenceUnknown, NoDifference}
 
-// The states of a verdict beside those of approval. Refused is of a change that the
+// The states of a verdict beside those of approval. Refused is of a policyChange that the
 // Policy does not take, whoever approves it; Merged of a pull request that was merged
 // without a transaction.
 const (
@@ -45,8 +45,8 @@ const (
 )
 
 // A Case is one transaction, or one merged pull request without one, by two Policies.
-// Now is Unknown where that depends on what is not known; then AtBest is the verdict with
-// all of that in favour of the change, "" where it is known. PolicySHA256 is the Policy's that was in force. What a case has not is "" or 0.
+// Now is UnknownVerdict where that depends on what is not known; then AtBest is the verdict with
+// all of that in favour of the policyChange, "" where it is known. PolicySHA256 is the Policy's that was in force. What a case has not is "" or 0.
 type Case struct {
 	TransactionID string         `json:"transaction_id"`
 	PullRequest   int            `json:"pull_request"`
@@ -61,10 +61,10 @@ type Case struct {
 }
 
 // SimulateTransaction replays one transaction of a ledger's tree by another Policy. The Policies
-// are those that many calls share. What cannot be read, or does not verify, is Unknown.
+// are those that many calls share. What cannot be read, or does not verify, is UnknownVerdict.
 func SimulateTransaction(tree fs.FS, ps *approval.Policies, id string, p policy.Policy) Case {
 	log, found, err := approval.CheckRecord(tree, id)
-	c := Case{TransactionID: id, Then: Unknown, Now: Unknown, AtBest: Unknown, Difference: DifferenceUnknown, Why: []string{}}
+	c := Case{TransactionID: id, Then: UnknownVerdict, Now: UnknownVerdict, AtBest: UnknownVerdict, Difference: DifferenceUnknown, Why: []string{}}
 	switch {
 	case err == nil && len(found) > 0:
 		err = fmt.Errorf("its record does not verify: %w", canon.ErrorOf(found))
@@ -94,7 +94,7 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	if err != nil {
 		return err
 	}
-	r, err := By(ps, dir, log, denials, p)
+	r, err := Rejudge(ps, dir, log, denials, p)
 	if err != nil {
 		return err
 	}
@@ -113,26 +113,26 @@ func (c *Case) replay(tree fs.FS, ps *approval.Policies, log *ledger.Log, p poli
 	return err
 }
 
-// askedWhenReviewed is the Policy by which a change was taken in.
+// askedWhenReviewed is the Policy by which a policyChange was taken in.
 func askedWhenReviewed(ps *approval.Policies, dir fs.FS, log *ledger.Log) (policy.Policy, error) {
 	ref := ledger.PolicyRef{Commit: log.Meta().PolicyCommit, SHA256: log.Transaction().Pointers.Proposal.PolicySHA256}
 	p, _, err := ps.Recorded(dir, log, ref)
 	return p, err
 }
 
-// settle compares two verdicts, and what the two Policies need of the change. Blocked says
+// settle compares two verdicts, and what the two Policies need of the policyChange. Blocked says
 // why the other Policy takes it from nobody, untold what is not known beside approvals.
-func (c *Case) settle(r Replay, needed, needs []policy.Need, blocked, untold []string) {
+func (c *Case) settle(r Rejudged, needed, needs []policy.Need, blocked, untold []string) {
 	c.Then, c.Now, c.AtBest = r.Then.State, r.State(), ""
 	more, less := compareNeeds(needed, needs)
 	var why []string
 	switch {
 	case len(blocked) > 0:
 		c.Now, why = Refused, blocked
-	case c.Now == Unknown:
+	case c.Now == UnknownVerdict:
 		c.AtBest, why = r.Best.State, slices.Concat(more, less, notKnown(r.Untold))
 	case c.Now == approval.Approved && len(untold) > 0:
-		c.Now, c.AtBest, why = Unknown, approval.Approved, slices.Concat(more, less, notKnown(untold))
+		c.Now, c.AtBest, why = UnknownVerdict, approval.Approved, slices.Concat(more, less, notKnown(untold))
 	default:
 		why = slices.Concat(more, less)
 		if c.Now != c.Then {
@@ -173,7 +173,7 @@ func difference(then, now approval.State, more, less bool) Difference {
 	through := func(s approval.State) bool { return s == approval.Approved || s == Merged }
 	stopped := func(s approval.State) bool { return s == approval.Denied || s == Refused }
 	switch {
-	case now == Unknown || then == Unknown:
+	case now == UnknownVerdict || then == UnknownVerdict:
 		return DifferenceUnknown
 	case stopped(now) && !stopped(then):
 		return Blocked
@@ -219,7 +219,7 @@ func compareNeeds(then, now []policy.Need) (more, less []string) {
 	return more, less
 }
 
-// sameAsked reports whether two needs ask the same people about the same.
+// sameAsked reports whether two needs ask the same voters about the same.
 func sameAsked(a, b policy.Need) bool {
 	return a.Kind == b.Kind && a.Owners == b.Owners && slices.Equal(a.Users, b.Users) && slices.Equal(a.Teams, b.Teams)
 }
@@ -228,8 +228,8 @@ func beyond(these, those []string) bool {
 	return slices.ContainsFunc(these, func(p string) bool { return !slices.Contains(those, p) })
 }
 
-// maxPaths is how many paths a reason names.
-const maxPaths = 3
+// namedPaths is how many paths a reason names.
+const namedPaths = 3
 
 func inWords(n policy.Need) string {
 	signed, by, on := "", "", ""
@@ -240,9 +240,9 @@ func inWords(n policy.Need) string {
 		by = " by " + n.People()
 	}
 	if len(n.Paths) > 0 {
-		on = " (" + strings.Join(n.Paths[:min(maxPaths, len(n.Paths))], ", ")
-		if len(n.Paths) > maxPaths {
-			on += fmt.Sprintf(" and %d more", len(n.Paths)-maxPaths)
+		on = " (" + strings.Join(n.Paths[:min(namedPaths, len(n.Paths))], ", ")
+		if len(n.Paths) > namedPaths {
+			on += fmt.Sprintf(" and %d more", len(n.Paths)-namedPaths)
 		}
 		on += ", by " + strings.Join(n.Rules, ", ") + ")"
 	}

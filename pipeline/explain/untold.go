@@ -1,4 +1,4 @@
-package replay
+package explain
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func (m *moment) caseUnder(p policy.Policy, favour bool) (approval.Case, error) 
 	return c, nil
 }
 
-// people lets a case ask who is in a team or owns a path, as far as that was asked then.
+// voters lets a case ask who is in a team or owns a path, as far as that was asked then.
 func (m *moment) people(c *approval.Case, favour bool) {
 	ask := func(kind string, recorded func(approval.Standing) map[string][]string) func(string, ledger.Actor) (bool, error) {
 		return func(of string, who ledger.Actor) (bool, error) {
@@ -228,7 +228,7 @@ func (m *moment) asksTheSame(p policy.Policy) bool {
 			Advised   []policy.Rule      `json:"advised"` // which are met by what tools said
 		}{p.Approvals, p.Bots, p.Secrets.Mode, p.Needs(proposed.TargetFiles, proposed.ContainsSecrets), slices.DeleteFunc(slices.Clone(p.Protected), func(r policy.Rule) bool { return r.Advice == nil })})
 		if err != nil {
-			panic("replay: encoding what a Policy asks: " + err.Error())
+			panic("explain: encoding what a Policy asks: " + err.Error())
 		}
 		return string(line)
 	}
@@ -236,7 +236,7 @@ func (m *moment) asksTheSame(p policy.Policy) bool {
 }
 
 // AsRecorded is the verdict that a transaction's record alone gives, with the Policy it
-// goes by, for pages that people read: nothing is approved by it. Of a change that was applied
+// goes by, for pages that voters read: nothing is approved by it. Of a policyChange that was applied
 // or merged it is the verdict of then. Of another one it is that of the last event by the Policy that
 // was asked by, where who is in a team, whether comments still stand and what has moved since is taken
 // for granted, as the record does not tell.

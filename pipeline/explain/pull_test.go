@@ -1,4 +1,4 @@
-package replay_test
+package explain_test
 
 import (
 	"fmt"
@@ -6,30 +6,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
-	"github.com/countersign-dev/countersign/pipeline/replay"
 )
 
 var (
 	noon     = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	theHead  = strings.Repeat("a", 40)
 	thePatch = canon.Hex([]byte("the patch"))
-	people   = map[string]ledger.Actor{
+	voters   = map[string]ledger.Actor{
 		"ada": {Kind: "user", ID: "1", Login: "ada"}, "bob": {Kind: "user", ID: "2", Login: "bob"}, "eve": {Kind: "user", ID: "3", Login: "eve"},
 		"bot": {Kind: "bot", ID: "4", Login: "bot"}, "ghost": {Kind: "bot", Login: "ghost"},
 	}
 )
 
 // pulled is a pull request of eve's with reviews, each "WHO STATE" with on=, at=, text= behind it.
-func pulled(t *testing.T, reviews string) replay.Pull {
+func pulled(t *testing.T, reviews string) explain.Pull {
 	t.Helper()
 	repository := ledger.Repository{ID: "9", Name: "acme/site"}
-	p := replay.Pull{MergedAt: noon, ReadAt: noon.AddDate(0, 1, 0), Access: map[string]approval.Access{"1": {Permission: "write"}}, PullRequest: forge.PullRequest{
-		Repository: repository, Number: 7, State: forge.PullRequestMerged, Title: "Work", Author: people["eve"], Committers: []ledger.Actor{people["eve"]},
+	p := explain.Pull{MergedAt: noon, ReadAt: noon.AddDate(0, 1, 0), Access: map[string]approval.Access{"1": {Permission: "write"}}, PullRequest: forge.PullRequest{
+		Repository: repository, Number: 7, State: forge.PullRequestMerged, Title: "Work", Author: voters["eve"], Committers: []ledger.Actor{voters["eve"]},
 		Head: forge.Side{Commit: theHead}, Base: forge.Side{Commit: strings.Repeat("b", 40)},
 	}}
 	n := 0
@@ -40,7 +40,7 @@ func pulled(t *testing.T, reviews string) replay.Pull {
 		}
 		n++
 		s := approval.Statement{
-			Kind: approval.KindReview, ID: fmt.Sprint(n), Author: people[words[0]], State: words[1], Commit: theHead, CreatedAt: noon.Add(-time.Hour + time.Duration(n)*time.Second).Format(time.RFC3339),
+			Kind: approval.KindReview, ID: fmt.Sprint(n), Author: voters[words[0]], State: words[1], Commit: theHead, CreatedAt: noon.Add(-time.Hour + time.Duration(n)*time.Second).Format(time.RFC3339),
 		}
 		for _, word := range words[2:] {
 			switch key, value, _ := strings.Cut(word, "="); key {
@@ -70,7 +70,7 @@ func TestPullRequest(t *testing.T) {
 		name    string
 		reviews string
 		edit    func(*policy.Policy)
-		diff    func(*replay.PullDiff)
+		diff    func(*explain.PullDiff)
 		want    string // now, at best, and the difference
 		why     string
 	}{
@@ -89,8 +89,8 @@ func TestPullRequest(t *testing.T) {
 		{"a comment of a review", "ada COMMENTED", none, nil, "pending - asks_more", "0 of 1"},
 		{"not sent yet", "ada PENDING", none, nil, "pending - asks_more", "0 of 1"},
 		{"another commit", "ada APPROVED on=c", none, nil, "pending - asks_more", "0 of 1"},
-		{"another commit of the same diff", "ada APPROVED on=c", none, func(d *replay.PullDiff) { d.Same = map[string]bool{strings.Repeat("c", 40): true} }, "unknown approved unknown", "ada"},
-		{"a commit that is not here", "ada APPROVED on=c", none, func(d *replay.PullDiff) { d.Unread = map[string]bool{strings.Repeat("c", 40): true} }, "unknown approved unknown", "whether cccccccccccc, which was reviewed and is not here, changed the same"},
+		{"another commit of the same diff", "ada APPROVED on=c", none, func(d *explain.PullDiff) { d.Same = map[string]bool{strings.Repeat("c", 40): true} }, "unknown approved unknown", "ada"},
+		{"a commit that is not here", "ada APPROVED on=c", none, func(d *explain.PullDiff) { d.Unread = map[string]bool{strings.Repeat("c", 40): true} }, "unknown approved unknown", "whether cccccccccccc, which was reviewed and is not here, changed the same"},
 		{"after the merge", "ada APPROVED at=-1m", none, nil, "pending - asks_more", "0 of 1"},
 		{"too old", "ada APPROVED at=50h", func(p *policy.Policy) { p.Approvals.MaxAge = policy.Duration(time.Hour) }, nil, "pending - asks_more", "0 of 1"},
 		{"a comment with the hash", "ada - comment=/approve", none, nil, "unknown approved unknown", "ada"},
@@ -100,12 +100,12 @@ func TestPullRequest(t *testing.T) {
 		{"the author's denial", "ada APPROVED; eve - comment=/deny", none, nil, "unknown approved unknown", "whether the denial of eve was heard"},
 		{"a denial after the merge", "ada APPROVED; bob - comment=/deny at=-1m", none, nil, "unknown approved unknown", "whether ada had write"},
 		{"changes asked for after the merge", "ada APPROVED; ada CHANGES_REQUESTED at=-1m", none, nil, "unknown approved unknown", "ada"},
-		{"a commit that is not told", "ada APPROVED on=", none, func(d *replay.PullDiff) { d.Unread = map[string]bool{"": true} }, "unknown approved unknown", "whether a commit, which was reviewed"},
+		{"a commit that is not told", "ada APPROVED on=", none, func(d *explain.PullDiff) { d.Unread = map[string]bool{"": true} }, "unknown approved unknown", "whether a commit, which was reviewed"},
 		{"a protected path", "ada APPROVED", func(p *policy.Policy) { p.Protected = []policy.Rule{{Paths: []string{"/src/"}, Required: 1}} }, nil, "pending - asks_more", "asks for 1 approval of the protected paths (src/a.go, by protected[0])"},
 		{"signatures", "ada APPROVED", func(p *policy.Policy) { p.Approvals.Keys, p.Approvals.Signed = "keys", policy.SignedOnly }, nil, "pending - asks_more", "is not signed"},
-		{"secrets", "ada APPROVED", func(p *policy.Policy) { p.Secrets.Mode = policy.Refuse }, func(d *replay.PullDiff) { d.Secrets = true }, "refused - blocked", "refuses what looks like a secret"},
-		{"a secret", "ada APPROVED", none, func(d *replay.PullDiff) { d.Secrets = true }, "pending - asks_more", "asks for 1 approval of what looks like a secret"},
-		{"too many files", "ada APPROVED", func(p *policy.Policy) { p.Limits.Files = 1 }, func(d *replay.PullDiff) { d.Files = 2 }, "refused - blocked", "takes 1 files at most"},
+		{"secrets", "ada APPROVED", func(p *policy.Policy) { p.Secrets.Mode = policy.Refuse }, func(d *explain.PullDiff) { d.Secrets = true }, "refused - blocked", "refuses what looks like a secret"},
+		{"a secret", "ada APPROVED", none, func(d *explain.PullDiff) { d.Secrets = true }, "pending - asks_more", "asks for 1 approval of what looks like a secret"},
+		{"too many files", "ada APPROVED", func(p *policy.Policy) { p.Limits.Files = 1 }, func(d *explain.PullDiff) { d.Files = 2 }, "refused - blocked", "takes 1 files at most"},
 		{"too many bytes", "ada APPROVED", func(p *policy.Policy) { p.Limits.Bytes = 99 }, nil, "refused - blocked", "takes 99 bytes"},
 		{"drift", "ada APPROVED", func(p *policy.Policy) { p.Approvals.Drift = &policy.Drift{Commits: new(int)} }, nil, "unknown approved unknown", "ada"},
 		{"commands run on no merge", "ada APPROVED", func(p *policy.Policy) {
@@ -115,16 +115,16 @@ func TestPullRequest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := policy.Default()
 			c.edit(&p)
-			diff := replay.PullDiff{PatchID: thePatch, Paths: []string{"src/a.go"}, Files: 1, Bytes: 100}
+			diff := explain.PullDiff{PatchID: thePatch, Paths: []string{"src/a.go"}, Files: 1, Bytes: 100}
 			if c.diff != nil {
 				c.diff(&diff)
 			}
-			got := replay.SimulatePull(pulled(t, c.reviews), diff, p)
+			got := explain.SimulatePull(pulled(t, c.reviews), diff, p)
 			atBest := got.AtBest
 			if atBest == "" {
 				atBest = "-"
 			}
-			if have := fmt.Sprintf("%s %s %s", got.Now, atBest, got.Difference); have != c.want || got.Then != replay.Merged {
+			if have := fmt.Sprintf("%s %s %s", got.Now, atBest, got.Difference); have != c.want || got.Then != explain.Merged {
 				t.Errorf("%s, want %s: %q", have, c.want, got.Why)
 			}
 			if why := strings.Join(got.Why, "; "); !strings.Contains(why, c.why) {
@@ -134,13 +134,13 @@ func TestPullRequest(t *testing.T) {
 	}
 }
 
-// TestPullNeverApproved: whatever people said, and whatever a Policy of this kind asks, what was
+// TestPullNeverApproved: whatever voters said, and whatever a Policy of this kind asks, what was
 // allowed at that time is not known, and no pull request is let through.
 func TestPullNeverApproved(t *testing.T) {
 	lax := policy.Default()
 	lax.Approvals = policy.Approvals{Required: 1, Permission: policy.CanRead, AllowAuthor: true, BreakGlass: []string{"ada"}}
 	for _, said := range []string{"ada APPROVED; bob APPROVED; eve APPROVED", "ada - comment=/approve", "ada APPROVED; ada - comment=/break-glass"} {
-		if c := replay.SimulatePull(pulled(t, said), replay.PullDiff{PatchID: thePatch, Paths: []string{"a"}, Files: 1, Bytes: 1}, lax); c.Now == approval.Approved || c.Difference == replay.NoDifference {
+		if c := explain.SimulatePull(pulled(t, said), explain.PullDiff{PatchID: thePatch, Paths: []string{"a"}, Files: 1, Bytes: 1}, lax); c.Now == approval.Approved || c.Difference == explain.NoDifference {
 			t.Errorf("%s: %+v", said, c)
 		}
 	}
@@ -149,7 +149,7 @@ func TestPullNeverApproved(t *testing.T) {
 	}
 	stranger := pulled(t, "ada APPROVED")
 	stranger.Strangers = true
-	c := replay.SimulatePull(stranger, replay.PullDiff{PatchID: thePatch, Paths: []string{"a"}, Files: 1, Bytes: 1}, lax)
+	c := explain.SimulatePull(stranger, explain.PullDiff{PatchID: thePatch, Paths: []string{"a"}, Files: 1, Bytes: 1}, lax)
 	if !strings.Contains(strings.Join(c.Why, "; "), "whether ada wrote a commit of it") {
 		t.Errorf("%q", c.Why)
 	}
@@ -162,7 +162,7 @@ func TestHostileWords(t *testing.T) {
 	pull.Statements[0].Author.Login = "a\x1b]0;x\x07da\n- fine"
 	p := policy.Default()
 	p.Protected = []policy.Rule{{Paths: []string{"*"}, Required: 1, Owners: true}}
-	c := replay.SimulatePull(pull, replay.PullDiff{PatchID: thePatch, Paths: []string{"a\u202eb\n.go"}, Files: 1, Bytes: 1}, p)
+	c := explain.SimulatePull(pull, explain.PullDiff{PatchID: thePatch, Paths: []string{"a\u202eb\n.go"}, Files: 1, Bytes: 1}, p)
 	for _, text := range append([]string{c.Summary}, c.Why...) {
 		if strings.ContainsAny(text, "\x1b\x07\r\n\u202e") {
 			t.Errorf("%q", text)
