@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/online"
 	"github.com/countersign-dev/countersign/pipeline/record/audit"
@@ -158,17 +157,17 @@ func verdicts(c explain.Case) string {
 }
 
 // Checks says what came of verifying a statement about a commit.
-func Checks(about string, checks []attest.Check) string {
+func Checks(about string, checks []explain.Check) string {
 	verdict := "verified"
-	if slices.ContainsFunc(checks, func(c attest.Check) bool { return c.Outcome != attest.Good }) {
+	if slices.ContainsFunc(checks, func(c explain.Check) bool { return c.Outcome != explain.Good }) {
 		verdict = "verified, but for what is unknown"
 	}
-	if slices.ContainsFunc(checks, func(c attest.Check) bool { return c.Outcome == attest.Bad }) {
+	if slices.ContainsFunc(checks, func(c explain.Check) bool { return c.Outcome == explain.Bad }) {
 		verdict = "not verified"
 	}
 	return Style{}.fill("checks", struct {
 		About, Verdict string
-		Checks         []attest.Check
+		Checks         []explain.Check
 	}{about, verdict, checks})
 }
 

@@ -204,9 +204,9 @@ var mayImport = map[string][]string{
 		"pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/visible", "golang.org/x/text",
 	},
 	"pipeline/evidence": {
-		"pipeline/attest", "pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/code", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/policy",
+		"pipeline/record/signed", "pipeline/record/sshsig",
 	},
 	"pipeline/exectest": {},
 	"pipeline/explain": {
@@ -308,10 +308,10 @@ var mayImport = map[string][]string{
 		"pipeline/fault", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "github.com/oklog/ulid/v2",
 	},
 	"report": {
-		"pipeline/attest", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online",
-		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk",
-		"pipeline/witness", "pipeline/writing", "report/template", "report/view",
+		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online", "pipeline/plain",
+		"pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
+		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk", "pipeline/witness", "pipeline/writing",
+		"report/template", "report/view",
 	},
 	"report/browsertest": {},
 	"report/html": {

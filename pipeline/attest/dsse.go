@@ -123,24 +123,6 @@ func (o Opened) Verify(allowed sshsig.Allowed, at time.Time) (principal string, 
 	return principal, nil
 }
 
-// An Outcome is what came of one check.
-type Outcome string
-
-// The outcomes. A check that could not be made is Unknown and never good.
-const (
-	Good          Outcome = "good"
-	Bad           Outcome = "bad"
-	NotRecomputed Outcome = Unknown
-)
-
-// A Check is one thing that a verifier looked at. What is a word: "signature", "subject",
-// "change", "record" or "once".
-type Check struct {
-	What    string  `json:"what"`
-	Outcome Outcome `json:"outcome"`
-	Message string  `json:"message"`
-}
-
 // Agree compares a statement with the one that was made again from the record. Where it
 // could not be told here what vouches for a key, the statement's word for it is left as it
 // is, and unknown is true.

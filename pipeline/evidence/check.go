@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,19 +26,19 @@ import (
 type CheckedPacket struct {
 	Manifest
 	Within map[string]Packet
-	Checks []attest.Check
+	Checks []explain.Check
 }
 
 // OK reports whether nothing is wrong.
 func (c CheckedPacket) OK() bool {
-	return !slices.ContainsFunc(c.Checks, func(one attest.Check) bool { return one.Outcome == attest.Bad })
+	return !slices.ContainsFunc(c.Checks, func(one explain.Check) bool { return one.Outcome == explain.Bad })
 }
 
 // Add notes what came of a check: problems, or the text if there is none.
 func (c *CheckedPacket) Add(what string, problems []string, good string, args ...any) {
-	one := attest.Check{What: what, Outcome: attest.Good, Message: fmt.Sprintf(good, args...)}
+	one := explain.Check{What: what, Outcome: explain.Good, Message: fmt.Sprintf(good, args...)}
 	if n := len(problems); n > 0 {
-		one.Outcome, one.Message = attest.Bad, problems[0]
+		one.Outcome, one.Message = explain.Bad, problems[0]
 		if n > 1 {
 			one.Message += fmt.Sprintf(" (and %d more)", n-1)
 		}
@@ -230,7 +230,7 @@ func (c *CheckedPacket) sample(dir fs.FS) {
 	const what = "sample"
 	if p, alone := c.Within["."]; alone {
 		n := 1 + slices.IndexFunc(c.Packets, func(o Packet) bool { return o.Dir == p.Dir })
-		c.Checks = append(c.Checks, attest.Check{What: what, Outcome: attest.NotRecomputed, Message: fmt.Sprintf(
+		c.Checks = append(c.Checks, explain.Check{What: what, Outcome: explain.NotRecomputed, Message: fmt.Sprintf(
 			"it is number %d of %d that were drawn of %d; the report that they were drawn from is not in one packet", n, len(c.Packets), c.Population)})
 		return
 	}

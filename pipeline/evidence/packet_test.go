@@ -14,8 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -149,7 +149,7 @@ func bad(t testing.TB, dir fs.FS) (what, why string) {
 		return "unknown", err.Error()
 	}
 	for _, c := range done.Checks {
-		if c.Outcome == attest.Bad {
+		if c.Outcome == explain.Bad {
 			what, why = strings.TrimSpace(what+" "+c.What), why+c.Message+"; "
 		}
 	}

@@ -140,14 +140,14 @@ type verified struct {
 	file   string
 	signed signedStatement
 	commit string
-	checks []attest.Check
+	checks []explain.Check
 }
 
 // bad is the first check that failed.
-func (v verified) bad() (attest.Check, bool) {
-	i := slices.IndexFunc(v.checks, func(c attest.Check) bool { return c.Outcome == attest.Bad })
+func (v verified) bad() (explain.Check, bool) {
+	i := slices.IndexFunc(v.checks, func(c explain.Check) bool { return c.Outcome == explain.Bad })
 	if i < 0 {
-		return attest.Check{}, false
+		return explain.Check{}, false
 	}
 	return v.checks[i], true
 }
@@ -166,7 +166,7 @@ func (v verified) text() string {
 func (v verified) document() console.Document {
 	_, bad := v.bad()
 	return console.Document{
-		"ok": !bad, "complete": !slices.ContainsFunc(v.checks, func(c attest.Check) bool { return c.Outcome != attest.Good }),
+		"ok": !bad, "complete": !slices.ContainsFunc(v.checks, func(c explain.Check) bool { return c.Outcome != explain.Good }),
 		"checks": v.checks, "commit": v.commit, "predicate_type": v.signed.PredicateType, "signer": v.signed.signer, "key_fingerprint": v.signed.key,
 	}
 }
@@ -175,8 +175,8 @@ func (v verified) document() console.Document {
 func (v verifier) verify(ctx context.Context, file string, signed signedStatement) (verified, error) {
 	v.stated = signed.Statement
 	out := verified{file: file, signed: signed, commit: v.commit}
-	out.checks = []attest.Check{{What: "signature", Outcome: attest.Good, Message: signed.message}}
-	for _, check := range []func(context.Context) (attest.Check, error){v.subject, v.change, v.record} {
+	out.checks = []explain.Check{{What: "signature", Outcome: explain.Good, Message: signed.message}}
+	for _, check := range []func(context.Context) (explain.Check, error){v.subject, v.change, v.record} {
 		c, err := check(ctx)
 		if err != nil {
 			return out, err
@@ -201,23 +201,23 @@ type verifier struct {
 	commit string
 }
 
-func good(what, format string, args ...any) (attest.Check, error) {
-	return attest.Check{What: what, Outcome: attest.Good, Message: fmt.Sprintf(format, args...)}, nil
+func good(what, format string, args ...any) (explain.Check, error) {
+	return explain.Check{What: what, Outcome: explain.Good, Message: fmt.Sprintf(format, args...)}, nil
 }
 
-func bad(what, format string, args ...any) (attest.Check, error) {
-	return attest.Check{What: what, Outcome: attest.Bad, Message: fmt.Sprintf(format, args...)}, nil
+func bad(what, format string, args ...any) (explain.Check, error) {
+	return explain.Check{What: what, Outcome: explain.Bad, Message: fmt.Sprintf(format, args...)}, nil
 }
 
-func unknown(what, format string, args ...any) (attest.Check, error) {
-	return attest.Check{What: what, Outcome: attest.NotRecomputed, Message: fmt.Sprintf(format, args...)}, nil
+func unknown(what, format string, args ...any) (explain.Check, error) {
+	return explain.Check{What: what, Outcome: explain.NotRecomputed, Message: fmt.Sprintf(format, args...)}, nil
 }
 
 // subject: the statement is about the commit, and the tree that it has here.
-func (v verifier) subject(ctx context.Context) (attest.Check, error) {
+func (v verifier) subject(ctx context.Context) (explain.Check, error) {
 	tree, err := v.repo.TreeID(ctx, v.commit)
 	if err != nil {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	s := v.stated
 	switch {
@@ -232,10 +232,10 @@ func (v verifier) subject(ctx context.Context) (attest.Check, error) {
 }
 
 // change: what the commit changes is what an approval says that it does.
-func (v verifier) change(ctx context.Context) (attest.Check, error) {
+func (v verifier) change(ctx context.Context) (explain.Check, error) {
 	parent, err := v.repo.FirstParent(ctx, v.commit)
 	if err != nil {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	from := parent
 	switch p := v.stated.Predicate.(type) {
@@ -256,12 +256,12 @@ func (v verifier) change(ctx context.Context) (attest.Check, error) {
 	return good("change", "it begins at the commit's first parent, %s", parent)
 }
 
-func (v verifier) approved(ctx context.Context, p *attest.Approval, parent string) (attest.Check, error) {
+func (v verifier) approved(ctx context.Context, p *attest.Approval, parent string) (explain.Check, error) {
 	from := v.begins(ctx, p, parent)
 	set, err := v.repo.Diff(ctx, from, v.commit)
 	var unfit *patch.Error
 	if err != nil && !errors.As(err, &unfit) {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	subjects := v.stated.Subject
 	switch {
@@ -298,27 +298,27 @@ func (v verifier) begins(ctx context.Context, p *attest.Approval, parent string)
 }
 
 // record: the ledger makes the same statement of the same commit.
-func (v verifier) record(ctx context.Context) (attest.Check, error) {
+func (v verifier) record(ctx context.Context) (explain.Check, error) {
 	local, err := v.s.OpenLedger()
 	if err != nil {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	snap, err := local.Snapshot(ctx)
 	switch {
 	case err != nil:
-		return attest.Check{}, err
+		return explain.Check{}, err
 	case snap.Tip == "":
 		return unknown("record", "there is no ledger here to compare it with")
 	}
 	w, err := newAttester(ctx, v.s, snap, "")
 	if err != nil {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	candidates, elsewhere := []string{}, ""
 	switch p := v.stated.Predicate.(type) {
 	case *attest.Approval:
 		if elsewhere, err = v.elsewhere(ctx, w, p.Ledger); err != nil {
-			return attest.Check{}, err
+			return explain.Check{}, err
 		}
 		tx, err := lookup.State(snap.Tree, p.Transaction)
 		if elsewhere != "" && (err != nil || !tx.Closed) {
@@ -329,7 +329,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 				w, err = newAttester(ctx, v.s, snap, "")
 			}
 			if err != nil {
-				return attest.Check{}, err
+				return explain.Check{}, err
 			}
 		}
 		w.snap.Tip, w.ledger = p.Ledger.Commit, p.Ledger.Ref // a closed transaction stays as it is
@@ -340,7 +340,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 		case at == "":
 			return bad("record", "it names no record of a ledger")
 		case err != nil:
-			return attest.Check{}, err
+			return explain.Check{}, err
 		case elsewhere != "":
 			return unknown("record", "%s", elsewhere)
 		case w.links.Web == "":
@@ -350,7 +350,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 			w, err = newAttester(ctx, v.s, snap, v.sourceRef())
 		}
 		if err != nil {
-			return attest.Check{}, err
+			return explain.Check{}, err
 		}
 		w.snap.Tip, candidates = at, []string{id}
 	case *attest.Coverage:
@@ -362,7 +362,7 @@ func (v verifier) record(ctx context.Context) (attest.Check, error) {
 	}
 	landed, err := w.landed(ctx, v.commit)
 	if err != nil {
-		return attest.Check{}, err
+		return explain.Check{}, err
 	}
 	if len(candidates) == 0 {
 		for _, c := range landed.Change.Transactions {
@@ -382,7 +382,7 @@ func (v verifier) sourceRef() string {
 
 // compare makes the statement again of each transaction that it may be of. elsewhere says of which
 // other ledger it is, "" for none.
-func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitChange, candidates []string, elsewhere string) (attest.Check, error) {
+func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitChange, candidates []string, elsewhere string) (explain.Check, error) {
 	why := "no transaction explains the commit"
 	for _, id := range candidates {
 		err := ledger.CheckID(id) // which only the statement may name
@@ -397,7 +397,7 @@ func (v verifier) compare(ctx context.Context, w attester, landed attest.CommitC
 		agree, unlisted, err := attest.Agree(v.stated, again)
 		switch {
 		case err != nil:
-			return attest.Check{}, err
+			return explain.Check{}, err
 		case agree && elsewhere != "":
 			return unknown("record", "the record of %s says the same, but %s", id, elsewhere)
 		case agree && unlisted:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/attest"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -51,7 +51,7 @@ func (v verifier) kept(ctx context.Context, trust trust) error {
 			if problem != nil {
 				return problem
 			}
-			if subject.Outcome != attest.Good { // a name is nobody's word
+			if subject.Outcome != explain.Good { // a name is nobody's word
 				err = errors.New(subject.Message)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/proofs"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
+	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/sshsig"
@@ -52,20 +52,20 @@ func verifyPacket(ctx context.Context, c *console.Console, f verifyFlags, args [
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	doc := console.Document{
-		"ok": done.OK(), "complete": !slices.ContainsFunc(done.Checks, func(c attest.Check) bool { return c.Outcome != attest.Good }),
+		"ok": done.OK(), "complete": !slices.ContainsFunc(done.Checks, func(c explain.Check) bool { return c.Outcome != explain.Good }),
 		"checks": done.Checks, "packets": len(done.Within), "population": done.Population, "seed": done.Seed,
 	}
 	if err := c.Result(doc, report.Checks(name, done.Checks)); err != nil || done.OK() {
 		return err
 	}
-	i := slices.IndexFunc(done.Checks, func(c attest.Check) bool { return c.Outcome == attest.Bad })
+	i := slices.IndexFunc(done.Checks, func(c explain.Check) bool { return c.Outcome == explain.Bad })
 	return doesNotHold(name, done.Checks[i].What, done.Checks[i].Message)
 }
 
 // compareWithLedger compares the records with those of the ledger here, if there is one that has the manifest's commit.
 func compareWithLedger(ctx context.Context, c *console.Console, dir fs.FS, done *evidence.CheckedPacket) error {
 	unknown := func(why string) error {
-		done.Checks = append(done.Checks, attest.Check{What: "ledger", Outcome: attest.NotRecomputed, Message: why})
+		done.Checks = append(done.Checks, explain.Check{What: "ledger", Outcome: explain.NotRecomputed, Message: why})
 		return nil
 	}
 	s, err := session.OpenLocal(c)
