@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/escape"
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/writing"
 	"github.com/countersign-dev/countersign/report/template"
 )
@@ -27,7 +27,7 @@ func Between(old, now []byte, s Style) string {
 	}
 	a, b := lines(old), lines(now)
 	var out strings.Builder
-	edits := linediff.Diff(a, b)
+	edits := patch.DiffLines(a, b)
 	if len(edits) == 0 {
 		return "The patch has the same lines as before, at other places.\n"
 	}

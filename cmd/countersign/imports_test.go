@@ -190,7 +190,7 @@ var mayImport = map[string][]string{
 		"pipeline/code", "pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
 		"pipeline/redact", "pipeline/writing",
 	},
-	"pipeline/code": {"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff"},
+	"pipeline/code": {"pipeline/record/ledger", "pipeline/record/patch"},
 	"pipeline/conversation": {
 		"pipeline/fault", "pipeline/forge", "pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
 		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/writing",
@@ -212,21 +212,20 @@ var mayImport = map[string][]string{
 	"pipeline/explain": {
 		"pipeline/code", "pipeline/conversation", "pipeline/escape", "pipeline/forge", "pipeline/lookup", "pipeline/observation", "pipeline/parallel",
 		"pipeline/plain", "pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp",
-		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/record/signed",
-		"pipeline/record/sshsig", "pipeline/record/sshsig/signing", "pipeline/writing",
+		"pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy", "pipeline/record/signed", "pipeline/record/sshsig",
+		"pipeline/record/sshsig/signing", "pipeline/writing",
 	},
 	"pipeline/fault": {},
 	"pipeline/forge": {
 		"pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy", "pipeline/record/signed",
 	},
 	"pipeline/gitpatch": {
-		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/patch/linediff",
-		"github.com/bluekeyes/go-gitdiff",
+		"pipeline/parallel", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "github.com/bluekeyes/go-gitdiff",
 	},
 	"pipeline/input": {
 		"pipeline/code", "pipeline/document", "pipeline/escape", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input/edits",
-		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/patch/linediff",
-		"pipeline/record/policy", "pipeline/writing",
+		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger", "pipeline/record/patch", "pipeline/record/policy",
+		"pipeline/writing",
 	},
 	"pipeline/input/edits": {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch"},
 	"pipeline/lookup":      {"pipeline/fault", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/signed"},
@@ -263,12 +262,11 @@ var mayImport = map[string][]string{
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/policy",
 		"pipeline/record/signed",
 	},
-	"pipeline/record/audit/history":  {},
-	"pipeline/record/canon":          {},
-	"pipeline/record/lazyregexp":     {},
-	"pipeline/record/ledger":         {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible"},
-	"pipeline/record/patch":          {"pipeline/record/canon", "pipeline/record/patch/linediff", "golang.org/x/text"},
-	"pipeline/record/patch/linediff": {},
+	"pipeline/record/audit/history": {},
+	"pipeline/record/canon":         {},
+	"pipeline/record/lazyregexp":    {},
+	"pipeline/record/ledger":        {"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible"},
+	"pipeline/record/patch":         {"golang.org/x/text"},
 	"pipeline/record/policy": {
 		"pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/patch", "pipeline/record/visible", "github.com/goccy/go-yaml",
 	},
@@ -281,7 +279,7 @@ var mayImport = map[string][]string{
 	"pipeline/review": {
 		"pipeline", "pipeline/checks", "pipeline/code", "pipeline/document", "pipeline/fault", "pipeline/forge", "pipeline/gitpatch", "pipeline/input",
 		"pipeline/lookup", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/ledger", "pipeline/record/patch",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
+		"pipeline/record/policy", "pipeline/redact", "pipeline/risk", "pipeline/writing",
 	},
 	"pipeline/risk": {
 		"pipeline/escape", "pipeline/gitpatch", "pipeline/record/approval", "pipeline/record/canon", "pipeline/record/lazyregexp",
@@ -310,14 +308,13 @@ var mayImport = map[string][]string{
 	"report": {
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/online", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch", "pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk", "pipeline/witness", "pipeline/writing",
-		"report/template", "report/view",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "pipeline/witness", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/browsertest": {},
 	"report/html": {
 		"pipeline/checks", "pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/gitpatch", "pipeline/lookup", "pipeline/plain",
 		"pipeline/record/approval", "pipeline/record/audit/history", "pipeline/record/canon", "pipeline/record/lazyregexp", "pipeline/record/ledger",
-		"pipeline/record/patch/linediff", "pipeline/record/policy", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
+		"pipeline/record/patch", "pipeline/record/policy", "pipeline/risk", "pipeline/writing", "report/template", "report/view",
 	},
 	"report/site": {
 		"pipeline/escape", "pipeline/explain", "pipeline/forge", "pipeline/lookup", "pipeline/plain", "pipeline/record/audit/history",

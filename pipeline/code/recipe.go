@@ -7,7 +7,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // RemoveTodo is a recipe, a change that is a rule and not bytes: the kind of a proposal whose lines with a needle are deleted.
@@ -71,7 +70,7 @@ func RemoveLines(base fs.FS, needle string, files []string) (patch.Patchset, err
 
 func without(data []byte, needle string) []byte {
 	var out []byte
-	for _, line := range linediff.Lines(data) {
+	for _, line := range patch.Lines(data) {
 		if !bytes.Contains(line, []byte(needle)) {
 			out = append(out, line...)
 		}

@@ -7,14 +7,13 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // Whether approved patches account for a change is told by making it again: each patch is put
 // onto the files before, and what comes of all of them is compared with what is there, byte for
 // byte. A patch fits where the file is as it was when the patch was approved. Where other lines
 // of the file have changed since, both changes are made, as in a three-way merge by the line
-// diff of package linediff. Each has to be made there as a whole: taken out again, it gives what was before it.
+// diff of patch.DiffLines. Each has to be made there as a whole: taken out again, it gives what was before it.
 
 // A Making says what approved patches are to a change.
 type Making string
@@ -140,7 +139,7 @@ func (s *state) within(patches []Patch) bool {
 		for _, c := range p.Set.Files() {
 			has[c.Path] = true
 			old, now := linesOf(c.Before), linesOf(c.After)
-			for _, e := range linediff.Diff(old, now) {
+			for _, e := range patch.DiffLines(old, now) {
 				for _, line := range old[e.OldStart:e.OldEnd] {
 					has[c.Path+"-"+string(line)] = true
 				}
@@ -176,7 +175,7 @@ func linesOf(f *patch.File) [][]byte {
 	if f == nil {
 		return nil
 	}
-	return linediff.Lines(f.Data)
+	return patch.Lines(f.Data)
 }
 
 // state is a tree, as far as a change or a patch concerns it: what it should be, and what
@@ -263,7 +262,7 @@ func distance(a, b *patch.File) int {
 			n++
 		}
 	}
-	for _, e := range linediff.Diff(linesOf(a), linesOf(b)) {
+	for _, e := range patch.DiffLines(linesOf(a), linesOf(b)) {
 		n += e.OldEnd - e.OldStart + e.NewEnd - e.NewStart
 	}
 	return n
@@ -281,7 +280,7 @@ func (s *state) missing() []Lines {
 			out = append(out, Lines{Path: path})
 			continue
 		}
-		for _, e := range linediff.Diff(linediff.Lines(now.Data), linediff.Lines(want.Data)) {
+		for _, e := range patch.DiffLines(patch.Lines(now.Data), patch.Lines(want.Data)) {
 			out = append(out, Lines{path, e.NewStart + 1, e.NewEnd})
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // A change is in which paths the files of one commit differ from another's. unfit says why no
@@ -344,7 +343,7 @@ func isBetween(before, after, here *patch.File) bool {
 		}
 	}
 	a, b := linesOf(before), linesOf(after)
-	return isWoven(a, b, linediff.Diff(a, b), linesOf(here))
+	return isWoven(a, b, patch.DiffLines(a, b), linesOf(here))
 }
 
 // A place is how far a text has come in the two that it is woven of. It is in the edit with a
@@ -359,7 +358,7 @@ const (
 )
 
 // isWoven reports whether a text is of the lines of two others that differ by some edits.
-func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
+func isWoven(a, b [][]byte, edits []patch.Edit, text [][]byte) bool {
 	w := woven{a: a, b: b, edits: edits}
 	now := w.add(nil, place{0, 0, -1})
 	for _, line := range text {
@@ -384,7 +383,7 @@ func isWoven(a, b [][]byte, edits []linediff.Edit, text [][]byte) bool {
 // A woven is two texts that differ by some edits, and how many lines were compared with theirs.
 type woven struct {
 	a, b     [][]byte
-	edits    []linediff.Edit
+	edits    []patch.Edit
 	compared int
 }
 

@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // mergeFile returns what two sides make of a file together; nil is no file. It is false
 // where they meet: both change the same line or lines with none between them, and not
 // alike; one removes what the other changes; or a file that is no text changes on both.
-// It follows no rename and resolves no conflict. The lines are compared by package linediff.
+// It follows no rename and resolves no conflict. The lines are compared by patch.DiffLines.
 func mergeFile(base, ours, theirs *patch.File) (*patch.File, bool) {
 	switch {
 	case theirs.Equal(base), ours.Equal(theirs):
@@ -36,7 +35,7 @@ func mergeFile(base, ours, theirs *patch.File) (*patch.File, bool) {
 		}
 		return nil, false
 	}
-	data, ok := merge(linediff.Lines(base.Data), side{lines: linediff.Lines(ours.Data)}, side{lines: linediff.Lines(theirs.Data)})
+	data, ok := merge(patch.Lines(base.Data), side{lines: patch.Lines(ours.Data)}, side{lines: patch.Lines(theirs.Data)})
 	return &patch.File{Mode: mode, Data: data}, ok
 }
 
@@ -46,7 +45,7 @@ func isBinary(f *patch.File) bool { return bytes.IndexByte(f.Data, 0) >= 0 }
 // A side is a text, and what is left of the edits that made it.
 type side struct {
 	lines [][]byte
-	edits []linediff.Edit
+	edits []patch.Edit
 }
 
 // put writes the base up to the side's next edit, and the edit.
@@ -59,7 +58,7 @@ func (s *side) put(out []byte, base [][]byte, at int) ([]byte, int) {
 
 // merge makes the edits of both sides. Git, too, asks for a line between two of them.
 func merge(base [][]byte, a, b side) (out []byte, ok bool) {
-	a.edits, b.edits = linediff.Diff(base, a.lines), linediff.Diff(base, b.lines)
+	a.edits, b.edits = patch.DiffLines(base, a.lines), patch.DiffLines(base, b.lines)
 	at := 0 // in base
 	for len(a.edits) > 0 && len(b.edits) > 0 {
 		switch x, y := a.edits[0], b.edits[0]; {
@@ -96,11 +95,11 @@ func foreignLines(path string, ours, theirs, merged *patch.File) []Lines {
 	if ours == nil || merged == nil || isBinary(ours) || isBinary(merged) || theirs != nil && isBinary(theirs) {
 		return []Lines{{Path: path}}
 	}
-	lines := linediff.Lines(merged.Data)
-	mine := linediff.Diff(linediff.Lines(ours.Data), lines)
-	var their []linediff.Edit
+	lines := patch.Lines(merged.Data)
+	mine := patch.DiffLines(patch.Lines(ours.Data), lines)
+	var their []patch.Edit
 	if theirs != nil {
-		their = linediff.Diff(linediff.Lines(theirs.Data), lines)
+		their = patch.DiffLines(patch.Lines(theirs.Data), lines)
 	}
 	var out, all []Lines
 	for _, x := range mine {

@@ -12,12 +12,12 @@ import (
 	"testing/fstest"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // unified writes hunks as "git diff" does, with so many lines of context.
 func unified(old, new string, context int) string {
-	a, b := linediff.Lines([]byte(old)), linediff.Lines([]byte(new))
+	a, b := patch.Lines([]byte(old)), patch.Lines([]byte(new))
 	var out strings.Builder
 	write := func(mark string, lines [][]byte) {
 		for _, line := range lines {
@@ -33,7 +33,7 @@ func unified(old, new string, context int) string {
 		}
 		return fmt.Sprintf("%d,%d", start, count)
 	}
-	for _, h := range linediff.Hunks(linediff.Diff(a, b), len(a), len(b), context) {
+	for _, h := range patch.LineHunks(patch.DiffLines(a, b), len(a), len(b), context) {
 		fmt.Fprintf(&out, "@@ -%s +%s @@\n", place(h.OldStart, h.OldLines), place(h.NewStart, h.NewLines))
 		at := h.OldStart
 		for _, e := range h.Edits {

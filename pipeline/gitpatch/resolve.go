@@ -9,7 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/parallel"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // Resolve puts the diff on base, the tree of the commit that is patched. Every
@@ -272,7 +271,7 @@ func (d Diff) Restore(base fs.FS) (Diff, error) {
 		if f == nil {
 			return Diff{}, &patch.Error{Path: s.old, Message: "does not exist in the base commit", Try: patch.OnHead}
 		}
-		lines := linediff.Lines(f.Data)
+		lines := patch.Lines(f.Data)
 		hunks := slices.Clone(s.hunks)
 		for j := range hunks {
 			if !hunks[j].restore(lines) {

@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // FormatSuggestion is the form of a change that is suggested in a review.
@@ -103,7 +102,7 @@ func suggested(body string) ([]string, error) {
 
 // replaced puts lines in the place of those from start to end.
 func replaced(data []byte, start, end int, with []string) ([]byte, error) {
-	lines := linediff.Lines(data)
+	lines := patch.Lines(data)
 	if end > len(lines) {
 		return nil, fmt.Errorf("has %d lines, and the comment is on line %d", len(lines), end)
 	}

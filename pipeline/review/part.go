@@ -10,13 +10,12 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // A Piece is what can be taken of a patch by itself: a hunk of a text that changes, or all that happens to another file.
 type Piece struct {
 	Hunk, Hunks int // which hunk of the file it is, from 1, of how many; 0 of what is whole
-	edits       []linediff.Edit
+	edits       []patch.Edit
 	change      int // of the patch: its index
 	of          patch.Change
 }
@@ -41,8 +40,8 @@ func Pieces(set patch.Patchset) (all []Piece) {
 			all = append(all, Piece{change: i, of: c})
 			continue
 		}
-		old, new := linediff.Lines(c.Before.Data), linediff.Lines(c.After.Data)
-		hunks := linediff.Hunks(linediff.Diff(old, new), len(old), len(new), piecesContext)
+		old, new := patch.Lines(c.Before.Data), patch.Lines(c.After.Data)
+		hunks := patch.LineHunks(patch.DiffLines(old, new), len(old), len(new), piecesContext)
 		for n, h := range hunks {
 			all = append(all, Piece{Hunk: n + 1, Hunks: len(hunks), edits: h.Edits, change: i, of: c})
 		}
@@ -69,8 +68,8 @@ func Divided(ctx context.Context, g pipeline.Judgement) (set patch.Patchset, all
 }
 
 // edited is the file before a change with some of its edits, which are in order.
-func edited(c patch.Change, edits []linediff.Edit) *patch.File {
-	old, new := linediff.Lines(c.Before.Data), linediff.Lines(c.After.Data)
+func edited(c patch.Change, edits []patch.Edit) *patch.File {
+	old, new := patch.Lines(c.Before.Data), patch.Lines(c.After.Data)
 	var lines [][]byte
 	at := 0
 	for _, e := range edits {
@@ -82,7 +81,7 @@ func edited(c patch.Change, edits []linediff.Edit) *patch.File {
 
 // taken are the files after the pieces that are taken, nil for those that are then gone.
 func taken(set patch.Patchset, all []Piece, take []bool) map[string]*patch.File {
-	after, edits := map[string]*patch.File{}, map[int][]linediff.Edit{}
+	after, edits := map[string]*patch.File{}, map[int][]patch.Edit{}
 	for i, p := range all {
 		c := set.Changes[p.change]
 		switch {

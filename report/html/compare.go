@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // maxCompared bounds the patches whose difference is worked out, in bytes of both.
@@ -97,7 +97,7 @@ func between(before, after [][]byte) *Body {
 			b.Markup("<span class=\"").Markup(class).Markup("\">").Lines(sign + strings.TrimSuffix(string(line), "\n") + "\n").Markup("</span>")
 		}
 	}
-	for _, h := range linediff.Hunks(linediff.Diff(before, after), len(before), len(after), 3) {
+	for _, h := range patch.LineHunks(patch.DiffLines(before, after), len(before), len(after), 3) {
 		b.Markup("<span class=\"g\">@@\n</span>")
 		at := h.OldStart
 		for _, e := range h.Edits {

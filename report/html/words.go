@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/pipeline/gitpatch"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // The bounds of the search for changed words: the length of a line, in characters, and the work for
@@ -57,7 +57,7 @@ func (d *drawer) differ(a, b []byte) (old, now []extent) {
 		return nil, nil
 	}
 	common, last := len(a), 0 // last is where the edit before ended
-	for _, e := range linediff.Diff(was, is) {
+	for _, e := range patch.DiffLines(was, is) {
 		common -= wasAt[e.OldEnd] - wasAt[e.OldStart]
 		if len(old) > 0 && last == e.OldStart-1 && len(bytes.TrimSpace(was[last])) == 0 { // only a blank between
 			old[len(old)-1].to, now[len(now)-1].to = wasAt[e.OldEnd], isAt[e.NewEnd]

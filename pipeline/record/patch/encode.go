@@ -2,22 +2,21 @@ package patch
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/adler32"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
 )
 
 // absentID is the blob id of a file that is not there.
 const absentID = "0000000000000000000000000000000000000000"
 
 // Bytes returns the canonical bytes: a Git diff that `git apply` accepts, with
-// full blob ids, three lines of context, the line diff of package linediff and
+// full blob ids, three lines of context, the edits of DiffLines and
 // uncompressed binary literals. docs/spec/patch.md specifies every line. They are
 // derived once and must not be modified.
 func (p Patchset) Bytes() []byte {
@@ -28,7 +27,12 @@ func (p Patchset) Bytes() []byte {
 }
 
 // ID is the patch_id: the SHA-256 of the canonical bytes, 64 lower-case hex.
-func (p Patchset) ID() string { return canon.Hex(p.Bytes()) }
+func (p Patchset) ID() string { return hash(p.Bytes()) }
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
 
 func newPatchset(changes []Change) Patchset {
 	return Patchset{Changes: changes, bytes: sync.OnceValue(func() []byte { return encode(changes) })}
@@ -61,8 +65,8 @@ func (c Change) write(b *bytes.Buffer) {
 		writeBinary(b, after)
 	default:
 		b.WriteString(p.names())
-		old, new := linediff.Lines(before), linediff.Lines(after)
-		for _, h := range linediff.Hunks(linediff.Diff(old, new), len(old), len(new), contextLines) {
+		old, new := Lines(before), Lines(after)
+		for _, h := range LineHunks(DiffLines(old, new), len(old), len(new), contextLines) {
 			writeHunk(b, h, old, new)
 		}
 	}
@@ -127,7 +131,7 @@ func headerName(name string) string {
 // contextLines is the number of unchanged lines around each hunk.
 const contextLines = 3
 
-func writeHunk(b *bytes.Buffer, h linediff.Hunk, old, new [][]byte) {
+func writeHunk(b *bytes.Buffer, h LineHunk, old, new [][]byte) {
 	size := 100 // a large hunk is written without growing, which would take its memory three times
 	for _, e := range h.Edits {
 		for _, line := range new[e.NewStart:e.NewEnd] {

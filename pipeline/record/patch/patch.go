@@ -29,8 +29,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A Mode is a file's Git mode. Only the two of regular files exist here;
@@ -81,7 +79,7 @@ func (f *File) Sum() *string {
 	if f == nil {
 		return nil
 	}
-	s := canon.Sum(f.Data)
+	s := "sha256:" + hash(f.Data)
 	return &s
 }
 

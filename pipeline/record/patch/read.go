@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/countersign-dev/countersign/pipeline/record/canon"
 )
 
 // A Diff is canonical bytes that were read and are not yet on a base. It refers
@@ -154,7 +152,7 @@ func (r *reader) part() (Part, error) {
 	switch {
 	case string(head) != p.header() || (p.Before == 0) != (p.Kind == Add) || (p.After == 0) != (p.Kind == Delete):
 		return p, errors.New("its header is not in canonical form")
-	case !canon.IsHex(p.OldID, len(absentID)) || !canon.IsHex(p.NewID, len(absentID)):
+	case len(p.OldID) != len(absentID) || len(p.NewID) != len(absentID) || strings.Trim(p.OldID+p.NewID, "0123456789abcdef") != "":
 		return p, errors.New("its index line does not name two contents")
 	case (p.OldID == absentID) != (p.Before == 0) || (p.NewID == absentID) != (p.After == 0):
 		return p, errors.New("its header disagrees on what happens to the file")

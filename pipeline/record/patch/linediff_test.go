@@ -1,4 +1,4 @@
-package linediff_test
+package patch_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // golden is testdata/diff.json: old text, new text, and the edits as
@@ -34,16 +34,16 @@ func readGolden(t testing.TB) []golden {
 	return cases
 }
 
-func diff(old, new string) []linediff.Edit {
-	return linediff.Diff(linediff.Lines([]byte(old)), linediff.Lines([]byte(new)))
+func diff(old, new string) []patch.Edit {
+	return patch.DiffLines(patch.Lines([]byte(old)), patch.Lines([]byte(new)))
 }
 
 func TestGolden(t *testing.T) {
 	for _, c := range readGolden(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			var want []linediff.Edit
+			var want []patch.Edit
 			for _, e := range c.Edits {
-				want = append(want, linediff.Edit{OldStart: e[0], OldEnd: e[1], NewStart: e[2], NewEnd: e[3]})
+				want = append(want, patch.Edit{OldStart: e[0], OldEnd: e[1], NewStart: e[2], NewEnd: e[3]})
 			}
 			if got := diff(c.Old, c.New); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
@@ -66,7 +66,7 @@ func TestLines(t *testing.T) {
 		{"a\x00\xffb\nc", []string{"a\x00\xffb\n", "c"}},
 	} {
 		var got []string
-		for _, line := range linediff.Lines([]byte(c.data)) {
+		for _, line := range patch.Lines([]byte(c.data)) {
 			got = append(got, string(line))
 		}
 		if !slices.Equal(got, c.want) {
@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 // A line may be appended to without a change of the next one.
 func TestLinesDoNotOverlap(t *testing.T) {
 	data := []byte("a\nb\n")
-	_ = append(linediff.Lines(data)[0], 'x')
+	_ = append(patch.Lines(data)[0], 'x')
 	if string(data) != "a\nb\n" {
 		t.Errorf("data is now %q", data)
 	}
@@ -101,7 +101,7 @@ func TestBound(t *testing.T) {
 				t.Errorf("at the bound: %d edits, want 2", got)
 			}
 			got := diff(old, "further\n"+new)
-			whole := []linediff.Edit{{
+			whole := []patch.Edit{{
 				OldEnd: strings.Count(old, "\n"), NewEnd: strings.Count(new, "\n") + 1,
 			}}
 			if !slices.Equal(got, whole) {
@@ -118,9 +118,9 @@ func around(own string, half, common int) string {
 
 // checkApplies fails unless the edits are ascending, apart, not empty, and turn
 // old into new.
-func checkApplies(t testing.TB, old, new []byte, edits []linediff.Edit) {
+func checkApplies(t testing.TB, old, new []byte, edits []patch.Edit) {
 	t.Helper()
-	a, b := linediff.Lines(old), linediff.Lines(new)
+	a, b := patch.Lines(old), patch.Lines(new)
 	var out []byte
 	at := 0
 	for i, e := range edits {

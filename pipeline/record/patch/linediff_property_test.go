@@ -1,4 +1,4 @@
-package linediff_test
+package patch_test
 
 import (
 	"bytes"
@@ -6,17 +6,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // checkDiff tests what holds for every pair of texts. Small ones are below the
 // bound, so their edits are also as few as possible.
 func checkDiff(t *testing.T, old, new []byte) {
 	t.Helper()
-	a, b := linediff.Lines(old), linediff.Lines(new)
-	edits := linediff.Diff(a, b)
+	a, b := patch.Lines(old), patch.Lines(new)
+	edits := patch.DiffLines(a, b)
 	checkApplies(t, old, new, edits)
-	if again := linediff.Diff(a, b); !slices.Equal(edits, again) {
+	if again := patch.DiffLines(a, b); !slices.Equal(edits, again) {
 		t.Fatalf("%v, then %v for %q and %q", edits, again, old, new)
 	}
 	if len(a)+len(b) > 512 {
@@ -62,7 +62,7 @@ func TestProperties(t *testing.T) {
 // mutate drops, adds or changes about one line in twenty.
 func mutate(r *rand.Rand, text []byte) []byte {
 	var out []byte
-	for _, line := range linediff.Lines(text) {
+	for _, line := range patch.Lines(text) {
 		switch r.IntN(60) {
 		case 0:
 		case 1:

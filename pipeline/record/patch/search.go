@@ -1,4 +1,4 @@
-package linediff
+package patch
 
 // A search divides boxes until they are edits. A box is an Edit in the numbering
 // of old and new, which is that of the texts less offset.

@@ -1,4 +1,4 @@
-package linediff_test
+package patch_test
 
 import (
 	"bytes"
@@ -10,39 +10,39 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 func TestHunks(t *testing.T) {
-	at := func(line int) linediff.Edit { return linediff.Edit{line, line + 1, line, line + 1} }
-	grown := linediff.Edit{10, 10, 10, 14} // four lines inserted before old line 10
-	after := linediff.Edit{17, 18, 21, 22}
+	at := func(line int) patch.Edit { return patch.Edit{line, line + 1, line, line + 1} }
+	grown := patch.Edit{10, 10, 10, 14} // four lines inserted before old line 10
+	after := patch.Edit{17, 18, 21, 22}
 	for _, c := range []struct {
 		name            string
-		edits           []linediff.Edit
+		edits           []patch.Edit
 		old, new, lines int
-		want            []linediff.Hunk
+		want            []patch.LineHunk
 	}{
 		{"none", nil, 9, 9, 3, nil},
-		{"middle", []linediff.Edit{at(10)}, 20, 20, 3, []linediff.Hunk{{7, 7, 7, 7, []linediff.Edit{at(10)}}}},
-		{"cut off at both ends", []linediff.Edit{at(1)}, 3, 3, 3, []linediff.Hunk{{0, 3, 0, 3, []linediff.Edit{at(1)}}}},
-		{"no context", []linediff.Edit{at(1), at(3)}, 9, 9, 0, []linediff.Hunk{
-			{1, 1, 1, 1, []linediff.Edit{at(1)}}, {3, 1, 3, 1, []linediff.Edit{at(3)}},
+		{"middle", []patch.Edit{at(10)}, 20, 20, 3, []patch.LineHunk{{7, 7, 7, 7, []patch.Edit{at(10)}}}},
+		{"cut off at both ends", []patch.Edit{at(1)}, 3, 3, 3, []patch.LineHunk{{0, 3, 0, 3, []patch.Edit{at(1)}}}},
+		{"no context", []patch.Edit{at(1), at(3)}, 9, 9, 0, []patch.LineHunk{
+			{1, 1, 1, 1, []patch.Edit{at(1)}}, {3, 1, 3, 1, []patch.Edit{at(3)}},
 		}},
-		{"context below 0", []linediff.Edit{at(1)}, 9, 9, -1, []linediff.Hunk{{1, 1, 1, 1, []linediff.Edit{at(1)}}}},
-		{"six lines between share", []linediff.Edit{at(10), at(17)}, 30, 30, 3, []linediff.Hunk{
-			{7, 14, 7, 14, []linediff.Edit{at(10), at(17)}},
+		{"context below 0", []patch.Edit{at(1)}, 9, 9, -1, []patch.LineHunk{{1, 1, 1, 1, []patch.Edit{at(1)}}}},
+		{"six lines between share", []patch.Edit{at(10), at(17)}, 30, 30, 3, []patch.LineHunk{
+			{7, 14, 7, 14, []patch.Edit{at(10), at(17)}},
 		}},
-		{"seven lines between part", []linediff.Edit{at(10), at(18)}, 30, 30, 3, []linediff.Hunk{
-			{7, 7, 7, 7, []linediff.Edit{at(10)}}, {15, 7, 15, 7, []linediff.Edit{at(18)}},
+		{"seven lines between part", []patch.Edit{at(10), at(18)}, 30, 30, 3, []patch.LineHunk{
+			{7, 7, 7, 7, []patch.Edit{at(10)}}, {15, 7, 15, 7, []patch.Edit{at(18)}},
 		}},
-		{"new side moves", []linediff.Edit{grown, after}, 20, 24, 3, []linediff.Hunk{
-			{7, 6, 7, 10, []linediff.Edit{grown}}, {14, 6, 18, 6, []linediff.Edit{after}},
+		{"new side moves", []patch.Edit{grown, after}, 20, 24, 3, []patch.LineHunk{
+			{7, 6, 7, 10, []patch.Edit{grown}}, {14, 6, 18, 6, []patch.Edit{after}},
 		}},
-		{"created", []linediff.Edit{{0, 0, 0, 2}}, 0, 2, 3, []linediff.Hunk{{0, 0, 0, 2, []linediff.Edit{{0, 0, 0, 2}}}}},
+		{"created", []patch.Edit{{0, 0, 0, 2}}, 0, 2, 3, []patch.LineHunk{{0, 0, 0, 2, []patch.Edit{{0, 0, 0, 2}}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := linediff.Hunks(c.edits, c.old, c.new, c.lines); !reflect.DeepEqual(got, c.want) {
+			if got := patch.LineHunks(c.edits, c.old, c.new, c.lines); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -77,7 +77,7 @@ func applyWithGit(t *testing.T, git string, old, new []byte) {
 	}
 	cmd := exec.Command(git, "apply")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-	cmd.Stdin = bytes.NewReader(unified(linediff.Lines(old), linediff.Lines(new)))
+	cmd.Stdin = bytes.NewReader(unified(patch.Lines(old), patch.Lines(new)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("git apply: %v: %s", err, out)
 	}
@@ -89,7 +89,7 @@ func applyWithGit(t *testing.T, git string, old, new []byte) {
 // unified writes a diff of the file f with three lines of context.
 func unified(a, b [][]byte) []byte {
 	out := []byte("--- a/f\n+++ b/f\n")
-	for _, h := range linediff.Hunks(linediff.Diff(a, b), len(a), len(b), 3) {
+	for _, h := range patch.LineHunks(patch.DiffLines(a, b), len(a), len(b), 3) {
 		out = fmt.Appendf(out, "@@ -%s +%s @@\n", side(h.OldStart, h.OldLines), side(h.NewStart, h.NewLines))
 		at := h.OldStart
 		for _, e := range h.Edits {

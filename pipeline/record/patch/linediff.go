@@ -1,6 +1,27 @@
-// Package linediff is the one line diff of the project. Its edits go into the
-// bytes that humans approve, so it is specified to the last tie and its answers
-// never change.
+package patch
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// Bounds of the search, part of the specification.
+const (
+	maxEdits = 4096
+	maxWork  = 1 << 29
+)
+
+// An Edit says that lines [OldStart,OldEnd) of the old text are replaced by
+// lines [NewStart,NewEnd) of the new one. Lines count from 0.
+type Edit struct{ OldStart, OldEnd, NewStart, NewEnd int }
+
+// DiffLines is the one line diff of the project: it returns the edits that turn the lines a into
+// the lines b, ascending, none empty, at least one common line between two of them. Equal texts
+// have none. The edits go into the bytes that humans approve, so they are specified to the last
+// tie and never change.
 //
 // # Specification
 //
@@ -67,30 +88,7 @@
 //
 // Memory grows with N+M, depth of recursion with log Dmax. Time grows with
 // N+M times D and is bounded by Dmax, whatever the texts are.
-package linediff
-
-import (
-	"bytes"
-	"hash/maphash"
-	"math/bits"
-	"slices"
-	"sync"
-)
-
-// Bounds of the search, part of the specification.
-const (
-	maxEdits = 4096
-	maxWork  = 1 << 29
-)
-
-// An Edit says that lines [OldStart,OldEnd) of the old text are replaced by
-// lines [NewStart,NewEnd) of the new one. Lines count from 0.
-type Edit struct{ OldStart, OldEnd, NewStart, NewEnd int }
-
-// Diff returns the edits that turn the lines a into the lines b, as the package
-// comment specifies them: ascending, none empty, at least one common line
-// between two of them. Equal texts have none.
-func Diff(a, b [][]byte) []Edit {
+func DiffLines(a, b [][]byte) []Edit {
 	prefix, suffix := common(a, b, bytes.Equal)
 	a, b = a[prefix:len(a)-suffix], b[prefix:len(b)-suffix]
 	switch {
@@ -181,21 +179,21 @@ func (t *table) line(place int32) []byte {
 	return t.a[place]
 }
 
-// A Hunk is a run of edits and the common lines around them: OldLines lines from
+// A LineHunk is a run of edits and the common lines around them: OldLines lines from
 // OldStart of the old text stand against NewLines lines from NewStart of the new
 // one. Lines count from 0.
-type Hunk struct {
+type LineHunk struct {
 	OldStart, OldLines, NewStart, NewLines int
 	Edits                                  []Edit
 }
 
-// Hunks groups the edits of Diff between texts of oldLen and newLen lines as git
+// LineHunks groups the edits of DiffLines between texts of oldLen and newLen lines as git
 // does: each hunk has up to context common lines before and after, and edits
 // with at most 2*context common lines between them share one. A context below 0
 // is 0.
-func Hunks(edits []Edit, oldLen, newLen, context int) []Hunk {
+func LineHunks(edits []Edit, oldLen, newLen, context int) []LineHunk {
 	context = max(context, 0)
-	var hunks []Hunk
+	var hunks []LineHunk
 	for len(edits) > 0 {
 		n := 1
 		for n < len(edits) && edits[n].OldStart-edits[n-1].OldEnd-context <= context {
@@ -207,11 +205,11 @@ func Hunks(edits []Edit, oldLen, newLen, context int) []Hunk {
 	return hunks
 }
 
-func newHunk(edits []Edit, oldLen, newLen, context int) Hunk {
+func newHunk(edits []Edit, oldLen, newLen, context int) LineHunk {
 	first, last := edits[0], edits[len(edits)-1]
 	before := min(context, first.OldStart, first.NewStart)
 	after := min(context, oldLen-last.OldEnd, newLen-last.NewEnd)
-	h := Hunk{OldStart: first.OldStart - before, NewStart: first.NewStart - before, Edits: edits}
+	h := LineHunk{OldStart: first.OldStart - before, NewStart: first.NewStart - before, Edits: edits}
 	h.OldLines = last.OldEnd + after - h.OldStart
 	h.NewLines = last.NewEnd + after - h.NewStart
 	return h

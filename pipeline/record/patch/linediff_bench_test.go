@@ -1,4 +1,4 @@
-package linediff_test
+package patch_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/record/patch/linediff"
+	"github.com/countersign-dev/countersign/pipeline/record/patch"
 )
 
 // heavy are inputs that come near the bounds of time and memory. The worst known
@@ -84,9 +84,9 @@ func BenchmarkDiff(b *testing.B) {
 		b.Run(h.name, func(b *testing.B) {
 			old, new := h.make()
 			b.ReportAllocs()
-			var edits []linediff.Edit
+			var edits []patch.Edit
 			for b.Loop() {
-				edits = linediff.Diff(linediff.Lines(old), linediff.Lines(new))
+				edits = patch.DiffLines(patch.Lines(old), patch.Lines(new))
 			}
 			checkApplies(b, old, new, edits)
 		})
