@@ -8,8 +8,8 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -103,7 +103,7 @@ func (r *Runner) Apply(ctx context.Context, g Judgement, o ApplyOptions) (ApplyO
 const longWait = 5 * time.Second
 
 // occupy keeps others away from where a change goes.
-func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, from *conversation.Reader) (leave func(), err error) {
+func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, from *forge.PullReader) (leave func(), err error) {
 	if o.Place == nil {
 		return to.Lock(ctx)
 	}
@@ -118,7 +118,7 @@ func (r *Runner) occupy(ctx context.Context, to effect.Effect, o ApplyOptions, f
 // again reads the pull request once more, so that an approval that is gone, and
 // a denial that has come, are known before anything is done. now says whether the
 // verdict was made here.
-func (r *Runner) again(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (_ Judgement, now bool, err error) {
+func (r *Runner) again(ctx context.Context, g Judgement, o ApplyOptions, from *forge.PullReader) (_ Judgement, now bool, err error) {
 	tx := g.Transaction()
 	switch {
 	case tx.GateOnly():
@@ -156,7 +156,7 @@ func ended(tx ledger.Transaction) error {
 }
 
 // apply goes on with a transaction that is still to be applied.
-func (r *Runner) apply(ctx context.Context, to effect.Effect, g Judgement, snap writing.Snapshot, dryRun bool, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) apply(ctx context.Context, to effect.Effect, g Judgement, snap writing.Snapshot, dryRun bool, from *forge.PullReader) (ApplyOutcome, error) {
 	var p prepared
 	refuse := func(err error) (ApplyOutcome, error) {
 		return ApplyOutcome{Result: refusal(err, dryRun), Ledger: snap, Learnt: p.known}, err
@@ -224,7 +224,7 @@ func refusal(err error, dryRun bool) ledger.ApplyResult {
 }
 
 // carryOut records the intent, makes the change, and records the outcome.
-func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Judgement, p prepared, from *conversation.Reader) (ApplyOutcome, error) {
+func (r *Runner) carryOut(ctx context.Context, to effect.Effect, g Judgement, p prepared, from *forge.PullReader) (ApplyOutcome, error) {
 	id := g.Transaction().TransactionID
 	resumed := g.Applying()
 	start, err := r.begin(ctx, to, id, p, resumed, from)

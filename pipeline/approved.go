@@ -8,9 +8,9 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -46,7 +46,7 @@ type prepared struct {
 
 // target returns the way to the place that the options name; an apply that was
 // cut off is finished where it was begun.
-func (r *Runner) target(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
+func (r *Runner) target(ctx context.Context, g Judgement, o ApplyOptions, from *forge.PullReader) (effect.Effect, error) {
 	if g.Transaction().PullRequest() > 0 && o.To != policy.ToWorktree {
 		return r.pullTarget(ctx, g, o, from)
 	}
@@ -85,14 +85,14 @@ func (r *Runner) target(ctx context.Context, g Judgement, o ApplyOptions, from *
 
 // pullTarget is the way to the head branch of a pull request, or to another ref
 // on its repository; an apply that was cut off is finished where it was begun.
-func (r *Runner) pullTarget(ctx context.Context, g Judgement, o ApplyOptions, from *conversation.Reader) (effect.Effect, error) {
+func (r *Runner) pullTarget(ctx context.Context, g Judgement, o ApplyOptions, from *forge.PullReader) (effect.Effect, error) {
 	tx := g.Transaction()
 	if r.Forge == nil { // a job without a token takes what was fetched
 		return r.ref(fmt.Sprintf("refs/countersign/pull/%d/head", tx.PullRequest())), nil
 	}
 	pull := g.Pull()
 	if pull == nil && r.Code == nil {
-		return nil, conversation.NoForge(tx.TransactionID, tx.PullRequest())
+		return nil, forge.NoForge(tx.TransactionID, tx.PullRequest())
 	}
 	if pull == nil { // this stage has not read it
 		read, err := from.Pull(ctx, tx)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -102,7 +102,7 @@ func (r *Runner) Decide(ctx context.Context, id string, ruling Ruling) (Judgemen
 // decide says what a ruling is about, and judges with that. What does not
 // count is not recorded: the person is told why, and of several things the
 // others are said again without it.
-func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Judgement, about []approval.Request, ruling Ruling, from *conversation.Reader) (Judgement, *writing.Stage, error) {
+func (r *Runner) decide(ctx context.Context, snap writing.Snapshot, g Judgement, about []approval.Request, ruling Ruling, from *forge.PullReader) (Judgement, *writing.Stage, error) {
 	var uncounted []string
 	for {
 		s := r.Stage(g.log)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -86,7 +85,7 @@ func (r *Runner) EndOwnDiff(ctx context.Context, id string, whyNot func(context.
 		if pull.State == forge.PullRequestMerged {
 			merge, err := forge.MergedAs(pull.Repository, pull.Number, pull.Base.Branch, pull.Head.Commit, pull.MergeCommit, pull.MergedAt)
 			if err != nil {
-				return Nothing(g, &conversation.ReadingError{PullRequest: pull.Number, Err: err})
+				return Nothing(g, &forge.ReadingError{PullRequest: pull.Number, Err: err})
 			}
 			s.Artifact(approval.KindMerge, merge)
 		}
@@ -210,7 +209,7 @@ func (r *Runner) Succeeded(log *ledger.Log, by, why string) (*writing.Stage, wri
 // returns the id of the record that has it, "" where nothing new was said.
 // A closed record takes nothing more: the patch is entered once more, by propose,
 // which begins a transaction that proposes what the closed one in dir did.
-func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *conversation.Reader, propose func(dir fs.FS, closed *ledger.Log) (*writing.Stage, error)) (string, writing.Snapshot, error) {
+func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *forge.PullReader, propose func(dir fs.FS, closed *ledger.Log) (*writing.Stage, error)) (string, writing.Snapshot, error) {
 	paths := append(Paths(tx.TransactionID), ledger.DeniedDir(tx.PatchID()), ledger.Day(r.Now()))
 	return Update(ctx, r, paths, func(snap writing.Snapshot) (Try[string], error) {
 		g, err := r.judge(ctx, snap, tx.TransactionID, nil)
@@ -240,7 +239,7 @@ func (r *Runner) EnterDenied(ctx context.Context, tx ledger.Transaction, from *c
 
 // lateDenial is the first denial of a closed transaction's patch that counts, nil
 // for none.
-func (r *Runner) lateDenial(ctx context.Context, g *Judgement, from *conversation.Reader) (*conversation.Remark, error) {
+func (r *Runner) lateDenial(ctx context.Context, g *Judgement, from *forge.PullReader) (*forge.Remark, error) {
 	var err error
 	if g.talk, err = from.About(ctx, g.Ledger.Tree, g.log); err != nil {
 		return nil, err

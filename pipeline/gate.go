@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -32,11 +31,11 @@ func (r *Runner) GateToMerge(ctx context.Context, id string) (Judgement, error) 
 
 // GateFrom is Gate for one of the transactions of a pull request, which is read
 // once for all of them.
-func (r *Runner) GateFrom(ctx context.Context, id string, from *conversation.Reader) (Judgement, error) {
+func (r *Runner) GateFrom(ctx context.Context, id string, from *forge.PullReader) (Judgement, error) {
 	return r.gate(ctx, id, from, false)
 }
 
-func (r *Runner) gate(ctx context.Context, id string, from *conversation.Reader, merges bool) (Judgement, error) {
+func (r *Runner) gate(ctx context.Context, id string, from *forge.PullReader, merges bool) (Judgement, error) {
 	g, after, err := Update(ctx, r, Paths(id), func(snap writing.Snapshot) (Try[Judgement], error) {
 		g, err := r.judge(ctx, snap, id, from)
 		if err != nil || g.Transaction().Closed {
@@ -149,7 +148,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Judge
 			continue
 		}
 		decision, exact := said.Command.Decision()
-		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < conversation.KeptStatements {
+		if exact && ledger.FingerprintPatch(said.Command.Fingerprint) == g.Transaction().PatchID() && len(s.Log.Artifacts(approval.KindStatement)) < forge.KeptStatements {
 			s.Artifact(approval.KindStatement, said.Doc(g.talk.Known(said.Author)))
 		}
 		uncounted = append(uncounted, approval.Judged{
@@ -163,7 +162,7 @@ func (r *Runner) recordDecisions(ctx context.Context, s *writing.Stage, g *Judge
 }
 
 // recordDecision records one decision, or says why it does not count.
-func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Judgement, said conversation.Remark) (why string, err error) {
+func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Judgement, said forge.Remark) (why string, err error) {
 	decision, recordable := said.Command.Decision()
 	switch {
 	case said.Void != "":
@@ -212,7 +211,7 @@ func (r *Runner) recordDecision(ctx context.Context, s *writing.Stage, g *Judgem
 }
 
 // whyNotCounted says why an approval would not count, having recorded it in a copy.
-func (r *Runner) whyNotCounted(ctx context.Context, g Judgement, said conversation.Remark, access approval.Access, signature *proven) string {
+func (r *Runner) whyNotCounted(ctx context.Context, g Judgement, said forge.Remark, access approval.Access, signature *proven) string {
 	g.log = g.log.Clone()
 	r.record(r.Stage(g.log), &g, said, access, signature)
 	all := g.verdict(ctx, g.at).Decisions
@@ -224,7 +223,7 @@ func (r *Runner) whyNotCounted(ctx context.Context, g Judgement, said conversati
 
 // record adds a decision of a pull request to a stage, after what shows that it
 // was taken, and its signature, if it has a good one.
-func (r *Runner) record(s *writing.Stage, g *Judgement, said conversation.Remark, access approval.Access, signature *proven) {
+func (r *Runner) record(s *writing.Stage, g *Judgement, said forge.Remark, access approval.Access, signature *proven) {
 	d := r.decision(*g, said, access)
 	d.Source.Evidence = s.Artifact(approval.KindStatement, said.Doc(access))
 	d.Source.Signature = g.store(s, signature)
@@ -232,7 +231,7 @@ func (r *Runner) record(s *writing.Stage, g *Judgement, said conversation.Remark
 }
 
 // decision is what was said on a pull request, as the ledger has it.
-func (r *Runner) decision(g Judgement, said conversation.Remark, access approval.Access) ledger.ApprovalDecision {
+func (r *Runner) decision(g Judgement, said forge.Remark, access approval.Access) ledger.ApprovalDecision {
 	decision, _ := said.Command.Decision()
 	return ledger.ApprovalDecision{
 		Decision: decision, Fingerprint: said.Command.Fingerprint, Reason: r.OneLine(said.Command.Reason, 500), Source: said.Source(access, g.head, ""),
@@ -240,7 +239,7 @@ func (r *Runner) decision(g Judgement, said conversation.Remark, access approval
 }
 
 // proveSaid verifies the signature of what was said on a pull request.
-func (r *Runner) proveSaid(s *writing.Stage, g Judgement, said conversation.Remark, access approval.Access) (*proven, error) {
+func (r *Runner) proveSaid(s *writing.Stage, g Judgement, said forge.Remark, access approval.Access) (*proven, error) {
 	signature, _, err := approval.ParseSigned(said.Text)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/plain"
@@ -41,8 +40,8 @@ type Judgement struct {
 	secrets   redact.Finder
 	offsets   []patch.Offset
 
-	talk     *conversation.Conversation // on its pull request, nil where that was not read
-	standing *approval.Standing         // recorded with the apply, once there is one
+	talk     *forge.Conversation // on its pull request, nil where that was not read
+	standing *approval.Standing  // recorded with the apply, once there is one
 	drift    func(from string) approval.Drift
 	driftsTo string // the commit up to which drift is measured
 	history  bool   // the Verdict is that of its apply
@@ -143,7 +142,7 @@ func (g Judgement) Commands() ([]string, error) {
 // A record that does not verify is no basis for a verdict: the first finding
 // comes back as a *ledger.CorruptError. Of a pull request from reads what was
 // said there; without it nobody is asked, and no approval there counts.
-func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *conversation.Reader) (Judgement, error) {
+func (r *Runner) judge(ctx context.Context, snap writing.Snapshot, id string, from *forge.PullReader) (Judgement, error) {
 	log, found, err := approval.CheckRecord(snap.Tree, id)
 	if err == nil && len(found) > 0 {
 		_, err = lookup.Read(snap.Tree, id) // what keeps it from being read is an error

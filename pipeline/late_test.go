@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -163,7 +162,7 @@ func TestNoDenialOfSuperseded(t *testing.T) {
 				h.broken = errors.New("status 502")
 			}
 		}
-		var reading *conversation.ReadingError
+		var reading *forge.ReadingError
 		if denied, _, err := pull.RecordLateDenials(t.Context(), h.runner(), h.pull.Repository, 7); !errors.As(err, &reading) || denied != nil || h.w.tip() != tip {
 			t.Errorf("%s: %v %v", method, denied, err)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -379,7 +378,7 @@ func TestT05HeadMoved(t *testing.T) {
 	moving := &movingHub{h}
 	r := h.runner()
 	r.Forge, r.Code = moving, moving
-	var reading *conversation.ReadingError
+	var reading *forge.ReadingError
 	if _, err := pull.ChangeFor(t.Context(), r, h.w.input(fix), 7); !errors.As(err, &reading) {
 		t.Errorf("%v", err)
 	}
@@ -469,7 +468,7 @@ func TestT15Elsewhere(t *testing.T) {
 	tx, fingerprint := h.propose()
 	h.says(adaThere, "/approve "+fingerprint)
 	h.pull.Repository.ID = "200"
-	var reading *conversation.ReadingError
+	var reading *forge.ReadingError
 	if g, err := h.runner().Gate(t.Context(), tx); !errors.As(err, &reading) {
 		t.Errorf("%+v %v", g.Verdict, err)
 	}

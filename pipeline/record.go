@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/escape"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -18,7 +18,7 @@ import (
 // begin records apply/start on a state that is still approved, by the same Policy. An apply that
 // was cut off, as resumed says, is taken up under its own id. The target notes
 // the apply first, so that a crash is taken up where it was.
-func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepared, resumed bool, from *conversation.Reader) (ledger.ApplyStart, error) {
+func (r *Runner) begin(ctx context.Context, to effect.Effect, id string, p prepared, resumed bool, from *forge.PullReader) (ledger.ApplyStart, error) {
 	if len(p.checked.Runs) > 0 {
 		from.Forget()
 	}

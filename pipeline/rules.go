@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -60,7 +59,7 @@ func ReadRules(ctx context.Context, repo code.Repository, commit, base string) (
 		}
 	}
 	if slices.ContainsFunc(r.Policy.Protected, func(p policy.Rule) bool { return p.Owners }) {
-		rules, err := conversation.ReadOwners(tree)
+		rules, err := forge.ReadOwners(tree)
 		r.OwnersOf = func(path string) ([]string, error) { return rules.Of(path), err }
 	}
 	return r, nil

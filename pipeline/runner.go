@@ -13,7 +13,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -121,8 +120,8 @@ func (k Known) Given(secrets redact.Finder, diff []byte, offsets []patch.Offset)
 
 // Reader reads a pull request for one stage, or for several that may take it as it
 // was when the first one read it.
-func (r *Runner) Reader() *conversation.Reader {
-	return &conversation.Reader{Forge: r.Forge, Store: r.Store, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
+func (r *Runner) Reader() *forge.PullReader {
+	return &forge.PullReader{Forge: r.Forge, Store: r.Store, Trees: r.Repo, Diffs: r.Code, Witnessed: r.Witnessed, WitnessedOn: r.WitnessedOn}
 }
 
 // OneLine is a text without secrets, in one line: what is cut first is not found.
@@ -224,7 +223,7 @@ func Update[T any](ctx context.Context, r *Runner, paths []string, fn func(writi
 
 // Code brings what pull requests are made of into the repository, and back.
 type Code interface {
-	conversation.Diffs
+	forge.Diffs
 	// Head fetches the head of a pull request, with all that it reaches, and
 	// returns its commit.
 	Head(ctx context.Context, number int) (string, error)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -200,12 +200,12 @@ func (j *judge) decide(c *Claim, e *entry, log *ledger.Log, t terms) error {
 // sameOwners reports whether all recorded answers about owners are from the CODEOWNERS file
 // that the branch had.
 func (j *judge) sameOwners(e *entry, t terms) bool {
-	owners := func(commit string) *conversation.Owners {
+	owners := func(commit string) *forge.Owners {
 		tree, err := j.Code.Tree(context.Background(), commit)
 		if err != nil {
 			return nil
 		}
-		read, err := conversation.ReadOwners(tree)
+		read, err := forge.ReadOwners(tree)
 		if err != nil {
 			return nil
 		}

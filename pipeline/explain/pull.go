@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -106,7 +105,7 @@ func pullCase(pull Pull, diff PullDiff, p policy.Policy, favour bool, note func(
 		heads[commit] = favour
 		note("whether %s, which was reviewed and is not here, changed the same", cmp.Or(ledger.OneLine(commit[:min(12, len(commit))], 12), "a commit"))
 	}
-	talk := conversation.Transcript{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
+	talk := forge.Transcript{Statements: pull.beforeMerge(favour, note), PatchID: diff.PatchID, GateOnly: true, Heads: heads}
 	if err := pull.record(log, talk, favour, note); err != nil {
 		return approval.Case{}, err
 	}
@@ -161,7 +160,7 @@ func (pull Pull) access(who ledger.Actor) string {
 
 // record appends the decisions of a conversation to a log, as a gate would have: in favour,
 // approvals were of the head, and nobody heard a denial.
-func (pull Pull) record(log *ledger.Log, talk conversation.Transcript, favour bool, note func(format string, args ...any)) error {
+func (pull Pull) record(log *ledger.Log, talk forge.Transcript, favour bool, note func(format string, args ...any)) error {
 	for i, said := range talk.Said() {
 		decision, decides := said.Command.Decision()
 		if !decides || said.Void != "" {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -63,7 +63,7 @@ func Rejudge(ps *approval.Policies, dir fs.FS, log *ledger.Log, denials []ledger
 		r.Best.State, r.Best.Reason = UnknownVerdict, why
 		m.note("%s", why)
 	}
-	if kept := len(m.before.Artifacts(approval.KindStatement)); kept >= conversation.KeptStatements {
+	if kept := len(m.before.Artifacts(approval.KindStatement)); kept >= forge.KeptStatements {
 		r.Best.State = UnknownVerdict
 		m.note("%d statements are recorded, and what else was said without counting is not", kept)
 	}

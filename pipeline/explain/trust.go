@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
 	"github.com/countersign-dev/countersign/pipeline/record/signed"
@@ -25,8 +25,8 @@ type rules struct {
 	err    error // the Policy cannot be read
 	keys   signed.Keys
 	bots   []botKeys
-	owners *conversation.Owners // nil if it cannot be read
-	gates  bool                 // pull requests are gated by a workflow of init's
+	owners *forge.Owners // nil if it cannot be read
+	gates  bool          // pull requests are gated by a workflow of init's
 	watch  []string
 	text   string // of all but the owners
 }
@@ -48,7 +48,7 @@ func (j *judge) readRules(ctx context.Context, commit string) (*rules, error) {
 		return nil, err
 	}
 	r := &rules{commit: commit, watch: []string{"CODEOWNERS", "docs/CODEOWNERS"}}
-	if r.owners, err = conversation.ReadOwners(tree); err != nil {
+	if r.owners, err = forge.ReadOwners(tree); err != nil {
 		r.owners = nil
 	}
 	if r.policy, r.found, r.err = policy.Read(tree); r.err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -181,7 +181,7 @@ func (m *moment) with(said []approval.StatementDoc) (*ledger.Log, error) {
 		request := ledger.ApprovalRequest{TransactionID: id, ApprovalRequestID: fmt.Sprintf("uncounted_%d", i+1), Kind: doc.Command.RequestKind(), Fingerprint: doc.Command.Fingerprint}
 		d := ledger.ApprovalDecision{
 			TransactionID: id, ApprovalRequestID: request.ApprovalRequestID, Decision: ledger.Approve, Fingerprint: doc.Command.Fingerprint, Reason: doc.Command.Reason,
-			Source: conversation.Remark{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
+			Source: forge.Remark{Statement: doc.Statement, Text: doc.Text}.Source(doc.Access, head, ""),
 		}
 		if doc.Command.Signed {
 			d.Source.Signature = &ledger.Signature{KeyFingerprint: request.ApprovalRequestID}

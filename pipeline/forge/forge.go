@@ -2,7 +2,12 @@
 // live. Whoever writes it for another forge than GitHub implements Forge; this
 // file is all there is to read.
 //
-// Three promises hold for every method. It answers in full or fails: half of the
+// A PullReader reads what was said on a pull request about a transaction, and asks
+// the forge what those who said it may do. A stage reads a pull request once,
+// however often the ledger moves meanwhile. What cannot be read in full is an
+// error, so that nothing of it counts (T61).
+//
+// Three promises hold for every method of a Forge. It answers in full or fails: half of the
 // comments, a page that is missing or an account that could not be asked about is
 // an error, as nothing that was not read may count as an approval. What is
 // identified by a number is compared by that and never by a name, which can go to

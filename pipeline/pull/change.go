@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -52,7 +51,7 @@ func OwnDiff(ctx context.Context, r *pipeline.Runner, number int, summary string
 // push in between is an error, and the next run sees it whole (T05).
 func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRequest, error) {
 	if r.Forge == nil || r.Code == nil {
-		return forge.PullRequest{}, conversation.NoForge("this change", number)
+		return forge.PullRequest{}, forge.NoForge("this change", number)
 	}
 	pull, err := r.Reader().PullRequest(ctx, number)
 	if err != nil {
@@ -64,7 +63,7 @@ func readOpen(ctx context.Context, r *pipeline.Runner, number int) (forge.PullRe
 	}
 	head, err := r.Code.Head(ctx, number)
 	if err == nil && head != pull.Head.Commit {
-		err = &conversation.ReadingError{PullRequest: number, Err: errors.New("its head moved while it was read")}
+		err = &forge.ReadingError{PullRequest: number, Err: errors.New("its head moved while it was read")}
 	}
 	return pull, err
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -229,7 +228,7 @@ func (e Event) FindPull(ctx context.Context, f forge.Finder) (int, error) {
 			Branch: run.HeadBranch, Commit: run.HeadSHA,
 		}
 		number, err := f.PullRequestOf(ctx, head)
-		if err == nil && number == 0 && run.Event == "pull_request" && conversation.IsBranch(run.HeadBranch) { // closed by now
+		if err == nil && number == 0 && run.Event == "pull_request" && forge.IsBranch(run.HeadBranch) { // closed by now
 			return f.ClosedOf(ctx, head)
 		}
 		return number, err

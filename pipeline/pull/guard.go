@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -102,7 +101,7 @@ func (s *settlement) trustServer(ctx context.Context) error {
 // that may stand from before: what cannot be decided is not approved.
 func (s *settlement) alarm(ctx context.Context, err error) {
 	s.fail(err)
-	if s.pull.State != forge.PullRequestOpen || s.NoGate && conversation.NamedFor(s.pull) == "" {
+	if s.pull.State != forge.PullRequestOpen || s.NoGate && forge.NamedFor(s.pull) == "" {
 		return
 	}
 	g := report.Guard{HeadCommit: s.pull.Head.Commit, Dedicated: s.Dedicated, Errors: []string{s.words(err)}}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
@@ -197,7 +196,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 		if err != nil {
 			return Opened{}, err
 		}
-		if conversation.NamedFor(pull) == "" { // its owner can push there what cannot be compared
+		if forge.NamedFor(pull) == "" { // its owner can push there what cannot be compared
 			continue
 		}
 		in, err := OwnDiff(ctx, s.Runner, tx.PullRequest(), "")
@@ -212,7 +211,7 @@ func (s Settler) openedBefore(ctx context.Context, patchID string) (Opened, erro
 		if err != nil || set.ID() != patchID || of == nil || of.ID != in.For.Repository.ID { // somebody pushed since
 			continue
 		}
-		if from, err := conversation.OpenedFor(ctx, s.Runner.Store, *in.For); err != nil || from != nil {
+		if from, err := forge.OpenedFor(ctx, s.Runner.Store, *in.For); err != nil || from != nil {
 			return Opened{in.For.Number, tx.TransactionID}, err
 		}
 	}
@@ -230,7 +229,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Judgement, to forge.Side)
 	if err != nil {
 		return err
 	}
-	name := "refs/heads/" + conversation.Branch(tx.TransactionID)
+	name := "refs/heads/" + forge.Branch(tx.TransactionID)
 	tip, err := refs.Ref(ctx, name)
 	if err == nil && (tip == "" || tip == commit) { // what an earlier run pushed may be merged by now
 		err = s.fits(ctx, refs, tx, to.Branch)
@@ -241,7 +240,7 @@ func (s Settler) place(ctx context.Context, g pipeline.Judgement, to forge.Side)
 		}
 	}
 	if err == nil && tip != commit {
-		err = unopened(tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did, and delete the branch "+conversation.Branch(tx.TransactionID))
+		err = unopened(tx.TransactionID, fmt.Sprintf("its branch has another commit, %.12s: somebody moved it", tip), "find out who did, and delete the branch "+forge.Branch(tx.TransactionID))
 	}
 	return err
 }
@@ -312,7 +311,7 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Judgement, base string
 		return Opened{}, err
 	}
 	number, err := s.Forge.OpenPullRequest(ctx, forge.NewPull{
-		Branch: conversation.Branch(tx.TransactionID), Base: base,
+		Branch: forge.Branch(tx.TransactionID), Base: base,
 		Title: s.Host.Redact(effect.Subject(tx)), Body: report.OpenedBody(rep),
 	})
 	if err != nil {
@@ -326,7 +325,7 @@ func (s Settler) openPull(ctx context.Context, g pipeline.Judgement, base string
 	if err != nil {
 		return Opened{}, err
 	}
-	if set.ID() != tx.PatchID() || in.For.Base.Branch != base || in.For.Head.Branch != conversation.Branch(tx.TransactionID) {
+	if set.ID() != tx.PatchID() || in.For.Base.Branch != base || in.For.Head.Branch != forge.Branch(tx.TransactionID) {
 		return Opened{}, unopened(tx.TransactionID, fmt.Sprintf("pull request %d has another patch or another branch", number), "close it, and run the same command again")
 	}
 	in.Summary, in.Resolve = tx.Notes, func(fs.FS) (patch.Patchset, error) { return set, nil }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/checks"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/fault"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
@@ -140,7 +139,7 @@ func (s *settlement) run(ctx context.Context) {
 		s.alarm(ctx, err)
 		return
 	}
-	if s.opened, err = conversation.OpenedFor(ctx, s.Runner.Store, s.pull); err == nil {
+	if s.opened, err = forge.OpenedFor(ctx, s.Runner.Store, s.pull); err == nil {
 		s.pull, err = s.Runner.Reader().WithProposer(ctx, s.pull)
 	}
 	if err != nil {
@@ -214,7 +213,7 @@ func waits(err error) bool {
 }
 
 // settleProposal takes one proposal as far as its approvals allow.
-func (s *settlement) settleProposal(ctx context.Context, from *conversation.Reader, id string) error {
+func (s *settlement) settleProposal(ctx context.Context, from *forge.PullReader, id string) error {
 	g, err := s.Runner.GateFrom(ctx, id, from)
 	if err != nil {
 		return err

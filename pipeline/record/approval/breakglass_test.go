@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/plain"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -103,7 +103,7 @@ func TestT10BotsDeny(t *testing.T) {
 		{"app", "read", "bob", "has read permission, write needed"},
 		{"agent", "none", "agent", ""},
 	} {
-		if got := conversation.MayDeny(p, approval.Access{Permission: c.permission}, people[c.who], people[c.author]); got != c.want {
+		if got := forge.MayDeny(p, approval.Access{Permission: c.permission}, people[c.who], people[c.author]); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

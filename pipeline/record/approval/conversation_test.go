@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -64,8 +63,8 @@ func first(more ...func(*approval.Statement)) approval.Statement {
 }
 
 // talk is a conversation on a proposal, with our two comments.
-func talk(said ...approval.Statement) conversation.Transcript {
-	return conversation.Transcript{
+func talk(said ...approval.Statement) forge.Transcript {
+	return forge.Transcript{
 		PatchID: thePatch, Statements: said,
 		Posted: []forge.Posted{
 			{Kind: "review_comment", ID: "7", BodySHA256: canon.Sum([]byte(opened))}, {Kind: "issue_comment", ID: "8", BodySHA256: canon.Sum([]byte("…"))},
@@ -75,7 +74,7 @@ func talk(said ...approval.Statement) conversation.Transcript {
 
 // gateOnly is one on the pull request's own diff, which the commits head and
 // same have.
-func gateOnly(said ...approval.Statement) conversation.Transcript {
+func gateOnly(said ...approval.Statement) forge.Transcript {
 	c := talk(said...)
 	c.GateOnly, c.Heads = true, map[string]bool{"head": true, "same": true}
 	return c
@@ -83,7 +82,7 @@ func gateOnly(said ...approval.Statement) conversation.Transcript {
 
 // told writes what was said: the line, "native" for a green review, and why it
 // is void, if it is.
-func told(c conversation.Transcript) string {
+func told(c forge.Transcript) string {
 	var out []string
 	for _, s := range c.Said() {
 		words := strings.ReplaceAll(written(s.Command), thePatch, "P")
@@ -103,7 +102,7 @@ func told(c conversation.Transcript) string {
 
 type hearing struct {
 	name string
-	talk conversation.Transcript
+	talk forge.Transcript
 	want string
 }
 
@@ -240,7 +239,7 @@ func TestT17TheRequestWasEdited(t *testing.T) {
 		{"deleted", talk(bare), void},
 		{"deleted, an event told", talk(first(gone), bare), void},
 		{"a comment of that number of another kind", talk(first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare), void},
-		{"a comment of that number of another kind, which is ours", func() conversation.Transcript {
+		{"a comment of that number of another kind, which is ours", func() forge.Transcript {
 			c := talk(first(edited("x")), first(func(s *approval.Statement) { s.Kind = "issue_comment" }), bare)
 			c.Posted = append(c.Posted, forge.Posted{Kind: "issue_comment", ID: "7", BodySHA256: c.Posted[0].BodySHA256})
 			return c
@@ -279,7 +278,7 @@ func TestT97ShortAnswers(t *testing.T) {
 		{"with a word more", talk(first(), comment("/approve protected please", reply("7"))), "? (is not an exact command)"},
 		{"in upper case", talk(first(), comment("/approve PROTECTED", reply("7"))), "? (is not an exact command)"},
 		{"through an app", talk(first(), comment("/approve protected", reply("7"), byApp)), counts + " (posted through the app helper)"},
-		{"from before it was proposed", func() conversation.Transcript {
+		{"from before it was proposed", func() forge.Transcript {
 			c := talk(first(), short)
 			c.Since = time.Date(2026, 1, 5, 11, 0, 1, 0, time.UTC)
 			return c
@@ -290,7 +289,7 @@ func TestT97ShortAnswers(t *testing.T) {
 		t.Error(said.Command.RequestKind())
 	}
 	d := decided(talk(first(), short))[0]
-	for want, now := range map[string]conversation.Transcript{
+	for want, now := range map[string]forge.Transcript{
 		"": talk(first(), short), changedThread: talk(first(edited("x")), short), "its comment is gone": talk(first()),
 		"its comment says something else now": talk(first(), comment("/approve", reply("7"), edited("/approve protected"))),
 	} {
@@ -361,7 +360,7 @@ func TestNativeReviews(t *testing.T) {
 }
 
 // decided makes decisions of what was said, as a stage records them.
-func decided(c conversation.Transcript) []ledger.ApprovalDecision {
+func decided(c forge.Transcript) []ledger.ApprovalDecision {
 	var out []ledger.ApprovalDecision
 	for _, s := range c.Said() {
 		if decision, ok := s.Command.Decision(); ok && s.Void == "" {
@@ -451,7 +450,7 @@ func TestT09StandsInConversation(t *testing.T) {
 	green := comment("", review("APPROVED", "head"))
 	for _, c := range []struct {
 		name        string
-		before, now conversation.Transcript
+		before, now forge.Transcript
 		want        string
 	}{
 		{"as it was", talk(comment(line)), talk(comment(line)), ""},
@@ -474,7 +473,7 @@ func TestT09StandsInConversation(t *testing.T) {
 		{"hidden", talk(comment(line)), talk(comment(line, hidden)), "is hidden"},
 		{"green, hidden", gateOnly(green), gateOnly(comment("", review("APPROVED", "head"), hidden)), "is hidden"},
 		{"green no more", gateOnly(green), gateOnly(comment("", review("DISMISSED", "head"))), "was dismissed"},
-		{"green of another diff", gateOnly(green), func() conversation.Transcript { c := gateOnly(green); c.Heads = nil; return c }(), "is of another commit"},
+		{"green of another diff", gateOnly(green), func() forge.Transcript { c := gateOnly(green); c.Heads = nil; return c }(), "is of another commit"},
 		{"taken back", gateOnly(green), gateOnly(green, comment("", review("CHANGES_REQUESTED", "head"), id("30", hour))), "taken back by a later review"},
 	} {
 		d := decided(c.before)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -26,7 +26,7 @@ func TestEvidence(t *testing.T) {
 	retold := talk(comment("/approve "+own, edited("/deny "+own+" no")))
 	for _, c := range []struct {
 		name string
-		talk conversation.Transcript
+		talk forge.Transcript
 		edit func(*doc, *said)
 		want string
 	}{

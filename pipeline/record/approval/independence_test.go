@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/evidence"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
@@ -13,7 +12,7 @@ import (
 )
 
 // applied is a transaction of pull request 12 that was applied on what was said.
-func applied(t *testing.T, policy string, proposed ledger.Proposal, said conversation.Transcript, edit func(*approval.Standing), before ...func(*pull)) *pull {
+func applied(t *testing.T, policy string, proposed ledger.Proposal, said forge.Transcript, edit func(*approval.Standing), before ...func(*pull)) *pull {
 	t.Helper()
 	x := newPull(t, policy, proposed)
 	x.hear(said, "write")

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/explain"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
@@ -245,7 +244,7 @@ func TestReplay(t *testing.T) {
 // TestReplayTooMuchSaid: where as many statements are recorded as are kept, others may have
 // been said that are not, and no other Policy's verdict is known.
 func TestReplayTooMuchSaid(t *testing.T) {
-	for said, want := range map[int]approval.State{conversation.KeptStatements - 1: approval.Pending, conversation.KeptStatements: explain.UnknownVerdict} {
+	for said, want := range map[int]approval.State{forge.KeptStatements - 1: approval.Pending, forge.KeptStatements: explain.UnknownVerdict} {
 		h := &past{t: t, policy: policy.Default(), paths: []string{"x"}, pull: 7}
 		h.said = spoken(t, strings.Repeat("eve perm=read;", said))
 		h.record()

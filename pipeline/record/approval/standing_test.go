@@ -8,7 +8,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -64,7 +63,7 @@ func (x *pull) artifact(kind string, doc any) string {
 }
 
 // hear records what was said, with the permission of each, but what is void.
-func (x *pull) hear(c conversation.Transcript, permission string) {
+func (x *pull) hear(c forge.Transcript, permission string) {
 	for _, s := range c.Said() {
 		decision, _ := s.Command.Decision()
 		if s.Void != "" {
@@ -86,7 +85,7 @@ func (x *pull) decide(kind string, d ledger.ApprovalDecision) {
 
 // stand is what is found when the forge is asked again: the talk of now, and
 // the same permission for all.
-func (x *pull) stand(now conversation.Transcript, permission string) approval.Standing {
+func (x *pull) stand(now forge.Transcript, permission string) approval.Standing {
 	s := forge.StandingAt(x.now, 12, "head")
 	for _, d := range ledger.Of[*ledger.ApprovalDecision](x.log) {
 		if d.Decision == ledger.Approve {
@@ -136,7 +135,7 @@ func TestT09Standing(t *testing.T) {
 	said := talk(comment(line))
 	for _, c := range []struct {
 		name, policy, permission string
-		now                      conversation.Transcript
+		now                      forge.Transcript
 		edit                     func(*approval.Standing)
 		want                     string
 	}{

@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/cli"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
 	"github.com/countersign-dev/countersign/report"
@@ -71,7 +71,7 @@ func reviewComment(s *session.Session, text string) (id int64, pull int, err err
 // pull request's head, which is fetched, or of a commit that is here.
 func suggested(ctx context.Context, s *session.Session, f reviewFlags) (in input.Change, err error) {
 	if s.Runner.Code == nil {
-		return in, conversation.NoForge("this change", f.pr)
+		return in, forge.NoForge("this change", f.pr)
 	}
 	if _, err := s.Runner.Code.Head(ctx, f.pr); err != nil {
 		return in, err

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/document"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/observation"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
@@ -331,7 +331,7 @@ func policyOwners(in struct {
 	CodeOwners Bytes  `json:"codeowners"`
 	Path       string `json:"path"`
 }) (values, error) {
-	c, err := conversation.ParseOwners(in.CodeOwners)
+	c, err := forge.ParseOwners(in.CodeOwners)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/countersign-dev/countersign/pipeline"
 	"github.com/countersign-dev/countersign/pipeline/attest"
 	"github.com/countersign-dev/countersign/pipeline/code"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/effect"
 	"github.com/countersign-dev/countersign/pipeline/fault"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/input"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/pull"
@@ -62,7 +62,7 @@ var exitCodes = []struct {
 	{cli.ExitDenied, []func(error) bool{As[*pipeline.DeniedError]}},
 	{cli.ExitIO, []func(error) bool{ // whatever they wrap
 		is(fault.Away),
-		As[*rest.Error], As[*conversation.ReadingError],
+		As[*rest.Error], As[*forge.ReadingError],
 	}},
 	{cli.ExitFailed, []func(error) bool{
 		is(fault.Failed),

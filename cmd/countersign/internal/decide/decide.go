@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/rest"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/pipeline"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -429,7 +429,7 @@ func wait(ctx context.Context, s *session.Session, id string, timeout, every tim
 	began := s.Now()
 	for {
 		g, err := s.Runner.Gate(ctx, id)
-		unread := errors.As(err, new(*conversation.ReadingError))
+		unread := errors.As(err, new(*forge.ReadingError))
 		switch {
 		case err != nil && !unread:
 			return console.About(id), err

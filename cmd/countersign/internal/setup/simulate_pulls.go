@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/console"
 	"github.com/countersign-dev/countersign/cmd/countersign/internal/session"
 	"github.com/countersign-dev/countersign/gitstore"
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/explain"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/patch"
@@ -106,7 +106,7 @@ func accountedFor(snap writing.Snapshot, pull explain.Pull, patchID string) (boo
 		if err != nil {
 			return false, err
 		}
-		here := tx.PullRequest() == pull.Number || !pull.Fork() && pull.Head.Branch == conversation.Branch(tx.TransactionID)
+		here := tx.PullRequest() == pull.Number || !pull.Fork() && pull.Head.Branch == forge.Branch(tx.TransactionID)
 		if here && tx.PatchID() == patchID && !tx.GateOnly() && (tx.Status == ledger.Applied || tx.Status == ledger.Completed) {
 			return true, nil
 		}

@@ -1,4 +1,4 @@
-package conversation
+package forge
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -24,11 +23,11 @@ var (
 
 // A small forge has one team, of ada, and counts what it is asked.
 type small struct {
-	pull  forge.PullRequest
+	pull  PullRequest
 	asked map[string]int
 }
 
-func (s *small) PullRequest(_ context.Context, number int) (forge.PullRequest, error) {
+func (s *small) PullRequest(_ context.Context, number int) (PullRequest, error) {
 	s.asked["PullRequest"]++
 	s.pull.Number = number
 	return s.pull, nil
@@ -67,8 +66,8 @@ func TestReadOnce(t *testing.T) {
 	of := func(number int, in *ledger.Repository) ledger.Transaction {
 		return ledger.Transaction{Pointers: ledger.Pointers{Proposal: &ledger.Proposal{PullRequest: number, Repository: in}}}
 	}
-	s := &small{pull: forge.PullRequest{Repository: *here}, asked: map[string]int{}}
-	r := &Reader{Forge: s}
+	s := &small{pull: PullRequest{Repository: *here}, asked: map[string]int{}}
+	r := &PullReader{Forge: s}
 	for i, c := range []struct {
 		tx     ledger.Transaction
 		forget bool
@@ -94,7 +93,7 @@ func TestReadOnce(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if _, err := new(Reader).Pull(t.Context(), of(7, here)); !errors.Is(err, fault.Away) {
+	if _, err := new(PullReader).Pull(t.Context(), of(7, here)); !errors.Is(err, fault.Away) {
 		t.Error(err)
 	}
 }
@@ -111,7 +110,7 @@ func TestWhyNoDenial(t *testing.T) {
 		{bob, bob, ada, true},
 		{bob, bob, bob, false},
 	} {
-		talk := (&small{pull: forge.PullRequest{Author: c.author}, asked: map[string]int{}}).conversation()
+		talk := (&small{pull: PullRequest{Author: c.author}, asked: map[string]int{}}).conversation()
 		if _, err := talk.Access(t.Context(), c.who); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package conversation
+package forge
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -28,7 +27,7 @@ import (
 // name no bytes. The zero time sets no bound; denials have none.
 type Transcript struct {
 	Statements []approval.Statement
-	Posted     []forge.Posted
+	Posted     []Posted
 	PatchID    string
 	GateOnly   bool
 	Heads      map[string]bool
@@ -95,9 +94,9 @@ func compareIDs(a, b approval.Statement) int {
 	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID), strings.Compare(a.Kind, b.Kind))
 }
 
-// ours reports whether a statement is a comment that this program posted.
+// ours reports whether a statement is a commentOf that this program posted.
 func (c Transcript) ours(s approval.Statement) bool {
-	return slices.ContainsFunc(c.Posted, func(p forge.Posted) bool { return p.Kind == s.Kind && p.ID == s.ID })
+	return slices.ContainsFunc(c.Posted, func(p Posted) bool { return p.Kind == s.Kind && p.ID == s.ID })
 }
 
 // denials are those in any text that a statement ever had, each fingerprint once.
@@ -196,7 +195,7 @@ func since(tree fs.FS, log *ledger.Log) (time.Time, error) {
 	return at, nil
 }
 
-// hasSignature reports whether a comment seems to be meant as a signed command, right or
+// hasSignature reports whether a commentOf seems to be meant as a signed command, right or
 // wrong.
 func hasSignature(body string) bool {
 	line, _, _ := strings.Cut(body, "\n")

@@ -1,11 +1,10 @@
-package conversation
+package forge
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/canon"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -135,7 +134,7 @@ func (c Transcript) void(said *Remark) string {
 
 func (c Transcript) before(s approval.Statement) bool { return at(s).Before(c.Since) }
 
-// inThread reports whether a statement replies to a comment that we posted, be
+// inThread reports whether a statement replies to a commentOf that we posted, be
 // that as it was or not.
 func (c Transcript) inThread(s approval.Statement) bool {
 	return s.Kind == approval.KindReviewComment && s.ReplyTo != "" && c.ours(approval.Statement{Kind: approval.KindReviewComment, ID: s.ReplyTo})
@@ -159,7 +158,7 @@ func (c Transcript) unbound(s approval.Statement) string {
 
 func (c Transcript) asPosted(s approval.Statement) bool {
 	sum := canon.Sum([]byte(s.Body))
-	return !s.Changed() && !s.Gone && slices.ContainsFunc(c.Posted, func(p forge.Posted) bool {
+	return !s.Changed() && !s.Gone && slices.ContainsFunc(c.Posted, func(p Posted) bool {
 		return p.Kind == s.Kind && p.ID == s.ID && p.BodySHA256 == sum
 	})
 }

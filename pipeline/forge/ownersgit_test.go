@@ -1,4 +1,4 @@
-package conversation_test
+package forge_test
 
 import (
 	"fmt"

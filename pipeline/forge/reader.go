@@ -1,8 +1,4 @@
-// Package conversation reads what was said on a pull request about a
-// transaction, and asks the forge what those who said it may do. A stage reads a
-// pull request once, however often the ledger moves meanwhile. What cannot be read
-// in full is an error, so that nothing of it counts (T61).
-package conversation
+package forge
 
 import (
 	"context"
@@ -13,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/countersign-dev/countersign/pipeline/fault"
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -57,11 +52,11 @@ type Trees interface {
 	Tree(ctx context.Context, commit string) (fs.FS, error)
 }
 
-// A Reader reads a pull request for a stage: once, until it is told to forget.
+// A PullReader reads a pull request for a stage: once, until it is told to forget.
 // Forge is nil for nowhere, Diffs nil where no green review can be compared with
 // the patch.
-type Reader struct {
-	Forge forge.Reader
+type PullReader struct {
+	Forge Reader
 	Trees Trees // CODEOWNERS is in one
 	Diffs Diffs
 	Store writing.Store // which transaction a pull request was opened for
@@ -74,19 +69,19 @@ type Reader struct {
 }
 
 // Forget lets the next read ask anew: for so long anything may have been said.
-func (r *Reader) Forget() { r.last = nil }
+func (r *PullReader) Forget() { r.last = nil }
 
 // Pull is a transaction's pull request.
-func (r *Reader) Pull(ctx context.Context, tx ledger.Transaction) (forge.PullRequest, error) {
+func (r *PullReader) Pull(ctx context.Context, tx ledger.Transaction) (PullRequest, error) {
 	x, err := r.read(ctx, tx)
 	if err != nil {
-		return forge.PullRequest{}, err
+		return PullRequest{}, err
 	}
 	return x.pull, nil
 }
 
 // About is what was said about a transaction whose directory is in a ledger's tree.
-func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conversation, error) {
+func (r *PullReader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conversation, error) {
 	tx := log.Transaction()
 	x, err := r.read(ctx, tx)
 	if err != nil {
@@ -94,7 +89,7 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 	}
 	c := &Conversation{reading: x}
 	c.Statements, c.PatchID, c.GateOnly = x.statements, tx.PatchID(), tx.GateOnly()
-	if c.Posted, err = forge.ReadPosted(tree, log); err != nil {
+	if c.Posted, err = ReadPosted(tree, log); err != nil {
 		return nil, err
 	}
 	if c.GateOnly {
@@ -107,7 +102,7 @@ func (r *Reader) About(ctx context.Context, tree fs.FS, log *ledger.Log) (*Conve
 
 // PullRequest reads a pull request. Whoever proposed the patch that it was opened for
 // is among those who wrote it: their approval must not count, whoever's token opened it.
-func (r *Reader) PullRequest(ctx context.Context, number int) (forge.PullRequest, error) {
+func (r *PullReader) PullRequest(ctx context.Context, number int) (PullRequest, error) {
 	pull, err := r.Forge.PullRequest(ctx, number)
 	if err != nil {
 		return pull, &ReadingError{number, err}
@@ -117,7 +112,7 @@ func (r *Reader) PullRequest(ctx context.Context, number int) (forge.PullRequest
 
 // WithProposer adds to those who wrote a pull request whoever proposed the patch that
 // it was opened for.
-func (r *Reader) WithProposer(ctx context.Context, pull forge.PullRequest) (forge.PullRequest, error) {
+func (r *PullReader) WithProposer(ctx context.Context, pull PullRequest) (PullRequest, error) {
 	tx, err := OpenedFor(ctx, r.Store, pull)
 	if err != nil {
 		return pull, &ReadingError{pull.Number, err}
@@ -141,7 +136,7 @@ func IsBranch(name string) bool {
 
 // NamedFor is the id of the transaction that the head branch of a pull request is named
 // for, "" for none.
-func NamedFor(pull forge.PullRequest) string {
+func NamedFor(pull PullRequest) string {
 	if pull.Fork() || !IsBranch(pull.Head.Branch) {
 		return ""
 	}
@@ -151,7 +146,7 @@ func NamedFor(pull forge.PullRequest) string {
 // OpenedFor returns the transaction that a pull request was opened for, nil for none.
 // The name of the head branch says which one. Who gives a branch that name adds to those
 // who may not approve, and takes nobody away; what else hangs on it is to look at the patch.
-func OpenedFor(ctx context.Context, store writing.Store, pull forge.PullRequest) (*ledger.Transaction, error) {
+func OpenedFor(ctx context.Context, store writing.Store, pull PullRequest) (*ledger.Transaction, error) {
 	id := NamedFor(pull)
 	if id == "" {
 		return nil, nil
@@ -171,7 +166,7 @@ func OpenedFor(ctx context.Context, store writing.Store, pull forge.PullRequest)
 	return &tx, nil
 }
 
-func (r *Reader) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
+func (r *PullReader) read(ctx context.Context, tx ledger.Transaction) (*reading, error) {
 	p := tx.Pointers.Proposal
 	if r.last != nil && r.last.pull.Number == p.PullRequest && p.Repository != nil && r.last.pull.Repository.ID == p.Repository.ID {
 		return r.last, nil
@@ -217,7 +212,7 @@ func witnessed(said, events []approval.Statement) []approval.Statement {
 }
 
 // heads are the commits that were reviewed and whose diff is the patch.
-func (r *Reader) heads(ctx context.Context, x *reading, tx ledger.Transaction) map[string]bool {
+func (r *PullReader) heads(ctx context.Context, x *reading, tx ledger.Transaction) map[string]bool {
 	const most = 20 // each takes a merge base and a diff
 	heads := map[string]bool{tx.Pointers.Proposal.HeadCommit: true}
 	asked := 0
@@ -233,7 +228,7 @@ func (r *Reader) heads(ctx context.Context, x *reading, tx ledger.Transaction) m
 
 // diffIs reports whether a commit's diff from its merge base is a patch; what
 // cannot be read is not.
-func (r *Reader) diffIs(ctx context.Context, pull forge.PullRequest, commit, patchID string) bool {
+func (r *PullReader) diffIs(ctx context.Context, pull PullRequest, commit, patchID string) bool {
 	if r.Diffs == nil {
 		return false
 	}
@@ -248,9 +243,9 @@ func (r *Reader) diffIs(ctx context.Context, pull forge.PullRequest, commit, pat
 // A reading is what was read of a pull request. What was asked about people is
 // kept: it is recorded with an apply.
 type reading struct {
-	forge      forge.Reader
+	forge      Reader
 	trees      Trees
-	pull       forge.PullRequest
+	pull       PullRequest
 	statements []approval.Statement
 	access     map[string]approval.Access // by account id
 	members    map[question]bool

@@ -1,11 +1,10 @@
-package conversation
+package forge
 
 import (
 	"context"
 	"slices"
 	"time"
 
-	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/record/approval"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
 	"github.com/countersign-dev/countersign/pipeline/record/policy"
@@ -27,7 +26,7 @@ func (c *Conversation) Said() []Remark { return c.said }
 func (c *Conversation) Stands(d ledger.ApprovalDecision) string { return c.stands(c.said, d) }
 
 // Pull is the pull request as it was read.
-func (c *Conversation) Pull() forge.PullRequest { return c.pull }
+func (c *Conversation) Pull() PullRequest { return c.pull }
 
 // Authors are those who wrote a change beside its proposer, by its record and, of the
 // pull request's own diff, by the pull request as it is: whoever can write the ledger
@@ -150,19 +149,19 @@ func (c *Conversation) Ask(ctx context.Context, about approval.Case, commit stri
 // Standing is what was read at a time, as the record keeps it: what became of the
 // recorded approvals, and what the forge answered about people.
 func (c *Conversation) Standing(at time.Time, by ledger.PolicyRef, log *ledger.Log) approval.Standing {
-	doc := forge.StandingAt(at, c.pull.Number, c.pull.Head.Commit)
+	doc := StandingAt(at, c.pull.Number, c.pull.Head.Commit)
 	doc.Policy = by
 	for _, d := range approvals(log) {
-		doc.Decisions = append(doc.Decisions, forge.Stood(d, c.Stands(d), c.Known(d.Source.Author)))
+		doc.Decisions = append(doc.Decisions, Stood(d, c.Stands(d), c.Known(d.Source.Author)))
 	}
 	for q, yes := range c.members {
 		if yes {
-			forge.AddID(doc.Teams, q.of, q.id)
+			AddID(doc.Teams, q.of, q.id)
 		}
 	}
 	for q, yes := range c.owners {
 		if yes {
-			forge.AddID(doc.Owners, q.of, q.id)
+			AddID(doc.Owners, q.of, q.id)
 		}
 	}
 	return doc

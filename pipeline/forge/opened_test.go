@@ -1,4 +1,4 @@
-package conversation_test
+package forge_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
 	"github.com/countersign-dev/countersign/pipeline/forge"
 	"github.com/countersign-dev/countersign/pipeline/lookup"
 	"github.com/countersign-dev/countersign/pipeline/record/ledger"
@@ -60,16 +59,16 @@ func TestT10OpenedFor(t *testing.T) {
 		adds  bool
 		fails bool
 	}{
-		"ours":               {from(conversation.Branch(tx.TransactionID), here), store, true, false},
-		"of a fork":          {from(conversation.Branch(tx.TransactionID), there), store, false, false},
+		"ours":               {from(forge.Branch(tx.TransactionID), here), store, true, false},
+		"of a fork":          {from(forge.Branch(tx.TransactionID), there), store, false, false},
 		"another branch":     {from("topic", here), store, false, false},
-		"a part of the id":   {from(conversation.Branch(tx.TransactionID[:20]), here), store, false, false},
-		"no such":            {from(conversation.Branch("tx_01M838AX5JJAQSMV8NV9X99Y9H"), here), store, false, false},
-		"an empty ledger":    {from(conversation.Branch(tx.TransactionID), here), &storetest.Memory{}, false, false},
-		"half of the record": {from(conversation.Branch(tx.TransactionID), here), half{store}, false, true},
-		"no ledger":          {from(conversation.Branch(tx.TransactionID), here), unread{}, false, true},
+		"a part of the id":   {from(forge.Branch(tx.TransactionID[:20]), here), store, false, false},
+		"no such":            {from(forge.Branch("tx_01M838AX5JJAQSMV8NV9X99Y9H"), here), store, false, false},
+		"an empty ledger":    {from(forge.Branch(tx.TransactionID), here), &storetest.Memory{}, false, false},
+		"half of the record": {from(forge.Branch(tx.TransactionID), here), half{store}, false, true},
+		"no ledger":          {from(forge.Branch(tx.TransactionID), here), unread{}, false, true},
 	} {
-		pull, err := (&conversation.Reader{Forge: told{pull: c.pull}, Store: c.store}).PullRequest(t.Context(), 7)
+		pull, err := (&forge.PullReader{Forge: told{pull: c.pull}, Store: c.store}).PullRequest(t.Context(), 7)
 		if (err != nil) != c.fails {
 			t.Errorf("%s: %v", name, err)
 		}

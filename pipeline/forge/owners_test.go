@@ -1,4 +1,4 @@
-package conversation_test
+package forge_test
 
 import (
 	"cmp"
@@ -8,13 +8,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/countersign-dev/countersign/pipeline/conversation"
+	"github.com/countersign-dev/countersign/pipeline/forge"
 )
 
 // who writes the owners of a path in a line, "-" for nobody.
 func who(t *testing.T, file, path string) string {
 	t.Helper()
-	rules, err := conversation.ParseOwners([]byte(file))
+	rules, err := forge.ParseOwners([]byte(file))
 	if err != nil {
 		t.Fatalf("%q: %v", file, err)
 	}
@@ -142,7 +142,7 @@ func TestCodeOwnersErrors(t *testing.T) {
 		"not UTF-8": "* @a\n\xff @b", "more than 3000000": strings.Repeat("#\n", 1_500_001),
 		"line 2: 61003 bytes": "* @a\n" + long + " @b",
 	} {
-		if _, err := conversation.ParseOwners([]byte(file)); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := forge.ParseOwners([]byte(file)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestReadCodeOwners(t *testing.T) {
 		{"a directory", fstest.MapFS{github + "/x": file("a"), root: file("b")}, "error"},
 		{"too long", fstest.MapFS{github: {Data: make([]byte, 3_000_001)}, root: file("b")}, "error"},
 	} {
-		rules, err := conversation.ReadOwners(c.tree)
+		rules, err := forge.ReadOwners(c.tree)
 		got := "nobody"
 		if list := rules.Of("x"); len(list) > 0 {
 			got = strings.TrimPrefix(list[0], "@")
@@ -185,7 +185,7 @@ func TestReadCodeOwners(t *testing.T) {
 }
 
 func TestCodeOwnersOwns(t *testing.T) {
-	rules, err := conversation.ParseOwners([]byte("/user @Ada ada@example.org\n/team @bob @acme/down @acme/sec @acme/other\n/down @acme/down\n/mail eve@example.org\n"))
+	rules, err := forge.ParseOwners([]byte("/user @Ada ada@example.org\n/team @bob @acme/down @acme/sec @acme/other\n/down @acme/down\n/mail eve@example.org\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestCodeOwnersOwns(t *testing.T) {
 			t.Errorf("%s, %s: %v, %v, asked %v; want %+v", c.path, c.login, got, err, asked, c)
 		}
 	}
-	if owns, err := (*conversation.Owners)(nil).Owns("user", "ada", member); owns || err != nil {
+	if owns, err := (*forge.Owners)(nil).Owns("user", "ada", member); owns || err != nil {
 		t.Error("no rules, and an owner")
 	}
 }
